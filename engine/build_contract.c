@@ -59,9 +59,10 @@ struct quantized build_quantize(struct builder *builder, uint32_t x, const struc
     }
     op_attribute(&op, precision.bits);
     op_attribute(&op, precision.block);
+    struct contraction_shape cut = contraction_shape((int64_t)k, precision.bits, precision.block);
     struct output_shape shapes[3] = {
-        shape_matrix(DTYPE_I16, rows, contraction_pieces(k, precision.block)),
-        shape_matrix(DTYPE_I16, rows, contraction_blocks(k, precision.block)),
+        shape_matrix(DTYPE_I16, rows, (uint64_t)cut.pieces),
+        shape_matrix(DTYPE_I16, rows, (uint64_t)cut.blocks),
         shape_matrix(precision.bits > 16 ? DTYPE_I32 : DTYPE_I16, rows, k)};
     op.output_count = 3;
     build_op(builder, &op, shapes);

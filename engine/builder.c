@@ -177,6 +177,17 @@ void build_after(struct builder *builder, uint32_t state, uint32_t after)
     builder_fail(builder, STATUS_BAD_FORMAT, "tensor %u is not a state", state);
 }
 
+void build_output(struct builder *builder, const char *name, uint32_t tensor)
+{
+    if (!builder_failed(builder)) {
+        struct tensor *made = &builder->tape.tensors[tensor];
+
+        assert(role_is_made(made->role));
+        made->role = ROLE_OUTPUT;
+        (void)snprintf(made->name, sizeof(made->name), "%s", name);
+    }
+}
+
 void build_loss(struct builder *builder, uint32_t loss)
 {
     builder->tape.loss = loss;

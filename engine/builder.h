@@ -45,6 +45,9 @@ uint32_t build_step(struct builder *builder);
 /* Names the next value of a state tensor. A state without one never changes. */
 void build_after(struct builder *builder, uint32_t state, uint32_t after);
 
+/* Lets the caller of a step read a tensor that an operation makes, under a name of its own. */
+void build_output(struct builder *builder, const char *name, uint32_t tensor);
+
 /* Names the loss. */
 void build_loss(struct builder *builder, uint32_t loss);
 

@@ -197,16 +197,16 @@ static uint64_t check_view(struct op_checker *checker, uint32_t dims_at, uint32_
 static void check_precision(struct op_checker *checker, uint32_t bits_at, uint64_t k)
 {
     uint64_t bits = check_attribute(checker, bits_at, 14, 22);
-    uint64_t block = check_attribute(checker, bits_at + 1, 0, UINT64_C(1) << 20);
+    uint64_t block = check_attribute(checker, bits_at + 1, 0, CONTRACTION_BLOCK_MAX);
 
-    if (bits > 16 && bits != 22) {
+    if (!contraction_bits_known((int64_t)bits)) {
         check_fail(checker, "bits is %llu, must be 14, 15, 16 or 22", (unsigned long long)bits);
     }
-    if (block != 0 && (block < 16 || (block & (block - 1)) != 0)) {
-        check_fail(checker, "block is %llu, must be 0 or a power of two from 16",
-                   (unsigned long long)block);
+    if (!contraction_block_known((int64_t)block)) {
+        check_fail(checker, "block is %llu, must be 0 or a power of two from %d",
+                   (unsigned long long)block, CONTRACTION_BLOCK_MIN);
     }
-    if (k > 0 && contraction_window(bits, k) < 0) {
+    if (k > 0 && contraction_window((int64_t)bits, (int64_t)k) < 0) {
         check_fail(checker, "%llu elements of %llu bits do not sum in 64 bits",
                    (unsigned long long)k, (unsigned long long)bits);
     }
@@ -233,10 +233,10 @@ void op_check_quantize(struct op_checker *checker)
     if (checker->status != STATUS_OK) {
         return;
     }
-    uint64_t block = (uint64_t)checker->op->attributes[QUANTIZE_BLOCK];
+    struct contraction_shape cut = contraction_shape_of(checker->op);
     check_input(checker, 0, DTYPES_F32, count);
-    check_output(checker, 0, DTYPES_I16, rows * contraction_pieces(k, block));
-    check_output(checker, 1, DTYPES_I16, rows * contraction_blocks(k, block));
+    check_output(checker, 0, DTYPES_I16, rows * (uint64_t)cut.pieces);
+    check_output(checker, 1, DTYPES_I16, rows * (uint64_t)cut.blocks);
     check_output(checker, 2, integer_dtypes(checker, QUANTIZE_BITS), count);
 }
 
@@ -253,7 +253,7 @@ void op_check_contract(struct op_checker *checker)
     if (checker->status != STATUS_OK) {
         return;
     }
-    blocks = contraction_blocks(k, (uint64_t)checker->op->attributes[CONTRACT_BLOCK]);
+    blocks = (uint64_t)contraction_shape_of(checker->op).blocks;
     rows[0] = count / ((uint64_t)dims[4] * (uint64_t)dims[5]);
     rows[1] = count / ((uint64_t)dims[2] * (uint64_t)dims[3]);
     for (uint32_t side = 0; side < 2; side++) {
@@ -272,7 +272,7 @@ static void check_quantized(struct op_checker *checker, uint32_t slot, uint64_t 
     if (checker->status != STATUS_OK) {
         return;
     }
-    uint64_t blocks = contraction_blocks(k, (uint64_t)checker->op->attributes[bits_at + 1]);
+    uint64_t blocks = (uint64_t)contraction_shape_of(checker->op).blocks;
     check_input(checker, slot, integer_dtypes(checker, bits_at), check_product(checker, rows, k));
     check_input(checker, slot + 1, DTYPES_I16, check_product(checker, rows, blocks));
 }

@@ -154,6 +154,11 @@ static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uin
     add_to_input(reverse, slot, build_reduce(builder, dy, div, mod));
 }
 
+static void grad_expand(struct reverse *reverse, uint32_t dy)
+{
+    add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV), attribute(reverse, EXPAND_MOD));
+}
+
 static void grad_image(struct reverse *reverse, uint32_t dy)
 {
     bool max = reverse->op->kind == OP_MAX_POOL;
@@ -206,8 +211,12 @@ static void grad_scale(struct reverse *reverse, uint32_t dy)
     add_to_input(reverse, 0, op.outputs[0]);
 }
 
-static void grad_unary(struct reverse *reverse, enum op_kind kind, uint32_t dy)
+static void grad_unary(struct reverse *reverse, uint32_t dy)
 {
+    enum op_kind kind = reverse->op->kind == OP_RELU   ? OP_RELU_GRAD
+                        : reverse->op->kind == OP_GELU ? OP_GELU_GRAD
+                                                       : OP_SILU_GRAD;
+
     add_to_input(reverse, 0, build_unary_grad(reverse->builder, kind, reverse->op->inputs[0], dy));
 }
 
@@ -397,95 +406,25 @@ static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
 
 /* ---- the walk ----------------------------------------------------------- */
 
-/* The output that carries the gradient. */
-static uint32_t main_output(const struct op *op)
-{
-    switch (op->kind) {
-    case OP_ROW_SUM:
-        return 1;
-    case OP_RMS_NORM:
-        return 2;
-    case OP_LAYER_NORM:
-        return 4;
-    case OP_SOFTMAX:
-    case OP_CROSS_ENTROPY:
-        return 5;
-    default:
-        return 0;
-    }
-}
+struct gradient_rule {
+    void (*apply)(struct reverse *reverse, uint32_t dy);
+    uint32_t main_output; /* the output that carries the gradient */
+};
 
-static void no_gradient(struct reverse *reverse)
-{
-    builder_fail(reverse->builder, STATUS_BAD_FORMAT, "operation '%s' has no gradient rule",
-                 op_kind_name(reverse->op->kind));
-}
-
-static void apply_rule(struct reverse *reverse, uint32_t dy)
-{
-    switch (reverse->op->kind) {
-    case OP_DROPOUT:
-        grad_dropout(reverse, dy);
-        break;
-    case OP_GATHER:
-        grad_gather(reverse, dy);
-        break;
-    case OP_CONCAT:
-        grad_concat(reverse, dy);
-        break;
-    case OP_EXPAND:
-        add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV), attribute(reverse, EXPAND_MOD));
-        break;
-    case OP_IM2COL:
-    case OP_COL2IM:
-    case OP_MAX_POOL:
-    case OP_MEAN_POOL:
-        grad_image(reverse, dy);
-        break;
-    case OP_ADD:
-        grad_add(reverse, dy);
-        break;
-    case OP_MUL:
-        grad_mul(reverse, dy);
-        break;
-    case OP_SCALE:
-        grad_scale(reverse, dy);
-        break;
-    case OP_RELU:
-        grad_unary(reverse, OP_RELU_GRAD, dy);
-        break;
-    case OP_GELU:
-        grad_unary(reverse, OP_GELU_GRAD, dy);
-        break;
-    case OP_SILU:
-        grad_unary(reverse, OP_SILU_GRAD, dy);
-        break;
-    case OP_ROTARY:
-        grad_rotary(reverse, dy);
-        break;
-    case OP_SQUARED_ERROR:
-        grad_squared_error(reverse, dy);
-        break;
-    case OP_CONTRACT:
-        grad_contract(reverse, dy);
-        break;
-    case OP_ROW_SUM:
-        grad_row_sum(reverse, dy);
-        break;
-    case OP_LAYER_NORM:
-    case OP_RMS_NORM:
-        grad_norm(reverse, dy);
-        break;
-    case OP_SOFTMAX:
-        grad_softmax(reverse, dy);
-        break;
-    case OP_CROSS_ENTROPY:
-        grad_cross_entropy(reverse, dy);
-        break;
-    default:
-        no_gradient(reverse);
-    }
-}
+/* Kinds without a rule carry integers, begin a step, or belong to the reverse pass themselves. */
+static const struct gradient_rule rules[OP_KIND_COUNT] = {
+    [OP_DROPOUT] = {grad_dropout, 0},   [OP_GATHER] = {grad_gather, 0},
+    [OP_CONCAT] = {grad_concat, 0},     [OP_EXPAND] = {grad_expand, 0},
+    [OP_IM2COL] = {grad_image, 0},      [OP_COL2IM] = {grad_image, 0},
+    [OP_MAX_POOL] = {grad_image, 0},    [OP_MEAN_POOL] = {grad_image, 0},
+    [OP_ADD] = {grad_add, 0},           [OP_MUL] = {grad_mul, 0},
+    [OP_SCALE] = {grad_scale, 0},       [OP_RELU] = {grad_unary, 0},
+    [OP_GELU] = {grad_unary, 0},        [OP_SILU] = {grad_unary, 0},
+    [OP_ROTARY] = {grad_rotary, 0},     [OP_SQUARED_ERROR] = {grad_squared_error, 0},
+    [OP_CONTRACT] = {grad_contract, 0}, [OP_ROW_SUM] = {grad_row_sum, 1},
+    [OP_LAYER_NORM] = {grad_norm, 4},   [OP_RMS_NORM] = {grad_norm, 2},
+    [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
+};
 
 /* Marks every tensor of the forward tape that depends on one of those asked for. */
 static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t count)
@@ -513,7 +452,8 @@ static void walk(struct reverse *reverse, uint32_t op_count)
     for (uint32_t at = op_count; at > 0 && !builder_failed(reverse->builder); at--) {
         /* A copy: the table of operations moves as it grows. */
         const struct op op = reverse->builder->tape.ops[at - 1];
-        uint32_t main = op.outputs[main_output(&op)];
+        const struct gradient_rule *rule = &rules[op.kind];
+        uint32_t main = op.outputs[rule->main_output];
 
         reverse->op = &op;
         if (op.kind == OP_SPLIT) {
@@ -521,7 +461,12 @@ static void walk(struct reverse *reverse, uint32_t op_count)
                 grad_split(reverse);
             }
         } else if (reverse->grad[main] != TENSOR_NONE && reverse->wanted[main]) {
-            apply_rule(reverse, reverse->grad[main]);
+            if (rule->apply == NULL) {
+                builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                             "operation '%s' has no gradient rule", op_kind_name(op.kind));
+                return;
+            }
+            rule->apply(reverse, reverse->grad[main]);
         }
     }
 }

@@ -13,8 +13,8 @@ const char *dtype_name(enum dtype dtype)
 
 const char *role_name(enum role role)
 {
-    static const char *const names[ROLE_COUNT] = {"temporary", "state", "data", "constant",
-                                                  "input"};
+    static const char *const names[ROLE_COUNT] = {"temporary", "state", "data",
+                                                  "constant",  "input", "output"};
 
     return (unsigned)role < ROLE_COUNT ? names[role] : "unknown";
 }
@@ -87,7 +87,7 @@ static enum status check_tensor(const struct tensor *tensor, uint32_t id, struct
 static enum status check_order(const struct tape *tape, uint8_t *made, struct error *error)
 {
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        made[id] = tape->tensors[id].role != ROLE_TEMPORARY;
+        made[id] = !role_is_made(tape->tensors[id].role);
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
@@ -146,7 +146,7 @@ static enum status check_states(const struct tape *tape, struct error *error)
                              "the next value of state '%s' has another type or shape",
                              before->name);
         }
-        if (after->role != ROLE_TEMPORARY && after != before) {
+        if (!role_is_made(after->role) && after != before) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "the next value of state '%s' is not made by an operation",
                              before->name);
@@ -235,6 +235,7 @@ struct tape_footprint tape_footprint(const struct tape *tape)
             break;
         case ROLE_TEMPORARY:
         case ROLE_INPUT:
+        case ROLE_OUTPUT:
         case ROLE_COUNT:
             footprint.trace += bytes;
             break;
