@@ -36,6 +36,11 @@ struct kernel_table {
     struct kernel kernels[OP_KIND_COUNT];
 };
 
+/*
+ * May the kernel of kind write `output` over `input`, element for element? (in_place.c)
+ */
+bool op_in_place(enum op_kind kind, uint32_t output, uint32_t input);
+
 /* The looped rules themselves: the definition, slow and always there. */
 void kernel_run_rules(const struct kernel_call *call);
 
