@@ -99,6 +99,10 @@ struct merkle_path {
 void merkle_path_build(struct merkle_path *path, const struct merkle_leaves *leaves,
                        uint64_t leaf_index);
 
+/* Where path leads from the leaf with this hash; VERDICT_INVALID when it is no path at all. */
+MUST_CHECK enum verdict merkle_path_root(struct digest *root, const struct merkle_path *path,
+                                         const struct digest *leaf_hash);
+
 /*
  * Does path lead from the leaf with this hash to root? Safe on hostile input.
  *

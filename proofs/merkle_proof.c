@@ -64,8 +64,8 @@ static bool place_fits(uint64_t leaf_index, uint64_t leaf_count, uint32_t siblin
            sibling_count == siblings_needed(leaf_index, leaf_count);
 }
 
-enum verdict merkle_path_check(const struct merkle_path *path, const struct digest *leaf_hash,
-                               const struct digest *root)
+enum verdict merkle_path_root(struct digest *root, const struct merkle_path *path,
+                              const struct digest *leaf_hash)
 {
     struct digest node = *leaf_hash;
     const struct digest *sibling = path->siblings;
@@ -82,11 +82,23 @@ enum verdict merkle_path_check(const struct merkle_path *path, const struct dige
         }
         index >>= 1;
     }
-    return digest_equal(&node, root) ? VERDICT_VALID : VERDICT_INVALID;
+    *root = node;
+    return VERDICT_VALID;
+}
+
+enum verdict merkle_path_check(const struct merkle_path *path, const struct digest *leaf_hash,
+                               const struct digest *root)
+{
+    struct digest led;
+
+    if (merkle_path_root(&led, path, leaf_hash) != VERDICT_VALID) {
+        return VERDICT_INVALID;
+    }
+    return digest_equal(&led, root) ? VERDICT_VALID : VERDICT_INVALID;
 }
 
 /*
- * SPEC path: offset 0 leaf index (8), 8 leaf count (8), 16 sibling count (2), 18 siblings (32 each).
+ * SPEC path: 0 leaf index (8), 8 leaf count (8), 16 sibling count (2), 18 siblings (32 each).
  */
 size_t merkle_path_write(uint8_t bytes[MERKLE_PATH_BYTES_MAX], const struct merkle_path *path)
 {
@@ -252,8 +264,8 @@ enum verdict merkle_multi_check(const struct merkle_multi *multi, const struct d
 }
 
 /*
- * SPEC multi: offset 0 leaf count (8), 8 index count (4), 12 sibling count (4), 16 indexes (8 each),
- * then siblings (32 each).
+ * SPEC multi: 0 leaf count (8), 8 index count (4), 12 sibling count (4), 16 indexes (8 each), then
+ * siblings (32 each).
  */
 size_t merkle_multi_bytes(const struct merkle_multi *multi)
 {

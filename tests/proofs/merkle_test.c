@@ -4,43 +4,34 @@
  * 70 leaves, a second implementation straight from the text of the RFC, every path of every leaf
  * and every bit of it flipped.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <cmocka.h>
 #include <openssl/evp.h>
 
 #include "proofs/merkle.h"
+#include "tests/support/test.h"
 
 #define LEAVES_MAX  70
 #define BYTES_MAX   ((size_t)5 * 1024 * 1024 + 700)
 #define PATHS_BIT   40 /* trees up to this size have every bit of their paths flipped */
 #define SUBSETS_MAX 10
 
-static void fill(void *data, size_t size, uint64_t seed)
+static void fill(void *bytes, size_t size, uint64_t seed)
 {
-    uint8_t *bytes = data;
-
-    seed = seed * 0x9E3779B97F4A7C15 + 1;
-    for (size_t i = 0; i < size; i++) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        bytes[i] = (uint8_t)(seed >> 32);
-    }
+    test_random_fill(&seed, bytes, size);
 }
 
 static void digest_of_hex(struct digest *digest, const char *hex)
 {
-    assert_int_equal(strlen(hex), 64);
-    for (size_t i = 0; i < DIGEST_SIZE; i++) {
-        unsigned value;
+    static const char digits[] = "0123456789abcdef";
 
-        assert_int_equal(sscanf(hex + 2 * i, "%2x", &value), 1);
-        digest->bytes[i] = (uint8_t)value;
+    memset(digest, 0, sizeof(*digest));
+    for (size_t i = 0; i < 2 * sizeof(digest->bytes); i++) {
+        const char *place = strchr(digits, hex[i]);
+
+        assert_true(hex[i] != '\0' && place != NULL);
+        digest->bytes[i / 2] = (uint8_t)(digest->bytes[i / 2] << 4 | (place - digits));
     }
 }
 
@@ -168,7 +159,7 @@ static void test_reference_log_has_its_published_paths(void **state)
         uint32_t siblings;
         const char *hex[3];
     } paths[] = {
-        {0, 1, 0, {NULL}},
+        {0, 1, 0, {""}},
         {0,
          8,
          3,
@@ -623,11 +614,11 @@ static void test_root_of_bytes_depends_on_neither_pieces_nor_threads(void **stat
     static const int threads[] = {1, 2, 3, 7, 0};
     static struct digest hashes[BYTES_MAX / MERKLE_LEAF_SIZE + 1];
     uint8_t *bytes = malloc(BYTES_MAX);
+    uint64_t seed = 11;
 
     (void)state;
     assert_non_null(bytes);
     fill(bytes, BYTES_MAX, 12);
-    srand(11);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct merkle_leaves leaves;
         struct digest wanted;
@@ -644,7 +635,7 @@ static void test_root_of_bytes_depends_on_neither_pieces_nor_threads(void **stat
             assert_digest(&root, &wanted);
             merkle_stream_init(&stream);
             for (size_t at = 0; at < sizes[i];) {
-                size_t piece = (size_t)rand() % (t % 2 == 0 ? 3000000 : 5000);
+                size_t piece = test_random_below(&seed, t % 2 == 0 ? 3000000 : 5000);
 
                 piece = piece < sizes[i] - at ? piece : sizes[i] - at;
                 assert_int_equal(merkle_stream_add(&stream, bytes + at, piece, threads[t]),
