@@ -1,7 +1,7 @@
 /*
  * Goal: a file is whole or not there, never replaced against the rule, read with a bound, and
  * locked by one process only.
- * Method: real files in a temporary folder; a full disk by /dev/full's cousin, a file size limit;
+ * Method: real files in a temporary folder; a full disk, played by a file size limit;
  * a second process for the lock.
  */
 #include "base/file.h"
@@ -122,7 +122,7 @@ static void test_failed_write_leaves_the_old_file(void **state)
     pid_t child;
 
     (void)state;
-    strcpy(folder, temp_file("full"));
+    snprintf(folder, sizeof(folder), "%s", temp_file("full"));
     assert_int_equal(file_make_folder(folder, NULL, 0700), STATUS_OK);
     assert_int_equal(file_path_join(path, sizeof(path), NULL, folder, "state"), STATUS_OK);
     assert_int_equal(file_write(path, NULL, "old", 3, 0600), STATUS_OK);

@@ -71,7 +71,7 @@ static enum status parse(struct options *options, struct error *error, const cha
     struct option_sources sources = {
         .words = words, .environment = environment, .config_path = config_path};
 
-    strcpy(text, line);
+    snprintf(text, sizeof(text), "%s", line);
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) {
         words[sources.word_count++] = word;
     }
@@ -339,7 +339,7 @@ static void test_overlong_values_are_refused(void **state)
     (void)state;
     set_environment(NULL, NULL);
     assert_non_null(line);
-    strcpy(line, "--name=");
+    memcpy(line, "--name=", 7);
     memset(line + 7, 'x', OPTION_VALUE_MAX + 1);
     assert_refused(line, "--name: longer than 4096 bytes");
     free(line);
