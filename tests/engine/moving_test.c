@@ -47,7 +47,7 @@ static uint32_t *expected_output(const struct op_case *c, uint32_t output)
     uint64_t count = c->tensors[c->op.outputs[output]].count;
     uint32_t *bits = malloc(count * sizeof(*bits));
 
-    assert_non_null(bits);
+    assert(bits != NULL);
     for (uint64_t i = 0; i < count; i++) {
         bits[i] = rule_of(&call, output, i);
     }
@@ -58,6 +58,7 @@ static void check_output(const struct op_case *c, uint32_t output, const uint32_
 {
     struct operand got = op_case_operand(c, c->op.outputs[output]);
 
+    assert(expected != NULL);
     for (uint64_t i = 0; i < got.count; i++) {
         if (operand_get(&got, i) != expected[i]) {
             fail_msg("kind %d output %u element %llu: got %08x, rule %08x", (int)c->op.kind, output,
