@@ -23,6 +23,10 @@ MACHINE ?= $(shell uname -m)
 JOBS ?= $(shell nproc)
 MACHINE := $(MACHINE)
 JOBS := $(JOBS)
+# All cores, unless -j says otherwise.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(JOBS)
+endif
 # Quiet by default: one line per file. V=1 shows the commands.
 Q := $(if $(V),,@)
 
