@@ -34,7 +34,7 @@ Q := $(if $(V),,@)
 
 rooms := base engine proofs chain prover verifier
 # Files for instruction sets that this machine cannot even compile stay out.
-foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c)
+foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c %_shani.c)
 foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)
 find_c = $(sort $(filter-out $(foreign),$(shell find $1 -name '*.c' -not -path '*/node_modules/*')))
 room_sources := $(call find_c,$(rooms))
