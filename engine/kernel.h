@@ -36,6 +36,15 @@ struct kernel_table {
     struct kernel kernels[OP_KIND_COUNT];
 };
 
+/*
+ * May this output of a kernel be the very memory of this input? True where the kernel reads the
+ * input's element for the last time before it writes the output's element of the same index, and
+ * nowhere else. The caller must see to equal element counts, and may give an input to one output
+ * only. It holds for the kernels of cpu.h, never for the looped rules, which compute one output
+ * after the other and need all memory apart.
+ */
+bool op_in_place(enum op_kind kind, uint32_t output, uint32_t input);
+
 /* The looped rules themselves: the definition, slow and always there. */
 void kernel_run_rules(const struct kernel_call *call);
 

@@ -38,7 +38,7 @@ enum op_kind {
     OP_BATCH_TOKENS,  /* in data u8|u16|u32(n), step; out tokens u32(B,T), targets u32(B,T)     */
     OP_BATCH_SAMPLES, /* in samples u8|f32(n,width), labels u8|u16|u32(n), step;
                          out x f32(B,width) = sample*scale, y u32(B)                             */
-    OP_DROPOUT,       /* in x(count), step; out keep ? x*scale : +0                              */
+    OP_DROPOUT,       /* in x(count), step u32(1); out keep ? x*scale : +0                       */
     /* ---- moving data ---- */
     OP_GATHER, /* in table(V,C), index u32(R); out (R,C); an index >= V gives NaN                */
     OP_SPLIT,  /* in x(R,N); out parts (R,n_i), side by side                                     */

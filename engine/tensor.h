@@ -32,6 +32,7 @@ enum role {
     ROLE_DATA,          /* the training data: read only, under the data root */
     ROLE_CONSTANT,      /* an array held in the job: schedules, rotary tables */
     ROLE_INPUT,         /* given by the caller for each step: only in tapes for inference */
+    ROLE_OUTPUT,        /* made like a temporary, and there to be read after the step */
     ROLE_COUNT,
 };
 
@@ -53,5 +54,11 @@ static inline size_t dtype_size(enum dtype dtype)
 
 const char *dtype_name(enum dtype dtype);
 const char *role_name(enum role role);
+
+/* Is a tensor of this role made by an operation? */
+static inline bool role_is_made(enum role role)
+{
+    return role == ROLE_TEMPORARY || role == ROLE_OUTPUT;
+}
 
 #endif /* ENGINE_TENSOR_H */
