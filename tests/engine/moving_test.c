@@ -45,7 +45,7 @@ static uint32_t *expected_output(const struct op_case *c, uint32_t output)
 {
     struct rule_call call = op_case_rule_call(c);
     uint64_t count = c->tensors[c->op.outputs[output]].count;
-    uint32_t *bits = malloc(count * sizeof(*bits));
+    uint32_t *bits = calloc(count, sizeof(*bits));
 
     assert(bits != NULL);
     for (uint64_t i = 0; i < count; i++) {
