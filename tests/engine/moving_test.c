@@ -256,6 +256,13 @@ static void test_dropout_equals_its_rule(void **state)
     check_dropout(50001, 0x1999999a, 0x3f8e38e4);
     check_dropout(1000, 0, 0x3f800000);
     check_dropout(1000, INT64_C(0x100000000), 0x7f800000);
+    /* The word of the element itself: the first threshold that drops it is one more. */
+    for (uint64_t i = 0; i < 8; i++) {
+        uint32_t word = philox_draw(i / 4, 11, 77, UINT64_C(0x80000001ffffffff)).words[i % 4];
+
+        check_dropout(100, word, 0x3f800000);
+        check_dropout(100, (int64_t)word + 1, 0x3f800000);
+    }
 }
 
 static void check_gather(uint32_t vocabulary, int64_t width, uint64_t rows)
