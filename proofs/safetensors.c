@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/endian.h"
+#include "base/strict_json.h"
+
+#define HEADER_DEPTH_MAX 3
+
 /* Names reach logs and terminals: no control characters, not even those of UTF-8's C1 block. */
 static bool name_is_plain(const char *name)
 {
@@ -210,7 +215,6 @@ static enum status read_root(struct safetensors *file, struct error *error, json
 enum status safetensors_header_read(struct safetensors *file, struct error *error,
                                     const char *header, size_t header_size, uint64_t data_size)
 {
-    json_error_t json_error;
     json_t *root;
     enum status status;
 
@@ -223,10 +227,10 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
     if (header_size == 0 || header[0] != '{') {
         return error_set(error, STATUS_BAD_FORMAT, "the header does not begin with '{'");
     }
-    root = json_loadb(header, header_size, JSON_REJECT_DUPLICATES, &json_error);
-    if (root == NULL) {
-        return error_set(error, STATUS_BAD_FORMAT, "the header is not JSON at byte %d: %s",
-                         json_error.position + 8, json_error.text);
+    status = strict_json_parse(&root, error, "the header", header, header_size,
+                               SAFETENSORS_HEADER_MAX, HEADER_DEPTH_MAX);
+    if (status != STATUS_OK) {
+        return status;
     }
     status = read_root(file, error, root);
     json_decref(root);
@@ -240,16 +244,14 @@ static enum status read_from(struct safetensors *file, struct error *error, int 
                              uint64_t file_size, const char *path)
 {
     uint8_t length[8];
-    uint64_t header_size = 0;
+    uint64_t header_size;
     char *header;
     enum status status = whole_file_read_at(descriptor, error, length, sizeof(length), 0, path);
 
     if (status != STATUS_OK) {
         return status;
     }
-    for (int i = 7; i >= 0; i--) {
-        header_size = header_size << 8 | length[i];
-    }
+    header_size = endian_load_le64(length);
     if (file_size < 8 || header_size > file_size - 8) {
         return error_set(error, STATUS_BAD_FORMAT, "'%s': a header of %llu bytes in a file of %llu",
                          path, (unsigned long long)header_size, (unsigned long long)file_size);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "proofs/safetensors.h"
 
 /* What every reader takes, ours included: printable ASCII that JSON need not escape. */
@@ -96,9 +97,7 @@ static enum status write_header(struct safetensors_writer *writer, struct error 
         free(text);
         return error_set(error, STATUS_OVER_LIMIT, "the header would have %zu bytes", padded);
     }
-    for (int i = 0; i < 8; i++) {
-        length[i] = (uint8_t)((uint64_t)padded >> (8 * i));
-    }
+    endian_store_le64(length, padded);
     status = whole_file_add(&writer->file, error, length, sizeof(length));
     if (status == STATUS_OK) {
         status = whole_file_add(&writer->file, error, text, size);
