@@ -36,6 +36,9 @@
 #define PLANE_BITS    11 /* of l, for 22 bits */
 #define LOWEST_POISON (1 << 20)
 
+/* Results of more bytes than this are written past the caches. */
+#define STREAM_SIZE (INT64_C(24) << 20)
+
 /* A tile is TILE_ROWS rows of A by at most TILE_PANELS panels of B. */
 #define TILE_ROWS    8
 #define TILE_PANELS  3
@@ -168,6 +171,7 @@ struct finish_call {
     const int32_t *b_lowest[TILE_PANELS];
     float *out[TILE_ROWS];        /* place of column 0 of each row; NULL: not wanted */
     uint32_t wanted[TILE_PANELS]; /* one bit per column of a panel */
+    bool stream;                  /* out is larger than the caches: write past them */
     int64_t visible[TILE_ROWS];   /* columns from here on are +0 */
 };
 
@@ -177,13 +181,16 @@ struct contraction_isa {
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
     void (*finish)(const struct finish_call *call);
-    /* The largest magnitude of each row, as the bits of binary32. */
-    void (*magnitudes)(uint32_t *largest, const struct piece_source *source);
+    /* The largest magnitude of each row, as the bits of binary32. Adjacent rows are also copied to
+     * `copy`, element by element, unless it is NULL: see contraction_quantize.c. */
+    void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);
     /* Writes (count + 1) / 2 lines of each plane, the first at `lines`. */
     void (*integers)(char *lines, size_t plane_size, const struct piece_source *source,
                      const int32_t *exponents, int bits);
     /* Fills norms from the lines of a piece. */
     void (*norms)(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits);
+    /* Copies whole lines past the caches; both sides are aligned to a line. */
+    void (*stream)(char *to, const char *from, size_t size);
     /* The sum of each row over at most 64 lines of one plane. */
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */
