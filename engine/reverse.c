@@ -255,6 +255,13 @@ static void grad_squared_error(struct reverse *reverse, uint32_t dy)
 
 /* ---- contractions ------------------------------------------------------- */
 
+static bool is_quantized(const struct reverse *reverse, uint32_t slot)
+{
+    uint32_t producer = reverse->builder->notes[reverse->op->inputs[slot]].producer;
+
+    return producer != OP_NONE && reverse->builder->tape.ops[producer].kind == OP_QUANTIZE;
+}
+
 /* The QUANTIZE that made operand q: its tensor, and how it is seen. */
 static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot, struct view *view)
 {
@@ -341,6 +348,11 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     struct builder *builder = reverse->builder;
     struct view a_view;
     struct view b_view;
+
+    if (!is_quantized(reverse, 0) || !is_quantized(reverse, 2)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a contraction of what no operation quantized");
+        return;
+    }
     /* The table of operations moves as it grows: take what is needed of it now. */
     uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
     uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
