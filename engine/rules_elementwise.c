@@ -67,9 +67,10 @@ uint32_t rule_gelu_grad(const struct rule_call *call, uint64_t index)
     x = x > SCALAR_GELU_FLAT ? SCALAR_GELU_FLAT : x;
     float square = x * x;
     float z = x * fmaf(SCALAR_GELU_W3, square, SCALAR_GELU_W1);
-    float s = 1.0f / (1.0f + scalar_exp(z));
+    float e = scalar_exp(z);
+    float s = 1.0f / (1.0f + e);
     float slope = fmaf(SCALAR_GELU_D3, square, SCALAR_GELU_W1); /* dz/dx */
-    float m = (x * s) * (1.0f - s);
+    float m = (x * s) * (e * s);                                /* e * s = 1 - s, exact in ratio */
 
     return real_to_bits(fmaf(-m, slope, s) * dy);
 }
@@ -85,9 +86,13 @@ uint32_t rule_silu_grad(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
     float dy = rule_input(call, 1, index);
-    float s = 1.0f / (1.0f + scalar_exp(-x));
 
-    return real_to_bits(fmaf(x * s, 1.0f - s, s) * dy);
+    x = x < -SCALAR_SILU_FLAT ? -SCALAR_SILU_FLAT : x;
+    x = x > SCALAR_SILU_FLAT ? SCALAR_SILU_FLAT : x;
+    float e = scalar_exp(-x);
+    float s = 1.0f / (1.0f + e);
+
+    return real_to_bits(fmaf(x * s, e * s, s) * dy);
 }
 
 uint32_t rule_rotary(const struct rule_call *call, uint64_t index)

@@ -63,8 +63,11 @@
 #define SCALAR_GELU_W1   (-0x1.988454p0f)
 #define SCALAR_GELU_W3   (-0x1.2444f2p-4f)
 #define SCALAR_GELU_D3   (-0x1.b6676cp-3f)
-/* From here on the derivative is 0 or 1 to the last bit, and x^2 is far from overflow. */
-#define SCALAR_GELU_FLAT 11.0f
+/* From here on the derivative is 1, or less than 2^-100 away from 0, and exp(-2u) is far from
+ * overflow. */
+#define SCALAR_GELU_FLAT 9.5f
+/* The same for SiLU, x / (1 + exp(-x)). */
+#define SCALAR_SILU_FLAT 80.0f
 
 /* exp(x) and exp(-inf) = +0, exp(+inf) = +inf; gradual underflow is rounded once. */
 float scalar_exp(float x);

@@ -146,9 +146,10 @@ static enum status check_states(const struct tape *tape, struct error *error)
                              "the next value of state '%s' has another type or shape",
                              before->name);
         }
-        if (!role_is_made(after->role) && after != before) {
+        if (after != before &&
+            (after->role != ROLE_TEMPORARY || strcmp(after->name, before->name) != 0)) {
             return error_set(error, STATUS_BAD_FORMAT,
-                             "the next value of state '%s' is not made by an operation",
+                             "the next value of state '%s' is not a temporary of the same name",
                              before->name);
         }
         at++;

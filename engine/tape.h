@@ -4,7 +4,7 @@
  * A tape is a table of tensors and a list of operations in order. Every temporary tensor is the
  * output of exactly one operation, which stands before its readers: there are no cycles and no
  * overwriting. State tensors are read by operations and given their next value by a pair
- * (before, after). A tape is immutable once made: by a builder (builder.h) or from bytes.
+ * (before, after) of one name and shape, so that both have the same root when they are equal. A tape is immutable once made: by a builder (builder.h) or from bytes.
  *
  * Bytes from outside are hostile: tape_parse() bounds and checks everything, and tape_footprint()
  * says what memory a tape would need before anything is allocated for running it.

@@ -38,9 +38,9 @@ static uint64_t seed_at(const struct kernel_call *call, uint32_t low)
     return (uint64_t)(uint32_t)attribute(call, low + 1) << 32 | (uint32_t)attribute(call, low);
 }
 
-static int threads_for(const struct kernel_call *call, uint64_t elements)
+static int threads_for(const struct kernel_call *call, uint64_t rows, uint64_t width)
 {
-    return elements < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
+    return rows * width < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
 }
 
 static void run_step_next(const struct kernel_call *call)
@@ -110,9 +110,8 @@ static void run_batch_tokens(const struct kernel_call *call)
     uint64_t length = attribute(call, BATCH_LENGTH);
     uint32_t *tokens = call->outputs[0];
     uint32_t *targets = call->outputs[1];
-    int threads = threads_for(call, batch * length);
 
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, batch, length))
     for (uint64_t b = 0; b < batch; b++) {
         uint64_t start = batch_draw(call, b, step, data->count - length);
 
@@ -155,9 +154,8 @@ static void run_batch_samples(const struct kernel_call *call)
     float scale = real_from_bits((uint32_t)attribute(call, BATCH_SCALE_BITS));
     float *x = call->outputs[0];
     uint32_t *y = call->outputs[1];
-    int threads = threads_for(call, batch * width);
 
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, batch, width))
     for (uint64_t b = 0; b < batch; b++) {
         uint64_t sample = batch_draw(call, b, step, samples->count / width);
 
@@ -223,12 +221,11 @@ static void run_dropout(const struct kernel_call *call)
     float scale = real_from_bits((uint32_t)attribute(call, DROPOUT_SCALE_BITS));
     uint32_t stream = (uint32_t)attribute(call, DROPOUT_STREAM);
     uint64_t seed = seed_at(call, DROPOUT_SEED_LOW);
-    int threads = threads_for(call, count);
 
     if (out == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, count, 1))
     for (uint64_t group = 0; group < groups; group++) {
         uint64_t first = group * DROPOUT_WORDS;
         uint64_t left = count - first;
@@ -262,12 +259,11 @@ static void run_gather(const struct kernel_call *call)
     uint64_t rows = input_tensor(call, 1)->count;
     uint64_t width = attribute(call, GATHER_WIDTH);
     uint64_t vocabulary = attribute(call, GATHER_VOCABULARY);
-    int threads = threads_for(call, rows * width);
 
     if (out == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, rows, width))
     for (uint64_t row = 0; row < rows; row++) {
         if (index[row] < vocabulary) {
             memcpy(out + row * width, table + index[row] * width, width * sizeof(*out));
@@ -305,9 +301,8 @@ static void run_split(const struct kernel_call *call)
 {
     struct parts parts = parts_of(call, call->op->output_count);
     const uint8_t *whole = call->inputs[0];
-    int threads = threads_for(call, input_tensor(call, 0)->count);
 
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, parts.rows, parts.row_size))
     for (uint64_t row = 0; row < parts.rows; row++) {
         for (uint32_t i = 0; i < parts.count; i++) {
             uint8_t *part = call->outputs[i];
@@ -324,12 +319,11 @@ static void run_concat(const struct kernel_call *call)
 {
     struct parts parts = parts_of(call, call->op->input_count);
     uint8_t *whole = call->outputs[0];
-    int threads = threads_for(call, parts.rows * parts.row_size / 4);
 
     if (whole == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, parts.rows, parts.row_size))
     for (uint64_t row = 0; row < parts.rows; row++) {
         for (uint32_t i = 0; i < parts.count; i++) {
             const uint8_t *part = call->inputs[i];

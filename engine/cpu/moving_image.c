@@ -21,19 +21,13 @@
 /* Channels whose state is kept on the stack at a time. */
 #define CHANNELS_AT_ONCE      64
 
-static int threads_for(const struct kernel_call *call, int64_t elements)
+/* Every element of every window is touched once, forward or back. */
+static int threads_for(const struct kernel_call *call, const struct image *image)
 {
-    return elements < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
-}
+    int64_t windows = image->batch * image->out_height * image->out_width;
+    int64_t elements = image->kernel_height * image->kernel_width * image->channels;
 
-static int64_t window_count(const struct image *image)
-{
-    return image->batch * image->out_height * image->out_width;
-}
-
-static int64_t pixel_count(const struct image *image)
-{
-    return image->batch * image->height * image->width;
+    return windows * elements < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
 }
 
 /* Where the channels of a pixel, or of a window, begin. */
@@ -107,12 +101,11 @@ static void run_im2col(const struct kernel_call *call)
     uint32_t *out = call->outputs[0];
     int64_t row_count = image.kernel_height * image.kernel_width * image.channels;
     int64_t lines = image.batch * image.out_height;
-    int threads = threads_for(call, window_count(&image) * row_count);
 
     if (out == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
         const uint32_t *picture = in + pixel_at(&image, line / image.out_height, 0, 0);
         int64_t y = line % image.out_height * image.stride - image.padding;
@@ -160,14 +153,12 @@ static void run_col2im(const struct kernel_call *call)
     struct image image = image_of(call->op);
     const float *in = call->inputs[0];
     float *out = call->outputs[0];
-    int64_t terms = image.kernel_height * image.kernel_width * image.channels;
     int64_t lines = image.batch * image.height;
-    int threads = threads_for(call, window_count(&image) * terms);
 
     if (out == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
         for (int64_t x = 0; x < image.width; x++) {
             int64_t batch = line / image.height;
@@ -244,12 +235,11 @@ static void run_max_pool(const struct kernel_call *call)
     float *y = call->outputs[0];
     uint32_t *index = call->outputs[1];
     int64_t lines = image.batch * image.out_height;
-    int threads = threads_for(call, pixel_count(&image) * image.channels);
 
     if (y == NULL && index == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
         int64_t batch = line / image.out_height;
         int64_t oy = line % image.out_height;
@@ -319,12 +309,11 @@ static void run_max_pool_grad(const struct kernel_call *call)
     const float *dy = call->inputs[1];
     float *out = call->outputs[0];
     int64_t lines = image.batch * image.height;
-    int threads = threads_for(call, pixel_count(&image) * image.channels);
 
     if (out == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
         for (int64_t x = 0; x < image.width; x++) {
             struct cover cover = cover_of(&image, line, x);
@@ -351,14 +340,13 @@ static void run_mean_pool(const struct kernel_call *call)
     struct image image = image_of(call->op);
     const float *in = call->inputs[0];
     float *y = call->outputs[0];
-    int64_t windows = window_count(&image);
+    int64_t windows = image.batch * image.out_height * image.out_width;
     int64_t places = image.kernel_height * image.kernel_width;
-    int threads = threads_for(call, pixel_count(&image) * image.channels);
 
     if (y == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t window = 0; window < windows; window++) {
         int64_t line = window / image.out_width;
         const float *first =
@@ -400,12 +388,11 @@ static void run_mean_pool_grad(const struct kernel_call *call)
     const float *dy = call->inputs[0];
     float *out = call->outputs[0];
     int64_t lines = image.batch * image.height;
-    int threads = threads_for(call, pixel_count(&image) * image.channels);
 
     if (out == NULL) {
         return;
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(threads_for(call, &image))
     for (int64_t line = 0; line < lines; line++) {
         for (int64_t x = 0; x < image.width; x++) {
             struct cover cover = cover_of(&image, line, x);

@@ -44,9 +44,10 @@ SIMD_INLINE simd_real simd_gelu_slope(simd_real x)
     x = simd_min(simd_set(SCALAR_GELU_FLAT), x);
     simd_real square = simd_mul(x, x);
     simd_real w = simd_fma(simd_set(SCALAR_GELU_W3), square, simd_set(SCALAR_GELU_W1));
-    simd_real s = simd_div(one, simd_add(one, simd_exp(simd_mul(x, w))));
+    simd_real e = simd_exp(simd_mul(x, w));
+    simd_real s = simd_div(one, simd_add(one, e));
     simd_real slope = simd_fma(simd_set(SCALAR_GELU_D3), square, simd_set(SCALAR_GELU_W1));
-    simd_real m = simd_mul(simd_mul(x, s), simd_sub(one, s));
+    simd_real m = simd_mul(simd_mul(x, s), simd_mul(e, s));
 
     return simd_fnma(m, slope, s);
 }
@@ -61,9 +62,13 @@ SIMD_INLINE simd_real simd_silu(simd_real x)
 SIMD_INLINE simd_real simd_silu_slope(simd_real x)
 {
     simd_real one = simd_set(1.0f);
-    simd_real s = simd_div(one, simd_add(one, simd_exp(simd_negate(x))));
 
-    return simd_fma(simd_mul(x, s), simd_sub(one, s), s);
+    x = simd_max(simd_set(-SCALAR_SILU_FLAT), x);
+    x = simd_min(simd_set(SCALAR_SILU_FLAT), x);
+    simd_real e = simd_exp(simd_negate(x));
+    simd_real s = simd_div(one, simd_add(one, e));
+
+    return simd_fma(simd_mul(x, s), simd_mul(e, s), s);
 }
 
 #endif /* ENGINE_CPU_SIMD_MATH_H */

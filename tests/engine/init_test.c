@@ -99,7 +99,7 @@ static void test_long_runs_are_pinned(void **state)
     assert_int_equal(hash_of(values, COUNT), UINT64_C(0xd0726c98d81e9342));
 }
 
-static void test_constants_fill(void **state)
+static void test_constants_fill_every_element(void **state)
 {
     float values[5];
 
@@ -278,7 +278,7 @@ int main(void)
         cmocka_unit_test(test_normal_numbers_are_pinned),
         cmocka_unit_test(test_uniform_numbers_are_pinned),
         cmocka_unit_test(test_long_runs_are_pinned),
-        cmocka_unit_test(test_constants_fill),
+        cmocka_unit_test(test_constants_fill_every_element),
         cmocka_unit_test(test_threads_and_lengths_change_no_number),
         cmocka_unit_test(test_seeds_and_streams_are_apart),
         cmocka_unit_test(test_normal_pair_is_box_mullers),
