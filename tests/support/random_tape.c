@@ -359,7 +359,9 @@ struct tape *random_tape(uint64_t seed, uint32_t op_count)
     maker.smooth = seed % 4 < 2;
     begin(&maker);
     for (uint32_t i = 0; i < op_count && maker.pool_count < POOL_MAX; i++) {
-        maker.pool[maker.pool_count++] = make_one(&maker);
+        uint32_t made = make_one(&maker); /* which itself chooses from the pool */
+
+        maker.pool[maker.pool_count++] = made;
     }
     loss = build_mean(maker.builder, maker.pool[maker.pool_count - 1]);
     build_output(maker.builder, "loss", loss);
