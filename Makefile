@@ -1,37 +1,124 @@
-# Lockstep: see "make help".
+# Lockstep. "make help" lists the targets, docs/TESTING.md says what each proves.
+#
+# Sources are found, not listed: every .c file of a room goes into build/liblockstep.a, every
+# tests/**/*_test.c becomes a test, every bench/*_bench.c a benchmark, every tests/fuzz/*_fuzz.c
+# a fuzz target. Your own settings (CC, CFLAGS, NVCC, ...) go on the command line or in config.mk.
+
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 all:
 
-BUILD ?= build
-CC ?= gcc
+-include config.mk
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 CFLAGS ?= -O2 -g
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+SANITIZE ?=
+MACHINE ?= $(shell uname -m)
+JOBS ?= $(shell nproc)
+MACHINE := $(MACHINE)
+JOBS := $(JOBS)
+# Quiet by default: one line per file. V=1 shows the commands.
+Q := $(if $(V),,@)
+
+# ---- what is here -------------------------------------------------------------------------
+
+rooms := base engine proofs chain prover verifier
+# Files for instruction sets that this machine cannot even compile stay out.
+foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c)
+foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)
+find_c = $(sort $(filter-out $(foreign),$(shell find $1 -name '*.c' -not -path '*/node_modules/*')))
+room_sources := $(call find_c,$(rooms))
+test_sources := $(call find_c,tests)
+bench_sources := $(call find_c,bench)
+objects := $(room_sources:.c=.o)
+fuzz_names := $(patsubst %.c,%,$(filter %_fuzz.c,$(test_sources)))
+test_names := $(patsubst %.c,%,$(filter %_test.c,$(test_sources)))
+test_support := $(patsubst %.c,%.o,$(filter-out %/fuzz_replay.c,$(filter tests/support/%,$(test_sources))))
+bench_names := $(patsubst %.c,%,$(filter %_bench.c,$(bench_sources)))
+bench_support := $(patsubst %.c,%.o,$(filter bench/support/%,$(bench_sources)))
+
+# ---- how it is compiled -------------------------------------------------------------------
+
 # Numerics are protocol: no contraction, no fast math, whatever CFLAGS says.
 NUMERICS := -ffp-contract=off -fno-fast-math
+WARNINGS := -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla -Werror
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 isa = $(if $(filter %_avx512.c,$1),$(ISA_avx512),$(if $(filter %_avx2.c,$1),$(ISA_avx2)))
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fopenmp $(CFLAGS) $(NUMERICS) -I.
-LDLIBS = -lm
+# A function without a prototype should be static; fuzz entry points are the exception.
+prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(CFLAGS) $(variant) \
+    $(NUMERICS)
+LDLIBS := -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 -lscrypt -lmicrohttpd -lzstd -ldl -lm
 
-rooms := base engine proofs chain prover verifier
-sources := $(shell find $(rooms) -name '*.c')
-objects := $(sources:%.c=$(BUILD)/%.o)
-tests := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name '*_test.c'))
-benches := $(patsubst %.c,$(BUILD)/%,$(shell find bench -name '*_bench.c'))
+# A variant is a folder below build/ and the flags that make it different.
+variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
+sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-maybe-uninitialized
+$(BUILD)/asan/%: variant := $(sanitized) -fsanitize=address,undefined
+$(BUILD)/fuzz/%: variant := $(sanitized) -fsanitize=fuzzer-no-link,address,undefined
+$(BUILD)/fuzz/%: CC := clang
 
-all: $(objects)
-$(BUILD)/%.o: %.c
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(call isa,$<) -MMD -MP -c -o $@ $<
-$(BUILD)/liblockstep.a: $(objects)
-	@rm -f $@; ar rcs $@ $^
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/liblockstep.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/liblockstep.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ -lopenblas $(LDLIBS)
-test: $(tests)
-	@for t in $^; do $$t || exit 1; done
-clean:
+say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
+define compile
+@mkdir -p $(@D)
+$(call say,CC,$@)
+$(Q)$(CC) $(ALL_CFLAGS) $(call isa,$<) -MMD -MP -c -o $@ $<
+endef
+define archive
+@mkdir -p $(@D)
+$(call say,AR,$@)
+@rm -f $@
+$(Q)$(AR) rcs $@ $^
+endef
+define link
+@mkdir -p $(@D)
+$(call say,LINK,$@)
+$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(extra_libs) $(LDLIBS)
+endef
+
+program := $(if $(wildcard lockstep.c),$(BUILD)/lockstep)
+ready := $(BUILD)/setup/build.ok
+include mk/setup.mk mk/cuda.mk mk/test.mk mk/bench.mk mk/lint.mk mk/install.mk
+
+# ---- the program --------------------------------------------------------------------------
+
+all: $(program) $(cuda_plugin) $(addprefix $(BUILD)/,$(test_names) $(bench_built)) ## build the program, the tests and the benchmarks
+
+$(BUILD)/%.o: %.c | $(ready)
+	$(compile)
+$(BUILD)/asan/%.o: %.c | $(ready)
+	$(compile)
+$(BUILD)/fuzz/%.o: %.c | $(ready) $(BUILD)/setup/fuzz.ok
+	$(compile)
+$(BUILD)/liblockstep.a: $(addprefix $(BUILD)/,$(objects))
+	$(archive)
+$(BUILD)/asan/liblockstep.a: $(addprefix $(BUILD)/asan/,$(objects))
+	$(archive)
+$(BUILD)/fuzz/liblockstep.a: $(addprefix $(BUILD)/fuzz/,$(objects))
+	$(archive)
+$(BUILD)/lockstep $(BUILD)/asan/lockstep: %/lockstep: %/lockstep.o %/liblockstep.a
+	$(link)
+
+demo: $(program) ## build, and say what this machine is fit for
+	$(Q)$(BUILD)/lockstep doctor
+
+clean: ## remove everything that was built
 	rm -rf $(BUILD)
--include $(objects:.o=.d)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "Variables: CC CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE NVCC CUDA_ARCHS JOBS NAME V=1"
+	@echo "           FUZZ_SECONDS SOAK_MINUTES TEST_SECONDS LOCKSTEP_NO_INSTALL=1"
+
+.PHONY: all demo clean help
+
+-include $(wildcard $(addprefix $(BUILD)/,$(objects:.o=.d) lockstep.d $(test_sources:.c=.d) \
+    $(bench_sources:.c=.d)))
+-include $(wildcard $(addprefix $(BUILD)/asan/,$(objects:.o=.d) lockstep.d $(test_sources:.c=.d)))
+-include $(wildcard $(addprefix $(BUILD)/fuzz/,$(objects:.o=.d) $(test_sources:.c=.d)))

@@ -1,0 +1,18 @@
+# bench.mk - benchmarks: ours against a peer, interleaved, medians. Each writes
+# build/bench/NAME.json and prints a table. One alone: make bench NAME=contraction.
+
+NAME ?=
+bench_chosen := $(if $(NAME),bench/$(NAME)_bench,$(bench_names))
+bench_built := $(bench_names)
+
+$(BUILD)/bench/%_bench: extra_libs := -lopenblas
+$(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_support)) \
+    $(BUILD)/liblockstep.a | $(BUILD)/setup/bench.ok
+	$(link)
+
+# One after the other, whatever -j says: two benchmarks at once measure each other.
+bench: $(addprefix $(BUILD)/,$(bench_chosen)) $(cuda_plugin) ## run all benchmarks, or one: NAME=contraction
+	$(Q)for name in $(patsubst bench/%_bench,%,$(bench_chosen)); do \
+	    $(BUILD)/bench/$${name}_bench $(BUILD)/bench/$$name.json || exit 1; done
+
+.PHONY: bench

@@ -1,0 +1,26 @@
+# cuda.mk - the CUDA backend: one shared object that is looked for at run time. Built where nvcc
+# is found, never required.
+
+NVCC ?= $(firstword $(wildcard $(addsuffix /nvcc,$(subst :, ,$(PATH))) /usr/local/cuda/bin/nvcc))
+CUDA_ARCHS ?= 75 80 86 89 90
+cuda_sources := $(sort $(shell find $(rooms) -name '*.cu'))
+cuda_plugin := $(if $(and $(NVCC),$(cuda_sources)),$(BUILD)/lockstep_cuda.so)
+
+# The same numerics as everywhere: no fused multiply-add that is not written, no flush to zero.
+NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
+cuda_newest := $(lastword $(CUDA_ARCHS))
+cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
+    -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
+NVCCFLAGS ?= -O3 -std=c++17
+
+$(BUILD)/%.cu.o: %.cu | $(ready)
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Xcompiler -fPIC,-Wall \
+	    -MMD -MF $@.d -c -o $@ $<
+
+$(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(NVCC) $(cuda_codes) -shared -o $@ $^
+
+-include $(wildcard $(cuda_sources:%=$(BUILD)/%.o.d))

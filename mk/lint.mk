@@ -1,0 +1,38 @@
+# lint.mk - the rules that a program can check. Per-file checks leave a stamp, so only changed
+# files are checked again; a tool that is missing is named and its check skipped aloud.
+
+# Formatting and findings differ between versions: 14 is the one this house is written with.
+lint_version := 14
+lint_sources := $(room_sources) $(test_sources) $(bench_sources) $(wildcard lockstep.c)
+lint_headers := $(sort $(shell find $(rooms) tests bench -name '*.h' -not -path '*/node_modules/*'))
+
+lint: lint-format lint-tidy lint-source lint-globals lint-scripts ## format, clang-tidy, layers, sizes, names
+
+lint-format: $(addprefix $(BUILD)/lint/,$(addsuffix .format,$(lint_sources) $(lint_headers)))
+lint-tidy: $(addprefix $(BUILD)/lint/,$(addsuffix .tidy,$(lint_sources)))
+
+$(BUILD)/lint/%.format: % .clang-format scripts/lint-tool | $(BUILD)/setup/lint.ok
+	@mkdir -p $(@D)
+	$(Q)scripts/lint-tool $(lint_version) clang-format --dry-run -Werror $<
+	@touch $@
+
+# The object file stands for the headers: it is newer than all of them.
+$(BUILD)/lint/%.c.tidy: %.c $(BUILD)/%.o .clang-tidy scripts/lint-tool | $(BUILD)/setup/lint.ok
+	@mkdir -p $(@D)
+	$(call say,TIDY,$<)
+	$(Q)scripts/lint-tool $(lint_version) clang-tidy --quiet $< -- -std=c17 -D_GNU_SOURCE -I. \
+	    -fopenmp $(NUMERICS) $(call isa,$<)
+	@touch $@
+
+lint-source:
+	$(Q)scripts/check-layers $(rooms)
+	$(Q)scripts/check-source $(lint_sources) $(lint_headers) $(cuda_sources)
+
+lint-globals: $(BUILD)/liblockstep.a
+	$(Q)scripts/check-globals $<
+
+lint-scripts: | $(BUILD)/setup/lint.ok
+	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(filter-out %.txt,$(wildcard scripts/*)) .ci/run; \
+	    else echo "lint: skipped: shellcheck is not installed"; fi
+
+.PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts

@@ -1,0 +1,13 @@
+# setup.mk - what must be on the machine before something is built. scripts/setup finds it and,
+# for the targets that a newcomer types first, installs it; the stamps keep later runs quick.
+
+installing := $(filter demo test check asan soak fuzz bench lint gpu-check,$(MAKECMDGOALS))
+setup_mode := $(if $(installing),--install,--check)
+
+$(BUILD)/setup/%.ok: scripts/setup
+	@mkdir -p $(@D)
+	$(Q)CC="$(CC)" scripts/setup $(setup_mode) $*
+	@touch $@
+
+# The chain node and the Solidity compiler of the EVM tests, exactly as the lock file says.
+$(BUILD)/setup/evm.ok: tests/evm/package.json tests/evm/package-lock.json

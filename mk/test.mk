@@ -1,0 +1,63 @@
+# test.mk - unit tests, fuzz targets and their sanitized twins. scripts/run-tests runs what it is
+# given in parallel, each with a time limit, and ends with "N passed, N failed[, N skipped]".
+
+TEST_SECONDS ?= 300
+FUZZ_SECONDS ?= 60
+SOAK_MINUTES ?= 10
+scripted := $(sort $(shell find tests -not -path '*/node_modules/*' \
+    \( -name '*_test.sh' -o -name '*_test.py' -o -name '*_test.mjs' \)))
+gpu_tests := $(filter %_gpu_test,$(test_names))
+host_names := $(filter-out %_gpu_test,$(test_names)) $(fuzz_names)
+host_tests := $(addprefix $(BUILD)/,$(host_names)) $(scripted)
+asan_tests := $(addprefix $(BUILD)/asan/,$(host_names)) $(scripted)
+run_tests = scripts/run-tests -b $1 -j $(JOBS) -t $2
+
+test_link = $(BUILD)$1/tests/%_test: $(BUILD)$1/tests/%_test.o $(addprefix $(BUILD)$1/,$(test_support)) \
+    $(BUILD)$1/liblockstep.a | $(BUILD)/setup/test.ok
+$(BUILD)/tests/%_test $(BUILD)/asan/tests/%_test: extra_libs := -lcmocka
+$(call test_link,)
+	$(link)
+$(call test_link,/asan)
+	$(link)
+
+# Without libFuzzer a fuzz target is a test that replays its corpus, and mutations of it.
+replay_link = $(BUILD)$1/tests/fuzz/%_fuzz: $(BUILD)$1/tests/fuzz/%_fuzz.o \
+    $(BUILD)$1/tests/support/fuzz_replay.o $(BUILD)$1/liblockstep.a
+$(call replay_link,)
+	$(link)
+$(call replay_link,/asan)
+	$(link)
+$(BUILD)/fuzz/tests/fuzz/%_fuzz: variant := $(sanitized) -fsanitize=fuzzer,address,undefined
+$(BUILD)/fuzz/tests/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o $(BUILD)/fuzz/liblockstep.a
+	$(link)
+
+evm_ready := $(BUILD)/setup/evm.ok
+
+test: $(host_tests) $(program) $(evm_ready) ## run all tests; installs what is missing first
+	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) $(host_tests)
+
+quick_tests := $(filter-out %_slow_test %_slow_test.sh %_slow_test.py %_slow_test.mjs,$(host_tests))
+check: $(quick_tests) $(program) ## run the fast tests only, for the inner loop
+	$(Q)TEST_QUICK=1 $(call run_tests,$(BUILD),60) $(quick_tests)
+
+asan: $(asan_tests) $(program:$(BUILD)/%=$(BUILD)/asan/%) $(evm_ready) ## the tests under address and undefined-behaviour sanitizers
+	$(Q)$(call run_tests,$(BUILD)/asan,$(TEST_SECONDS)0) $(asan_tests)
+
+soak: $(host_tests) $(program) $(evm_ready) ## the long version of the tests (SOAK_MINUTES=10)
+	$(Q)SOAK_MINUTES=$(SOAK_MINUTES) $(call run_tests,$(BUILD),$(SOAK_MINUTES)000) $(host_tests)
+
+gpu-check: $(cuda_plugin) $(addprefix $(BUILD)/,$(gpu_tests)) $(program) ## the tests that need an NVIDIA GPU
+ifeq ($(NVCC),)
+	@echo "gpu-check: skipped: nvcc was not found (set NVCC=/path/to/nvcc)"
+else
+	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) $(addprefix $(BUILD)/,$(gpu_tests))
+endif
+
+fuzz: $(addprefix fuzz/,$(notdir $(fuzz_names))) ## fuzz every target (FUZZ_SECONDS=60 each; one: make fuzz/NAME_fuzz)
+fuzz/%: $(BUILD)/fuzz/tests/fuzz/%
+	@mkdir -p $(BUILD)/fuzz/corpus/$* fixtures/corpus/$(*:_fuzz=)
+	$(Q)cd $(BUILD)/fuzz && tests/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	    -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 corpus/$* \
+	    $(CURDIR)/fixtures/corpus/$(*:_fuzz=)
+
+.PHONY: test check asan soak gpu-check fuzz
