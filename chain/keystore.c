@@ -55,9 +55,9 @@ static enum status derive(uint8_t derived[DERIVED_SIZE], const struct sealed_key
 
     switch (sealed->kdf) {
     case KDF_SCRYPT:
-        result = libscrypt_scrypt(passphrase->bytes, passphrase->size, sealed->salt,
-                                  sealed->salt_size, sealed->n, sealed->r, sealed->p, derived,
-                                  DERIVED_SIZE);
+        result =
+            libscrypt_scrypt(passphrase->bytes, passphrase->size, sealed->salt, sealed->salt_size,
+                             sealed->n, sealed->r, sealed->p, derived, DERIVED_SIZE);
         if (result != 0) {
             return error_set(error, STATUS_NO_MEMORY, "scrypt needs %llu MiB and did not get them",
                              (unsigned long long)(128 * sealed->n * sealed->r >> 20));
@@ -82,8 +82,7 @@ static enum status apply_cipher(uint8_t *out, const uint8_t *in, size_t size,
     int written = 0;
     enum status status = STATUS_OK;
 
-    if (context == NULL ||
-        EVP_EncryptInit_ex(context, EVP_aes_128_ctr(), NULL, key, iv) != 1 ||
+    if (context == NULL || EVP_EncryptInit_ex(context, EVP_aes_128_ctr(), NULL, key, iv) != 1 ||
         EVP_EncryptUpdate(context, out, &written, in, (int)size) != 1 || written != (int)size) {
         status = error_set(error, STATUS_NO_MEMORY, "AES-128-CTR failed in libcrypto");
     }
@@ -127,8 +126,7 @@ static uint64_t number_of(const json_t *object, const char *name, uint64_t most)
     return number >= 1 && (uint64_t)number <= most ? (uint64_t)number : 0;
 }
 
-static enum status read_scrypt(struct sealed_key *sealed, const json_t *params,
-                               struct error *error)
+static enum status read_scrypt(struct sealed_key *sealed, const json_t *params, struct error *error)
 {
     sealed->kdf = KDF_SCRYPT;
     sealed->n = number_of(params, "n", KEYSTORE_MEMORY_MAX / 128);
@@ -155,8 +153,8 @@ static enum status read_kdf(struct sealed_key *sealed, const json_t *crypto, str
     if (number_of(params, "dklen", DERIVED_SIZE) != DERIVED_SIZE) {
         return malformed(error, "dklen is not 32");
     }
-    if (hex_read(sealed->salt, sizeof(sealed->salt), &sealed->salt_size,
-                 text_of(params, "salt")) != STATUS_OK) {
+    if (hex_read(sealed->salt, sizeof(sealed->salt), &sealed->salt_size, text_of(params, "salt")) !=
+        STATUS_OK) {
         return malformed(error, "the salt is not hex of at most 256 bytes");
     }
     if (strcmp(kdf, "scrypt") == 0) {
@@ -206,9 +204,8 @@ static enum status read_sealed(struct sealed_key *sealed, const json_t *root, st
 static json_t *parse(const char *text, size_t size, struct error *error)
 {
     json_error_t where;
-    json_t *root = size > KEYSTORE_SIZE_MAX
-                       ? NULL
-                       : json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    json_t *root =
+        size > KEYSTORE_SIZE_MAX ? NULL : json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
 
     if (!json_is_object(root)) {
         (void)malformed(error, "not a JSON object");
@@ -395,11 +392,12 @@ static json_t *pack(const struct sealed_key *sealed, const struct address *addre
     hex_write(iv, sealed->iv, IV_SIZE, false);
     hex_write(salt, sealed->salt, SALT_SIZE, false);
     hex_write(mac, sealed->mac.bytes, HASH32_SIZE, false);
-    return json_pack("{s:s, s:{s:s, s:{s:s}, s:s, s:s, s:{s:i, s:I, s:i, s:i, s:s}, s:s}, s:s, s:i}",
-                     "address", owner, "crypto", "cipher", "aes-128-ctr", "cipherparams", "iv", iv,
-                     "ciphertext", ciphertext, "kdf", "scrypt", "kdfparams", "dklen", DERIVED_SIZE,
-                     "n", (json_int_t)sealed->n, "p", (int)sealed->p, "r", (int)sealed->r, "salt",
-                     salt, "mac", mac, "id", uuid, "version", KEYSTORE_VERSION);
+    return json_pack(
+        "{s:s, s:{s:s, s:{s:s}, s:s, s:s, s:{s:i, s:I, s:i, s:i, s:s}, s:s}, s:s, s:i}", "address",
+        owner, "crypto", "cipher", "aes-128-ctr", "cipherparams", "iv", iv, "ciphertext",
+        ciphertext, "kdf", "scrypt", "kdfparams", "dklen", DERIVED_SIZE, "n", (json_int_t)sealed->n,
+        "p", (int)sealed->p, "r", (int)sealed->r, "salt", salt, "mac", mac, "id", uuid, "version",
+        KEYSTORE_VERSION);
 }
 
 enum status keystore_seal(char *text, size_t *size, const struct secret_key *key,

@@ -162,8 +162,17 @@ static enum status open_changed(const char *from, const char *to)
 
 static void test_absurd_parameters_are_refused(void **state)
 {
-    static const char *const counts[] = {"0", "1", "3", "-2", "2.0", "\"2\"", "null", "16777216",
-                                         "1099511627776", "9223372036854775808", "true"};
+    static const char *const counts[] = {"0",
+                                         "1",
+                                         "3",
+                                         "-2",
+                                         "2.0",
+                                         "\"2\"",
+                                         "null",
+                                         "16777216",
+                                         "1099511627776",
+                                         "9223372036854775808",
+                                         "true"};
 
     (void)state;
     assert_int_equal(open_changed("\"n\":2", "\"n\":2"), STATUS_OK);
