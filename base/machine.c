@@ -1,0 +1,98 @@
+/* machine.c - see machine.h. */
+#include "base/machine.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define PROC_LINE_MAX 512
+
+/* The value of a "name : value" line of a /proc file; empty when there is none. */
+static void proc_value(char *value, size_t size, const char *path, const char *name)
+{
+    FILE *file = fopen(path, "re");
+    char line[PROC_LINE_MAX];
+
+    value[0] = '\0';
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        const char *colon = strchr(line, ':');
+
+        if (strncmp(line, name, strlen(name)) == 0 && colon != NULL) {
+            const char *start = colon + 1 + strspn(colon + 1, " \t");
+
+            snprintf(value, size, "%.*s", (int)strcspn(start, "\n"), start);
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static unsigned core_count(void)
+{
+    cpu_set_t cores;
+
+    if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+        return (unsigned)CPU_COUNT(&cores);
+    }
+    return 1;
+}
+
+static uint64_t memory_available(void)
+{
+    char value[64];
+
+    proc_value(value, sizeof(value), "/proc/meminfo", "MemAvailable");
+    return strtoull(value, NULL, 10) * 1024; /* 0 where the system does not tell */
+}
+
+static void look_at_instructions(struct machine *machine)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    machine->has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    machine->has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    machine->has_avx512_vnni = machine->has_avx512 && __builtin_cpu_supports("avx512vnni");
+#else
+    (void)machine;
+#endif
+}
+
+/* Measured, not read from a register: this is the property that matters, on every machine. */
+static bool subnormals_are_flushed(void)
+{
+    volatile float smallest_normal = 0x1p-126f;
+    volatile float half = smallest_normal * 0.5f;
+    volatile float again = half + half;
+
+    return half == 0.0f || again != smallest_normal;
+}
+
+void machine_look(struct machine *machine)
+{
+    struct utsname names;
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_size = sysconf(_SC_PAGESIZE);
+
+    memset(machine, 0, sizeof(*machine));
+    proc_value(machine->cpu, sizeof(machine->cpu), "/proc/cpuinfo", "model name");
+    if (machine->cpu[0] == '\0') {
+        snprintf(machine->cpu, sizeof(machine->cpu), "unknown processor");
+    }
+    if (uname(&names) == 0) {
+        snprintf(machine->system, sizeof(machine->system), "%.40s %.40s %.40s", names.sysname,
+                 names.release, names.machine);
+    }
+    machine->cores = core_count();
+    if (pages > 0 && page_size > 0) {
+        machine->memory_bytes = (uint64_t)pages * (uint64_t)page_size;
+    }
+    machine->memory_free_bytes = memory_available();
+    machine->flushes_subnormals = subnormals_are_flushed();
+    look_at_instructions(machine);
+}
