@@ -23,6 +23,10 @@ MACHINE ?= $(shell uname -m)
 JOBS ?= $(shell nproc)
 MACHINE := $(MACHINE)
 JOBS := $(JOBS)
+# All cores, unless -j says otherwise.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(JOBS)
+endif
 # Quiet by default: one line per file. V=1 shows the commands.
 Q := $(if $(V),,@)
 
@@ -59,8 +63,10 @@ LDLIBS := -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 -lscrypt -lmicrohttpd 
 
 # A variant is a folder below build/ and the flags that make it different.
 variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-maybe-uninitialized
-$(BUILD)/asan/%: variant := $(sanitized) -fsanitize=address,undefined
+sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+# Sanitized code is too twisted for this warning of gcc, which clang does not know.
+gcc_only := $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized)
+$(BUILD)/asan/%: variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
 $(BUILD)/fuzz/%: variant := $(sanitized) -fsanitize=fuzzer-no-link,address,undefined
 $(BUILD)/fuzz/%: CC := clang
 

@@ -81,14 +81,14 @@ bool sha256_isa_usable(enum sha256_isa isa)
  */
 static enum sha256_isa best_isa(void)
 {
-    static _Atomic int kept = SHA256_ISA_BEST;
-    int best = kept;
+    static _Atomic int sha256_best_kept = SHA256_ISA_BEST;
+    int best = sha256_best_kept;
 
     if (best == SHA256_ISA_BEST) {
         best = cpu_has_shani()  ? SHA256_ISA_SHANI
                : cpu_has_avx2() ? SHA256_ISA_AVX2
                                 : SHA256_ISA_SCALAR;
-        kept = best;
+        sha256_best_kept = best;
     }
     return (enum sha256_isa)best;
 }

@@ -1,0 +1,74 @@
+/*
+ * backend.h - a machine that runs a tape, whatever it is made of.
+ *
+ * A backend is a small table of functions. The CPU's is always there (cpu/machine.c); the CUDA one
+ * is a shared object found at run time. All give the same bits: a machine differs from another only
+ * in speed and in where its memory is. A backend never ends the process: no memory, no device and a
+ * wrong driver are errors with advice.
+ */
+#ifndef ENGINE_BACKEND_H
+#define ENGINE_BACKEND_H
+
+#include "engine/cpu/cpu.h"
+#include "engine/tape.h"
+
+/* Threads of one machine, at most. */
+#define MACHINE_THREADS_MAX 1024
+
+struct machine_options {
+    enum isa isa;        /* CPU only: one that isa_available() */
+    int thread_count;    /* 0: as many as the system offers */
+    bool trace;          /* make every output of every operation, and show it to the observer */
+    uint64_t memory_max; /* bytes; 0: no limit of ours */
+};
+
+/*
+ * Shown each output as it is made, in tape order; only in trace mode. bytes are the canonical
+ * little-endian elements, borrowed for the call. Anything but STATUS_OK stops the step.
+ */
+struct observer {
+    enum status (*made)(void *context, uint32_t op, uint32_t output, const void *bytes,
+                        uint64_t size, struct error *error);
+    void *context;
+};
+
+struct machine {
+    const struct backend *backend;
+    const struct tape *tape; /* borrowed: must outlive the machine */
+};
+
+struct backend {
+    const char *name;
+
+    /* Refuses before allocating when the tape needs more than memory_max, and says how much. */
+    enum status (*open)(struct machine **machine, const struct tape *tape,
+                        const struct machine_options *options, struct error *error);
+    void (*close)(struct machine *machine);
+
+    /* Whole tensors: states, constants and inputs may be written; these, outputs and loss read. */
+    enum status (*write)(struct machine *machine, uint32_t tensor, const void *bytes,
+                         struct error *error);
+    enum status (*read)(struct machine *machine, uint32_t tensor, void *bytes, struct error *error);
+
+    /* The training data: read-only memory of the caller's that must outlive the machine. */
+    enum status (*bind)(struct machine *machine, uint32_t tensor, const void *bytes,
+                        struct error *error);
+
+    /* One step: states take their next values. After a failure the states are undefined. */
+    enum status (*step)(struct machine *machine, const struct observer *observer,
+                        struct error *error);
+
+    /* Host memory of a tensor that can be read; NULL where it is not on the host. */
+    const void *(*peek)(struct machine *machine, uint32_t tensor);
+
+    /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. */
+    bool (*diverged)(struct machine *machine);
+};
+
+extern const struct backend backend_cpu;
+
+/* Best instruction set (or LOCKSTEP_ISA, which must name an available one), all threads, fast. */
+MUST_CHECK enum status machine_options_default(struct machine_options *options,
+                                               struct error *error);
+
+#endif /* ENGINE_BACKEND_H */

@@ -1,0 +1,440 @@
+/*
+ * machine.c - the CPU's backend: two blocks of memory, a plan, and a loop over the operations.
+ *
+ * Everything is allocated when the machine is opened; a step allocates nothing and cannot fail but
+ * by its observer. In fast mode quantized operands stay packed, unread outputs are not made and
+ * kernels work in place; in trace mode, and where a kind has no kernel, every output is made.
+ */
+#include <assert.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "engine/backend.h"
+#include "engine/contraction.h"
+#include "engine/plan.h"
+
+struct machine_cpu {
+    struct machine machine;
+    struct machine_options options;
+    struct kernel_table kernels;
+    struct plan plan;
+    bool packed;
+    uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
+    uint64_t block_sizes[3];
+    void **memory; /* per tensor; NULL: not there, or data not bound yet */
+};
+
+enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
+
+/* ---- options ------------------------------------------------------------ */
+
+enum status machine_options_default(struct machine_options *options, struct error *error)
+{
+    const char *wish = getenv("LOCKSTEP_ISA");
+
+    *options = (struct machine_options){.isa = isa_best()};
+    if (wish == NULL || wish[0] == '\0') {
+        return STATUS_OK;
+    }
+    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+        if (strcmp(wish, isa_name((enum isa)isa)) == 0) {
+            options->isa = (enum isa)isa;
+            if (isa_available(options->isa)) {
+                return STATUS_OK;
+            }
+            (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA: this CPU has no %s", wish);
+            error_advise(error, "leave LOCKSTEP_ISA out: the best here is %s",
+                         isa_name(isa_best()));
+            return STATUS_USAGE;
+        }
+    }
+    (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA is '%.40s'", wish);
+    error_advise(error, "use scalar, avx2 or avx512");
+    return STATUS_USAGE;
+}
+
+/* ---- floating-point control --------------------------------------------- */
+
+/*
+ * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
+ * thread of the team gets the default: round to nearest even, subnormals kept, no traps.
+ */
+static void set_float_control(int thread_count)
+{
+#if defined(__x86_64__)
+#pragma omp parallel num_threads(thread_count)
+    _mm_setcsr(0x1f80);
+#elif defined(__aarch64__)
+#pragma omp parallel num_threads(thread_count)
+    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
+#else
+    (void)thread_count;
+#endif
+}
+
+static uint64_t get_float_control(void)
+{
+#if defined(__x86_64__)
+    return _mm_getcsr();
+#elif defined(__aarch64__)
+    uint64_t control;
+
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
+#else
+    return 0;
+#endif
+}
+
+static void restore_float_control(uint64_t control)
+{
+#if defined(__x86_64__)
+    _mm_setcsr((uint32_t)control);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" ::"r"(control));
+#else
+    (void)control;
+#endif
+}
+
+/* ---- planning ----------------------------------------------------------- */
+
+static const struct machine_cpu *hook_machine(const void *context)
+{
+    return context;
+}
+
+static uint64_t output_size(const void *context, const struct op *op, uint32_t output,
+                            const struct tensor *tensors)
+{
+    const struct tensor *tensor = &tensors[op->outputs[output]];
+
+    if (hook_machine(context)->packed && op->kind == OP_QUANTIZE && output == 2) {
+        return contraction_packed_size(op);
+    }
+    return tensor->count * dtype_size(tensor->dtype);
+}
+
+static bool has_kernel(const void *context, enum op_kind kind)
+{
+    return hook_machine(context)->kernels.kernels[kind].run != NULL;
+}
+
+static bool in_place(const void *context, enum op_kind kind, uint32_t output, uint32_t input)
+{
+    return has_kernel(context, kind) && op_in_place(kind, output, input);
+}
+
+static enum status make_plan(struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+    struct plan_hooks hooks = {.context = cpu, .keep_all = cpu->options.trace};
+    enum status status;
+
+    /* The scalar backend reads q element by element and has no packed layout. */
+    cpu->packed = !cpu->options.trace && has_kernel(cpu, OP_CONTRACT);
+    hooks.output_size = output_size;
+    hooks.may_omit = has_kernel;
+    hooks.in_place = cpu->options.trace ? NULL : in_place;
+    status = plan_build(&cpu->plan, tape, &hooks, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    cpu->block_sizes[BLOCK_STATE] = cpu->plan.state_size;
+    cpu->block_sizes[BLOCK_TEMPORARY] = cpu->plan.temporary_size;
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct kernel *kernel = &cpu->kernels.kernels[tape->ops[at].kind];
+
+        if (cpu->plan.runs[at] && kernel->run != NULL && kernel->scratch_size != NULL) {
+            uint64_t size = kernel->scratch_size(&tape->ops[at], cpu->options.thread_count);
+
+            if (size > cpu->block_sizes[BLOCK_SCRATCH]) {
+                cpu->block_sizes[BLOCK_SCRATCH] = size;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static enum status allocate(struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+    uint64_t total = 0;
+
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        total += cpu->block_sizes[block];
+    }
+    if (cpu->options.memory_max != 0 && total > cpu->options.memory_max) {
+        return error_set(error, STATUS_NO_MEMORY,
+                         "the tape needs %.1f MiB of memory, and %.1f MiB are allowed",
+                         (double)total / 1048576.0, (double)cpu->options.memory_max / 1048576.0);
+    }
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        uint64_t size = (cpu->block_sizes[block] + 2097151) / 2097152 * 2097152;
+
+        cpu->blocks[block] = size == 0 ? NULL : aligned_alloc(2097152, size);
+        if (size != 0 && cpu->blocks[block] == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "the tape needs %.1f MiB of memory",
+                             (double)total / 1048576.0);
+        }
+        if (size != 0) {
+            /* Large pages where the system has them; a refusal changes nothing but the speed. */
+            (void)madvise(cpu->blocks[block], size, MADV_HUGEPAGE);
+        }
+    }
+    if (cpu->block_sizes[BLOCK_STATE] > 0) {
+        memset(cpu->blocks[BLOCK_STATE], 0, cpu->block_sizes[BLOCK_STATE]);
+    }
+    cpu->memory = calloc((size_t)tape->tensor_count + 1, sizeof(*cpu->memory));
+    if (cpu->memory == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", tape->tensor_count);
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (cpu->plan.places[id] != PLAN_ABSENT) {
+            int block = cpu->plan.in_state[id] ? BLOCK_STATE : BLOCK_TEMPORARY;
+
+            cpu->memory[id] = cpu->blocks[block] + cpu->plan.places[id];
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- the table's functions ---------------------------------------------- */
+
+static struct machine_cpu *cpu_of(struct machine *machine)
+{
+    return (struct machine_cpu *)machine;
+}
+
+static void cpu_close(struct machine *machine)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+
+    if (cpu == NULL) {
+        return;
+    }
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        free(cpu->blocks[block]);
+    }
+    free(cpu->memory);
+    plan_release(&cpu->plan);
+    free(cpu);
+}
+
+static enum status cpu_open(struct machine **machine, const struct tape *tape,
+                            const struct machine_options *options, struct error *error)
+{
+    struct machine_cpu *cpu = calloc(1, sizeof(*cpu));
+    enum status status;
+
+    if (cpu == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    cpu->machine = (struct machine){&backend_cpu, tape};
+    cpu->options = *options;
+    if (options->thread_count <= 0) {
+        cpu->options.thread_count = omp_get_max_threads();
+    }
+    if (cpu->options.thread_count > MACHINE_THREADS_MAX) {
+        cpu->options.thread_count = MACHINE_THREADS_MAX;
+    }
+    cpu_kernels(&cpu->kernels, options->isa);
+    status = make_plan(cpu, error);
+    if (status == STATUS_OK) {
+        status = allocate(cpu, error);
+    }
+    if (status != STATUS_OK) {
+        cpu_close(&cpu->machine);
+        return status;
+    }
+    *machine = &cpu->machine;
+    return STATUS_OK;
+}
+
+static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
+{
+    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+}
+
+/* Memory of a tensor that lasts, of an output or of the loss; NULL for others. */
+static const void *cpu_peek(struct machine *machine, uint32_t tensor)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+    const struct tape *tape = machine->tape;
+
+    if (tensor >= tape->tensor_count || tape->tensors[tensor].role == ROLE_DATA) {
+        return NULL;
+    }
+    if (tape->tensors[tensor].role == ROLE_TEMPORARY && tensor != tape->loss) {
+        return NULL;
+    }
+    return cpu->memory[tensor];
+}
+
+static enum status cpu_write(struct machine *machine, uint32_t tensor, const void *bytes,
+                             struct error *error)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+
+    if (tensor >= machine->tape->tensor_count || !cpu->plan.in_state[tensor] ||
+        role_is_made(machine->tape->tensors[tensor].role)) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
+    }
+    memcpy(cpu->memory[tensor], bytes, tensor_bytes(machine->tape, tensor));
+    return STATUS_OK;
+}
+
+static enum status cpu_read(struct machine *machine, uint32_t tensor, void *bytes,
+                            struct error *error)
+{
+    const void *memory = cpu_peek(machine, tensor);
+
+    if (memory == NULL) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
+    }
+    memcpy(bytes, memory, tensor_bytes(machine->tape, tensor));
+    return STATUS_OK;
+}
+
+static enum status cpu_bind(struct machine *machine, uint32_t tensor, const void *bytes,
+                            struct error *error)
+{
+    if (tensor >= machine->tape->tensor_count || machine->tape->tensors[tensor].role != ROLE_DATA) {
+        return error_set(error, STATUS_USAGE, "tensor %u is not data", tensor);
+    }
+    cpu_of(machine)->memory[tensor] = (void *)(uintptr_t)bytes;
+    return STATUS_OK;
+}
+
+static void run_op(struct machine_cpu *cpu, const struct op *op)
+{
+    const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
+    struct kernel_call call = {.op = op,
+                               .tensors = cpu->machine.tape->tensors,
+                               .scratch = cpu->blocks[BLOCK_SCRATCH],
+                               .thread_count = cpu->options.thread_count,
+                               .packed = cpu->packed};
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        call.inputs[i] = cpu->memory[op->inputs[i]];
+        assert(call.inputs[i] != NULL);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        call.outputs[i] = cpu->memory[op->outputs[i]];
+    }
+    if (kernel->run != NULL) {
+        kernel->run(&call);
+    } else {
+        kernel_run_rules(&call);
+    }
+}
+
+static enum status show(struct machine_cpu *cpu, const struct observer *observer, uint32_t at,
+                        struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+    const struct op *op = &tape->ops[at];
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < op->output_count && status == STATUS_OK; i++) {
+        status = observer->made(observer->context, at, i, cpu->memory[op->outputs[i]],
+                                tensor_bytes(tape, op->outputs[i]), error);
+    }
+    return status;
+}
+
+static enum status check_bound(const struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && cpu->memory[id] == NULL) {
+            return error_set(error, STATUS_USAGE, "the data '%s' is not there",
+                             tape->tensors[id].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void take_next_states(struct machine_cpu *cpu)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (cpu->plan.copied[i]) {
+            memcpy(cpu->memory[tape->states[i].before], cpu->memory[tape->states[i].after],
+                   tensor_bytes(tape, tape->states[i].before));
+        }
+    }
+}
+
+static enum status cpu_step(struct machine *machine, const struct observer *observer,
+                            struct error *error)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+    uint64_t control = get_float_control();
+    enum status status = check_bound(cpu, error);
+
+    assert(observer == NULL || cpu->options.trace);
+    set_float_control(cpu->options.thread_count);
+    for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
+        if (cpu->plan.runs[at]) {
+            run_op(cpu, &machine->tape->ops[at]);
+            if (observer != NULL) {
+                status = show(cpu, observer, at, error);
+            }
+        }
+    }
+    if (status == STATUS_OK) {
+        take_next_states(cpu);
+    }
+    restore_float_control(control);
+    return status;
+}
+
+static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
+{
+    uint32_t found = 0;
+
+    /* All exponent bits set: a NaN or an infinity. */
+#pragma omp parallel for simd schedule(static) reduction(| : found) num_threads(thread_count)
+    for (uint64_t i = 0; i < count; i++) {
+        found |= (bits[i] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+    }
+    return found == 0;
+}
+
+static bool cpu_diverged(struct machine *machine)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+    const struct tape *tape = machine->tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        uint32_t id = tape->states[i].before;
+
+        if (tape->tensors[id].dtype == DTYPE_F32 &&
+            !is_finite(cpu->memory[id], tape->tensors[id].count, cpu->options.thread_count)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .write = cpu_write,
+    .read = cpu_read,
+    .bind = cpu_bind,
+    .step = cpu_step,
+    .peek = cpu_peek,
+    .diverged = cpu_diverged,
+};

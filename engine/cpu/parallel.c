@@ -1,0 +1,54 @@
+/* parallel.c - see parallel.h. */
+#include "engine/cpu/parallel.h"
+
+/* A cache line of floats, four times over: no two threads write to the same line. */
+#define SPAN_MULTIPLE 64
+
+/* Each thread gets about this many turns at a row kernel's work. */
+#define ROW_TURNS 8
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void parallel_spans(const struct kernel_call *call, size_t count, span_function *span)
+{
+    size_t threads = smaller((size_t)call->thread_count, count / PARALLEL_SPAN_LEAST);
+
+    if (threads <= 1) {
+        span(call, 0, count);
+        return;
+    }
+
+    size_t share = (count / threads + SPAN_MULTIPLE) / SPAN_MULTIPLE * SPAN_MULTIPLE;
+
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1)
+    for (size_t t = 0; t < threads; t++) {
+        size_t begin = smaller(t * share, count);
+        size_t end = smaller(begin + share, count);
+
+        if (begin < end) {
+            span(call, begin, end);
+        }
+    }
+}
+
+void parallel_rows(const struct kernel_call *call, size_t rows, size_t columns, span_function *span)
+{
+    size_t threads = smaller((size_t)call->thread_count, rows * columns / PARALLEL_SPAN_LEAST);
+
+    threads = smaller(threads, rows);
+    if (threads <= 1) {
+        span(call, 0, rows);
+        return;
+    }
+
+    size_t share = rows / (threads * ROW_TURNS);
+
+    share = share == 0 ? 1 : share;
+#pragma omp parallel for num_threads((int)threads) schedule(dynamic, 1)
+    for (size_t begin = 0; begin < rows; begin += share) {
+        span(call, begin, smaller(begin + share, rows));
+    }
+}

@@ -1,0 +1,146 @@
+/*
+ * row_fold.h - what every row kernel is made of: canonical folds of whole rows and plain passes.
+ *
+ * For the *_body.h files only. Folds keep the canonical order: the lanes of a fold are SIMD_GROUP
+ * vectors, and a tail adds only the lanes that it has.
+ *
+ * Inside a row every step loads a vector from all inputs before it stores to any output at the
+ * same place, and an output that may share memory with an input (op_in_place()) is stored in the
+ * last pass that reads that input there.
+ */
+#ifndef ENGINE_CPU_ROW_FOLD_H
+#define ENGINE_CPU_ROW_FOLD_H
+
+#include "engine/cpu/cpu.h"
+#include "engine/cpu/parallel.h"
+#include "engine/cpu/simd_math.h"
+#include "engine/real.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* op_check() keeps COLUMNS within one fold of parts. */
+#define PARTS_MAX FOLD_CHUNK
+
+/* ---- folds along a row ------------------------------------------------------ */
+
+/* What a row's passes read and write, by value so that it stays in registers. */
+struct row {
+    const float *x;
+    const float *dy; /* also: the second factor of a dot product */
+    const float *gain;
+    const float *bias;
+    float *y;
+    float *z; /* a second output */
+    simd_real mean;
+    simd_real rstd; /* also: any other factor of the row */
+    simd_real scale;
+    simd_real slope;
+};
+
+/* The accumulator after elements [i, i + lanes) of the row; other lanes may hold anything. */
+typedef simd_real fold_step(struct row row, simd_real sum, size_t i, size_t lanes);
+
+/* One chunk, elements [from, to), at most FOLD_CHUNK of them and at least one. */
+SIMD_INLINE float fold_chunk(struct row row, size_t from, size_t to, fold_step *step)
+{
+    simd_real sums[SIMD_GROUP];
+    size_t i = from;
+
+    SIMD_UNROLL
+    for (size_t j = 0; j < SIMD_GROUP; j++) {
+        sums[j] = simd_set(-0.0f);
+    }
+    for (; i + FOLD_LANES <= to; i += FOLD_LANES) {
+        SIMD_UNROLL
+        for (size_t j = 0; j < SIMD_GROUP; j++) {
+            sums[j] = step(row, sums[j], i + j * SIMD_WIDTH, SIMD_WIDTH);
+        }
+    }
+    SIMD_UNROLL
+    for (size_t j = 0; j < SIMD_GROUP; j++) {
+        size_t at = i + j * SIMD_WIDTH;
+        if (at + SIMD_WIDTH <= to) {
+            sums[j] = step(row, sums[j], at, SIMD_WIDTH);
+        } else if (at < to) {
+            sums[j] = simd_select(simd_first(to - at), step(row, sums[j], at, to - at), sums[j]);
+        }
+    }
+    return real_stored(simd_fold(sums));
+}
+
+SIMD_INLINE simd_real step_sum(struct row row, simd_real sum, size_t i, size_t lanes)
+{
+    return simd_add(sum, simd_get(row.x + i, lanes));
+}
+
+/* Folds the first `columns` elements chunk by chunk; parts may be NULL. */
+SIMD_INLINE float fold_row(struct row row, size_t columns, float *parts, fold_step *step)
+{
+    float own[PARTS_MAX];
+    size_t chunks = (size_t)fold_chunks(columns);
+
+    for (size_t c = 0; c < chunks; c++) {
+        size_t from = c * FOLD_CHUNK;
+        size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
+        own[c] = fold_chunk(row, from, to, step);
+    }
+    if (parts != NULL) {
+        memcpy(parts, own, chunks * sizeof(*parts));
+    }
+    return chunks == 1 ? own[0] : fold_chunk((struct row){.x = own}, 0, chunks, step_sum);
+}
+
+/* The row's part of an output that has `width` elements per row; NULL stays NULL. */
+static float *output_row(const struct kernel_call *call, uint32_t output, size_t row, size_t width)
+{
+    float *base = call->outputs[output];
+
+    return base == NULL ? NULL : base + row * width;
+}
+
+static const float *input_row(const struct kernel_call *call, uint32_t input, size_t row,
+                              size_t width)
+{
+    return (const float *)call->inputs[input] + row * width;
+}
+
+static void put_scalar(const struct kernel_call *call, uint32_t output, size_t row, float value)
+{
+    if (call->outputs[output] != NULL) {
+        ((float *)call->outputs[output])[row] = value;
+    }
+}
+
+static size_t columns_of(const struct kernel_call *call)
+{
+    return (size_t)call->op->attributes[COLUMNS];
+}
+
+static float constant_of(const struct kernel_call *call, uint32_t attribute)
+{
+    return real_from_bits((uint32_t)call->op->attributes[attribute]);
+}
+
+static void run_rows(const struct kernel_call *call, span_function *span)
+{
+    parallel_rows(call, (size_t)call->op->attributes[ROWS], columns_of(call), span);
+}
+
+/* A pass without a fold. */
+typedef void row_step(struct row row, size_t i, size_t lanes);
+
+SIMD_INLINE void map_row(struct row row, size_t columns, row_step *step)
+{
+    size_t i = 0;
+
+    for (; i + SIMD_WIDTH <= columns; i += SIMD_WIDTH) {
+        step(row, i, SIMD_WIDTH);
+    }
+    if (i < columns) {
+        step(row, i, columns - i);
+    }
+}
+
+#endif /* ENGINE_CPU_ROW_FOLD_H */

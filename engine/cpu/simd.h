@@ -1,0 +1,433 @@
+/*
+ * simd.h - one name for each vector operation that the float kernels need, on each instruction set.
+ *
+ * The including file decides the instruction set by its compiler flags. Each function is one
+ * operation on SIMD_WIDTH lanes with binary32 results rounded once, as the rules have it; nothing
+ * here reassociates or contracts. FOLD_LANES / SIMD_WIDTH vectors make up the lanes of a canonical
+ * fold.
+ *
+ * A new instruction set (NEON: 4 lanes, 8 vectors to a fold) is one more section with the same
+ * names; no kernel body changes. "part" functions touch only the first `lanes` elements of memory.
+ */
+#ifndef ENGINE_CPU_SIMD_H
+#define ENGINE_CPU_SIMD_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/op.h"
+
+#define SIMD_INLINE static inline __attribute__((always_inline))
+
+/* Vectors to one fold. */
+#define SIMD_GROUP  (FOLD_LANES / SIMD_WIDTH)
+/* Small arrays of vectors stay in registers only if the loops over them are unrolled. */
+#define SIMD_UNROLL _Pragma("GCC unroll 8")
+
+/* The last three additions of a fold's tree, at distance 4, 2, 1. */
+SIMD_INLINE float simd_fold_eight(__m256 x)
+{
+    __m128 y = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+
+    y = _mm_add_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_add_ss(y, _mm_movehdup_ps(y)));
+}
+
+SIMD_INLINE float simd_max_eight(__m256 x)
+{
+    __m128 y = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+
+    y = _mm_max_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
+}
+
+#if defined(__AVX512F__)
+
+/* ---- AVX-512 -------------------------------------------------------------- */
+
+#define SIMD_WIDTH 16
+
+typedef __m512 simd_real;
+typedef __mmask16 simd_mask;
+
+SIMD_INLINE simd_real simd_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+SIMD_INLINE simd_real simd_load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+SIMD_INLINE void simd_store(float *to, simd_real x)
+{
+    _mm512_storeu_ps(to, x);
+}
+
+SIMD_INLINE void simd_store_past_cache(float *to, simd_real x)
+{
+    _mm512_stream_ps(to, x);
+}
+
+/* Lanes 0 .. lanes-1. */
+SIMD_INLINE simd_mask simd_first(size_t lanes)
+{
+    return (simd_mask)((1u << lanes) - 1u);
+}
+
+SIMD_INLINE simd_real simd_load_part(const float *from, size_t lanes)
+{
+    return _mm512_maskz_loadu_ps(simd_first(lanes), from);
+}
+
+SIMD_INLINE void simd_store_part(float *to, simd_real x, size_t lanes)
+{
+    _mm512_mask_storeu_ps(to, simd_first(lanes), x);
+}
+
+SIMD_INLINE simd_real simd_add(simd_real a, simd_real b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_sub(simd_real a, simd_real b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_mul(simd_real a, simd_real b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_div(simd_real a, simd_real b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_sqrt(simd_real a)
+{
+    return _mm512_sqrt_ps(a);
+}
+
+/* a * b + c */
+SIMD_INLINE simd_real simd_fma(simd_real a, simd_real b, simd_real c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+/* -(a * b) + c, the same as negating a first */
+SIMD_INLINE simd_real simd_fnma(simd_real a, simd_real b, simd_real c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+/* even lanes a * b - c, odd lanes a * b + c */
+SIMD_INLINE simd_real simd_fma_turn(simd_real a, simd_real b, simd_real c)
+{
+    return _mm512_fmaddsub_ps(a, b, c);
+}
+
+/* Where either is a NaN: b. */
+SIMD_INLINE simd_real simd_min(simd_real a, simd_real b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_max(simd_real a, simd_real b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_negate(simd_real a)
+{
+    return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f));
+}
+
+/* Negates the odd lanes. */
+SIMD_INLINE simd_real simd_negate_odd(simd_real a)
+{
+    return _mm512_mask_xor_ps(a, 0xaaaa, a, _mm512_set1_ps(-0.0f));
+}
+
+SIMD_INLINE simd_real simd_even_twice(simd_real a)
+{
+    return _mm512_moveldup_ps(a);
+}
+
+SIMD_INLINE simd_real simd_odd_twice(simd_real a)
+{
+    return _mm512_movehdup_ps(a);
+}
+
+SIMD_INLINE simd_real simd_swap_pairs(simd_real a)
+{
+    return _mm512_permute_ps(a, 0xb1);
+}
+
+SIMD_INLINE simd_mask simd_is_nan(simd_real a)
+{
+    return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+
+SIMD_INLINE simd_mask simd_greater(simd_real a, simd_real b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+
+SIMD_INLINE simd_mask simd_no_lane(void)
+{
+    return 0;
+}
+
+SIMD_INLINE simd_mask simd_either(simd_mask a, simd_mask b)
+{
+    return a | b;
+}
+
+SIMD_INLINE bool simd_any(simd_mask mask)
+{
+    return mask != 0;
+}
+
+SIMD_INLINE simd_real simd_select(simd_mask mask, simd_real yes, simd_real no)
+{
+    return _mm512_mask_blend_ps(mask, no, yes);
+}
+
+/* p * 2^k with one rounding, for k the integer in the low bits of t and n = k as a number. */
+SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
+{
+    (void)t;
+    return _mm512_scalef_ps(p, n);
+}
+
+/* The tree of a canonical fold. */
+SIMD_INLINE float simd_fold(const simd_real lanes[2])
+{
+    __m512 x = _mm512_add_ps(lanes[0], lanes[1]);
+
+    return simd_fold_eight(_mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)));
+}
+
+SIMD_INLINE float simd_max_lane(const simd_real lanes[2])
+{
+    __m512 x = _mm512_max_ps(lanes[0], lanes[1]);
+
+    return simd_max_eight(_mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)));
+}
+
+#elif defined(__AVX2__) && defined(__FMA__)
+
+/* ---- AVX2 with FMA -------------------------------------------------------- */
+
+#define SIMD_WIDTH 8
+
+typedef __m256 simd_real;
+typedef __m256 simd_mask; /* all bits of a lane, or none */
+
+SIMD_INLINE simd_real simd_set(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+SIMD_INLINE simd_real simd_load(const float *from)
+{
+    return _mm256_loadu_ps(from);
+}
+
+SIMD_INLINE void simd_store(float *to, simd_real x)
+{
+    _mm256_storeu_ps(to, x);
+}
+
+SIMD_INLINE void simd_store_past_cache(float *to, simd_real x)
+{
+    _mm256_stream_ps(to, x);
+}
+
+SIMD_INLINE simd_mask simd_first(size_t lanes)
+{
+    __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), number));
+}
+
+SIMD_INLINE simd_real simd_load_part(const float *from, size_t lanes)
+{
+    return _mm256_maskload_ps(from, _mm256_castps_si256(simd_first(lanes)));
+}
+
+SIMD_INLINE void simd_store_part(float *to, simd_real x, size_t lanes)
+{
+    _mm256_maskstore_ps(to, _mm256_castps_si256(simd_first(lanes)), x);
+}
+
+SIMD_INLINE simd_real simd_add(simd_real a, simd_real b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_sub(simd_real a, simd_real b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_mul(simd_real a, simd_real b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_div(simd_real a, simd_real b)
+{
+    return _mm256_div_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_sqrt(simd_real a)
+{
+    return _mm256_sqrt_ps(a);
+}
+
+SIMD_INLINE simd_real simd_fma(simd_real a, simd_real b, simd_real c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+SIMD_INLINE simd_real simd_fnma(simd_real a, simd_real b, simd_real c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+
+SIMD_INLINE simd_real simd_fma_turn(simd_real a, simd_real b, simd_real c)
+{
+    return _mm256_fmaddsub_ps(a, b, c);
+}
+
+SIMD_INLINE simd_real simd_min(simd_real a, simd_real b)
+{
+    return _mm256_min_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_max(simd_real a, simd_real b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+SIMD_INLINE simd_real simd_negate(simd_real a)
+{
+    return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f));
+}
+
+SIMD_INLINE simd_real simd_negate_odd(simd_real a)
+{
+    return _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi64x(INT64_MIN)));
+}
+
+SIMD_INLINE simd_real simd_even_twice(simd_real a)
+{
+    return _mm256_moveldup_ps(a);
+}
+
+SIMD_INLINE simd_real simd_odd_twice(simd_real a)
+{
+    return _mm256_movehdup_ps(a);
+}
+
+SIMD_INLINE simd_real simd_swap_pairs(simd_real a)
+{
+    return _mm256_permute_ps(a, 0xb1);
+}
+
+SIMD_INLINE simd_mask simd_is_nan(simd_real a)
+{
+    return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+
+SIMD_INLINE simd_mask simd_greater(simd_real a, simd_real b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+
+SIMD_INLINE simd_mask simd_no_lane(void)
+{
+    return _mm256_setzero_ps();
+}
+
+SIMD_INLINE simd_mask simd_either(simd_mask a, simd_mask b)
+{
+    return _mm256_or_ps(a, b);
+}
+
+SIMD_INLINE bool simd_any(simd_mask mask)
+{
+    return _mm256_movemask_ps(mask) != 0;
+}
+
+SIMD_INLINE simd_real simd_select(simd_mask mask, simd_real yes, simd_real no)
+{
+    return _mm256_blendv_ps(no, yes, mask);
+}
+
+/*
+ * As the rule does it: two factors 2^(k>>1) and 2^(k-(k>>1)), the first product exact. The bits of
+ * t are those of the rounder, whose low nine bits and their halves are zero, plus k.
+ */
+SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
+{
+    __m256i bits = _mm256_castps_si256(t);
+    __m256i half = _mm256_srli_epi32(bits, 1);
+    __m256i rest = _mm256_sub_epi32(bits, half);
+    __m256i offset = _mm256_set1_epi32(127);
+
+    (void)n;
+    half = _mm256_slli_epi32(_mm256_add_epi32(half, offset), 23);
+    rest = _mm256_slli_epi32(_mm256_add_epi32(rest, offset), 23);
+    return _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(half)), _mm256_castsi256_ps(rest));
+}
+
+SIMD_INLINE float simd_fold(const simd_real lanes[4])
+{
+    __m256 low = _mm256_add_ps(lanes[0], lanes[2]);
+    __m256 high = _mm256_add_ps(lanes[1], lanes[3]);
+
+    return simd_fold_eight(_mm256_add_ps(low, high));
+}
+
+SIMD_INLINE float simd_max_lane(const simd_real lanes[4])
+{
+    __m256 low = _mm256_max_ps(lanes[0], lanes[2]);
+    __m256 high = _mm256_max_ps(lanes[1], lanes[3]);
+
+    return simd_max_eight(_mm256_max_ps(low, high));
+}
+
+#else
+#error "simd.h: compile this file with the flags of an instruction set that has a section here"
+#endif
+
+/* ---- on top of the above -------------------------------------------------- */
+
+/* Any NaN becomes the one that is stored. */
+SIMD_INLINE simd_real simd_stored(simd_real a)
+{
+    return simd_select(simd_is_nan(a), simd_set(__builtin_nanf("")), a);
+}
+
+/* The first `lanes` elements; where the caller's constant says "all", a plain load. */
+SIMD_INLINE simd_real simd_get(const float *from, size_t lanes)
+{
+    return lanes == SIMD_WIDTH ? simd_load(from) : simd_load_part(from, lanes);
+}
+
+SIMD_INLINE void simd_put(float *to, simd_real x, size_t lanes)
+{
+    if (lanes == SIMD_WIDTH) {
+        simd_store(to, x);
+    } else {
+        simd_store_part(to, x, lanes);
+    }
+}
+
+#endif /* ENGINE_CPU_SIMD_H */

@@ -1,0 +1,74 @@
+/*
+ * simd_math.h - the vector twins of scalar.h: the same steps, the same constants, the same bits.
+ */
+#ifndef ENGINE_CPU_SIMD_MATH_H
+#define ENGINE_CPU_SIMD_MATH_H
+
+#include "engine/cpu/simd.h"
+#include "engine/scalar.h"
+
+/* scalar_exp(). NaN comes through: min and max give their second operand for it. */
+SIMD_INLINE simd_real simd_exp(simd_real x)
+{
+    x = simd_max(simd_set(SCALAR_EXP_LEAST), x);
+    x = simd_min(simd_set(SCALAR_EXP_MOST), x);
+
+    simd_real t = simd_fma(x, simd_set(SCALAR_LOG2_E), simd_set(SCALAR_ROUNDER));
+    simd_real n = simd_sub(t, simd_set(SCALAR_ROUNDER));
+    simd_real r = simd_fnma(n, simd_set(SCALAR_LN2_HIGH), x);
+    r = simd_fnma(n, simd_set(SCALAR_LN2_LOW), r);
+
+    simd_real p = simd_fma(simd_set(SCALAR_EXP_C6), r, simd_set(SCALAR_EXP_C5));
+    p = simd_fma(p, r, simd_set(SCALAR_EXP_C4));
+    p = simd_fma(p, r, simd_set(SCALAR_EXP_C3));
+    p = simd_fma(p, r, simd_set(SCALAR_EXP_C2));
+    p = simd_fma(p, r, simd_set(1.0f));
+    p = simd_fma(p, r, simd_set(1.0f));
+    return simd_scale(p, t, n);
+}
+
+/* rule_gelu() */
+SIMD_INLINE simd_real simd_gelu(simd_real x)
+{
+    simd_real w = simd_fma(simd_set(SCALAR_GELU_W3), simd_mul(x, x), simd_set(SCALAR_GELU_W1));
+
+    return simd_div(x, simd_add(simd_set(1.0f), simd_exp(simd_mul(x, w))));
+}
+
+/* rule_gelu_grad(), before the product with dy */
+SIMD_INLINE simd_real simd_gelu_slope(simd_real x)
+{
+    simd_real one = simd_set(1.0f);
+
+    x = simd_max(simd_set(-SCALAR_GELU_FLAT), x);
+    x = simd_min(simd_set(SCALAR_GELU_FLAT), x);
+    simd_real square = simd_mul(x, x);
+    simd_real w = simd_fma(simd_set(SCALAR_GELU_W3), square, simd_set(SCALAR_GELU_W1));
+    simd_real e = simd_exp(simd_mul(x, w));
+    simd_real s = simd_div(one, simd_add(one, e));
+    simd_real slope = simd_fma(simd_set(SCALAR_GELU_D3), square, simd_set(SCALAR_GELU_W1));
+    simd_real m = simd_mul(simd_mul(x, s), simd_mul(e, s));
+
+    return simd_fnma(m, slope, s);
+}
+
+/* rule_silu() */
+SIMD_INLINE simd_real simd_silu(simd_real x)
+{
+    return simd_div(x, simd_add(simd_set(1.0f), simd_exp(simd_negate(x))));
+}
+
+/* rule_silu_grad(), before the product with dy */
+SIMD_INLINE simd_real simd_silu_slope(simd_real x)
+{
+    simd_real one = simd_set(1.0f);
+
+    x = simd_max(simd_set(-SCALAR_SILU_FLAT), x);
+    x = simd_min(simd_set(SCALAR_SILU_FLAT), x);
+    simd_real e = simd_exp(simd_negate(x));
+    simd_real s = simd_div(one, simd_add(one, e));
+
+    return simd_fma(simd_mul(x, s), simd_mul(e, s), s);
+}
+
+#endif /* ENGINE_CPU_SIMD_MATH_H */

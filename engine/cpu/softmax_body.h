@@ -1,0 +1,268 @@
+/*
+ * softmax_body.h - the kernels of softmax and cross-entropy. Part of rows_body.h.
+ *
+ * A row takes three passes: its maximum, the exponentials with their sum, the result. What nobody
+ * wants is not written; cross-entropy then writes nothing as long as a row.
+ */
+#ifndef ENGINE_CPU_SOFTMAX_BODY_H
+#define ENGINE_CPU_SOFTMAX_BODY_H
+
+#include "engine/cpu/row_fold.h"
+
+/* ---- row maximum ------------------------------------------------------------- */
+
+/* x * scale; cross-entropy has no scale. */
+SIMD_INLINE simd_real scaled(struct row row, size_t i, size_t lanes, bool has_scale)
+{
+    simd_real x = simd_get(row.x + i, lanes);
+
+    return has_scale ? simd_mul(x, row.scale) : x;
+}
+
+/* The maximum of a chunk: NaN if there is one, and never -0. */
+SIMD_INLINE float max_chunk(struct row row, size_t from, size_t to, bool has_scale)
+{
+    simd_real most[SIMD_GROUP];
+    simd_mask nan = simd_no_lane();
+    size_t i = from;
+
+    SIMD_UNROLL
+    for (size_t j = 0; j < SIMD_GROUP; j++) {
+        most[j] = simd_set(-INFINITY);
+    }
+    for (; i + FOLD_LANES <= to; i += FOLD_LANES) {
+        SIMD_UNROLL
+        for (size_t j = 0; j < SIMD_GROUP; j++) {
+            simd_real v = scaled(row, i + j * SIMD_WIDTH, SIMD_WIDTH, has_scale);
+            most[j] = simd_max(v, most[j]); /* a NaN leaves most[j] */
+            nan = simd_either(nan, simd_is_nan(v));
+        }
+    }
+    for (; i < to; i += SIMD_WIDTH) {
+        size_t lanes = to - i < SIMD_WIDTH ? to - i : SIMD_WIDTH;
+        simd_real v = scaled(row, i, lanes, has_scale);
+        v = simd_select(simd_first(lanes), v, simd_set(-INFINITY));
+        most[0] = simd_max(v, most[0]);
+        nan = simd_either(nan, simd_is_nan(v));
+    }
+    return simd_any(nan) ? real_from_bits(FLOAT_NAN_BITS) : simd_max_lane(most) + 0.0f;
+}
+
+/* The maximum of the first `columns` elements; parts may be NULL. */
+SIMD_INLINE float max_row(struct row row, size_t columns, float *parts, bool has_scale)
+{
+    size_t chunks = (size_t)fold_chunks(columns);
+    float most = -INFINITY;
+
+    for (size_t c = 0; c < chunks; c++) {
+        size_t from = c * FOLD_CHUNK;
+        size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
+        float part = max_chunk(row, from, to, has_scale);
+        if (parts != NULL) {
+            parts[c] = part;
+        }
+        /* Once NaN, most stays: nothing is greater. */
+        most = part != part || part > most ? part : most;
+    }
+    return most;
+}
+
+/* ---- softmax ------------------------------------------------------------------- */
+
+/* How many columns row r sees. */
+static size_t visible_of(const struct kernel_call *call, size_t r)
+{
+    size_t columns = columns_of(call);
+    size_t causal = (size_t)call->op->attributes[SOFTMAX_CAUSAL];
+
+    return causal == 0 || r % causal >= columns ? columns : r % causal + 1;
+}
+
+static void fill(float *to, float value, size_t from, size_t end)
+{
+    for (size_t i = from; to != NULL && i < end; i++) {
+        to[i] = value;
+    }
+}
+
+/* mean = the row's maximum. y keeps the exponential for the last pass, z is the output. */
+SIMD_INLINE simd_real step_exp(struct row row, simd_real sum, size_t i, size_t lanes)
+{
+    simd_real e = simd_exp(simd_sub(scaled(row, i, lanes, true), row.mean));
+
+    if (row.y != NULL) {
+        simd_put(row.y + i, e, lanes);
+    }
+    if (row.z != NULL) {
+        simd_put(row.z + i, simd_stored(e), lanes);
+    }
+    return simd_add(sum, e);
+}
+
+/* rstd = 1 / sum */
+SIMD_INLINE void step_normalize(struct row row, size_t i, size_t lanes)
+{
+    simd_put(row.y + i, simd_stored(simd_mul(simd_get(row.y + i, lanes), row.rstd)), lanes);
+}
+
+static void span_softmax(const struct kernel_call *call, size_t begin, size_t end)
+{
+    size_t columns = columns_of(call);
+    size_t chunks = (size_t)fold_chunks(columns);
+
+    for (size_t r = begin; r < end; r++) {
+        size_t visible = visible_of(call, r);
+        size_t seen = (size_t)fold_chunks(visible);
+        float *max_parts = output_row(call, 0, r, chunks);
+        float *sum_parts = output_row(call, 3, r, chunks);
+        struct row row = {
+            .x = input_row(call, 0, r, columns),
+            .y = output_row(call, 5, r, columns),
+            .z = output_row(call, 2, r, columns),
+            .scale = simd_set(constant_of(call, SOFTMAX_SCALE_BITS)),
+        };
+        float most = max_row(row, visible, max_parts, true);
+
+        row.mean = simd_set(most);
+        float sum = fold_row(row, visible, sum_parts, step_exp);
+
+        put_scalar(call, 1, r, most);
+        put_scalar(call, 4, r, sum);
+        if (row.y != NULL) {
+            row.rstd = simd_set(1.0f / sum);
+            map_row(row, visible, step_normalize);
+        }
+        fill(row.y, 0.0f, visible, columns);
+        fill(row.z, 0.0f, visible, columns);
+        fill(max_parts, -INFINITY, seen, chunks);
+        fill(sum_parts, 0.0f, seen, chunks);
+    }
+}
+
+/* ---- softmax, backward ----------------------------------------------------------- */
+
+/* x = p, dy = dp */
+SIMD_INLINE simd_real step_dot(struct row row, simd_real sum, size_t i, size_t lanes)
+{
+    return simd_fma(simd_get(row.x + i, lanes), simd_get(row.dy + i, lanes), sum);
+}
+
+/* mean = the dot product */
+SIMD_INLINE void step_softmax_grad(struct row row, size_t i, size_t lanes)
+{
+    simd_real centred = simd_sub(simd_get(row.dy + i, lanes), row.mean);
+    simd_real dx = simd_mul(simd_mul(simd_get(row.x + i, lanes), centred), row.scale);
+
+    simd_put(row.y + i, simd_stored(dx), lanes);
+}
+
+static void span_softmax_grad(const struct kernel_call *call, size_t begin, size_t end)
+{
+    size_t columns = columns_of(call);
+    size_t chunks = (size_t)fold_chunks(columns);
+
+    for (size_t r = begin; r < end; r++) {
+        size_t visible = visible_of(call, r);
+        float *parts = output_row(call, 0, r, chunks);
+        struct row row = {
+            .x = input_row(call, 0, r, columns),
+            .dy = input_row(call, 1, r, columns),
+            .y = output_row(call, 2, r, columns),
+            .scale = simd_set(constant_of(call, SOFTMAX_SCALE_BITS)),
+        };
+        float dot = fold_row(row, visible, parts, step_dot);
+
+        put_scalar(call, 1, r, dot);
+        fill(parts, 0.0f, (size_t)fold_chunks(visible), chunks);
+        if (row.y != NULL) {
+            row.mean = simd_set(dot);
+            map_row(row, visible, step_softmax_grad);
+            fill(row.y, 0.0f, visible, columns);
+        }
+    }
+}
+
+/* ---- cross-entropy ----------------------------------------------------------------- */
+
+/* mean = the row's maximum */
+SIMD_INLINE simd_real step_exp_unscaled(struct row row, simd_real sum, size_t i, size_t lanes)
+{
+    simd_real e = simd_exp(simd_sub(simd_get(row.x + i, lanes), row.mean));
+
+    if (row.z != NULL) {
+        simd_put(row.z + i, simd_stored(e), lanes);
+    }
+    return simd_add(sum, e);
+}
+
+static void span_cross_entropy(const struct kernel_call *call, size_t begin, size_t end)
+{
+    size_t columns = columns_of(call);
+    size_t chunks = (size_t)fold_chunks(columns);
+    const uint32_t *targets = call->inputs[1];
+
+    for (size_t r = begin; r < end; r++) {
+        struct row row = {
+            .x = input_row(call, 0, r, columns),
+            .z = output_row(call, 2, r, columns),
+        };
+        float most = max_row(row, columns, output_row(call, 0, r, chunks), false);
+
+        row.mean = simd_set(most);
+        float sum = fold_row(row, columns, output_row(call, 3, r, chunks), step_exp_unscaled);
+        float loss = real_from_bits(FLOAT_NAN_BITS);
+
+        if (targets[r] < columns) {
+            loss = real_stored(scalar_log(sum) - (row.x[targets[r]] - most));
+        }
+        put_scalar(call, 1, r, most);
+        put_scalar(call, 4, r, sum);
+        put_scalar(call, 5, r, loss);
+    }
+}
+
+/* ---- cross-entropy, backward ---------------------------------------------------------- */
+
+/* mean = the row's maximum, rstd = 1 / sum, slope = dloss */
+SIMD_INLINE void step_cross_entropy_grad(struct row row, size_t i, size_t lanes)
+{
+    simd_real e = simd_exp(simd_sub(simd_get(row.x + i, lanes), row.mean));
+    simd_real p = simd_mul(e, row.rstd);
+
+    simd_put(row.y + i, simd_stored(simd_mul(p, row.slope)), lanes);
+}
+
+static void span_cross_entropy_grad(const struct kernel_call *call, size_t begin, size_t end)
+{
+    size_t columns = columns_of(call);
+    const uint32_t *targets = call->inputs[1];
+
+    if (call->outputs[0] == NULL) {
+        return;
+    }
+    for (size_t r = begin; r < end; r++) {
+        uint32_t target = targets[r];
+        float most = *input_row(call, 2, r, 1);
+        float inverse = 1.0f / *input_row(call, 3, r, 1);
+        float dloss = *input_row(call, 4, r, 1);
+        struct row row = {
+            .x = input_row(call, 0, r, columns),
+            .y = output_row(call, 0, r, columns),
+            .mean = simd_set(most),
+            .rstd = simd_set(inverse),
+            .slope = simd_set(dloss),
+        };
+
+        if (target >= columns) {
+            fill(row.y, real_from_bits(FLOAT_NAN_BITS), 0, columns);
+            continue;
+        }
+        /* dx may be x itself: the target's own x is read before the pass. */
+        float wanted = row.x[target];
+
+        map_row(row, columns, step_cross_entropy_grad);
+        row.y[target] = real_stored((scalar_exp(wanted - most) * inverse - 1.0f) * dloss);
+    }
+}
+
+#endif /* ENGINE_CPU_SOFTMAX_BODY_H */

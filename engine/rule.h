@@ -1,0 +1,60 @@
+/*
+ * rule.h - the definition of every output: one element from input elements.
+ *
+ * A rule is a pure function of the operation, of the position of the element, and of the input
+ * elements (and earlier outputs of the same operation) that it reads. It takes at most about 1,024
+ * arithmetic steps, or is an exact integer sum of any length. The scalar backend loops the rules,
+ * the referee calls one. A rule never sees an index it could not check: op_check() has passed.
+ *
+ * Elements travel as 32 raw bits: binary32 patterns, or integers (I16 sign-extended).
+ */
+#ifndef ENGINE_RULE_H
+#define ENGINE_RULE_H
+
+#include "engine/op.h"
+
+/* Changes with any rule, kind or attribute; a job names the version that it was made for. */
+#define RULES_VERSION 1
+
+/* Where a rule reads elements: plain memory, or a function (the referee's proofs, a recorder). */
+struct operand {
+    const void *memory; /* NULL: ask fetch */
+    enum dtype dtype;
+    uint64_t count;
+    uint32_t (*fetch)(void *context, uint32_t tensor, uint64_t index);
+    void *context;
+    uint32_t tensor; /* id, for fetch */
+};
+
+struct rule_call {
+    const struct op *op;
+    struct operand inputs[OP_INPUTS_MAX];
+    struct operand outputs[OP_OUTPUTS_MAX]; /* a rule may read outputs before its own */
+};
+
+/* The element of output number `output` at `index`, as raw bits. */
+uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
+
+static inline uint32_t operand_get(const struct operand *operand, uint64_t index)
+{
+    if (operand->memory == NULL) {
+        return operand->fetch(operand->context, operand->tensor, index);
+    }
+    switch (operand->dtype) {
+    case DTYPE_F32:
+    case DTYPE_U32:
+    case DTYPE_I32:
+        return ((const uint32_t *)operand->memory)[index];
+    case DTYPE_U8:
+        return ((const uint8_t *)operand->memory)[index];
+    case DTYPE_U16:
+        return ((const uint16_t *)operand->memory)[index];
+    case DTYPE_I16:
+        return (uint32_t)(int32_t)((const int16_t *)operand->memory)[index];
+    case DTYPE_COUNT:
+        break;
+    }
+    __builtin_unreachable();
+}
+
+#endif /* ENGINE_RULE_H */
