@@ -824,10 +824,9 @@ static void show_coverage(const struct history *history)
 
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    static const char *const arguments[] = {
-        "--silent",   "--disable-block-gas-limit", "--hardfork", "cancun", "--balance",
-        "1000000000", "--prune-history",           NULL};
-    struct anvil *anvil = anvil_start(arguments + 1);
+    static const char *const arguments[] = {"--silent",   "--hardfork",      "cancun", "--balance",
+                                            "1000000000", "--prune-history", NULL};
+    struct anvil *anvil = anvil_start(arguments);
     struct rpc *rpc = anvil_rpc(anvil);
     struct address driver = anvil_deploy(rpc, 0, DRIVER_CODE, NULL, "0x0");
     struct history *history = calloc(1, sizeof(*history));

@@ -49,8 +49,9 @@ static const char *find_anvil(void)
 
 static void run_child(const char *program, const char *const *arguments, int output)
 {
-    const char *words[ARGUMENTS_MAX] = {program, "--port", "0", "--host", "127.0.0.1"};
-    size_t count = 5;
+    const char *words[ARGUMENTS_MAX] = {program,  "--port",    "0",
+                                        "--host", "127.0.0.1", "--disable-block-gas-limit"};
+    size_t count = 6;
 
     for (size_t i = 0; arguments != NULL && arguments[i] != NULL; i++) {
         assert(count + 1 < ARGUMENTS_MAX);
