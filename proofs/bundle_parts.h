@@ -39,6 +39,13 @@ void bundle_checkpoint_name(char name[BUNDLE_CONTEXT_MAX], uint64_t step);
 /* NULL where the bundle is not sealed. It must not be locked. */
 const struct seal_key *bundle_sealing_key(const struct bundle *bundle);
 
+void bundle_step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step);
+void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES]);
+
+/* Enters a step as it is; box, of BUNDLE_STEP_BOX bytes, holds what is sealed of it, or is NULL. */
+MUST_CHECK enum status bundle_step_insert(struct bundle *bundle, const struct bundle_step *step,
+                                          const uint8_t *box, struct error *error);
+
 /* What a checkpoint file must hash to, read without a machine; key NULL: it is not sealed. */
 MUST_CHECK enum status bundle_checkpoint_file_root(struct digest *root, const char *path,
                                                    const struct tape *tape,

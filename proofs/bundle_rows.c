@@ -68,7 +68,7 @@ static void step_context(char context[BUNDLE_CONTEXT_MAX], uint64_t step)
     (void)snprintf(context, BUNDLE_CONTEXT_MAX, "journal/step/%" PRIu64, step);
 }
 
-static void step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step)
+void bundle_step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step)
 {
     endian_store_be32(bytes, step->loss_bits);
     endian_store_be64(bytes + 4, step->nanoseconds);
@@ -77,7 +77,7 @@ static void step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step
     endian_store_be64(bytes + 28, step->device);
 }
 
-static void step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES])
+void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES])
 {
     step->loss_bits = endian_load_be32(bytes);
     step->nanoseconds = endian_load_be64(bytes + 4);
@@ -100,16 +100,22 @@ static enum status compare_step(const struct bundle_step *known, const struct bu
     return STATUS_REFUSED;
 }
 
-static enum status insert_plain(struct bundle *bundle, const struct bundle_step *step,
-                                struct error *error)
+enum status bundle_step_insert(struct bundle *bundle, const struct bundle_step *step,
+                               const uint8_t *box, struct error *error)
 {
+    bool known = step->microjoules != BUNDLE_ENERGY_UNKNOWN;
     sqlite3_stmt *statement = NULL;
-    enum status status = journal_prepare(
-        &statement, &bundle->journal, error, "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
-        step->microjoules == BUNDLE_ENERGY_UNKNOWN ? "idiiini" : "idiiiii", step->step, &step->root,
-        (uint64_t)step->loss_bits, step->nanoseconds, step->nanoseconds_committing,
-        step->microjoules == BUNDLE_ENERGY_UNKNOWN ? step->device : step->microjoules,
-        step->device);
+    enum status status =
+        box != NULL
+            ? journal_prepare(&statement, &bundle->journal, error,
+                              "INSERT INTO steps VALUES (?, ?, NULL, NULL, NULL, NULL, NULL, ?)",
+                              "idb", step->step, &step->root, box, (size_t)BUNDLE_STEP_BOX)
+            : journal_prepare(&statement, &bundle->journal, error,
+                              "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+                              known ? "idiiiii" : "idiiini", step->step, &step->root,
+                              (uint64_t)step->loss_bits, step->nanoseconds,
+                              step->nanoseconds_committing,
+                              known ? step->microjoules : step->device, step->device);
 
     return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
 }
@@ -120,18 +126,12 @@ static enum status insert_sealed(struct bundle *bundle, const struct bundle_step
     uint8_t bytes[BUNDLE_STEP_BYTES];
     uint8_t box[BUNDLE_STEP_BOX];
     char context[BUNDLE_CONTEXT_MAX];
-    sqlite3_stmt *statement = NULL;
     enum status status;
 
-    step_pack(bytes, step);
+    bundle_step_pack(bytes, step);
     step_context(context, step->step);
     status = seal_box(box, error, &bundle->key, context, bytes, sizeof(bytes));
-    if (status == STATUS_OK) {
-        status = journal_prepare(&statement, &bundle->journal, error,
-                                 "INSERT INTO steps VALUES (?, ?, NULL, NULL, NULL, NULL, NULL, ?)",
-                                 "idb", step->step, &step->root, box, sizeof(box));
-    }
-    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
+    return status == STATUS_OK ? bundle_step_insert(bundle, step, box, error) : status;
 }
 
 enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
@@ -154,7 +154,7 @@ enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
     status = begin(bundle, error);
     if (status == STATUS_OK) {
         status = bundle->sealed ? insert_sealed(bundle, &entry, error)
-                                : insert_plain(bundle, &entry, error);
+                                : bundle_step_insert(bundle, &entry, NULL, error);
     }
     if (status == STATUS_OK) {
         bundle->pending++;
@@ -197,7 +197,7 @@ static enum status read_sealed(struct bundle_step *entry, struct bundle *bundle,
     step_context(context, entry->step);
     status = seal_box_open(bytes, error, &bundle->key, context, box, sizeof(box));
     if (status == STATUS_OK) {
-        step_unpack(entry, bytes);
+        bundle_step_unpack(entry, bytes);
     }
     return status;
 }
