@@ -23,6 +23,10 @@ MACHINE ?= $(shell uname -m)
 JOBS ?= $(shell nproc)
 MACHINE := $(MACHINE)
 JOBS := $(JOBS)
+# All cores, unless -j says otherwise.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(JOBS)
+endif
 # Quiet by default: one line per file. V=1 shows the commands.
 Q := $(if $(V),,@)
 
@@ -30,7 +34,7 @@ Q := $(if $(V),,@)
 
 rooms := base engine proofs chain prover verifier
 # Files for instruction sets that this machine cannot even compile stay out.
-foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c)
+foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c %_shani.c)
 foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)
 find_c = $(sort $(filter-out $(foreign),$(shell find $1 -name '*.c' -not -path '*/node_modules/*')))
 room_sources := $(call find_c,$(rooms))
@@ -50,8 +54,9 @@ NUMERICS := -ffp-contract=off -fno-fast-math
 WARNINGS := -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla -Werror
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
-# What the float kernels are measured against; never for anything of ours.
-ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast
+# What benchmarks are measured against; never for anything of ours.
+ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast \
+    $(if $(filter x86_64 amd64,$(MACHINE)),-mprefer-vector-width=512)
 isa = $(foreach set,avx2 avx512 fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
 # A function without a prototype should be static; fuzz entry points are the exception.
 prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
@@ -61,8 +66,10 @@ LDLIBS := -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 -lscrypt -lmicrohttpd 
 
 # A variant is a folder below build/ and the flags that make it different.
 variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-maybe-uninitialized
-$(BUILD)/asan/%: variant := $(sanitized) -fsanitize=address,undefined
+sanitized := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+# Sanitized code is too twisted for this warning of gcc, which clang does not know.
+gcc_only := $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized)
+$(BUILD)/asan/%: variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
 $(BUILD)/fuzz/%: variant := $(sanitized) -fsanitize=fuzzer-no-link,address,undefined
 $(BUILD)/fuzz/%: CC := clang
 

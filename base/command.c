@@ -330,14 +330,12 @@ static const char *environment(const char *name)
 static int run_with_options(struct command_context *context, struct options *options)
 {
     enum log_level level = LOG_LEVEL_INFO;
-    struct log log;
 
     (void)log_level_parse(&level, options_text(options, "log-level"));
-    log_init(&log, stderr, level,
+    log_init(context->log, stderr, level,
              strcmp(options_text(options, "log-format"), "json") == 0 ? LOG_FORMAT_JSON
                                                                       : LOG_FORMAT_PLAIN);
     context->options = options;
-    context->log = &log;
     context->json = options_flag(options, "json");
     if (options_flag(options, "help")) {
         help_command(context->out, context->group, context->command);
@@ -438,7 +436,9 @@ int command_main(const struct command_group *const *groups, size_t group_count, 
 {
     size_t word_count = argc > 1 ? (size_t)argc - 1 : 0;
     const char *const *words = word_count > 0 ? (const char *const *)argv + 1 : NULL;
+    struct log log;
     struct command_context context = {
+        .log = &log,
         .groups = groups,
         .group_count = group_count,
         .out = stdout,
@@ -446,6 +446,7 @@ int command_main(const struct command_group *const *groups, size_t group_count, 
     };
     int code;
 
+    log_init(&log, stderr, LOG_LEVEL_INFO, LOG_FORMAT_PLAIN);
     /* Keys pass through this process: what it holds must never reach a core file. */
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     /* A reader that goes away is an error of write(), not the end of a node. */

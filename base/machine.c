@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -44,14 +45,9 @@ static unsigned core_count(void)
 static uint64_t memory_available(void)
 {
     char value[64];
-    unsigned long long kibibytes = 0;
 
     proc_value(value, sizeof(value), "/proc/meminfo", "MemAvailable");
-    if (sscanf(value, "%llu", &kibibytes) !=
-        1) { // NOLINT(cert-err34-c): 0 where it is not a number
-        return 0;
-    }
-    return kibibytes * 1024;
+    return strtoull(value, NULL, 10) * 1024; /* 0 where the system does not tell */
 }
 
 static void look_at_instructions(struct machine *machine)

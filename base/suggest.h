@@ -7,11 +7,13 @@
 /* Words that are longer are never near to anything. */
 #define SUGGEST_WORD_MAX 64
 
-/* How many letters must be added, dropped, changed or swapped with a neighbour to get from one
- * word to the other; SUGGEST_WORD_MAX when a word is too long to tell. */
+/*
+ * How many letters must be added, dropped, changed or swapped with a neighbour to get from one word
+ * to the other; SUGGEST_WORD_MAX when a word is too long to tell.
+ */
 size_t suggest_distance(const char *left, const char *right);
 
-/* Keeps the nearest of the words it is shown. A plain value: set word, best and distance to zero. */
+/* Keeps the nearest of the words it is shown. A plain value. */
 struct suggestion {
     const char *word; /* what was typed */
     const char *best; /* NULL while nothing is near enough to be meant */

@@ -171,6 +171,8 @@ void build_after(struct builder *builder, uint32_t state, uint32_t after)
     for (uint32_t i = builder->tape.state_count; i > 0; i--) {
         if (builder->tape.states[i - 1].before == state) {
             builder->tape.states[i - 1].after = after;
+            memcpy(builder->tape.tensors[after].name, builder->tape.tensors[state].name,
+                   sizeof(builder->tape.tensors[after].name));
             return;
         }
     }

@@ -13,6 +13,9 @@
 
 #include "engine/op.h"
 
+/* Changes with any rule, kind or attribute; a job names the version that it was made for. */
+#define RULES_VERSION 1
+
 /* Where a rule reads elements: plain memory, or a function (the referee's proofs, a recorder). */
 struct operand {
     const void *memory; /* NULL: ask fetch */

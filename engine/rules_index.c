@@ -4,6 +4,8 @@
  * Most of them copy bits and do no arithmetic. See rules.h, and docs/arithmetic-data.md for the
  * same in mathematics.
  */
+#include <assert.h>
+
 #include "engine/philox.h"
 #include "engine/real.h"
 #include "engine/rules.h"
@@ -136,10 +138,13 @@ uint32_t rule_split(const struct rule_call *call, uint32_t part, uint64_t index)
 
 uint32_t rule_concat(const struct rule_call *call, uint64_t index)
 {
-    uint64_t whole = parts_width(call, call->op->input_count);
+    uint64_t whole = parts_width(call, call->op->input_count); /* op_check: at least 1 */
+    uint32_t part = 0;
+
+    assert(whole > 0);
+
     uint64_t row = index / whole;
     uint64_t column = index % whole;
-    uint32_t part = 0;
 
     while (column >= attribute(call, SPLIT_WIDTHS + part)) {
         column -= attribute(call, SPLIT_WIDTHS + part);

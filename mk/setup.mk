@@ -4,6 +4,9 @@
 installing := $(filter demo test check asan soak fuzz bench lint gpu-check,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
+# The compiler first: on a fresh machine "make -j" would otherwise install everything at once.
+$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint evm)): | $(ready)
+
 $(BUILD)/setup/%.ok: scripts/setup
 	@mkdir -p $(@D)
 	$(Q)CC="$(CC)" scripts/setup $(setup_mode) $*

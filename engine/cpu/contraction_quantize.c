@@ -1,0 +1,435 @@
+/*
+ * contraction_quantize.c - quantization of any permuted view, in one pass over memory.
+ *
+ * A block's exponent depends on its row's largest element only where the block lies more than W
+ * binary orders below it. So blocks are quantized as they stream in, each with its own exponent,
+ * and the few that turn out to lie too low are quantized again when the row is complete.
+ *
+ * Views whose rows run along memory are read row by row; views whose neighbouring rows are
+ * neighbours in memory (a transposed matrix) are read in stripes of up to GROUP_PANELS panels, so
+ * that whole cache lines and pages are used. Everything else is gathered piece by piece.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "engine/cpu/contraction_packed.h"
+
+#define GROUP_PANELS 64   /* panels side by side in a stripe of a transposed view */
+#define TASK_LENGTH  8192 /* elements of a row that a task takes where rows run along memory */
+
+static const float zeros[CONTRACTION_PIECE];
+
+struct quantizer {
+    const struct contraction_isa *isa;
+    const struct op *op;
+    struct packed_layout layout;
+    const float *x;
+    int16_t *peaks; /* may be NULL */
+    int16_t *exponents;
+    bool stream;      /* q is larger than the caches */
+    int64_t k_stride; /* 0: k has two axes that do not join into one */
+};
+
+static int64_t joined_stride(const struct op *op)
+{
+    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+
+    if (dims[4] * dims[5] == 1) {
+        return 1;
+    }
+    if (dims[4] == 1 || (dims[5] > 1 && strides[4] == dims[5] * strides[5])) {
+        return strides[5];
+    }
+    return dims[5] == 1 ? strides[4] : 0;
+}
+
+/* Places in x of element 0 of `count` rows from `row` on. */
+static void row_places(int64_t *places, const struct op *op, int64_t row, int count)
+{
+    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+    int64_t at[4];
+    int64_t place = 0;
+
+    for (int axis = 3; axis >= 0; axis--) {
+        at[axis] = row % dims[axis];
+        row /= dims[axis];
+        place += at[axis] * strides[axis];
+    }
+    for (int i = 0; i < count; i++) {
+        int axis = 3;
+
+        places[i] = place;
+        at[3]++;
+        place += strides[3];
+        while (axis > 0 && at[axis] == dims[axis]) {
+            place += strides[axis - 1] - at[axis] * strides[axis];
+            at[axis] = 0;
+            at[--axis]++;
+        }
+    }
+}
+
+/* The rows of one panel in x. */
+struct panel_view {
+    int64_t places[PANEL_ROWS];
+    int64_t first_row;
+    int row_count;
+    bool adjacent;
+};
+
+static struct panel_view panel_view(const struct quantizer *quantizer, int64_t panel)
+{
+    struct panel_view view = {.first_row = panel * PANEL_ROWS};
+    int64_t left = quantizer->layout.rows - view.first_row;
+
+    view.row_count = left < PANEL_ROWS ? (int)left : PANEL_ROWS;
+    row_places(view.places, quantizer->op, view.first_row, view.row_count);
+    view.adjacent = view.row_count == PANEL_ROWS && quantizer->k_stride != 0;
+    for (int r = 1; r < view.row_count; r++) {
+        view.adjacent &= view.places[r] == view.places[0] + r;
+    }
+    return view;
+}
+
+/* Copies a piece of a view of neither kind to local rows of CONTRACTION_PIECE. */
+static void gather(float *local, const struct quantizer *quantizer, const struct panel_view *view,
+                   int64_t start, int64_t count)
+{
+    const int64_t *dims = &quantizer->op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &quantizer->op->attributes[QUANTIZE_STRIDES];
+    int64_t outer = start / dims[5];
+    int64_t inner = start % dims[5];
+
+    for (int64_t k = 0; k < count; k++) {
+        const float *x = quantizer->x + outer * strides[4] + inner * strides[5];
+
+        for (int r = 0; r < view->row_count; r++) {
+            local[r * CONTRACTION_PIECE + k] = x[view->places[r]];
+        }
+        if (++inner == dims[5]) {
+            inner = 0;
+            outer++;
+        }
+    }
+}
+
+/* Fills source with a piece; local holds what has to be gathered. */
+static void piece_open(struct piece_source *source, float *local, const struct quantizer *quantizer,
+                       const struct panel_view *view, int64_t start)
+{
+    const struct contraction_shape *shape = &quantizer->layout.shape;
+
+    source->count = shape->k - start < shape->piece ? shape->k - start : shape->piece;
+    source->adjacent = view->adjacent && quantizer->k_stride != 1;
+    source->stride = quantizer->k_stride;
+    if (source->adjacent) {
+        source->rows[0] = quantizer->x + view->places[0] + start * quantizer->k_stride;
+        return;
+    }
+    if (quantizer->k_stride != 1) {
+        gather(local, quantizer, view, start, source->count);
+    }
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        if (r >= view->row_count) {
+            source->rows[r] = zeros;
+        } else if (quantizer->k_stride == 1) {
+            source->rows[r] = quantizer->x + view->places[r] + start;
+        } else {
+            source->rows[r] = local + r * CONTRACTION_PIECE;
+        }
+    }
+}
+
+/* Quantizes one piece of a panel with the given exponents. */
+static void piece_integers(const struct quantizer *quantizer, char *panel, int64_t start,
+                           const struct piece_source *source, const int32_t *exponents)
+{
+    const struct packed_layout *layout = &quantizer->layout;
+    const struct contraction_isa *isa = quantizer->isa;
+    struct piece_head *head = &panel_heads(layout, panel)[start / layout->shape.piece];
+    char *lines = panel + start / 2 * LINE_SIZE;
+    int64_t pairs = (source->count + 1) / 2;
+    int bits = layout->shape.bits;
+
+    if (!quantizer->stream) {
+        isa->integers(lines, layout->plane_size, source, exponents, bits);
+        isa->norms(head->norms, lines, layout->plane_size, pairs, bits);
+        return;
+    }
+    char local[PLANES_MAX * CONTRACTION_PIECE / 2 * LINE_SIZE] __attribute__((aligned(LINE_SIZE)));
+    size_t size = (size_t)pairs * LINE_SIZE;
+
+    isa->integers(local, size, source, exponents, bits);
+    isa->norms(head->norms, local, size, pairs, bits);
+    for (int p = 0; p < layout->planes; p++) {
+        isa->stream(lines + (size_t)p * layout->plane_size, local + (size_t)p * size, size);
+    }
+}
+
+/* Quantizes the pieces of one block of a panel with the given exponents. */
+static void block_integers(const struct quantizer *quantizer, char *panel,
+                           const struct panel_view *view, int64_t block, const int32_t *exponents)
+{
+    const struct contraction_shape *shape = &quantizer->layout.shape;
+    int64_t end =
+        shape->k - block * shape->block < shape->block ? shape->k : (block + 1) * shape->block;
+    float local[PANEL_ROWS * CONTRACTION_PIECE];
+    struct piece_source source;
+
+    for (int64_t start = block * shape->block; start < end; start += shape->piece) {
+        piece_open(&source, local, quantizer, view, start);
+        piece_integers(quantizer, panel, start, &source, exponents);
+    }
+}
+
+/* Notes the peaks of one piece, and raises the magnitudes of its block. */
+static void note_peaks(const struct quantizer *quantizer, uint32_t *most,
+                       const struct panel_view *view, int64_t piece, const uint32_t *largest)
+{
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        most[r] = largest[r] > most[r] ? largest[r] : most[r];
+        if (quantizer->peaks != NULL && r < view->row_count) {
+            quantizer->peaks[(view->first_row + r) * quantizer->layout.shape.pieces + piece] =
+                (int16_t)exponent_of_bits(largest[r]);
+        }
+    }
+}
+
+/* The block's exponents as they are without the row's top. */
+static void note_exponents(const struct quantizer *quantizer, int32_t *exponents,
+                           const struct panel_view *view, int64_t block, const uint32_t *most)
+{
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        exponents[r] = exponent_of_bits(most[r]);
+        if (r < view->row_count) {
+            quantizer->exponents[(view->first_row + r) * quantizer->layout.shape.blocks + block] =
+                (int16_t)exponents[r];
+        }
+    }
+}
+
+/* A block of one piece is read once: what is gathered or far apart in memory is kept in between.
+ * (Rows whose distance is a power of two would throw each other out of the first cache.) */
+static void quantize_piece(const struct quantizer *quantizer, char *panel,
+                           const struct panel_view *view, int64_t block)
+{
+    int64_t start = block * quantizer->layout.shape.block;
+    float local[PANEL_ROWS * CONTRACTION_PIECE] __attribute__((aligned(LINE_SIZE)));
+    uint32_t most[PANEL_ROWS] = {0};
+    uint32_t largest[PANEL_ROWS];
+    int32_t exponents[PANEL_ROWS];
+    struct piece_source source;
+
+    piece_open(&source, local, quantizer, view, start);
+    quantizer->isa->magnitudes(largest, &source, local);
+    if (source.adjacent) {
+        source.rows[0] = local;
+        source.stride = PANEL_ROWS;
+    }
+    note_peaks(quantizer, most, view, block, largest);
+    note_exponents(quantizer, exponents, view, block, most);
+    piece_integers(quantizer, panel, start, &source, exponents);
+}
+
+static void quantize_block(const struct quantizer *quantizer, char *panel,
+                           const struct panel_view *view, int64_t block)
+{
+    const struct contraction_shape *shape = &quantizer->layout.shape;
+    int64_t first = block * shape->block_span;
+    int64_t last =
+        first + shape->block_span < shape->pieces ? first + shape->block_span : shape->pieces;
+    float local[PANEL_ROWS * CONTRACTION_PIECE];
+    uint32_t most[PANEL_ROWS] = {0};
+    int32_t exponents[PANEL_ROWS];
+    struct piece_source source;
+
+    for (int64_t piece = first; piece < last; piece++) {
+        uint32_t largest[PANEL_ROWS];
+
+        piece_open(&source, local, quantizer, view, piece * shape->piece);
+        quantizer->isa->magnitudes(largest, &source, NULL);
+        note_peaks(quantizer, most, view, piece, largest);
+    }
+    note_exponents(quantizer, exponents, view, block, most);
+    block_integers(quantizer, panel, view, block, exponents);
+}
+
+static void quantize_blocks(const struct quantizer *quantizer, char *panel, int64_t index,
+                            int64_t first, int64_t last)
+{
+    struct panel_view view = panel_view(quantizer, index);
+
+    for (int64_t block = first; block < last; block++) {
+        if (quantizer->layout.shape.block_span == 1) {
+            quantize_piece(quantizer, panel, &view, block);
+        } else {
+            quantize_block(quantizer, panel, &view, block);
+        }
+    }
+}
+
+/* Raises exponents to top - W, mends the blocks that this changes, and writes the panel's head. */
+static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t index)
+{
+    const struct packed_layout *layout = &quantizer->layout;
+    const struct contraction_shape *shape = &layout->shape;
+    struct panel_view view = panel_view(quantizer, index);
+    int16_t *rows = quantizer->exponents + view.first_row * shape->blocks;
+    struct piece_head *heads = panel_heads(layout, panel);
+    int32_t *lowest = panel_lowest(layout, panel);
+    int32_t least[PANEL_ROWS];
+    bool poison[PANEL_ROWS];
+
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        lowest[r] = EXPONENT_ZERO;
+        least[r] = EXPONENT_ZERO;
+        poison[r] = false;
+        if (r < view.row_count) {
+            const int16_t *row = rows + r * shape->blocks;
+            int top = row[0];
+            int low = row[0];
+
+            for (int64_t b = 1; b < shape->blocks; b++) {
+                top = row[b] > top ? row[b] : top;
+                low = row[b] < low ? row[b] : low;
+            }
+            least[r] = top - shape->window;
+            lowest[r] = low > least[r] ? low : least[r];
+            poison[r] = top == EXPONENT_POISON;
+        }
+    }
+    for (int64_t b = 0; b < shape->blocks; b++) {
+        int32_t exponents[PANEL_ROWS];
+        uint8_t shifts[PANEL_ROWS];
+        bool mend = false;
+
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            exponents[r] = lowest[r];
+            if (r < view.row_count) {
+                int16_t *exponent = &rows[r * shape->blocks + b];
+
+                /* A block of zeros is zeros under any exponent. */
+                mend |= *exponent < least[r] && *exponent != EXPONENT_ZERO;
+                *exponent = *exponent > least[r] ? *exponent : (int16_t)least[r];
+                exponents[r] = *exponent;
+            }
+            shifts[r] = (uint8_t)(exponents[r] - lowest[r]);
+        }
+        if (mend) {
+            block_integers(quantizer, panel, &view, b, exponents);
+        }
+        for (int64_t p = b * shape->block_span;
+             p < (b + 1) * shape->block_span && p < shape->pieces; p++) {
+            memcpy(heads[p].shifts, shifts, sizeof(shifts));
+        }
+    }
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        lowest[r] = poison[r] ? LOWEST_POISON : lowest[r];
+    }
+}
+
+/* ---- packed ---- */
+
+static void quantize_packed(const struct quantizer *quantizer, char *packed, int thread_count)
+{
+    const struct packed_layout *layout = &quantizer->layout;
+    const struct contraction_shape *shape = &layout->shape;
+    int64_t along = quantizer->k_stride == 1 ? TASK_LENGTH : CONTRACTION_PIECE;
+    int64_t blocks = shape->block < along ? along / shape->block : 1;
+    int64_t parts = (shape->blocks + blocks - 1) / blocks;
+    int64_t group = quantizer->k_stride == 1 ? 1 : GROUP_PANELS;
+    int64_t groups = (layout->panels + group - 1) / group;
+
+#pragma omp parallel num_threads(thread_count)
+    {
+#pragma omp for schedule(guided)
+        for (int64_t task = 0; task < groups * parts; task++) {
+            int64_t panel = task / parts * group;
+            int64_t end = panel + group < layout->panels ? panel + group : layout->panels;
+            int64_t first = task % parts * blocks;
+            int64_t last = first + blocks < shape->blocks ? first + blocks : shape->blocks;
+
+            for (; panel < end; panel++) {
+                quantize_blocks(quantizer, packed + (size_t)panel * layout->panel_size, panel,
+                                first, last);
+            }
+            /* Stores past the caches are not ordered by the barrier's own. */
+            atomic_thread_fence(memory_order_seq_cst);
+        }
+#pragma omp for schedule(static)
+        for (int64_t panel = 0; panel < layout->panels; panel++) {
+            finish_panel(quantizer, packed + (size_t)panel * layout->panel_size, panel);
+        }
+    }
+}
+
+/* ---- canonical ---- */
+
+static void unpack_panel(void *q, const struct packed_layout *layout, const char *panel,
+                         int64_t index)
+{
+    int64_t k_count = layout->shape.k;
+    int64_t first = index * PANEL_ROWS;
+    int64_t end = first + PANEL_ROWS < layout->rows ? first + PANEL_ROWS : layout->rows;
+    const int16_t *high = (const int16_t *)panel;
+    const int16_t *low = (const int16_t *)(panel + layout->plane_size);
+
+    for (int64_t row = first; row < end; row++) {
+        for (int64_t k = 0; k < k_count; k++) {
+            int64_t at = k / 2 * 2 * PANEL_ROWS + (row - first) * 2 + (k & 1);
+
+            if (layout->planes == 3) {
+                ((int32_t *)q)[row * k_count + k] = high[at] * (1 << PLANE_BITS) + low[at];
+            } else {
+                ((int16_t *)q)[row * k_count + k] = high[at];
+            }
+        }
+    }
+}
+
+static void quantize_canonical(const struct quantizer *quantizer, void *q, char *scratch,
+                               int thread_count)
+{
+    const struct packed_layout *layout = &quantizer->layout;
+
+#pragma omp parallel for schedule(dynamic) num_threads(thread_count)
+    for (int64_t index = 0; index < layout->panels; index++) {
+        char *panel = scratch + (size_t)contraction_thread() * layout->panel_size;
+
+        quantize_blocks(quantizer, panel, index, 0, layout->shape.blocks);
+        finish_panel(quantizer, panel, index);
+        if (q != NULL) {
+            unpack_panel(q, layout, panel, index);
+        }
+    }
+}
+
+size_t contraction_quantize_scratch(const struct op *op, int thread_count)
+{
+    struct contraction_shape shape = contraction_shape_of(op);
+
+    return packed_layout(&shape, quantize_rows(op)).panel_size * (size_t)thread_count;
+}
+
+void contraction_quantize(const struct contraction_isa *isa, const struct kernel_call *call)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct quantizer quantizer = {
+        .isa = isa,
+        .op = call->op,
+        .layout = packed_layout(&shape, quantize_rows(call->op)),
+        .x = call->inputs[0],
+        .peaks = call->outputs[0],
+        .exponents = call->outputs[1],
+        .k_stride = joined_stride(call->op),
+    };
+
+    if (call->packed && call->outputs[2] != NULL) {
+        quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
+        quantize_packed(&quantizer, call->outputs[2], call->thread_count);
+    } else {
+        quantize_canonical(&quantizer, call->outputs[2], call->scratch, call->thread_count);
+    }
+}

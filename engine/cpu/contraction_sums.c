@@ -1,0 +1,248 @@
+/*
+ * contraction_sums.c - contractions with ones and with one-hots, from either layout.
+ *
+ * With ones, the sums of bias and gain gradients: a stream through the operand. With one-hots, the
+ * gradient of an embedding: the places of k are sorted by index, so that each word that occurs is
+ * summed in one go, and all other words are zeros.
+ */
+#include <string.h>
+
+#include "engine/cpu/contraction_packed.h"
+
+/* ---- 16 rows at a time, from either layout ---- */
+
+struct rows_view {
+    const struct kernel_call *call;
+    struct packed_layout layout;
+    const char *q;
+    const int16_t *exponents;
+};
+
+static int rows_count(const struct rows_view *view, int64_t panel)
+{
+    int64_t left = view->layout.rows - panel * PANEL_ROWS;
+
+    return left < PANEL_ROWS ? (int)left : PANEL_ROWS;
+}
+
+/* The exponents that finish_row() is given: lowest - (bits - 1), or poison. */
+static void last_exponents(int32_t *exponents, int32_t *lowest, const struct rows_view *view,
+                           int64_t panel)
+{
+    const struct contraction_shape *shape = &view->layout.shape;
+
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        bool poison = false;
+
+        lowest[r] = 0;
+        if (r < rows_count(view, panel)) {
+            lowest[r] = contraction_lowest(
+                &poison, view->exponents + (panel * PANEL_ROWS + r) * shape->blocks, shape->blocks);
+        }
+        exponents[r] = poison ? LOWEST_POISON : lowest[r] - (shape->bits - 1);
+    }
+}
+
+/* ---- ones ---- */
+
+static void panel_sums(const struct contraction_isa *isa, int64_t *sums,
+                       const struct rows_view *view, int64_t panel)
+{
+    const struct packed_layout *layout = &view->layout;
+    const struct contraction_shape *shape = &layout->shape;
+    const char *lines = view->q + (size_t)panel * layout->panel_size;
+    const struct piece_head *heads = panel_heads(layout, lines);
+    int32_t part[PANEL_ROWS];
+    int32_t low[PANEL_ROWS] = {0};
+
+    memset(sums, 0, sizeof(*sums) * PANEL_ROWS);
+    for (int64_t p = 0; p < shape->pieces; p++) {
+        int64_t start = p * shape->piece;
+        int64_t count = shape->k - start < shape->piece ? shape->k - start : shape->piece;
+        const char *at = lines + start / 2 * LINE_SIZE;
+
+        isa->row_sums(part, at, (count + 1) / 2);
+        if (layout->planes == 3) {
+            isa->row_sums(low, at + layout->plane_size, (count + 1) / 2);
+        }
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            int64_t whole =
+                layout->planes == 3 ? (int64_t)part[r] * (1 << PLANE_BITS) + low[r] : part[r];
+
+            sums[r] += whole * (INT64_C(1) << heads[p].shifts[r]);
+        }
+    }
+}
+
+static void canonical_sums(int64_t *sums, const int32_t *lowest, const struct rows_view *view,
+                           int64_t panel)
+{
+    const struct contraction_shape *shape = &view->layout.shape;
+
+    memset(sums, 0, sizeof(*sums) * PANEL_ROWS);
+    for (int r = 0; r < rows_count(view, panel); r++) {
+        int64_t row = panel * PANEL_ROWS + r;
+
+        for (int64_t b = 0; b < shape->blocks; b++) {
+            int64_t start = b * shape->block;
+            int64_t end = shape->k - start < shape->block ? shape->k : start + shape->block;
+            int shift = view->exponents[row * shape->blocks + b] - lowest[r];
+            int64_t part = 0;
+
+            for (int64_t k = start; k < end; k++) {
+                part += shape->bits == 22 ? ((const int32_t *)view->q)[row * shape->k + k]
+                                          : ((const int16_t *)view->q)[row * shape->k + k];
+            }
+            sums[r] += part * (INT64_C(1) << shift);
+        }
+    }
+}
+
+void contraction_ones(const struct contraction_isa *isa, const struct kernel_call *call)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct rows_view view = {.call = call,
+                             .layout = packed_layout(&shape, call->op->attributes[ONES_ROWS]),
+                             .q = call->inputs[0],
+                             .exponents = call->inputs[1]};
+    float *out = call->outputs[0];
+
+#pragma omp parallel for schedule(static) num_threads(call->thread_count)
+    for (int64_t panel = 0; panel < view.layout.panels; panel++) {
+        int32_t exponents[PANEL_ROWS];
+        int32_t lowest[PANEL_ROWS];
+        int64_t sums[PANEL_ROWS];
+        float values[PANEL_ROWS];
+
+        last_exponents(exponents, lowest, &view, panel);
+        if (call->packed) {
+            panel_sums(isa, sums, &view, panel);
+        } else {
+            canonical_sums(sums, lowest, &view, panel);
+        }
+        isa->finish_row(values, sums, exponents);
+        memcpy(out + panel * PANEL_ROWS, values, sizeof(float) * (size_t)rows_count(&view, panel));
+    }
+}
+
+/* ---- one-hots ---- */
+
+/* Places of k by index: those of word v are order[starts[v]] .. order[starts[v + 1] - 1]. */
+struct word_places {
+    uint32_t *starts; /* words + 1 */
+    uint32_t *order;  /* K */
+    int64_t words;
+};
+
+static size_t round_to_line(size_t size)
+{
+    return (size + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
+}
+
+size_t contraction_onehot_scratch(const struct op *op, int thread_count)
+{
+    (void)thread_count;
+    return round_to_line(sizeof(uint32_t) * (size_t)(op->attributes[ONEHOT_VOCABULARY] + 2)) +
+           sizeof(uint32_t) * (size_t)op->attributes[ONEHOT_K];
+}
+
+static void sort_places(struct word_places *places, const uint32_t *index, int64_t count)
+{
+    uint32_t *next = places->starts + 1; /* ends up shifted by one into starts */
+
+    memset(places->starts, 0, sizeof(uint32_t) * (size_t)(places->words + 2));
+    for (int64_t k = 0; k < count; k++) {
+        if (index[k] < (uint64_t)places->words) {
+            next[index[k] + 1]++;
+        }
+    }
+    for (int64_t v = 1; v <= places->words; v++) {
+        next[v] += next[v - 1];
+    }
+    for (int64_t k = 0; k < count; k++) {
+        if (index[k] < (uint64_t)places->words) {
+            places->order[next[index[k]]++] = (uint32_t)k;
+        }
+    }
+}
+
+/* Adds element k of 16 rows to the sums. */
+static void add_place(int64_t *sums, const int32_t *lowest, const struct rows_view *view,
+                      int64_t panel, int64_t k)
+{
+    const struct packed_layout *layout = &view->layout;
+    const struct contraction_shape *shape = &layout->shape;
+
+    if (view->call->packed) {
+        const char *lines = view->q + (size_t)panel * layout->panel_size;
+        const struct piece_head *head = &panel_heads(layout, lines)[k / shape->piece];
+        const int16_t *high = (const int16_t *)(lines + k / 2 * LINE_SIZE) + (k & 1);
+        const int16_t *low = (const int16_t *)((const char *)high + layout->plane_size);
+
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            int64_t q =
+                layout->planes == 3 ? high[2 * r] * (1 << PLANE_BITS) + low[2 * r] : high[2 * r];
+
+            sums[r] += q * (INT64_C(1) << head->shifts[r]);
+        }
+        return;
+    }
+    for (int r = 0; r < rows_count(view, panel); r++) {
+        int64_t row = panel * PANEL_ROWS + r;
+        int shift = view->exponents[row * shape->blocks + k / shape->block] - lowest[r];
+        int64_t q = shape->bits == 22 ? ((const int32_t *)view->q)[row * shape->k + k]
+                                      : ((const int16_t *)view->q)[row * shape->k + k];
+
+        sums[r] += q * (INT64_C(1) << shift);
+    }
+}
+
+/* All words of 16 columns: zeros (NaN in a poison row), then the words that occur. */
+static void onehot_panel(const struct contraction_isa *isa, float *out,
+                         const struct rows_view *view, const struct word_places *places,
+                         int64_t panel)
+{
+    int rows = rows_count(view, panel);
+    int64_t width = view->layout.rows;
+    int32_t exponents[PANEL_ROWS];
+    int32_t lowest[PANEL_ROWS];
+    int64_t sums[PANEL_ROWS] = {0};
+    float empty[PANEL_ROWS];
+
+    last_exponents(exponents, lowest, view, panel);
+    isa->finish_row(empty, sums, exponents);
+    for (int64_t v = 0; v < places->words; v++) {
+        float *to = out + v * width + panel * PANEL_ROWS;
+        float values[PANEL_ROWS];
+
+        if (places->starts[v] == places->starts[v + 1]) {
+            memcpy(to, empty, sizeof(float) * (size_t)rows);
+            continue;
+        }
+        memset(sums, 0, sizeof(sums));
+        for (uint32_t i = places->starts[v]; i < places->starts[v + 1]; i++) {
+            add_place(sums, lowest, view, panel, places->order[i]);
+        }
+        isa->finish_row(values, sums, exponents);
+        memcpy(to, values, sizeof(float) * (size_t)rows);
+    }
+}
+
+void contraction_onehot(const struct contraction_isa *isa, const struct kernel_call *call)
+{
+    const int64_t *attributes = call->op->attributes;
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct rows_view view = {.call = call,
+                             .layout = packed_layout(&shape, attributes[ONEHOT_WIDTH]),
+                             .q = call->inputs[1],
+                             .exponents = call->inputs[2]};
+    struct word_places places = {.starts = call->scratch, .words = attributes[ONEHOT_VOCABULARY]};
+
+    places.order = (uint32_t *)((char *)call->scratch +
+                                round_to_line(sizeof(uint32_t) * (size_t)(places.words + 2)));
+    sort_places(&places, call->inputs[0], shape.k);
+#pragma omp parallel for schedule(static) num_threads(call->thread_count)
+    for (int64_t panel = 0; panel < view.layout.panels; panel++) {
+        onehot_panel(isa, call->outputs[0], &view, &places, panel);
+    }
+}

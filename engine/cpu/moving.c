@@ -1,0 +1,348 @@
+/*
+ * moving.c - kernels of the operations that draw, choose and move elements.
+ *
+ * They wait for memory, not for arithmetic, so one plain C version serves every instruction set;
+ * inner loops run over contiguous elements and are marked for the compiler to vectorize. Work is
+ * split among threads by rows of the output: an element is always computed whole by one thread,
+ * in the order that its rule states.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "engine/cpu/cpu.h"
+#include "engine/cpu/moving_image.h"
+#include "engine/philox.h"
+#include "engine/real.h"
+
+#ifdef __clang__
+/* "omp simd" is a wish: without optimization, and under sanitizers, clang says that it was not
+ * granted. */
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
+/* Below this many elements a second thread costs more than it brings. */
+#define PARALLEL_ELEMENTS_MIN 16384
+
+static uint64_t attribute(const struct kernel_call *call, uint32_t at)
+{
+    return (uint64_t)call->op->attributes[at];
+}
+
+static const struct tensor *input_tensor(const struct kernel_call *call, uint32_t input)
+{
+    return &call->tensors[call->op->inputs[input]];
+}
+
+static uint64_t seed_at(const struct kernel_call *call, uint32_t low)
+{
+    return (uint64_t)(uint32_t)attribute(call, low + 1) << 32 | (uint32_t)attribute(call, low);
+}
+
+static int threads_for(const struct kernel_call *call, uint64_t rows, uint64_t width)
+{
+    return rows * width < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
+}
+
+static void run_step_next(const struct kernel_call *call)
+{
+    const uint32_t *step = call->inputs[0];
+    uint32_t *next = call->outputs[0];
+
+    if (next != NULL) {
+        *next = *step + 1;
+    }
+}
+
+static void run_schedule(const struct kernel_call *call)
+{
+    const uint32_t *table = call->inputs[0];
+    const uint32_t *step = call->inputs[1];
+    uint32_t *out = call->outputs[0];
+    uint64_t columns = attribute(call, SCHEDULE_COLUMNS);
+    uint64_t rows = input_tensor(call, 0)->count / columns;
+    uint64_t row = *step < rows ? *step : rows - 1;
+
+    if (out != NULL) {
+        *out = table[row * columns + attribute(call, SCHEDULE_COLUMN)];
+    }
+}
+
+/* ---- batches ---- */
+
+/* Widens count elements of an integer tensor, beginning with element first. */
+static void copy_integers(uint32_t *out, const void *data, enum dtype dtype, uint64_t first,
+                          uint64_t count)
+{
+    if (dtype == DTYPE_U8) {
+        const uint8_t *from = (const uint8_t *)data + first;
+
+#pragma omp simd
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = from[i];
+        }
+    } else if (dtype == DTYPE_U16) {
+        const uint16_t *from = (const uint16_t *)data + first;
+
+#pragma omp simd
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = from[i];
+        }
+    } else {
+        assert(dtype == DTYPE_U32);
+        memcpy(out, (const uint32_t *)data + first, count * sizeof(*out));
+    }
+}
+
+static uint64_t batch_draw(const struct kernel_call *call, uint64_t row, uint32_t step,
+                           uint64_t count)
+{
+    struct philox_block block = philox_draw(row, (uint32_t)attribute(call, BATCH_STREAM), step,
+                                            seed_at(call, BATCH_SEED_LOW));
+
+    return philox_below(&block, count);
+}
+
+static void run_batch_tokens(const struct kernel_call *call)
+{
+    const struct tensor *data = input_tensor(call, 0);
+    uint32_t step = *(const uint32_t *)call->inputs[1];
+    uint64_t batch = attribute(call, BATCH_COUNT);
+    uint64_t length = attribute(call, BATCH_LENGTH);
+    uint32_t *tokens = call->outputs[0];
+    uint32_t *targets = call->outputs[1];
+
+#pragma omp parallel for num_threads(threads_for(call, batch, length))
+    for (uint64_t b = 0; b < batch; b++) {
+        uint64_t start = batch_draw(call, b, step, data->count - length);
+
+        if (tokens != NULL) {
+            copy_integers(tokens + b * length, call->inputs[0], data->dtype, start, length);
+        }
+        if (targets != NULL) {
+            copy_integers(targets + b * length, call->inputs[0], data->dtype, start + 1, length);
+        }
+    }
+}
+
+static void scale_sample(float *out, const void *samples, enum dtype dtype, uint64_t first,
+                         uint64_t count, float scale)
+{
+    if (dtype == DTYPE_U8) {
+        const uint8_t *from = (const uint8_t *)samples + first;
+
+#pragma omp simd
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = real_stored((float)from[i] * scale);
+        }
+    } else {
+        assert(dtype == DTYPE_F32);
+        const float *from = (const float *)samples + first;
+
+#pragma omp simd
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = real_stored(from[i] * scale);
+        }
+    }
+}
+
+static void run_batch_samples(const struct kernel_call *call)
+{
+    const struct tensor *samples = input_tensor(call, 0);
+    uint32_t step = *(const uint32_t *)call->inputs[2];
+    uint64_t batch = attribute(call, BATCH_COUNT);
+    uint64_t width = attribute(call, BATCH_LENGTH);
+    float scale = real_from_bits((uint32_t)attribute(call, BATCH_SCALE_BITS));
+    float *x = call->outputs[0];
+    uint32_t *y = call->outputs[1];
+
+#pragma omp parallel for num_threads(threads_for(call, batch, width))
+    for (uint64_t b = 0; b < batch; b++) {
+        uint64_t sample = batch_draw(call, b, step, samples->count / width);
+
+        if (x != NULL) {
+            scale_sample(x + b * width, call->inputs[0], samples->dtype, sample * width, width,
+                         scale);
+        }
+        if (y != NULL) {
+            copy_integers(y + b, call->inputs[1], input_tensor(call, 1)->dtype, sample, 1);
+        }
+    }
+}
+
+/* ---- dropout ---- */
+
+/* Blocks that are drawn side by side, so that their products fill vector registers. */
+#define DROPOUT_BLOCKS 16
+#define DROPOUT_WORDS  (4 * DROPOUT_BLOCKS)
+
+/* The words of DROPOUT_BLOCKS blocks from element first on; word w of block i is words[4*i+w]. */
+static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t stream,
+                        uint32_t step, uint64_t seed)
+{
+    uint32_t c[4][DROPOUT_BLOCKS];
+    uint32_t key0 = (uint32_t)seed;
+    uint32_t key1 = (uint32_t)(seed >> 32);
+
+    for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+        c[0][i] = (uint32_t)(first + (uint64_t)i);
+        c[1][i] = (uint32_t)((first + (uint64_t)i) >> 32);
+        c[2][i] = stream;
+        c[3][i] = step;
+    }
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+#pragma omp simd
+        for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+            uint64_t product0 = (uint64_t)PHILOX_MULTIPLIER_0 * c[0][i];
+            uint64_t product2 = (uint64_t)PHILOX_MULTIPLIER_2 * c[2][i];
+
+            c[0][i] = (uint32_t)(product2 >> 32) ^ c[1][i] ^ key0;
+            c[1][i] = (uint32_t)product2;
+            c[2][i] = (uint32_t)(product0 >> 32) ^ c[3][i] ^ key1;
+            c[3][i] = (uint32_t)product0;
+        }
+        key0 += PHILOX_KEY_STEP_0;
+        key1 += PHILOX_KEY_STEP_1;
+    }
+    for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+        for (int w = 0; w < 4; w++) {
+            words[4 * i + w] = c[w][i];
+        }
+    }
+}
+
+static void run_dropout(const struct kernel_call *call)
+{
+    const float *x = call->inputs[0];
+    uint32_t step = *(const uint32_t *)call->inputs[1];
+    float *out = call->outputs[0];
+    uint64_t count = input_tensor(call, 0)->count;
+    uint64_t groups = (count + DROPOUT_WORDS - 1) / DROPOUT_WORDS;
+    uint64_t threshold = attribute(call, DROPOUT_THRESHOLD);
+    float scale = real_from_bits((uint32_t)attribute(call, DROPOUT_SCALE_BITS));
+    uint32_t stream = (uint32_t)attribute(call, DROPOUT_STREAM);
+    uint64_t seed = seed_at(call, DROPOUT_SEED_LOW);
+
+    if (out == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, count, 1))
+    for (uint64_t group = 0; group < groups; group++) {
+        uint64_t first = group * DROPOUT_WORDS;
+        uint64_t left = count - first;
+        uint64_t here = left < DROPOUT_WORDS ? left : DROPOUT_WORDS;
+        uint32_t words[DROPOUT_WORDS];
+
+        draw_blocks(words, first / 4, stream, step, seed);
+#pragma omp simd
+        for (uint64_t i = 0; i < here; i++) {
+            float kept = real_stored(x[first + i] * scale);
+
+            out[first + i] = words[i] < threshold ? 0.0f : kept;
+        }
+    }
+}
+
+/* ---- whole rows ---- */
+
+static void fill_nan(uint32_t *out, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = FLOAT_NAN_BITS;
+    }
+}
+
+static void run_gather(const struct kernel_call *call)
+{
+    const uint32_t *table = call->inputs[0];
+    const uint32_t *index = call->inputs[1];
+    uint32_t *out = call->outputs[0];
+    uint64_t rows = input_tensor(call, 1)->count;
+    uint64_t width = attribute(call, GATHER_WIDTH);
+    uint64_t vocabulary = attribute(call, GATHER_VOCABULARY);
+
+    if (out == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, rows, width))
+    for (uint64_t row = 0; row < rows; row++) {
+        if (index[row] < vocabulary) {
+            memcpy(out + row * width, table + index[row] * width, width * sizeof(*out));
+        } else {
+            fill_nan(out + row * width, width);
+        }
+    }
+}
+
+/* Parts that stand side by side in a whole of `rows` rows; sizes in bytes. */
+struct parts {
+    uint32_t count;
+    uint64_t rows;
+    size_t row_size;
+    size_t sizes[OP_OUTPUTS_MAX];
+    size_t offsets[OP_OUTPUTS_MAX];
+};
+
+_Static_assert(OP_INPUTS_MAX == OP_OUTPUTS_MAX, "struct parts serves SPLIT and CONCAT");
+
+static struct parts parts_of(const struct kernel_call *call, uint32_t count)
+{
+    struct parts parts = {.count = count, .rows = attribute(call, SPLIT_ROWS)};
+
+    for (uint32_t i = 0; i < count; i++) {
+        parts.sizes[i] =
+            attribute(call, SPLIT_WIDTHS + i) * dtype_size(input_tensor(call, 0)->dtype);
+        parts.offsets[i] = parts.row_size;
+        parts.row_size += parts.sizes[i];
+    }
+    return parts;
+}
+
+static void run_split(const struct kernel_call *call)
+{
+    struct parts parts = parts_of(call, call->op->output_count);
+    const uint8_t *whole = call->inputs[0];
+
+#pragma omp parallel for num_threads(threads_for(call, parts.rows, parts.row_size))
+    for (uint64_t row = 0; row < parts.rows; row++) {
+        for (uint32_t i = 0; i < parts.count; i++) {
+            uint8_t *part = call->outputs[i];
+
+            if (part != NULL) {
+                memcpy(part + row * parts.sizes[i], whole + row * parts.row_size + parts.offsets[i],
+                       parts.sizes[i]);
+            }
+        }
+    }
+}
+
+static void run_concat(const struct kernel_call *call)
+{
+    struct parts parts = parts_of(call, call->op->input_count);
+    uint8_t *whole = call->outputs[0];
+
+    if (whole == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, parts.rows, parts.row_size))
+    for (uint64_t row = 0; row < parts.rows; row++) {
+        for (uint32_t i = 0; i < parts.count; i++) {
+            const uint8_t *part = call->inputs[i];
+
+            memcpy(whole + row * parts.row_size + parts.offsets[i], part + row * parts.sizes[i],
+                   parts.sizes[i]);
+        }
+    }
+}
+
+void moving_kernels(struct kernel_table *table)
+{
+    table->kernels[OP_STEP_NEXT].run = run_step_next;
+    table->kernels[OP_SCHEDULE].run = run_schedule;
+    table->kernels[OP_BATCH_TOKENS].run = run_batch_tokens;
+    table->kernels[OP_BATCH_SAMPLES].run = run_batch_samples;
+    table->kernels[OP_DROPOUT].run = run_dropout;
+    table->kernels[OP_GATHER].run = run_gather;
+    table->kernels[OP_SPLIT].run = run_split;
+    table->kernels[OP_CONCAT].run = run_concat;
+    moving_image_kernels(table);
+}

@@ -1,0 +1,155 @@
+/* model.c - from options to a tape and a first state; see model.h. */
+#include "engine/models/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/builder_core.h"
+#include "engine/models/write.h"
+
+/* A schedule is held in the job, twelve bytes a step. */
+#define STEPS_MAX 10000000u
+
+const char *model_kind_name(enum model_kind kind)
+{
+    static const char *const names[MODEL_COUNT] = {"mlp", "convnet", "gpt2", "llama"};
+
+    return (unsigned)kind < MODEL_COUNT ? names[kind] : "unknown";
+}
+
+void model_options_default(struct model_options *options, enum model_kind kind)
+{
+    bool language = kind == MODEL_GPT2 || kind == MODEL_LLAMA;
+
+    *options = (struct model_options){.kind = kind,
+                                      .precision = PRECISION_DEFAULT,
+                                      .seed = 1,
+                                      .batch = language ? 8 : 32,
+                                      .data_dtype = DTYPE_U8,
+                                      .optimizer = OPTIMIZER_ADAMW,
+                                      .schedule = SCHEDULE_LINEAR,
+                                      .steps = 300,
+                                      .warmup = 20,
+                                      .rate = 1e-3,
+                                      .rate_min = 1e-4,
+                                      .momentum = 0.9,
+                                      .beta1 = 0.9,
+                                      .beta2 = 0.99,
+                                      .epsilon = 1e-8,
+                                      .decay = 0.1,
+                                      .clip = 1.0};
+    if (language) {
+        options->length = 64;
+        options->vocabulary = 256;
+        options->layers = 3;
+        options->heads = 4;
+        options->kv_heads = kind == MODEL_LLAMA ? 2 : 0;
+        options->width = 64;
+    } else {
+        options->layers = 2;
+        options->hidden = kind == MODEL_MLP ? 64 : 8;
+        options->image_height = 16;
+        options->image_width = 16;
+        options->channels = 1;
+        options->classes = 10;
+    }
+}
+
+/* What a number can be, whatever the model. Written so that a NaN is refused too. */
+static enum status check_options(const struct model_options *options, struct error *error)
+{
+    if ((unsigned)options->kind >= MODEL_COUNT || (unsigned)options->optimizer >= OPTIMIZER_COUNT ||
+        (unsigned)options->schedule >= SCHEDULE_COUNT) {
+        return error_set(error, STATUS_USAGE, "unknown model, optimizer or schedule");
+    }
+    if (options->inference) {
+        return STATUS_OK;
+    }
+    if (options->steps == 0 || options->steps > STEPS_MAX) {
+        return error_set(error, STATUS_USAGE, "%u steps; must be from 1 to %u", options->steps,
+                         STEPS_MAX);
+    }
+    if (!(options->rate >= 0.0 && options->rate <= 1e6 && options->rate_min >= 0.0 &&
+          options->rate_min <= 1e6)) {
+        return error_set(error, STATUS_USAGE, "a learning rate of %g to %g", options->rate,
+                         options->rate_min);
+    }
+    if (!(options->beta1 >= 0.0 && options->beta1 < 1.0 && options->beta2 >= 0.0 &&
+          options->beta2 < 1.0 && options->momentum >= 0.0 && options->momentum < 1.0)) {
+        return error_set(error, STATUS_USAGE,
+                         "beta1, beta2 and momentum must be from 0 to below 1");
+    }
+    if (!(options->epsilon > 0.0 && options->epsilon <= 1.0 && options->decay >= 0.0 &&
+          options->decay <= 1e3 && options->clip >= 0.0 && options->clip <= 1e30)) {
+        return error_set(error, STATUS_USAGE,
+                         "epsilon must be from above 0 to 1, decay and clip not negative");
+    }
+    return STATUS_OK;
+}
+
+enum status model_build(struct model *model, const struct model_options *options,
+                        struct error *error)
+{
+    static void (*const writers[MODEL_COUNT])(struct writer *) = {write_mlp, write_convnet,
+                                                                  write_gpt2, write_llama};
+    struct writer writer = {.model = model, .options = &model->options};
+    enum status status = check_options(options, error);
+
+    *model = (struct model){.options = *options,
+                            .data = TENSOR_NONE,
+                            .labels = TENSOR_NONE,
+                            .input = TENSOR_NONE,
+                            .output = TENSOR_NONE};
+    if (status != STATUS_OK) {
+        return status;
+    }
+    writer.builder = builder_new(options->precision);
+    if (writer.builder == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
+    }
+    writers[options->kind](&writer);
+    status = builder_finish(&model->tape, writer.builder, error);
+    builder_free(writer.builder);
+    if (status != STATUS_OK) {
+        model_release(model);
+        (void)error_wrap(error, "%s", model_kind_name(options->kind));
+    }
+    return status;
+}
+
+void model_release(struct model *model)
+{
+    tape_free(model->tape);
+    free(model->parameters);
+    for (uint32_t i = 0; i < model->constant_count; i++) {
+        free(model->constants[i].bytes);
+    }
+    free(model->constants);
+    model->tape = NULL;
+    model->parameters = NULL;
+    model->constants = NULL;
+    model->parameter_count = model->constant_count = 0;
+}
+
+uint32_t model_find(const struct model *model, const char *name)
+{
+    for (uint32_t id = 0; id < model->tape->tensor_count; id++) {
+        if (strcmp(model->tape->tensors[id].name, name) == 0) {
+            return id;
+        }
+    }
+    return TENSOR_NONE;
+}
+
+void model_first_state(void *bytes, const struct model *model, uint32_t tensor)
+{
+    const struct tensor *shape = &model->tape->tensors[tensor];
+
+    for (uint32_t i = 0; i < model->parameter_count; i++) {
+        if (model->parameters[i].tensor == tensor) {
+            init_fill(bytes, shape->count, &model->parameters[i].init, model->options.seed, tensor);
+            return;
+        }
+    }
+    memset(bytes, 0, shape->count * dtype_size(shape->dtype));
+}

@@ -1,0 +1,121 @@
+/*
+ * model.h - tapes of whole models from options: an MLP, a convolutional net, GPT-2, Llama.
+ *
+ * The engine, the referee and the contract know operations and nothing of models: a model is only
+ * a way to write a tape. A model says beside the tape how its first state is drawn and what its
+ * constants hold, so that two builders with the same options make the same bits.
+ */
+#ifndef ENGINE_MODELS_MODEL_H
+#define ENGINE_MODELS_MODEL_H
+
+#include "engine/builder.h"
+#include "engine/init.h"
+
+enum model_kind {
+    MODEL_MLP = 0, /* samples, hidden layers with ReLU, classes */
+    MODEL_CONVNET, /* two convolutions with pools, then classes */
+    MODEL_GPT2,    /* learned positions, layer norm, GELU, tied head; published names and layouts */
+    MODEL_LLAMA,   /* rotary positions, RMS norm, SwiGLU, grouped heads */
+    MODEL_COUNT,
+};
+
+enum optimizer {
+    OPTIMIZER_ADAMW = 0,
+    OPTIMIZER_SGD, /* with momentum */
+    OPTIMIZER_COUNT,
+};
+
+enum schedule {
+    SCHEDULE_CONSTANT = 0,
+    SCHEDULE_LINEAR, /* warm-up, then a straight line to rate_min */
+    SCHEDULE_COSINE, /* warm-up, then half a cosine to rate_min */
+    SCHEDULE_COUNT,
+};
+
+/* Counts are per step; zero in a field that a kind uses is refused with its name. */
+struct model_options {
+    enum model_kind kind;
+    struct precision precision;
+    uint64_t seed;
+    uint32_t batch;
+    bool inference; /* forward only: inputs instead of data, outputs instead of an update */
+
+    /* Language models. */
+    uint32_t length;    /* tokens of a sequence */
+    uint32_t positions; /* GPT-2: rows of the position table; 0: length */
+    uint32_t vocabulary;
+    uint32_t layers;
+    uint32_t heads;
+    uint32_t kv_heads; /* Llama; 0: heads */
+    uint32_t width;
+    uint32_t hidden; /* width of the feed-forward layers; 0: the kind's usual multiple */
+    double dropout;
+
+    /* Classifiers. */
+    uint32_t image_height;
+    uint32_t image_width;
+    uint32_t channels;
+    uint32_t classes;
+
+    /* The data. */
+    uint64_t data_count; /* tokens, or samples */
+    enum dtype data_dtype;
+
+    /* The update. */
+    enum optimizer optimizer;
+    enum schedule schedule;
+    uint32_t steps; /* rows of the schedule */
+    uint32_t warmup;
+    double rate;
+    double rate_min;
+    double momentum;
+    double beta1;
+    double beta2;
+    double epsilon;
+    double decay; /* of matrices; vectors are not decayed */
+    double clip;  /* limit of the gradient's norm; 0: none */
+};
+
+/* Sensible values for kind: a small model that trains in minutes on a CPU. */
+void model_options_default(struct model_options *options, enum model_kind kind);
+
+/* A state tensor and how its first value is drawn, from the stream of its tensor id. */
+struct model_parameter {
+    uint32_t tensor;
+    struct init init;
+};
+
+struct model_constant {
+    uint32_t tensor;
+    void *bytes; /* owned by the model */
+};
+
+struct model {
+    struct model_options options;
+    struct tape *tape;
+    uint32_t parameter_count;
+    struct model_parameter *parameters;
+    uint32_t constant_count;
+    struct model_constant *constants;
+    uint32_t data;   /* tokens or samples; TENSOR_NONE for inference */
+    uint32_t labels; /* of samples, or TENSOR_NONE */
+    uint32_t input;  /* inference: the tensor to write, or TENSOR_NONE */
+    uint32_t output; /* inference: the logits, or TENSOR_NONE */
+};
+
+MUST_CHECK enum status model_build(struct model *model, const struct model_options *options,
+                                   struct error *error);
+void model_release(struct model *model);
+
+/* The tensor of that name, or TENSOR_NONE. */
+uint32_t model_find(const struct model *model, const char *name);
+
+const char *model_kind_name(enum model_kind kind);
+
+/*
+ * Writes the first value of state tensor `tensor` to bytes (its full size): the model's draw, or
+ * zeros for moments and the step. Independent of the number of threads.
+ */
+void model_first_state(void *bytes, const struct model *model, uint32_t tensor);
+
+#endif /* ENGINE_MODELS_MODEL_H */

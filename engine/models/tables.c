@@ -1,0 +1,163 @@
+/*
+ * tables.c - schedules and rotary tables.
+ *
+ * They are data of the job, so their bits must not depend on a libm: everything here is made of
+ * the correctly rounded operations of binary64 and series short enough to read.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/models/write.h"
+
+/* sqrt is correctly rounded everywhere; no other function of libm is used here. */
+
+static const double half_pi_high = 0x1.921fb54442d18p0;
+static const double half_pi_low = 0x1.1a62633145c07p-54;
+
+/* Sine and cosine for |x| <= pi/4 by their Taylor series. */
+static void sine_cosine_small(double *sine, double *cosine, double x)
+{
+    double square = x * x;
+    double s = 0.0;
+    double c = 0.0;
+
+    for (int n = 11; n > 0; n--) {
+        s = (1.0 - s) * square / ((2.0 * n) * (2.0 * n + 1.0));
+        c = (1.0 - c) * square / ((2.0 * n - 1.0) * (2.0 * n));
+    }
+    *sine = x - x * s;
+    *cosine = 1.0 - c;
+}
+
+/* For 0 <= x below about 2^26: pi/2 in two parts leaves an error near 2^-80 of a turn. */
+static void sine_cosine(double *sine, double *cosine, double x)
+{
+    double turns = (double)(int64_t)(x / half_pi_high + 0.5);
+    double rest = fma(-turns, half_pi_low, fma(-turns, half_pi_high, x));
+    double s;
+    double c;
+
+    sine_cosine_small(&s, &c, rest);
+    switch ((int64_t)turns & 3) {
+    case 0:
+        *sine = s;
+        *cosine = c;
+        return;
+    case 1:
+        *sine = c;
+        *cosine = -s;
+        return;
+    case 2:
+        *sine = -s;
+        *cosine = -c;
+        return;
+    default:
+        *sine = -c;
+        *cosine = s;
+        return;
+    }
+}
+
+/* base^(-part/whole) by Newton's root: no logarithm is needed, and whole is a power of two or not. */
+static double natural_log(double x)
+{
+    int exponent;
+    double mantissa = frexp(x, &exponent); /* exact */
+    double y = (mantissa - 1.0) / (mantissa + 1.0);
+    double square = y * y;
+    double sum = 0.0;
+
+    for (int n = 41; n > 0; n -= 2) {
+        sum = sum * square + 1.0 / n;
+    }
+    return 2.0 * y * sum + exponent * 0x1.62e42fefa39efp-1;
+}
+
+static double exponential(double x)
+{
+    double half = x / 4096.0;
+    double sum = 0.0;
+
+    for (int n = 12; n > 0; n--) {
+        sum = half / n * (1.0 + sum);
+    }
+    /* sum is e^half - 1; squaring twelve times, (1+s)^2 - 1 = s(s+2), keeps its small digits. */
+    for (int i = 0; i < 12; i++) {
+        sum = sum * (sum + 2.0);
+    }
+    return 1.0 + sum;
+}
+
+float *rotary_table(uint64_t length, uint64_t width, double base)
+{
+    uint64_t half = width / 2;
+    float *table = calloc(length * half * 2 + 1, sizeof(*table));
+
+    if (table == NULL) {
+        return NULL;
+    }
+    for (uint64_t j = 0; j < half; j++) {
+        double rate = exponential(-2.0 * (double)j / (double)width * natural_log(base));
+
+        for (uint64_t t = 0; t < length; t++) {
+            double sine;
+            double cosine;
+
+            sine_cosine(&sine, &cosine, (double)t * rate);
+            table[(t * half + j) * 2] = (float)cosine;
+            table[(t * half + j) * 2 + 1] = (float)sine;
+        }
+    }
+    return table;
+}
+
+/* ---- schedules ---------------------------------------------------------- */
+
+uint32_t schedule_columns(enum optimizer optimizer)
+{
+    return optimizer == OPTIMIZER_ADAMW ? 3 : 1;
+}
+
+static double rate_at(const struct model_options *options, uint32_t step)
+{
+    double share;
+    double sine;
+    double cosine;
+
+    if (step < options->warmup) {
+        return options->rate * (step + 1.0) / options->warmup;
+    }
+    if (options->schedule == SCHEDULE_CONSTANT || options->steps <= options->warmup + 1) {
+        return options->rate;
+    }
+    share = (double)(step - options->warmup) / (double)(options->steps - 1 - options->warmup);
+    if (options->schedule == SCHEDULE_COSINE) {
+        sine_cosine(&sine, &cosine, share * 2.0 * half_pi_high);
+        share = 0.5 - 0.5 * cosine;
+    }
+    return options->rate + share * (options->rate_min - options->rate);
+}
+
+float *schedule_table(const struct model_options *options)
+{
+    uint32_t columns = schedule_columns(options->optimizer);
+    float *table = calloc((size_t)options->steps * columns + 1, sizeof(*table));
+    double power1 = 1.0;
+    double power2 = 1.0;
+
+    if (table == NULL) {
+        return NULL;
+    }
+    for (uint32_t step = 0; step < options->steps; step++) {
+        float *row = &table[(size_t)step * columns];
+
+        row[0] = (float)rate_at(options, step);
+        power1 *= options->beta1;
+        power2 *= options->beta2;
+        if (columns == 3) {
+            row[1] = (float)(1.0 / (1.0 - power1));
+            row[2] = (float)(1.0 / (1.0 - power2));
+        }
+    }
+    return table;
+}

@@ -1,0 +1,335 @@
+/* write.c - what the model writers share; see write.h. */
+#include "engine/models/write.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/builder_core.h"
+
+double fan_in(uint64_t width)
+{
+    return width == 0 ? 0.0 : 1.0 / sqrt((double)width);
+}
+
+struct init init_normal(double deviation)
+{
+    struct init init = {INIT_NORMAL, 0};
+    float value = (float)deviation;
+
+    memcpy(&init.value_bits, &value, sizeof(value));
+    return init;
+}
+
+void require(struct writer *writer, uint64_t value, const char *name)
+{
+    if (value == 0) {
+        builder_fail(writer->builder, STATUS_USAGE, "a %s model needs '%s' above zero",
+                     model_kind_name(writer->options->kind), name);
+    }
+}
+
+/* ---- tensors ------------------------------------------------------------ */
+
+uint32_t write_parameter(struct writer *writer, const char *name, uint64_t rows, uint64_t columns,
+                         struct init init)
+{
+    uint64_t dims[2] = {rows, columns};
+    uint32_t id =
+        build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, columns == 0 ? 1 : 2, dims);
+    struct model *model = writer->model;
+
+    if (builder_failed(writer->builder)) {
+        return 0;
+    }
+    if (model->parameter_count == writer->parameter_room) {
+        uint32_t room = writer->parameter_room == 0 ? 64 : 2 * writer->parameter_room;
+        void *larger = realloc(model->parameters, room * sizeof(*model->parameters));
+
+        if (larger == NULL) {
+            builder_fail(writer->builder, STATUS_NO_MEMORY, "no memory for a model");
+            return 0;
+        }
+        model->parameters = larger;
+        writer->parameter_room = room;
+    }
+    model->parameters[model->parameter_count++] = (struct model_parameter){id, init};
+    return id;
+}
+
+uint32_t write_constant(struct writer *writer, const char *name, enum dtype dtype, uint64_t rows,
+                        uint64_t columns, void *bytes)
+{
+    uint64_t dims[2] = {rows, columns};
+    struct model *model = writer->model;
+    uint32_t id = build_tensor(writer->builder, name, dtype, ROLE_CONSTANT, 2, dims);
+    void *larger =
+        realloc(model->constants, ((size_t)model->constant_count + 1) * sizeof(*model->constants));
+
+    if (larger == NULL || bytes == NULL) {
+        builder_fail(writer->builder, STATUS_NO_MEMORY, "no memory for the constant '%s'", name);
+        free(bytes);
+        if (larger != NULL) {
+            model->constants = larger;
+        }
+        return 0;
+    }
+    model->constants = larger;
+    model->constants[model->constant_count++] = (struct model_constant){id, bytes};
+    return id;
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static void seed_attributes(struct writer *writer, struct op *op)
+{
+    op_attribute(op, writer->stream++);
+    op_attribute(op, writer->options->seed & UINT32_MAX);
+    op_attribute(op, writer->options->seed >> 32);
+}
+
+void write_token_batch(struct writer *writer, uint32_t *tokens, uint32_t *targets)
+{
+    const struct model_options *options = writer->options;
+    struct builder *builder = writer->builder;
+    uint64_t dims[2] = {options->batch, options->length};
+    struct output_shape shapes[2] = {shape_matrix(DTYPE_U32, dims[0], dims[1]),
+                                     shape_matrix(DTYPE_U32, dims[0], dims[1])};
+
+    if (options->inference) {
+        *tokens = build_tensor(builder, "tokens", DTYPE_U32, ROLE_INPUT, 2, dims);
+        *targets = TENSOR_NONE;
+        writer->model->input = *tokens;
+        return;
+    }
+    writer->model->data =
+        build_tensor(builder, "data", options->data_dtype, ROLE_DATA, 1, &options->data_count);
+    uint32_t inputs[2] = {writer->model->data, build_step(builder)};
+    struct op op = op_begin(OP_BATCH_TOKENS, 2, inputs);
+    op_attribute(&op, options->batch);
+    op_attribute(&op, options->length);
+    seed_attributes(writer, &op);
+    op.output_count = 2;
+    build_op(builder, &op, shapes);
+    *tokens = op.outputs[0];
+    *targets = op.outputs[1];
+}
+
+void write_sample_batch(struct writer *writer, uint32_t *x, uint32_t *labels, uint64_t width)
+{
+    const struct model_options *options = writer->options;
+    struct builder *builder = writer->builder;
+    uint64_t dims[2] = {options->batch, width};
+    uint64_t samples[2] = {options->data_count, width};
+    struct output_shape shapes[2] = {shape_matrix(DTYPE_F32, options->batch, width),
+                                     shape_vector(DTYPE_U32, options->batch)};
+
+    if (options->inference) {
+        *x = build_tensor(builder, "samples", DTYPE_F32, ROLE_INPUT, 2, dims);
+        *labels = TENSOR_NONE;
+        writer->model->input = *x;
+        return;
+    }
+    writer->model->data = build_tensor(builder, "data", options->data_dtype, ROLE_DATA, 2, samples);
+    writer->model->labels =
+        build_tensor(builder, "labels", DTYPE_U8, ROLE_DATA, 1, &options->data_count);
+    uint32_t inputs[3] = {writer->model->data, writer->model->labels, build_step(builder)};
+    struct op op = op_begin(OP_BATCH_SAMPLES, 3, inputs);
+    op_attribute(&op, options->batch);
+    op_attribute(&op, width);
+    seed_attributes(writer, &op);
+    op_attribute_float(&op, options->data_dtype == DTYPE_U8 ? 1.0f / 255.0f : 1.0f);
+    op.output_count = 2;
+    build_op(builder, &op, shapes);
+    *x = op.outputs[0];
+    *labels = op.outputs[1];
+}
+
+uint32_t write_dropout(struct writer *writer, uint32_t x)
+{
+    const struct model_options *options = writer->options;
+
+    if (options->inference || options->dropout == 0.0) {
+        return x;
+    }
+    return build_dropout(writer->builder, x, options->dropout, writer->stream++, options->seed);
+}
+
+/* ---- attention ---------------------------------------------------------- */
+
+/*
+ * Heads are columns side by side, so a head is a view and nothing is moved. The query heads that
+ * share a key head are rows of one product: row (group, t) of batch (b, key head).
+ */
+uint32_t write_attention(struct writer *writer, uint32_t q, uint32_t k, uint32_t v, uint64_t heads,
+                         uint64_t kv_heads)
+{
+    struct builder *builder = writer->builder;
+    const struct tensor shape = *builder_tensor(builder, q);
+    uint64_t batch = shape.dims[0];
+    uint64_t length = shape.dims[1];
+    uint64_t wide = shape.dims[2];
+    uint64_t d = wide / heads;
+    uint64_t group = heads / kv_heads;
+    uint64_t kv_wide = kv_heads * d;
+    struct view q_rows = {{batch, kv_heads, group, length, 1, d},
+                          {length * wide, group * d, d, wide, 0, 1}};
+    struct view k_rows = {{batch, kv_heads, 1, length, 1, d},
+                          {length * kv_wide, d, 0, kv_wide, 0, 1}};
+    struct view v_columns = {{batch, kv_heads, 1, d, 1, length},
+                             {length * kv_wide, d, 0, 1, 0, kv_wide}};
+    uint64_t square = length * length;
+    uint64_t score_strides[6] = {heads * square, group * square, square, length, 0, 1};
+    uint64_t score_dims[4] = {batch, heads, length, length};
+    struct view p_rows = {{batch, kv_heads, group, length, 1, length},
+                          {heads * square, group * square, square, length, 0, 1}};
+    uint64_t out_strides[6] = {length * wide, group * d, d, wide, 0, 1};
+    uint32_t scores;
+    uint32_t p;
+
+    if (builder_failed(builder)) {
+        return 0;
+    }
+    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
+    p = build_softmax(builder, scores, (float)(1.0 / sqrt((double)d)), length);
+    p = write_dropout(writer, p);
+    return build_contract(builder, p, &p_rows, v, &v_columns, out_strides, 0, 3, shape.dims);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* Factor by which all gradients are scaled: the clip, or one. */
+static uint32_t write_gradient_scale(struct writer *writer, const uint32_t *gradients)
+{
+    static const uint64_t one = 1;
+    struct builder *builder = writer->builder;
+    struct output_shape shape = shape_vector(DTYPE_F32, 1);
+    uint32_t total = TENSOR_NONE;
+
+    if (writer->options->clip == 0.0) {
+        return build_fill(builder, 1.0f, 1, &one);
+    }
+    for (uint32_t i = 0; i < writer->model->parameter_count; i++) {
+        uint32_t square = build_square_sum(builder, gradients[i]);
+
+        total = total == TENSOR_NONE ? square : build_add(builder, total, square, 1);
+    }
+    struct op op = op_begin(OP_CLIP_FACTOR, 1, &total);
+    op_attribute_float(&op, (float)writer->options->clip);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
+/* A moment of a parameter: a state of the same shape, zero at first. */
+static uint32_t write_moment(struct writer *writer, const char *prefix, uint32_t parameter)
+{
+    const struct tensor like = *builder_tensor(writer->builder, parameter);
+    char name[TENSOR_NAME_MAX + 8];
+
+    (void)snprintf(name, sizeof(name), "%s.%s", prefix, like.name);
+    return build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, like.rank, like.dims);
+}
+
+static void write_adamw(struct writer *writer, uint32_t parameter, uint32_t gradient,
+                        const uint32_t *scalars)
+{
+    const struct model_options *options = writer->options;
+    struct builder *builder = writer->builder;
+    uint32_t m = write_moment(writer, "m", parameter);
+    uint32_t v = write_moment(writer, "v", parameter);
+    uint32_t inputs[8] = {parameter,  gradient,   m,          v,
+                          scalars[0], scalars[1], scalars[2], scalars[3]};
+    struct op op = op_begin(OP_ADAMW, 8, inputs);
+    struct output_shape shape = shape_like(builder, parameter);
+    struct output_shape shapes[3] = {shape, shape, shape};
+
+    op_attribute_float(&op, (float)options->beta1);
+    op_attribute_float(&op, (float)(1.0 - options->beta1));
+    op_attribute_float(&op, (float)options->beta2);
+    op_attribute_float(&op, (float)(1.0 - options->beta2));
+    op_attribute_float(&op, (float)options->epsilon);
+    op_attribute_float(&op, shape.rank > 1 ? (float)options->decay : 0.0f);
+    op.output_count = 3;
+    build_op(builder, &op, shapes);
+    build_after(builder, parameter, op.outputs[0]);
+    build_after(builder, m, op.outputs[1]);
+    build_after(builder, v, op.outputs[2]);
+}
+
+static void write_sgd(struct writer *writer, uint32_t parameter, uint32_t gradient,
+                      const uint32_t *scalars)
+{
+    const struct model_options *options = writer->options;
+    struct builder *builder = writer->builder;
+    uint32_t v = write_moment(writer, "v", parameter);
+    uint32_t inputs[5] = {parameter, gradient, v, scalars[0], scalars[3]};
+    struct op op = op_begin(OP_SGD, 5, inputs);
+    struct output_shape shape = shape_like(builder, parameter);
+    struct output_shape shapes[2] = {shape, shape};
+
+    op_attribute_float(&op, (float)options->momentum);
+    op_attribute_float(&op, shape.rank > 1 ? (float)options->decay : 0.0f);
+    op.output_count = 2;
+    build_op(builder, &op, shapes);
+    build_after(builder, parameter, op.outputs[0]);
+    build_after(builder, v, op.outputs[1]);
+}
+
+static void write_update(struct writer *writer, const uint32_t *gradients)
+{
+    const struct model_options *options = writer->options;
+    struct model *model = writer->model;
+    uint32_t columns = schedule_columns(options->optimizer);
+    uint32_t scalars[4] = {0}; /* rate, correct1, correct2, gradient scale */
+    uint32_t table = write_constant(writer, "schedule", DTYPE_F32, options->steps, columns,
+                                    schedule_table(options));
+
+    for (uint32_t column = 0; column < columns; column++) {
+        scalars[column] = build_schedule(writer->builder, table, columns, column);
+    }
+    scalars[3] = write_gradient_scale(writer, gradients);
+    for (uint32_t i = 0; i < model->parameter_count; i++) {
+        if (options->optimizer == OPTIMIZER_ADAMW) {
+            write_adamw(writer, model->parameters[i].tensor, gradients[i], scalars);
+        } else {
+            write_sgd(writer, model->parameters[i].tensor, gradients[i], scalars);
+        }
+    }
+}
+
+void write_end(struct writer *writer, uint32_t logits, uint32_t targets)
+{
+    struct builder *builder = writer->builder;
+    struct model *model = writer->model;
+    uint32_t count = model->parameter_count;
+    uint32_t *ids = NULL;
+    uint32_t loss;
+
+    build_scope(builder, "");
+    if (builder_failed(builder)) {
+        return;
+    }
+    if (writer->options->inference) {
+        build_output(builder, "logits", logits);
+        model->output = logits;
+        return;
+    }
+    loss = build_cross_entropy(builder, logits, targets);
+    build_output(builder, "loss", loss);
+    build_loss(builder, loss);
+    ids = calloc((size_t)count * 2 + 1, sizeof(*ids));
+    if (ids == NULL) {
+        builder_fail(builder, STATUS_NO_MEMORY, "no memory for a model");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ids[count + i] = model->parameters[i].tensor;
+    }
+    build_gradients(builder, ids, loss, ids + count, count);
+    if (!builder_failed(builder)) {
+        write_update(writer, ids);
+    }
+    free(ids);
+}

@@ -1,0 +1,371 @@
+/* trace.c - see trace.h. */
+#include "proofs/trace.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/reader.h"
+#include "proofs/sha256.h"
+
+static uint64_t tensor_size(const struct tensor *tensor)
+{
+    return tensor->count * dtype_size(tensor->dtype);
+}
+
+/* ---- which item is which ------------------------------------------------ */
+
+uint32_t trace_item_count(const struct tape *tape)
+{
+    uint32_t count = tape->state_count;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        count += tape->ops[at].output_count;
+    }
+    return count;
+}
+
+uint32_t trace_item_of_state(const struct trace *trace, uint32_t state)
+{
+    assert(state < trace->state_count);
+    return state;
+}
+
+uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output)
+{
+    uint32_t item = tape->state_count;
+
+    assert(op < tape->op_count && output < tape->ops[op].output_count);
+    for (uint32_t at = 0; at < op; at++) {
+        item += tape->ops[at].output_count;
+    }
+    return item + output;
+}
+
+uint32_t trace_tensor_at(const struct tape *tape, uint32_t item)
+{
+    uint32_t left = item;
+
+    if (item < tape->state_count) {
+        return tape->states[item].before;
+    }
+    left -= tape->state_count;
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        if (left < tape->ops[at].output_count) {
+            return tape->ops[at].outputs[left];
+        }
+        left -= tape->ops[at].output_count;
+    }
+    assert(!"an item of the trace");
+    return TENSOR_NONE;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+struct recorder {
+    struct trace *trace;
+    struct trace_opening *openings;
+    uint32_t opening_count;
+    uint32_t next; /* the item that comes next */
+};
+
+static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes)
+{
+    uint64_t size = tensor_size(tensor);
+    uint64_t leaf = opening->element * dtype_size(tensor->dtype) / MERKLE_LEAF_SIZE;
+    uint64_t start = leaf * MERKLE_LEAF_SIZE;
+    uint64_t length = size - start < MERKLE_LEAF_SIZE ? size - start : MERKLE_LEAF_SIZE;
+    struct merkle_leaves leaves;
+    struct digest leaves_root;
+
+    memset(opening->leaf, 0, sizeof(opening->leaf));
+    memcpy(opening->leaf, (const uint8_t *)bytes + start, length);
+    merkle_leaves_init_bytes(&leaves, bytes, size);
+    merkle_path_build(&opening->leaf_path, &leaves, leaf);
+    merkle_root(&leaves_root, &leaves);
+    opening->header_size =
+        (uint32_t)commit_tensor_header(opening->header, COMMIT_TENSOR, tensor, &leaves_root);
+}
+
+static void record(struct recorder *recorder, const struct tensor *tensor, const void *bytes)
+{
+    struct trace *trace = recorder->trace;
+    uint32_t item = recorder->next++;
+
+    commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, 0);
+    for (uint32_t i = 0; i < recorder->opening_count; i++) {
+        if (recorder->openings[i].item == item) {
+            open_leaf(&recorder->openings[i], tensor, bytes);
+        }
+    }
+}
+
+static enum status made(void *context, uint32_t op, uint32_t output, const void *bytes,
+                        uint64_t size, struct error *error)
+{
+    struct recorder *recorder = context;
+    const struct tape *tape = recorder->trace->tape;
+    const struct tensor *tensor = &tape->tensors[tape->ops[op].outputs[output]];
+
+    (void)error;
+    assert(size == tensor_size(tensor));
+    record(recorder, tensor, bytes);
+    return STATUS_OK;
+}
+
+/* Hands a state's bytes to take: in place where the backend has them on the host. */
+static enum status with_state(struct machine *machine, uint32_t tensor,
+                              void (*take)(void *context, const struct tensor *tensor,
+                                           const void *bytes),
+                              void *context, struct error *error)
+{
+    const struct tensor *shape = &machine->tape->tensors[tensor];
+    const void *there = machine->backend->peek(machine, tensor);
+    enum status status = STATUS_OK;
+    void *copy = NULL;
+
+    if (there == NULL) {
+        copy = malloc(tensor_size(shape));
+        if (copy == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
+        }
+        status = machine->backend->read(machine, tensor, copy, error);
+        there = copy;
+    }
+    if (status == STATUS_OK) {
+        take(context, shape, there);
+    }
+    free(copy);
+    return status;
+}
+
+static void take_into_trace(void *context, const struct tensor *tensor, const void *bytes)
+{
+    record(context, tensor, bytes);
+}
+
+static void take_root(void *context, const struct tensor *tensor, const void *bytes)
+{
+    commit_tensor_root(context, COMMIT_TENSOR, tensor, bytes, 0);
+}
+
+enum status machine_state_root(struct digest *root, struct machine *machine, struct error *error)
+{
+    struct commit_roots roots;
+
+    commit_roots_init(&roots, COMMIT_STATE, 0);
+    for (uint32_t i = 0; i < machine->tape->state_count; i++) {
+        struct digest item;
+        enum status status =
+            with_state(machine, machine->tape->states[i].before, take_root, &item, error);
+
+        if (status == STATUS_OK) {
+            status = commit_roots_add(&roots, &item);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    commit_roots_end(&roots, root);
+    return STATUS_OK;
+}
+
+/*
+ * The next state's root, from the items: a next value has its state's name and shape, so their
+ * roots are computed alike. Operations stand in order, so one pass finds all of them.
+ */
+static enum status find_next_root(struct trace *trace, struct error *error)
+{
+    const struct tape *tape = trace->tape;
+    uint32_t *items = malloc(((size_t)tape->tensor_count + 1) * sizeof(*items));
+    struct commit_roots roots;
+    enum status status = STATUS_OK;
+
+    if (items == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a trace");
+    }
+    for (uint32_t item = 0; item < tape->state_count; item++) {
+        items[tape->states[item].before] = item;
+    }
+    for (uint32_t item = tape->state_count, at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            items[tape->ops[at].outputs[i]] = item++;
+        }
+    }
+    commit_roots_init(&roots, COMMIT_STATE, 0);
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        status = commit_roots_add(&roots, &trace->items[items[tape->states[i].after]]);
+    }
+    commit_roots_end(&roots, &trace->next_root);
+    free(items);
+    return status;
+}
+
+static void finish(struct trace *trace, struct trace_opening *openings, uint32_t opening_count)
+{
+    struct merkle_leaves leaves;
+
+    merkle_leaves_init_hashes(&leaves, trace->items, trace->item_count);
+    commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->item_count);
+    commit_list_root(&trace->state_root, COMMIT_STATE, 0, trace->items, trace->state_count);
+    for (uint32_t i = 0; i < opening_count; i++) {
+        merkle_path_build(&openings[i].item_path, &leaves, openings[i].item);
+    }
+}
+
+enum status trace_run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
+                      uint32_t opening_count, struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    struct recorder recorder = {trace, openings, opening_count, 0};
+    struct observer observer = {made, &recorder};
+    enum status status = STATUS_OK;
+
+    *trace = (struct trace){
+        .tape = tape, .state_count = tape->state_count, .item_count = trace_item_count(tape)};
+    for (uint32_t i = 0; i < opening_count; i++) {
+        if (openings[i].item >= trace->item_count ||
+            openings[i].element >= tape->tensors[trace_tensor_at(tape, openings[i].item)].count) {
+            return error_set(error, STATUS_USAGE, "item %u of the trace has no element %llu",
+                             openings[i].item, (unsigned long long)openings[i].element);
+        }
+    }
+    trace->items = malloc(((size_t)trace->item_count + 1) * sizeof(*trace->items));
+    if (trace->items == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a trace of %u tensors",
+                         trace->item_count);
+    }
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        status = with_state(machine, tape->states[i].before, take_into_trace, &recorder, error);
+    }
+    if (status == STATUS_OK) {
+        status = machine->backend->step(machine, &observer, error);
+    }
+    if (status == STATUS_OK) {
+        status = find_next_root(trace, error);
+    }
+    if (status != STATUS_OK) {
+        trace_release(trace);
+        return status;
+    }
+    assert(recorder.next == trace->item_count);
+    finish(trace, openings, opening_count);
+    return STATUS_OK;
+}
+
+void trace_release(struct trace *trace)
+{
+    free(trace->items);
+    trace->items = NULL;
+}
+
+void trace_node(struct digest *node, const struct trace *trace, uint32_t level, uint64_t index)
+{
+    struct merkle_leaves leaves;
+
+    merkle_leaves_init_hashes(&leaves, trace->items, trace->item_count);
+    merkle_node(node, &leaves, level, index);
+}
+
+/* ---- openings ----------------------------------------------------------- */
+
+static uint32_t element_bits(const uint8_t *at, enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32:
+    case DTYPE_U32:
+    case DTYPE_I32:
+        return endian_load_le32(at);
+    case DTYPE_U8:
+        return *at;
+    case DTYPE_U16:
+        return endian_load_le16(at);
+    case DTYPE_I16:
+        return (uint32_t)(int32_t)(int16_t)endian_load_le16(at);
+    case DTYPE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *opening,
+                                 const struct digest *root, uint32_t item_count)
+{
+    struct tensor tensor;
+    enum commit_array kind;
+    struct digest leaves_root;
+    struct digest item;
+    uint64_t place;
+
+    if (commit_tensor_header_read(&tensor, &kind, &leaves_root, opening->header,
+                                  opening->header_size) != STATUS_OK ||
+        kind != COMMIT_TENSOR || opening->element >= tensor.count) {
+        return VERDICT_INVALID;
+    }
+    place = opening->element * dtype_size(tensor.dtype);
+    if (opening->leaf_path.leaf_index != place / MERKLE_LEAF_SIZE ||
+        opening->item_path.leaf_index != opening->item ||
+        opening->item_path.leaf_count != item_count) {
+        return VERDICT_INVALID;
+    }
+    sha256(&item, opening->header, opening->header_size);
+    if (commit_leaf_check(&item, opening->header, opening->header_size, opening->leaf,
+                          &opening->leaf_path) != VERDICT_VALID ||
+        commit_item_check(root, COMMIT_TRACE, 0, item.bytes, DIGEST_SIZE, &opening->item_path) !=
+            VERDICT_VALID) {
+        return VERDICT_INVALID;
+    }
+    *bits = element_bits(opening->leaf + place % MERKLE_LEAF_SIZE, tensor.dtype);
+    return VERDICT_VALID;
+}
+
+size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
+                           const struct trace_opening *opening)
+{
+    const struct merkle_path *paths[2] = {&opening->leaf_path, &opening->item_path};
+    uint8_t *at = bytes;
+
+    endian_store_be32(at, opening->item);
+    endian_store_be64(at + 4, opening->element);
+    memcpy(at + 12, opening->leaf, MERKLE_LEAF_SIZE);
+    at += 12 + MERKLE_LEAF_SIZE;
+    endian_store_be16(at, (uint16_t)opening->header_size);
+    memcpy(at + 2, opening->header, opening->header_size);
+    at += 2 + opening->header_size;
+    for (int i = 0; i < 2; i++) {
+        size_t size = merkle_path_write(at + 2, paths[i]);
+
+        endian_store_be16(at, (uint16_t)size);
+        at += 2 + size;
+    }
+    return (size_t)(at - bytes);
+}
+
+enum status trace_opening_read(struct trace_opening *opening, const uint8_t *bytes, size_t size)
+{
+    struct merkle_path *paths[2] = {&opening->leaf_path, &opening->item_path};
+    struct reader reader;
+    enum status status = STATUS_OK;
+
+    reader_init(&reader, bytes, size);
+    memset(opening, 0, sizeof(*opening));
+    opening->item = reader_u32(&reader);
+    opening->element = reader_u64(&reader);
+    reader_copy(&reader, opening->leaf, MERKLE_LEAF_SIZE);
+    opening->header_size = reader_u16(&reader);
+    if (opening->header_size > COMMIT_TENSOR_HEADER_MAX) {
+        return STATUS_BAD_FORMAT;
+    }
+    reader_copy(&reader, opening->header, opening->header_size);
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        size_t length = reader_u16(&reader);
+        const uint8_t *path = reader_take(&reader, length);
+
+        status = path == NULL ? STATUS_BAD_FORMAT : merkle_path_read(paths[i], path, length);
+    }
+    if (status == STATUS_OK) {
+        status = reader_end(&reader, NULL, "opening");
+    }
+    return status;
+}

@@ -1,0 +1,134 @@
+/* whole_file.c - see whole_file.h. */
+#include "proofs/whole_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum status whole_file_open(struct whole_file *file, struct error *error, const char *path,
+                            bool private)
+{
+    size_t length = strlen(path);
+
+    file->descriptor = -1;
+    if (length == 0 || length >= sizeof(file->path)) {
+        return error_set(error, STATUS_OVER_LIMIT, "a path of %zu bytes", length);
+    }
+    memcpy(file->path, path, length + 1);
+    snprintf(file->part_path, sizeof(file->part_path), "%s.part-XXXXXX", path);
+    file->descriptor = mkostemp(file->part_path, O_CLOEXEC);
+    if (file->descriptor < 0) {
+        return error_set_errno(error, "cannot make '%s'", file->part_path);
+    }
+    /* mkostemp gives 0600 whatever the umask: widen it to what an ordinary file would get. */
+    if (!private && fchmod(file->descriptor, 0644) != 0) {
+        error_set_errno(error, "cannot set the mode of '%s'", file->part_path);
+        whole_file_drop(file);
+        return STATUS_IO;
+    }
+    return STATUS_OK;
+}
+
+enum status whole_file_add(struct whole_file *file, struct error *error, const void *data,
+                           size_t data_size)
+{
+    const char *bytes = data;
+
+    while (data_size > 0) {
+        ssize_t written = write(file->descriptor, bytes, data_size);
+
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return error_set_errno(error, "cannot write '%s'", file->path);
+        }
+        bytes += written;
+        data_size -= (size_t)written;
+    }
+    return STATUS_OK;
+}
+
+enum status whole_file_keep(struct whole_file *file, struct error *error)
+{
+    int descriptor = file->descriptor;
+
+    if (fsync(descriptor) != 0) {
+        error_set_errno(error, "cannot sync '%s'", file->path);
+        whole_file_drop(file);
+        return STATUS_IO;
+    }
+    file->descriptor = -1;
+    if (close(descriptor) != 0 || rename(file->part_path, file->path) != 0) {
+        error_set_errno(error, "cannot write '%s'", file->path);
+        unlink(file->part_path);
+        return STATUS_IO;
+    }
+    /* A rename is lost in a crash until the folder that holds the name is synced. */
+    return file_sync_folder(file->path, error);
+}
+
+void whole_file_drop(struct whole_file *file)
+{
+    if (file->descriptor >= 0) {
+        close(file->descriptor);
+        unlink(file->part_path);
+        file->descriptor = -1;
+    }
+}
+
+enum status whole_file_read_open(int *descriptor, uint64_t *size, struct error *error,
+                                 const char *path)
+{
+    struct stat stat;
+
+    /* O_NONBLOCK: a pipe of that name must not make us wait for somebody who writes. */
+    *descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*descriptor < 0) {
+        enum status status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO;
+
+        error_set_errno(error, "cannot open '%s'", path);
+        if (error != NULL) {
+            error->status = status;
+        }
+        return status;
+    }
+    if (fstat(*descriptor, &stat) != 0 || !S_ISREG(stat.st_mode)) {
+        close(*descriptor);
+        *descriptor = -1;
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' is not a regular file", path);
+    }
+    *size = (uint64_t)stat.st_size;
+    return STATUS_OK;
+}
+
+enum status whole_file_read_at(int descriptor, struct error *error, void *data, size_t data_size,
+                               uint64_t offset, const char *path)
+{
+    char *bytes = data;
+
+    while (data_size > 0) {
+        ssize_t got = pread(descriptor, bytes, data_size, (off_t)offset);
+
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return error_set_errno(error, "cannot read '%s'", path);
+        }
+        if (got == 0) {
+            return error_set(error, STATUS_BAD_FORMAT, "'%s' ends at byte %llu", path,
+                             (unsigned long long)offset);
+        }
+        bytes += got;
+        data_size -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    return STATUS_OK;
+}

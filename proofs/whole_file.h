@@ -1,0 +1,43 @@
+/*
+ * whole_file.h - a file that is written in pieces and appears whole or not at all; and exact reads
+ * from one that somebody else may be cutting short.
+ */
+#ifndef PROOFS_WHOLE_FILE_H
+#define PROOFS_WHOLE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define WHOLE_FILE_PATH_MAX 4096
+
+struct whole_file {
+    int descriptor; /* -1: nothing is open */
+    char path[WHOLE_FILE_PATH_MAX];
+    char part_path[WHOLE_FILE_PATH_MAX + 16]; /* beside path, until it is whole */
+};
+
+/* Begins a file beside path, readable by the owner alone if private. */
+MUST_CHECK enum status whole_file_open(struct whole_file *file, struct error *error,
+                                       const char *path, bool private);
+
+MUST_CHECK enum status whole_file_add(struct whole_file *file, struct error *error,
+                                      const void *data, size_t data_size);
+
+/* Syncs what was added, renames it over path and syncs the folder. Closes the file either way. */
+MUST_CHECK enum status whole_file_keep(struct whole_file *file, struct error *error);
+
+/* Removes what was added. Does nothing after keep, or when the descriptor is -1. */
+void whole_file_drop(struct whole_file *file);
+
+/* Opens a regular file for reading and says how long it is. */
+MUST_CHECK enum status whole_file_read_open(int *descriptor, uint64_t *size, struct error *error,
+                                            const char *path);
+
+/* Reads exactly data_size bytes at offset; fewer are STATUS_BAD_FORMAT. path is for the error. */
+MUST_CHECK enum status whole_file_read_at(int descriptor, struct error *error, void *data,
+                                          size_t data_size, uint64_t offset, const char *path);
+
+#endif /* PROOFS_WHOLE_FILE_H */

@@ -1,0 +1,97 @@
+#!/bin/sh
+# Goal: the front door answers as DESIGN says: exit codes, one line per mistake, JSON when asked.
+# Method: runs the built program and compares exit code, stdout and stderr. Prints TAP.
+set -u
+
+L=$TEST_LOCKSTEP
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+count=0
+bad=0
+
+# check NAME EXIT: the last run ended so, and the condition commands that follow hold.
+run() {
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    code=$?
+}
+check() {
+    count=$((count + 1))
+    if [ "$2" = "$code" ] && eval "$3"; then
+        echo "ok $count - $1"
+    else
+        echo "not ok $count - $1"
+        echo "# exit code $code, wanted $2 and: $3"
+        sed 's/^/# out: /' "$dir/out"
+        sed 's/^/# err: /' "$dir/err"
+        bad=1
+    fi
+}
+lines() { [ "$(wc -l <"$dir/$1")" -eq "$2" ]; }
+says() { grep -qF -- "$2" "$dir/$1"; }
+silent() { [ ! -s "$dir/$1" ]; }
+
+run "$L" --version
+check "version_is_one_line" 0 'lines out 1 && says out "lockstep 0." && silent err'
+run "$L" --version --json
+check "version_as_json_is_json" 0 'says out "{\"version\":\"0."'
+run "$L" help
+check "help_fits_a_screen" 0 'says out "doctor" && [ "$(wc -l <"$dir/out")" -le 24 ]'
+run "$L"
+check "no_command_is_a_usage_error" 3 'lines err 1 && silent out'
+run "$L" docter
+check "mistyped_command_gets_the_nearest" 3 'lines err 1 && says err "did you mean '"'doctor'"'?"'
+run "$L" zzzzzzzzzz
+check "strange_command_gets_no_suggestion" 3 'lines err 1 && ! says err "did you mean"'
+run "$L" doctor --jsn
+check "mistyped_option_gets_the_nearest" 3 'lines err 1 && says err "did you mean --json?"'
+run "$L" doctor --jsn --json
+check "errors_are_json_on_stdout_when_asked" 3 'silent err && says out "\"exit\":3"'
+run env LOCKSTEP_JSON=true "$L" docter
+check "json_by_environment_covers_errors_too" 3 'silent err && says out "\"status\":\"usage\""'
+run "$L" doctor stray
+check "stray_argument_is_named" 3 'lines err 1 && says err "stray"'
+run "$L" doctor --config "$dir/none"
+check "missing_config_is_named" 3 'lines err 1 && says err "$dir/none: No such file"'
+printf 'log-level=info\nlog-levle=warn\n' >"$dir/config"
+run "$L" doctor --config "$dir/config"
+check "unknown_key_is_named_with_file_and_line" 3 \
+    'lines err 1 && says err "$dir/config:2: unknown key" && says err "did you mean"'
+run "$L" help --config "$dir/config"
+check "help_command_reports_a_config_it_was_given" 3 'lines err 1'
+mkdir -p "$dir/xdg/lockstep"
+cp "$dir/config" "$dir/xdg/lockstep/config"
+run env XDG_CONFIG_HOME="$dir/xdg" "$L" help
+check "help_works_with_a_broken_config" 0 'silent err'
+run env XDG_CONFIG_HOME="$dir/xdg" "$L" doctor
+check "default_config_is_read" 3 'says err "lockstep/config:2"'
+run "$L" doctor
+check "doctor_tells_about_the_processor" 0 'says out "cpu" && says out "libraries"'
+run "$L" doctor --json
+check "doctor_as_json_is_one_line" 0 'lines out 1 && says out "\"fit\":true" && silent err'
+run "$L" doctor --help
+check "command_help_has_usage_and_example" 0 'says out "Usage: lockstep doctor" && says out "Example:"'
+check "command_help_keeps_to_80_columns" 0 '! grep -q ".\{81\}" "$dir/out"'
+run "$L" help doctor
+check "help_and_flag_say_the_same" 0 'says out "Usage: lockstep doctor"'
+run "$L" help docter
+check "help_on_a_mistyped_command_suggests" 3 'lines err 1 && says err "did you mean"'
+run "$L" help --man
+check "manual_names_every_part" 0 'says out ".TH LOCKSTEP 1" && says out ".SH EXIT STATUS"'
+run "$L" help --completion
+check "completion_script_is_made" 0 'says out "complete -o default -F _lockstep lockstep"'
+cp "$dir/out" "$dir/completion"
+# shellcheck disable=SC2016 # the inner shell expands them
+run bash -c '. "$1"; COMP_WORDS=(lockstep doctor --js); COMP_CWORD=2; _lockstep
+    echo "${COMPREPLY[@]}"; COMP_WORDS=(lockstep doc); COMP_CWORD=1; _lockstep
+    echo "${COMPREPLY[@]}"' bash "$dir/completion"
+check "completion_finds_commands_and_flags" 0 'says out "--json" && says out "doctor"'
+if [ -w /dev/full ]; then
+    "$L" help >/dev/full 2>"$dir/err"
+    code=$?
+    check "full_disk_is_not_success" 2 'lines err 1 && says err "cannot write to stdout"'
+fi
+escape=$(printf '\033')
+run "$L" "$(printf 'evil\033[2J\nline')"
+check "strange_bytes_do_not_reach_the_terminal" 3 'lines err 1 && ! says err "$escape"'
+echo "1..$count"
+exit "$bad"
