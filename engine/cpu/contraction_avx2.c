@@ -21,8 +21,8 @@
 /*
  * Widens the 32-bit sums, applies the two rows' shifts and adds them to the 64-bit sums. vpmuldq
  * multiplies the even 32-bit lanes into 64 bits: it widens and applies the column's power of two at
- * once. The power and the factor stay below 2^31: a shift is at most W, and with more than one block
- * (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
+ * once. The power and the factor stay below 2^31: a shift is at most W, and with more than one
+ * block (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
  */
 INLINE void flush(__m256i *sums, __m256i acc[TILE_STEP][2], const uint8_t *row_shifts,
                   const uint8_t *column_shifts, int32_t factor)

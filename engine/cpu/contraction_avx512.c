@@ -45,7 +45,7 @@ INLINE void flush(__m512i *sums, __m512i acc[TILE_ROWS][TILE_PANELS], const stru
     }
 }
 
-/* The instruction itself: with the intrinsic gcc 12 copies and spills the sums in the inner loop. */
+/* The instruction itself: with the intrinsic gcc 12 copies and spills the sums in the loop. */
 INLINE void dot_pairs(__m512i *sum, __m512i row, __m512i columns)
 {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(*sum) : "v"(row), "v"(columns));

@@ -459,7 +459,9 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
         swap_pair(&contract.strides[2], &contract.strides[4]);
         contract.unit = true;
     }
-    contract.stream = batches * contract.a.batch_rows * contract.b.batch_rows >
-                      STREAM_SIZE / (int64_t)sizeof(float);
-    run_tasks(&contract, call->scratch, call->thread_count);
+    int64_t elements = batches * contract.a.batch_rows * contract.b.batch_rows;
+
+    contract.stream = elements > STREAM_SIZE / (int64_t)sizeof(float);
+    run_tasks(&contract, call->scratch,
+              contraction_threads(call->thread_count, elements, THREAD_PRODUCTS / shape.k + 1));
 }
