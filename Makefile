@@ -54,8 +54,9 @@ NUMERICS := -ffp-contract=off -fno-fast-math
 WARNINGS := -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla -Werror
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
-# What the float kernels are measured against; never for anything of ours.
-ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast
+# What benchmarks are measured against; never for anything of ours.
+ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast \
+    $(if $(filter x86_64 amd64,$(MACHINE)),-mprefer-vector-width=512)
 isa = $(foreach set,avx2 avx512 fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
 # A function without a prototype should be static; fuzz entry points are the exception.
 prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)

@@ -255,6 +255,13 @@ static void grad_squared_error(struct reverse *reverse, uint32_t dy)
 
 /* ---- contractions ------------------------------------------------------- */
 
+static bool is_quantized(const struct reverse *reverse, uint32_t slot)
+{
+    uint32_t producer = reverse->builder->notes[reverse->op->inputs[slot]].producer;
+
+    return producer != OP_NONE && reverse->builder->tape.ops[producer].kind == OP_QUANTIZE;
+}
+
 /* The QUANTIZE that made operand q: its tensor, and how it is seen. */
 static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot, struct view *view)
 {
@@ -329,6 +336,28 @@ static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const s
 }
 
 /*
+ * What a causal product leaves out must have no gradient. So it is behind the gradient of a softmax
+ * of the same period, which is +0 there; of another dy nothing is known.
+ */
+static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct view *out_view)
+{
+    uint64_t period = attribute(reverse, CONTRACT_CAUSAL);
+    uint32_t producer = reverse->builder->notes[dy].producer;
+    struct view rows = pick(out_view, 1, 2);
+    const struct op *op;
+
+    if (period == 0) {
+        return true;
+    }
+    if (producer == OP_NONE) {
+        return false;
+    }
+    op = &reverse->builder->tape.ops[producer];
+    return op->kind == OP_SOFTMAX_GRAD && (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
+           keeps_rows(&rows, period, (uint64_t)op->attributes[COLUMNS]);
+}
+
+/*
  * out[b,m,n] = sum_k a[b,m,k] b[b,n,k] gives
  *
  *     da[b,m,k] = sum_n dout[b,m,n] b[b,n,k]    db[b,n,k] = sum_m dout[b,m,n] a[b,m,k]
@@ -341,6 +370,11 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     struct builder *builder = reverse->builder;
     struct view a_view;
     struct view b_view;
+
+    if (!is_quantized(reverse, 0) || !is_quantized(reverse, 2)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a contraction of what no operation quantized");
+        return;
+    }
     /* The table of operations moves as it grows: take what is needed of it now. */
     uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
     uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
@@ -349,6 +383,11 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     for (uint32_t axis = 0; axis < 6; axis++) {
         out_view.dims[axis] = attribute(reverse, CONTRACT_DIMS + axis);
         out_view.strides[axis] = attribute(reverse, CONTRACT_STRIDES + axis);
+    }
+    if (!is_masked(reverse, dy, &out_view)) {
+        builder_fail(builder, STATUS_BAD_FORMAT,
+                     "no gradient of a causal product that no causal softmax reads");
+        return;
     }
     if (reverse->wanted[a]) {
         struct view rows_m = pick(&out_view, 1, 2);

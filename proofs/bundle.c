@@ -341,6 +341,44 @@ enum status bundle_diverged(uint64_t *step, struct bundle *bundle, struct error 
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
+                            struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum status status = bundle_flush(bundle, error);
+
+    if (status == STATUS_OK) {
+        status =
+            journal_prepare(&statement, &bundle->journal, error,
+                            "INSERT OR REPLACE INTO facts VALUES (?, NULL, ?)", "tt", name, text);
+    }
+    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
+}
+
+enum status bundle_note(char *text, struct bundle *bundle, const char *name, struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum status status = journal_prepare(&statement, &bundle->journal, error,
+                                         "SELECT text FROM facts WHERE name = ?", "t", name);
+
+    text[0] = '\0';
+    if (status == STATUS_OK) {
+        status = journal_next(&bundle->journal, statement, error);
+    }
+    if (status == STATUS_OK) {
+        const unsigned char *found = sqlite3_column_text(statement, 0);
+
+        if (found == NULL || sqlite3_column_bytes(statement, 0) >= FILE_PATH_MAX) {
+            status =
+                error_set(error, STATUS_BAD_FORMAT, "the journal's note '%s' is not a text", name);
+        } else {
+            (void)snprintf(text, FILE_PATH_MAX, "%s", (const char *)found);
+        }
+    }
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
 enum status bundle_set_device(struct bundle *bundle, const char *device, struct error *error)
 {
     struct journal *journal = &bundle->journal;

@@ -79,6 +79,15 @@ MUST_CHECK enum status bundle_set_diverged(struct bundle *bundle, uint64_t step,
                                            struct error *error);
 /* *step is UINT64_MAX where the run did not diverge. */
 MUST_CHECK enum status bundle_diverged(uint64_t *step, struct bundle *bundle, struct error *error);
+/*
+ * Small notes for the owner's comfort, such as where the data lies: not committed to, and worth no
+ * more than a hint. text has room for FILE_PATH_MAX bytes; STATUS_NOT_FOUND: there is no such note.
+ */
+MUST_CHECK enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
+                                       struct error *error);
+MUST_CHECK enum status bundle_note(char *text, struct bundle *bundle, const char *name,
+                                   struct error *error);
+
 /* What runs the steps from now on, for people. */
 MUST_CHECK enum status bundle_set_device(struct bundle *bundle, const char *device,
                                          struct error *error);

@@ -240,66 +240,115 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
     return status;
 }
 
-static enum status read_from(struct safetensors *file, struct error *error, int descriptor,
-                             uint64_t file_size, const char *path)
+static enum status read_bytes(const struct safetensors *file, struct error *error, void *data,
+                              size_t size, uint64_t offset)
+{
+    if (file->seal != NULL) {
+        return seal_reader_read(file->seal, error, data, size, offset);
+    }
+    return whole_file_read_at(file->descriptor, error, data, size, offset, file->path);
+}
+
+/* Reads the header of a file that source has open; file gets all but what source has. */
+static enum status read_file(struct safetensors *file, struct error *error,
+                             const struct safetensors *source, uint64_t file_size)
 {
     uint8_t length[8];
     uint64_t header_size;
     char *header;
-    enum status status = whole_file_read_at(descriptor, error, length, sizeof(length), 0, path);
+    enum status status;
 
+    if (file_size < sizeof(length)) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' has %llu bytes", source->path,
+                         (unsigned long long)file_size);
+    }
+    status = read_bytes(source, error, length, sizeof(length), 0);
     if (status != STATUS_OK) {
         return status;
     }
     header_size = endian_load_le64(length);
-    if (file_size < 8 || header_size > file_size - 8) {
+    if (header_size > file_size - sizeof(length)) {
         return error_set(error, STATUS_BAD_FORMAT, "'%s': a header of %llu bytes in a file of %llu",
-                         path, (unsigned long long)header_size, (unsigned long long)file_size);
+                         source->path, (unsigned long long)header_size,
+                         (unsigned long long)file_size);
     }
     if (header_size > SAFETENSORS_HEADER_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "'%s': a header of %llu bytes, at most %u", path,
-                         (unsigned long long)header_size, SAFETENSORS_HEADER_MAX);
+        return error_set(error, STATUS_OVER_LIMIT, "'%s': a header of %llu bytes, at most %u",
+                         source->path, (unsigned long long)header_size, SAFETENSORS_HEADER_MAX);
     }
     header = malloc((size_t)header_size + 1);
     if (header == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the header of '%s'", path);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the header of '%s'", source->path);
     }
-    status = whole_file_read_at(descriptor, error, header, (size_t)header_size, 8, path);
+    status = read_bytes(source, error, header, (size_t)header_size, sizeof(length));
     if (status == STATUS_OK) {
         status = safetensors_header_read(file, error, header, (size_t)header_size,
-                                         file_size - 8 - header_size);
+                                         file_size - sizeof(length) - header_size);
         if (status != STATUS_OK) {
-            error_wrap(error, "%s", path);
+            error_wrap(error, "%s", source->path);
         }
     }
     free(header);
     return status;
 }
 
+/* Closes the source when its header is refused; otherwise file takes it. */
+static enum status take_source(struct safetensors *file, struct error *error,
+                               struct safetensors *source, uint64_t file_size)
+{
+    enum status status = read_file(file, error, source, file_size);
+
+    if (status != STATUS_OK) {
+        safetensors_close(source);
+        return status;
+    }
+    file->descriptor = source->descriptor;
+    file->seal = source->seal;
+    memcpy(file->path, source->path, sizeof(file->path));
+    return STATUS_OK;
+}
+
 enum status safetensors_open(struct safetensors *file, struct error *error, const char *path)
 {
-    int descriptor;
+    struct safetensors source = {.descriptor = -1};
     uint64_t size;
-    enum status status = whole_file_read_open(&descriptor, &size, error, path);
+    enum status status = whole_file_read_open(&source.descriptor, &size, error, path);
 
     *file = (struct safetensors){.descriptor = -1};
     if (status != STATUS_OK) {
         return status;
     }
-    status = read_from(file, error, descriptor, size, path);
+    snprintf(source.path, sizeof(source.path), "%s", path);
+    return take_source(file, error, &source, size);
+}
+
+enum status safetensors_open_sealed(struct safetensors *file, struct error *error, const char *path,
+                                    const struct seal_key *key, const char *context)
+{
+    struct safetensors source = {.descriptor = -1, .seal = malloc(sizeof(struct seal_reader))};
+    enum status status;
+
+    *file = (struct safetensors){.descriptor = -1};
+    if (source.seal == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to open '%s'", path);
+    }
+    status = seal_reader_open(source.seal, error, path, key, context);
     if (status != STATUS_OK) {
-        close(descriptor);
+        free(source.seal);
         return status;
     }
-    file->descriptor = descriptor;
-    snprintf(file->path, sizeof(file->path), "%s", path);
-    return STATUS_OK;
+    snprintf(source.path, sizeof(source.path), "%s", path);
+    return take_source(file, error, &source, source.seal->size);
 }
 
 void safetensors_close(struct safetensors *file)
 {
     if (file->descriptor >= 0) {
         close(file->descriptor);
+    }
+    if (file->seal != NULL) {
+        seal_reader_close(file->seal);
+        free(file->seal);
     }
     json_decref(file->metadata);
     free(file->entries);
@@ -326,6 +375,5 @@ enum status safetensors_read(const struct safetensors *file, struct error *error
 {
     assert(from <= entry->size);
     assert(size <= entry->size - from);
-    return whole_file_read_at(file->descriptor, error, data, size,
-                              file->data_offset + entry->offset + from, file->path);
+    return read_bytes(file, error, data, size, file->data_offset + entry->offset + from);
 }

@@ -10,18 +10,19 @@
 #include "engine/cpu/contraction_packed.h"
 #include "engine/cpu/cpu.h"
 
-#define INLINE      static inline __attribute__((always_inline))
-#define HALF_LINE   32 /* bytes: eight rows of a pair */
-#define TILE_STEP   4  /* rows whose sums live in registers together */
-#define SUM_VECTORS 4  /* of one row and panel */
+#define INLINE         static inline __attribute__((always_inline))
+#define PREFETCH_AHEAD 256 /* bytes */
+#define HALF_LINE      32  /* bytes: eight rows of a pair */
+#define TILE_STEP      4   /* rows whose sums live in registers together */
+#define SUM_VECTORS    4   /* of one row and panel */
 
 /* ---- tile ---- */
 
 /*
  * Widens the 32-bit sums, applies the two rows' shifts and adds them to the 64-bit sums. vpmuldq
  * multiplies the even 32-bit lanes into 64 bits: it widens and applies the column's power of two at
- * once. The power and the factor stay below 2^31: a shift is at most W, and with more than one block
- * (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
+ * once. The power and the factor stay below 2^31: a shift is at most W, and with more than one
+ * block (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
  */
 INLINE void flush(__m256i *sums, __m256i acc[TILE_STEP][2], const uint8_t *row_shifts,
                   const uint8_t *column_shifts, int32_t factor)
@@ -215,7 +216,9 @@ static void finish(const struct finish_call *call)
                                          _mm256_castsi256_ps(seen));
             float *to = call->out[r] + 8 * h;
 
-            if (wanted == 0xff) {
+            if (call->stream && wanted == 0xff && (uintptr_t)to % HALF_LINE == 0) {
+                _mm256_stream_ps(to, value);
+            } else if (wanted == 0xff) {
                 _mm256_storeu_ps(to, value);
             } else {
                 __m256i chosen = _mm256_and_si256(_mm256_set1_epi32((int32_t)wanted), bits);
@@ -256,24 +259,36 @@ INLINE uint32_t largest_lane(__m256i most)
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-static void magnitudes(uint32_t *largest, const struct piece_source *source)
+/* Of 16 adjacent rows. The panels beyond are next: their lines are asked for two panels ahead. */
+static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    __m256i most[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+
+    for (int64_t k = 0; k < source->count; k++) {
+        const float *x = source->rows[0] + k * source->stride;
+
+        _mm_prefetch((const char *)x + PREFETCH_AHEAD, _MM_HINT_T0);
+#pragma GCC unroll 2
+        for (int h = 0; h < 2; h++) {
+            __m256i bits = _mm256_loadu_si256((const __m256i *)(x + 8 * h));
+
+            most[h] = _mm256_max_epu32(most[h], _mm256_and_si256(bits, mask));
+            if (copy != NULL) {
+                _mm256_storeu_si256((__m256i *)(copy + k * PANEL_ROWS + 8 * h), bits);
+            }
+        }
+    }
+    _mm256_storeu_si256((__m256i *)largest, most[0]);
+    _mm256_storeu_si256((__m256i *)(largest + 8), most[1]);
+}
+
+static void magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
 
     if (source->adjacent) {
-        __m256i most[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-        const float *x = source->rows[0];
-
-        for (int64_t k = 0; k < source->count; k++) {
-            for (int h = 0; h < 2; h++) {
-                const float *at = x + k * source->stride + 8 * h;
-                __m256i bits = _mm256_loadu_si256((const __m256i *)at);
-
-                most[h] = _mm256_max_epu32(most[h], _mm256_and_si256(bits, mask));
-            }
-        }
-        _mm256_storeu_si256((__m256i *)largest, most[0]);
-        _mm256_storeu_si256((__m256i *)(largest + 8), most[1]);
+        magnitudes_adjacent(largest, source, copy);
         return;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
@@ -525,6 +540,13 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
     norms[NORM_HALF] = largest_lane(most_half);
 }
 
+static void stream(char *to, const char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i += HALF_LINE) {
+        _mm256_stream_si256((__m256i *)(to + i), _mm256_load_si256((const __m256i *)(from + i)));
+    }
+}
+
 static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
 {
     const __m256i ones = _mm256_set1_epi16(1);
@@ -550,6 +572,7 @@ static const struct contraction_isa avx2 = {
     .magnitudes = magnitudes,
     .integers = integers,
     .norms = norms,
+    .stream = stream,
     .row_sums = row_sums,
     .finish_row = finish_row,
 };

@@ -9,7 +9,8 @@
 #include "engine/cpu/contraction_packed.h"
 #include "engine/cpu/cpu.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE         static inline __attribute__((always_inline))
+#define PREFETCH_AHEAD 256 /* bytes */
 
 /* ---- tile ---- */
 
@@ -44,7 +45,7 @@ INLINE void flush(__m512i *sums, __m512i acc[TILE_ROWS][TILE_PANELS], const stru
     }
 }
 
-/* The instruction itself: with the intrinsic gcc 12 copies and spills the sums in the inner loop. */
+/* The instruction itself: with the intrinsic gcc 12 copies and spills the sums in the loop. */
 INLINE void dot_pairs(__m512i *sum, __m512i row, __m512i columns)
 {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(*sum) : "v"(row), "v"(columns));
@@ -203,8 +204,14 @@ static void finish(const struct finish_call *call)
                 visible >= PANEL_ROWS ? 0xffff : (visible <= 0 ? 0 : (1U << visible) - 1);
             __m512 value = finish_lanes(sums[0], sums[1], interleave, exponents);
 
-            _mm512_mask_storeu_ps(call->out[r] + PANEL_ROWS * c, (__mmask16)call->wanted[c],
-                                  _mm512_maskz_mov_ps((__mmask16)mask, value));
+            float *to = call->out[r] + PANEL_ROWS * c;
+
+            value = _mm512_maskz_mov_ps((__mmask16)mask, value);
+            if (call->stream && call->wanted[c] == 0xffff && (uintptr_t)to % LINE_SIZE == 0) {
+                _mm512_stream_ps(to, value);
+            } else {
+                _mm512_mask_storeu_ps(to, (__mmask16)call->wanted[c], value);
+            }
         }
     }
 }
@@ -219,20 +226,31 @@ static void finish_row(float *out, const int64_t *sums, const int32_t *exponents
 
 /* ---- quantize ---- */
 
-static void magnitudes(uint32_t *largest, const struct piece_source *source)
+/* Of 16 adjacent rows. The panels beyond are next: their lines are asked for two panels ahead. */
+static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
+{
+    const __m512i mask = _mm512_set1_epi32(0x7fffffff);
+    const float *x = source->rows[0];
+    __m512i most = _mm512_setzero_si512();
+
+    for (int64_t k = 0; k < source->count; k++) {
+        __m512i bits = _mm512_loadu_si512(x + k * source->stride);
+
+        _mm_prefetch((const char *)(x + k * source->stride) + PREFETCH_AHEAD, _MM_HINT_T0);
+        most = _mm512_max_epu32(most, _mm512_and_si512(bits, mask));
+        if (copy != NULL) {
+            _mm512_storeu_si512(copy + k * PANEL_ROWS, bits);
+        }
+    }
+    _mm512_storeu_si512(largest, most);
+}
+
+static void magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);
 
     if (source->adjacent) {
-        __m512i most[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-        const float *x = source->rows[0];
-
-        for (int64_t k = 0; k < source->count; k++) {
-            __m512i bits = _mm512_and_si512(_mm512_loadu_si512(x + k * source->stride), mask);
-
-            most[k & 1] = _mm512_max_epu32(most[k & 1], bits);
-        }
-        _mm512_storeu_si512(largest, _mm512_max_epu32(most[0], most[1]));
+        magnitudes_adjacent(largest, source, copy);
         return;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
@@ -457,6 +475,13 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
     norms[NORM_HALF] = _mm512_reduce_max_epu32(most_half);
 }
 
+static void stream(char *to, const char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i += LINE_SIZE) {
+        _mm512_stream_si512((__m512i *)(to + i), _mm512_load_si512(from + i));
+    }
+}
+
 static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
 {
     const __m512i ones = _mm512_set1_epi16(1);
@@ -476,6 +501,7 @@ static const struct contraction_isa avx512 = {
     .magnitudes = magnitudes,
     .integers = integers,
     .norms = norms,
+    .stream = stream,
     .row_sums = row_sums,
     .finish_row = finish_row,
 };

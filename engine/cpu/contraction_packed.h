@@ -3,7 +3,7 @@
  *
  * Rows are flat (a batch is just a range of them) and lie in panels of 16. A panel is
  *
- *   planes x (pairs, 16, 2) int16   element [pair][row][k & 1], pair = k / 2; an odd K ends in zeros
+ *   planes x (pairs, 16, 2) int16   element [pair][row][k & 1], pair = k / 2; an odd K ends in 0
  *   int32_t lowest[16]              smallest exponent of each row, or LOWEST_POISON
  *   struct piece_head [pieces]
  *
@@ -35,6 +35,13 @@
 #define PLANES_MAX    3
 #define PLANE_BITS    11 /* of l, for 22 bits */
 #define LOWEST_POISON (1 << 20)
+
+/* Results of more bytes than this are written past the caches. */
+#define STREAM_SIZE (INT64_C(24) << 20)
+
+/* Work below which another thread costs more than it brings: elements read, and products. */
+#define THREAD_ELEMENTS 16384
+#define THREAD_PRODUCTS 500000
 
 /* A tile is TILE_ROWS rows of A by at most TILE_PANELS panels of B. */
 #define TILE_ROWS    8
@@ -168,6 +175,7 @@ struct finish_call {
     const int32_t *b_lowest[TILE_PANELS];
     float *out[TILE_ROWS];        /* place of column 0 of each row; NULL: not wanted */
     uint32_t wanted[TILE_PANELS]; /* one bit per column of a panel */
+    bool stream;                  /* out is larger than the caches: write past them */
     int64_t visible[TILE_ROWS];   /* columns from here on are +0 */
 };
 
@@ -177,13 +185,16 @@ struct contraction_isa {
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
     void (*finish)(const struct finish_call *call);
-    /* The largest magnitude of each row, as the bits of binary32. */
-    void (*magnitudes)(uint32_t *largest, const struct piece_source *source);
+    /* The largest magnitude of each row, as the bits of binary32. Adjacent rows are also copied to
+     * `copy`, element by element, unless it is NULL: see contraction_quantize.c. */
+    void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);
     /* Writes (count + 1) / 2 lines of each plane, the first at `lines`. */
     void (*integers)(char *lines, size_t plane_size, const struct piece_source *source,
                      const int32_t *exponents, int bits);
     /* Fills norms from the lines of a piece. */
     void (*norms)(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits);
+    /* Copies whole lines past the caches; both sides are aligned to a line. */
+    void (*stream)(char *to, const char *from, size_t size);
     /* The sum of each row over at most 64 lines of one plane. */
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */
@@ -194,6 +205,14 @@ struct contraction_isa {
 static inline int contraction_thread(void)
 {
     return omp_get_thread_num();
+}
+
+/* As many threads as have at least `least` items each to do, within what the caller allows. */
+static inline int contraction_threads(int thread_count, int64_t items, int64_t least)
+{
+    int64_t useful = items / least;
+
+    return useful < 1 ? 1 : (useful < thread_count ? (int)useful : thread_count);
 }
 
 /* The kernels, given an instruction set. */

@@ -106,8 +106,10 @@ void contraction_ones(const struct contraction_isa *isa, const struct kernel_cal
                              .q = call->inputs[0],
                              .exponents = call->inputs[1]};
     float *out = call->outputs[0];
+    int threads =
+        contraction_threads(call->thread_count, view.layout.rows * shape.k, THREAD_ELEMENTS);
 
-#pragma omp parallel for schedule(static) num_threads(call->thread_count)
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t panel = 0; panel < view.layout.panels; panel++) {
         int32_t exponents[PANEL_ROWS];
         int32_t lowest[PANEL_ROWS];
@@ -241,7 +243,11 @@ void contraction_onehot(const struct contraction_isa *isa, const struct kernel_c
     places.order = (uint32_t *)((char *)call->scratch +
                                 round_to_line(sizeof(uint32_t) * (size_t)(places.words + 2)));
     sort_places(&places, call->inputs[0], shape.k);
-#pragma omp parallel for schedule(static) num_threads(call->thread_count)
+
+    int threads = contraction_threads(call->thread_count,
+                                      view.layout.rows * (shape.k + places.words), THREAD_ELEMENTS);
+
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t panel = 0; panel < view.layout.panels; panel++) {
         onehot_panel(isa, call->outputs[0], &view, &places, panel);
     }

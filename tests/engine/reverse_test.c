@@ -832,6 +832,22 @@ static void test_operand_read_in_part_of_a_turn_has_no_gradient(void **state)
     check_refused(write_part_of_turn, "whole turns");
 }
 
+static uint32_t write_causal_product(struct net *net)
+{
+    static const uint64_t strides[6] = {0, 0, 0, 6, 0, 1};
+    static const uint64_t dims[2] = {6, 6};
+    struct view rows = view_matrix(6, 4);
+    uint32_t x = matrix(net, 6, 4);
+
+    return build_contract(net->builder, x, &rows, matrix(net, 6, 4), &rows, strides, 6, 2, dims);
+}
+
+static void test_causal_product_without_softmax_has_no_gradient(void **state)
+{
+    (void)state;
+    check_refused(write_causal_product, "causal product");
+}
+
 /* The row maximum of a softmax has no gradient rule of its own; silence would be a wrong one. */
 static uint32_t write_side_output(struct net *net)
 {
@@ -888,6 +904,7 @@ int main(void)
         cmocka_unit_test(test_gradient_of_causal_probabilities_in_another_view),
         cmocka_unit_test(test_kind_without_gradient_rule_is_named),
         cmocka_unit_test(test_operand_read_in_part_of_a_turn_has_no_gradient),
+        cmocka_unit_test(test_causal_product_without_softmax_has_no_gradient),
         cmocka_unit_test(test_gradient_of_a_side_output_is_refused),
         cmocka_unit_test(test_gradient_of_what_the_loss_ignores_is_none),
     };

@@ -246,6 +246,7 @@ static json_t *data_json(void)
 static void write_state(const char *path)
 {
     struct safetensors_entry entries[TENSORS] = {0};
+    const struct safetensors_plan plan = {.entries = entries, .entry_count = TENSORS};
     struct safetensors_writer writer;
 
     for (size_t i = 0; i < TENSORS; i++) {
@@ -254,8 +255,7 @@ static void write_state(const char *path)
         entries[i].rank = tensors[i].rank;
         memcpy(entries[i].dims, tensors[i].dims, sizeof(tensors[i].dims));
     }
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, TENSORS, NULL, 0),
-                     STATUS_OK);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_OK);
     for (size_t i = 0; i < TENSORS; i++) {
         assert_int_equal(safetensors_writer_add(&writer, NULL, tensor_data[i],
                                                 (size_t)commit_tensor_size(&tensors[i])),

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+/// @title IRegistry
+/// @notice The game of a training job: what is agreed, who may move, what a move costs and pays.
+/// docs/PROTOCOL.md tells the same game in prose; the embedded ledger plays it in C.
+/// @dev Amounts are wei below 2^96, times are seconds, indices count segments of one job from 0.
+interface IRegistry {
+    ////////////////////////////////////////////////////////////////
+    //                           Types                            //
+    ////////////////////////////////////////////////////////////////
+
+    enum Phase {
+        // Zero is "does not exist", so an unknown key can never look like a live job.
+        None,
+        Open, // the reward lies in escrow, a solver may accept
+        Running, // a solver has staked and commits segments
+        Closed // nothing but settling and withdrawing is left
+    }
+
+    enum ClaimPhase {
+        None,
+        Called, // the solver must answer with the trace root of the step
+        Tried, // the referee says whose turn it is
+        Closed
+    }
+
+    enum Turn {
+        Claimant,
+        Accused
+    }
+
+    enum AttestationPhase {
+        None,
+        Sealed,
+        Revealed,
+        Closed // paid out, forfeited or convicted
+    }
+
+    struct Terms {
+        bytes32 jobId; // hash of the canonical job
+        bytes32 programRoot;
+        bytes32 dataRoot;
+        bytes32 firstStateRoot;
+        uint256 salt; // lets a client open the same job twice
+        uint256 steps;
+        uint256 segmentSteps;
+        uint256 segmentReward;
+        uint256 attestFee; // of one attestation of one segment
+        uint256 stake;
+        uint256 claimBond;
+        uint256 attestBond;
+        uint256 attestors; // how many a covered segment needs, and the most that are paid
+        uint256 coveragePpm; // how many of a million segments must be attested
+        uint256 segmentPeriod; // from one commit to the next
+        uint256 attestPeriod;
+        uint256 revealPeriod;
+        uint256 claimPeriod; // after the reveals
+        uint256 responsePeriod; // of one turn in a dispute
+        uint256 deadline; // the last moment of a commit
+    }
+
+    /// @notice A committed segment, as the event Committed told it. The contract keeps its hash only.
+    struct Segment {
+        uint256 index;
+        uint256 epoch; // how many convictions the job had seen
+        bytes32 root;
+        uint256 steps;
+        uint256 time;
+        uint256 height; // of the block of the commit
+        address solver;
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                          Refusals                          //
+    ////////////////////////////////////////////////////////////////
+
+    /// @param field The position in Terms, from 0.
+    error BadTerms(uint256 field);
+    error WrongValue(uint256 expected);
+    error JobExists();
+    error WrongPhase(uint256 phase);
+    error NotYours(address expected);
+    error WrongIndex(uint256 expected);
+    error WrongSegment();
+    error WrongSteps(uint256 most);
+    error ZeroRoot();
+    error ZeroAddress();
+    error TooEarly(uint256 bound);
+    error TooLate(uint256 bound);
+    error SelfDealing();
+    error Full();
+    error AlreadyAttested();
+    error NotSealed();
+    error NotRevealed();
+    error WrongReveal();
+    error CoverageMissing(uint256 revealed);
+    error NotNeeded();
+    error ClaimsOpen(uint256 count);
+    error ClaimExists();
+    error NotLapsed();
+    error OutOfTurns();
+    error NothingOwed();
+    error WithdrawFailed();
+
+    ////////////////////////////////////////////////////////////////
+    //                           Events                           //
+    ////////////////////////////////////////////////////////////////
+
+    event Opened(bytes32 indexed job, address indexed client, Terms terms);
+    event Cancelled(bytes32 indexed job);
+    event Accepted(bytes32 indexed job, address indexed solver, uint256 due);
+    event Committed(
+        bytes32 indexed job,
+        uint256 indexed index,
+        uint256 epoch,
+        bytes32 root,
+        uint256 steps,
+        uint256 time,
+        address solver,
+        bool diverged
+    );
+    event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool mandatory);
+    event Attested(
+        bytes32 indexed job, uint256 indexed index, address indexed attestor, uint256 step, bytes32 seal
+    );
+    event Revealed(
+        bytes32 indexed job, uint256 indexed index, address indexed attestor, bytes32 traceRoot
+    );
+    event Renewed(bytes32 indexed job, uint256 indexed index, uint256 time);
+    event Settled(
+        bytes32 indexed job, uint256 indexed index, address indexed attestor, address payee, uint256 amount
+    );
+    event Sealed(bytes32 indexed seal);
+    event Claimed(
+        bytes32 indexed job,
+        uint256 indexed index,
+        bytes32 indexed claim,
+        address claimant,
+        uint256 step,
+        bytes32 preState,
+        bytes32 postState,
+        uint256 deadline
+    );
+    event Accused(
+        bytes32 indexed job,
+        uint256 indexed index,
+        bytes32 indexed claim,
+        address claimant,
+        address attestor,
+        uint256 deadline
+    );
+    event Answered(bytes32 indexed claim, bytes32 traceRoot, uint256 deadline);
+    event TurnPassed(bytes32 indexed claim, Turn turn, uint256 deadline);
+    event Ruled(bytes32 indexed claim, bool upheld);
+    event Lapsed(bytes32 indexed claim);
+    event Convicted(bytes32 indexed job, address indexed solver, uint256 resumeAt);
+    event Finalized(bytes32 indexed job, uint256 indexed index);
+    event Released(bytes32 indexed job, address indexed solver, uint256 penalty);
+    event Closed(bytes32 indexed job, uint256 finalized);
+    event Withdrawn(address indexed owner, address indexed to, uint256 amount);
+
+    ////////////////////////////////////////////////////////////////
+    //                     Moves of the client                    //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice Puts a job up, with all of its rewards and fees in escrow.
+    /// @return job Its key: keccak256(client, jobId, salt).
+    function open(Terms calldata terms) external payable returns (bytes32 job);
+
+    /// @notice Takes back a job that no solver holds.
+    function cancel(bytes32 job) external;
+
+    ////////////////////////////////////////////////////////////////
+    //                     Moves of the solver                    //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice Stakes and takes the job on, from its first segment that is not final.
+    function accept(bytes32 job) external payable;
+
+    /// @notice Commits the next segment.
+    function commit(bytes32 job, uint256 index, bytes32 root) external;
+
+    /// @notice Commits the last segment of a training that ended in a NaN or infinity.
+    /// @param steps How many steps of the segment there are; the state after the last is not finite.
+    function commitDiverged(bytes32 job, uint256 index, bytes32 root, uint256 steps) external;
+
+    /// @notice Answers a claim with the trace root of its step.
+    function answer(bytes32 claim, bytes32 traceRoot) external;
+
+    ////////////////////////////////////////////////////////////////
+    //                   Moves of the verifiers                   //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice Fixes the randomness of a segment: who checks which step, and whether it must be
+    /// covered. From the block after the commit's; whoever needs it first pays for it.
+    function draw(bytes32 job, Segment calldata segment) external;
+
+    /// @param seal keccak256(attestor, segment's hash, trace root of the step that was drawn)
+    function attest(bytes32 job, Segment calldata segment, bytes32 seal) external payable;
+
+    function reveal(bytes32 job, Segment calldata segment, bytes32 traceRoot) external;
+
+    /// @notice Announces a claim without telling it, so that nobody can file it first.
+    /// @param seal keccak256(claim's key, salt)
+    function sealClaim(bytes32 seal) external;
+
+    /// @notice The whistle: step `step` (counted within the segment) does not lead from preState to
+    /// postState. The states are as the solver committed them; the referee checks that.
+    function claim(
+        bytes32 job,
+        Segment calldata segment,
+        uint256 step,
+        bytes32 preState,
+        bytes32 postState,
+        bytes32 salt
+    ) external payable returns (bytes32 key);
+
+    /// @notice The same against an attestor whose revealed trace root is false.
+    function accuse(bytes32 job, Segment calldata segment, address attestor, bytes32 salt)
+        external
+        payable
+        returns (bytes32 key);
+
+    ////////////////////////////////////////////////////////////////
+    //                    Moves of the referee                    //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice Gives a party its next turn of a dispute.
+    function passTurn(bytes32 claim, Turn turn) external;
+
+    /// @notice Ends a dispute.
+    function rule(bytes32 claim, bool upheld) external;
+
+    ////////////////////////////////////////////////////////////////
+    //                      Moves of anybody                      //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice Ends a dispute against the party that let its turn pass.
+    function timeout(bytes32 claim) external;
+
+    /// @notice Gives the bond of a claim back whose accused is gone already.
+    function lapse(bytes32 claim) external;
+
+    /// @notice Opens another round of attestations where too few were revealed.
+    function renew(bytes32 job, Segment calldata segment) external;
+
+    /// @notice Pays for the first segment that is not final.
+    function finalize(bytes32 job, Segment calldata segment) external;
+
+    /// @notice Pays an attestor, or takes the bond of one that did not reveal.
+    function settle(bytes32 job, Segment calldata segment, address attestor) external;
+
+    /// @notice Frees a job of a solver that is late.
+    function release(bytes32 job) external;
+
+    /// @notice Ends a job whose time is over.
+    function expire(bytes32 job) external;
+
+    /// @notice Pays out all that the sender is owed.
+    function withdraw(address to) external;
+}

@@ -1,0 +1,478 @@
+/* evm.c - see evm.h. */
+#include "chain/evm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/hex_data.h"
+
+enum {
+    CALL_DATA_MAX = 64 * 1024,
+    CODE_REVERTED = 3,
+};
+
+/* Reduces an answer to what must be equal, as text; false for one that cannot be an answer. */
+typedef bool reduce_answer(char **text, const json_t *answer);
+
+static size_t majority_of(const struct rpc *rpc)
+{
+    return rpc_endpoint_count(rpc) / 2 + 1;
+}
+
+static enum status no_agreement(struct error *error, const char *method, size_t answers,
+                                const struct rpc *rpc)
+{
+    return error_set(error, STATUS_UNREACHABLE,
+                     "%s: no %zu of %zu endpoints give the same answer (%zu answered)", method,
+                     majority_of(rpc), rpc_endpoint_count(rpc), answers);
+}
+
+/* A refusal of a call is an answer too: it becomes {"reverted": data}. */
+static json_t *refusal_as_answer(const struct rpc *rpc)
+{
+    const struct rpc_failure *failure = rpc_failure(rpc);
+    char text[2 * RPC_DATA_MAX + 3];
+
+    if (failure->code != CODE_REVERTED && failure->data_size == 0) {
+        return NULL;
+    }
+    hex_write(text, failure->data, failure->data_size, true);
+    return json_pack("{s:s}", "reverted", text);
+}
+
+static json_t *ask_one(struct rpc *rpc, size_t endpoint, const char *method, json_t *params,
+                       struct error *error)
+{
+    json_t *answer = NULL;
+    enum status status = rpc_call_at(rpc, endpoint, &answer, method, json_incref(params), error);
+
+    if (status == STATUS_REFUSED && strcmp(method, "eth_call") == 0) {
+        return refusal_as_answer(rpc);
+    }
+    return status == STATUS_OK ? answer : NULL;
+}
+
+/* Takes params. *answer is one of the answers that agree. */
+static enum status ask_majority(struct rpc *rpc, json_t **answer, const char *method,
+                                json_t *params, reduce_answer *reduce, struct error *error)
+{
+    json_t *answers[RPC_ENDPOINTS_MAX] = {NULL};
+    char *texts[RPC_ENDPOINTS_MAX] = {NULL};
+    size_t endpoint_count = rpc_endpoint_count(rpc);
+    size_t answer_count = 0;
+    struct error trouble;
+
+    *answer = NULL;
+    error_init(&trouble);
+    for (size_t i = 0; i < endpoint_count && *answer == NULL; i++) {
+        size_t same = 0;
+
+        answers[i] = ask_one(rpc, i, method, params, &trouble);
+        if (answers[i] == NULL || !reduce(&texts[i], answers[i])) {
+            continue;
+        }
+        answer_count++;
+        for (size_t j = 0; j <= i; j++) {
+            same += texts[j] != NULL && strcmp(texts[j], texts[i]) == 0 ? 1 : 0;
+        }
+        if (same >= majority_of(rpc)) {
+            *answer = json_incref(answers[i]);
+        }
+    }
+    for (size_t i = 0; i < endpoint_count; i++) {
+        json_decref(answers[i]);
+        free(texts[i]);
+    }
+    json_decref(params);
+    if (*answer == NULL && endpoint_count == 1 && trouble.text[0] != '\0') {
+        return error_set(error, STATUS_UNREACHABLE, "%s", trouble.text);
+    }
+    return *answer != NULL ? STATUS_OK : no_agreement(error, method, answer_count, rpc);
+}
+
+static bool reduce_whole(char **text, const json_t *answer)
+{
+    *text = json_dumps(answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    return *text != NULL;
+}
+
+/* Takes params. The largest number that more than half have reached. */
+static enum status ask_reached(struct rpc *rpc, uint64_t *number, const char *method,
+                               json_t *params, struct error *error)
+{
+    uint64_t reached[RPC_ENDPOINTS_MAX];
+    size_t count = 0;
+    struct error trouble;
+
+    error_init(&trouble);
+    for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
+        json_t *answer = ask_one(rpc, i, method, params, &trouble);
+        uint64_t value;
+
+        if (answer != NULL && rpc_value_u64(&value, answer, method, &trouble) == STATUS_OK) {
+            size_t at = count++;
+
+            for (; at > 0 && reached[at - 1] < value; at--) {
+                reached[at] = reached[at - 1]; /* descending */
+            }
+            reached[at] = value;
+        }
+        json_decref(answer);
+    }
+    json_decref(params);
+    if (count < majority_of(rpc)) {
+        return rpc_endpoint_count(rpc) == 1
+                   ? error_set(error, STATUS_UNREACHABLE, "%s", trouble.text)
+                   : no_agreement(error, method, count, rpc);
+    }
+    *number = reached[majority_of(rpc) - 1];
+    return STATUS_OK;
+}
+
+static json_t *account_params(const struct address *account)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    address_print(text, account);
+    return json_pack("[s, s]", text, "latest");
+}
+
+enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error)
+{
+    return ask_reached(rpc, height, "eth_blockNumber", json_array(), error);
+}
+
+enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
+                      struct error *error)
+{
+    return ask_reached(rpc, nonce, "eth_getTransactionCount", account_params(account), error);
+}
+
+enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error)
+{
+    json_t *answer;
+    enum status status =
+        ask_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_u64(chain_id, answer, "eth_chainId", error);
+        json_decref(answer);
+    }
+    return status;
+}
+
+enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *account,
+                        struct error *error)
+{
+    json_t *answer;
+    struct uint256 wide;
+    enum status status =
+        ask_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
+        json_decref(answer);
+        if (status == STATUS_OK && !wei_from_uint256(balance, &wide)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "a balance of more money than there is");
+        }
+    }
+    return status;
+}
+
+/* ---- blocks and receipts ------------------------------------------------------ */
+
+static enum status read_block(struct evm_block *block, const json_t *answer, struct error *error)
+{
+    enum status status = rpc_field_u64(&block->height, answer, "number", error);
+
+    if (status == STATUS_OK) {
+        status = rpc_field_hash(&block->hash, answer, "hash", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_field_hash(&block->parent, answer, "parentHash", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_field_u64(&block->time_s, answer, "timestamp", error);
+    }
+    return status;
+}
+
+static char *copy_of(const char *text)
+{
+    return strdup(text);
+}
+
+static bool reduce_block(char **text, const json_t *answer)
+{
+    struct evm_block block;
+    char hash[2 * HASH32_SIZE + 1];
+
+    if (json_is_null(answer)) {
+        *text = copy_of("null");
+        return *text != NULL;
+    }
+    if (read_block(&block, answer, NULL) != STATUS_OK) {
+        return false;
+    }
+    hex_write(hash, block.hash.bytes, HASH32_SIZE, false);
+    *text = copy_of(hash);
+    return *text != NULL;
+}
+
+enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
+                         struct error *error)
+{
+    struct uint256 wide = uint256_of(height);
+    char number[UINT256_HEX_SIZE];
+    json_t *answer;
+    enum status status;
+
+    uint256_print_quantity(number, &wide);
+    status = ask_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
+                          reduce_block, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (json_is_null(answer)) {
+        status = error_set(error, STATUS_NOT_FOUND, "there is no block %s", number);
+    } else {
+        status = read_block(block, answer, error);
+        if (status == STATUS_OK && block->height != height) {
+            status = error_set(error, STATUS_BAD_FORMAT, "asked for block %s, got another", number);
+        }
+    }
+    json_decref(answer);
+    return status;
+}
+
+static enum status read_receipt(struct evm_receipt *receipt, const json_t *answer,
+                                struct error *error)
+{
+    uint64_t good;
+    enum status status = rpc_field_hash(&receipt->block, answer, "blockHash", error);
+
+    memset(&receipt->contract, 0, sizeof(receipt->contract));
+    if (status == STATUS_OK) {
+        status = rpc_field_u64(&receipt->height, answer, "blockNumber", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_field_u64(&good, answer, "status", error);
+    }
+    if (status == STATUS_OK && good > 1) {
+        status = error_set(error, STATUS_BAD_FORMAT, "malformed reply: status is not 0 or 1");
+    }
+    if (status == STATUS_OK) {
+        receipt->reverted = good == 0;
+        if (json_is_string(json_object_get(answer, "contractAddress"))) {
+            status = rpc_field_address(&receipt->contract, answer, "contractAddress", error);
+        }
+    }
+    return status;
+}
+
+static bool reduce_receipt(char **text, const json_t *answer)
+{
+    struct evm_receipt receipt;
+    char line[2 * HASH32_SIZE + 32];
+
+    if (json_is_null(answer)) {
+        *text = copy_of("null");
+        return *text != NULL;
+    }
+    if (read_receipt(&receipt, answer, NULL) != STATUS_OK) {
+        return false;
+    }
+    hex_write(line, receipt.block.bytes, HASH32_SIZE, false);
+    (void)strcat(line, receipt.reverted ? " reverted" : " done");
+    *text = copy_of(line);
+    return *text != NULL;
+}
+
+enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
+                           const struct hash32 *transaction, struct error *error)
+{
+    char hash[2 * HASH32_SIZE + 3];
+    json_t *answer;
+    enum status status;
+
+    hex_write(hash, transaction->bytes, HASH32_SIZE, true);
+    status = ask_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
+                          reduce_receipt, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = json_is_null(answer)
+                 ? error_set(error, STATUS_NOT_FOUND, "no receipt of transaction %s", hash)
+                 : read_receipt(receipt, answer, error);
+    json_decref(answer);
+    return status;
+}
+
+/* ---- logs --------------------------------------------------------------------- */
+
+/* STATUS_OVER_LIMIT: a log that none of ours can be; the caller leaves it out. */
+static enum status read_log(struct game_log *log, uint32_t *index, const json_t *entry,
+                            struct error *error)
+{
+    const json_t *topics = json_object_get(entry, "topics");
+    size_t count = json_array_size(topics);
+    uint64_t place;
+    enum status status = rpc_field_u64(&place, entry, "logIndex", error);
+
+    memset(log, 0, sizeof(*log));
+    if (status != STATUS_OK || place > UINT32_MAX || count > GAME_TOPICS_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: a log's topics or index");
+    }
+    *index = (uint32_t)place;
+    log->topic_count = (uint32_t)count;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = rpc_value_hash(&log->topics[i], json_array_get(topics, i), "topic", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_value_data(log->data, sizeof(log->data), &log->data_size,
+                                json_object_get(entry, "data"), "data", error);
+    }
+    return status;
+}
+
+/* Only what we use of a log counts: endpoints differ in the fields that they add. */
+static bool reduce_logs(char **text, const json_t *answer)
+{
+    struct keccak keccak;
+    struct hash32 hash;
+    size_t count = json_array_size(answer);
+
+    if (!json_is_array(answer) || count > EVM_LOGS_MAX) {
+        return false;
+    }
+    keccak_init(&keccak);
+    for (size_t i = 0; i < count; i++) {
+        struct game_log log;
+        uint32_t index;
+
+        if (read_log(&log, &index, json_array_get(answer, i), NULL) != STATUS_OK) {
+            return false;
+        }
+        keccak_add(&keccak, &index, sizeof(index));
+        keccak_add(&keccak, log.topics, sizeof(log.topics));
+        keccak_add(&keccak, &log.data_size, sizeof(log.data_size));
+        keccak_add(&keccak, log.data, log.data_size);
+    }
+    hash = keccak_end(&keccak);
+    *text = malloc(2 * HASH32_SIZE + 1);
+    if (*text != NULL) {
+        hex_write(*text, hash.bytes, HASH32_SIZE, false);
+    }
+    return *text != NULL;
+}
+
+enum status evm_logs_of(struct rpc *rpc, struct game_log **logs, uint32_t **indices, size_t *count,
+                        const struct hash32 *block, const struct address *contract,
+                        struct error *error)
+{
+    char hash[2 * HASH32_SIZE + 3];
+    char address[ADDRESS_TEXT_SIZE];
+    json_t *answer;
+    enum status status;
+
+    *logs = NULL;
+    *indices = NULL;
+    hex_write(hash, block->bytes, HASH32_SIZE, true);
+    address_print(address, contract);
+    status = ask_majority(rpc, &answer, "eth_getLogs",
+                          json_pack("[{s:s, s:s}]", "blockHash", hash, "address", address),
+                          reduce_logs, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *count = json_array_size(answer);
+    *logs = calloc(*count + 1, sizeof(**logs));
+    *indices = calloc(*count + 1, sizeof(**indices));
+    if (*logs == NULL || *indices == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", *count);
+    }
+    for (size_t i = 0; i < *count && status == STATUS_OK; i++) {
+        status = read_log(&(*logs)[i], &(*indices)[i], json_array_get(answer, i), error);
+    }
+    json_decref(answer);
+    if (status != STATUS_OK) {
+        free(*logs);
+        free(*indices);
+        *logs = NULL;
+        *indices = NULL;
+    }
+    return status;
+}
+
+/* ---- calls and fees ------------------------------------------------------------- */
+
+enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_t *size,
+                     const struct address *from, const struct address *to, wei value,
+                     const uint8_t *data, size_t data_size, struct error *error)
+{
+    struct uint256 wide = wei_to_uint256(value);
+    char from_text[ADDRESS_TEXT_SIZE];
+    char to_text[ADDRESS_TEXT_SIZE];
+    char value_text[UINT256_HEX_SIZE];
+    char *data_text;
+    const json_t *reverted;
+    json_t *answer;
+    enum status status;
+
+    if (data_size > CALL_DATA_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "a call of %zu bytes is too long", data_size);
+    }
+    data_text = malloc(2 * data_size + 3);
+    if (data_text == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a call");
+    }
+    address_print(from_text, from);
+    address_print(to_text, to);
+    uint256_print_quantity(value_text, &wide);
+    hex_write(data_text, data, data_size, true);
+    status = ask_majority(rpc, &answer, "eth_call",
+                          json_pack("[{s:s, s:s, s:s, s:s}, s]", "from", from_text, "to", to_text,
+                                    "value", value_text, "data", data_text, "latest"),
+                          reduce_whole, error);
+    free(data_text);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    reverted = json_object_get(answer, "reverted");
+    status = rpc_value_data(result, result_size, size, reverted != NULL ? reverted : answer,
+                            "eth_call", error);
+    if (status == STATUS_OK && reverted != NULL) {
+        status = error_set(error, STATUS_REFUSED, "the contract refuses the call");
+    }
+    json_decref(answer);
+    return status;
+}
+
+enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error)
+{
+    json_t *block;
+    enum status status =
+        rpc_call(rpc, &block, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0), error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    fees->tip_wei = uint256_of(0);
+    fees->has_base_fee = json_object_get(block, "baseFeePerGas") != NULL;
+    if (!fees->has_base_fee) {
+        json_decref(block);
+        return rpc_call_uint256(rpc, &fees->base_wei, "eth_gasPrice", NULL, error);
+    }
+    status = rpc_field_uint256(&fees->base_wei, block, "baseFeePerGas", error);
+    json_decref(block);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = rpc_call_uint256(rpc, &fees->tip_wei, "eth_maxPriorityFeePerGas", NULL, error);
+    if (status == STATUS_REFUSED) {
+        fees->tip_wei = uint256_of(1000000000); /* a node without the call: one gwei is usual */
+        status = STATUS_OK;
+    }
+    return status;
+}

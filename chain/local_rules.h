@@ -1,0 +1,56 @@
+/* local_rules.h - what local_game.c and local_claims.c share. Used by the two only. */
+#ifndef CHAIN_LOCAL_RULES_H
+#define CHAIN_LOCAL_RULES_H
+
+#include "chain/local_game.h"
+
+/* Runs the rest of a move only when everything before it went well. */
+#define TRY(expression)                                                                            \
+    do {                                                                                           \
+        enum status try_status = (expression);                                                     \
+        if (try_status != STATUS_OK) {                                                             \
+            return try_status;                                                                     \
+        }                                                                                          \
+    } while (0)
+
+/* A segment that a move shows: its hash, whether it stands, and what is known of it. */
+struct local_segment {
+    const struct game_segment *shown;
+    struct hash32 hash;
+    bool stands;
+    struct local_tally tally;
+};
+
+enum status local_refuse(struct local_game *game, enum game_refusal_kind kind, wei number);
+enum status local_refuse_other(struct local_game *game, const struct address *expected);
+struct game_event *local_event(struct local_game *game, enum game_event_kind kind,
+                               const struct hash32 *job);
+enum status local_credit(struct local_game *game, const struct address *owner, wei amount);
+
+enum status local_require_phase(struct local_game *game, const struct local_job *job,
+                                enum game_phase phase);
+enum status local_require_not_after(struct local_game *game, uint64_t time_s);
+enum status local_require_after(struct local_game *game, uint64_t time_s);
+
+enum status local_find_segment(struct local_game *game, struct local_segment *segment,
+                               const struct game_move *move, const struct local_job *job);
+enum status local_require_standing(struct local_game *game, struct local_segment *segment,
+                                   const struct game_move *move, const struct local_job *job);
+uint64_t local_round_start(const struct local_segment *segment);
+uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment);
+uint64_t local_respond_by(const struct local_game *game, const struct local_job *job);
+
+/* Everything that is not final is as if it had never been committed. */
+void local_void_committed(struct local_job *job);
+
+/* The moves of a dispute. */
+enum status local_answer(struct local_game *game, const struct game_move *move);
+enum status local_seal_claim(struct local_game *game, const struct game_move *move);
+enum status local_claim(struct local_game *game, const struct game_move *move);
+enum status local_accuse(struct local_game *game, const struct game_move *move);
+enum status local_pass_turn(struct local_game *game, const struct game_move *move);
+enum status local_rule(struct local_game *game, const struct game_move *move);
+enum status local_timeout(struct local_game *game, const struct game_move *move);
+enum status local_lapse(struct local_game *game, const struct game_move *move);
+
+#endif /* CHAIN_LOCAL_RULES_H */

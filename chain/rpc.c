@@ -1,0 +1,250 @@
+/* rpc.c - see rpc.h. */
+#include "chain/rpc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "chain/rpc_transport.h"
+#include "chain/secret.h"
+
+enum {
+    CODE_LIMIT_EXCEEDED = -32005, /* EIP-1474 */
+    WAIT_SLICE_MS = 50,           /* how soon a stop is noticed */
+};
+
+struct rpc {
+    struct rpc_options options;
+    struct rpc_transport *endpoints[RPC_ENDPOINTS_MAX];
+    size_t endpoint_count;
+    size_t preferred; /* the endpoint that answered last */
+    uint64_t next_id;
+    uint64_t jitter; /* state of a small generator; not a secret */
+    struct rpc_failure failure;
+};
+
+void rpc_options_init(struct rpc_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->timeout_ms = 10000;
+    options->rounds_max = 5;
+    options->wait_ms_first = 200;
+    options->wait_ms_max = 10000;
+    options->reply_size_max = RPC_REPLY_SIZE_MAX;
+}
+
+struct rpc *rpc_new(const struct rpc_options *options, struct error *error)
+{
+    struct rpc *rpc = calloc(1, sizeof(*rpc));
+
+    assert(options->rounds_max >= 1);
+    if (rpc == NULL) {
+        (void)error_set(error, STATUS_NO_MEMORY, "no memory for an RPC client");
+        return NULL;
+    }
+    if (options->url_count < 1 || options->url_count > RPC_ENDPOINTS_MAX) {
+        (void)error_set(error, STATUS_USAGE, "%zu endpoints; there must be 1 to %d",
+                        options->url_count, RPC_ENDPOINTS_MAX);
+        goto out;
+    }
+    rpc->options = *options;
+    rpc->next_id = 1;
+    if (secret_random(&rpc->jitter, sizeof(rpc->jitter), error) != STATUS_OK) {
+        goto out;
+    }
+    for (size_t i = 0; i < options->url_count; i++) {
+        rpc->endpoints[i] = rpc_transport_new(options->urls[i], options->timeout_ms,
+                                              options->reply_size_max, error);
+        if (rpc->endpoints[i] == NULL) {
+            goto out;
+        }
+        rpc->endpoint_count++;
+    }
+    rpc->options.urls = NULL;
+    return rpc;
+
+out:
+    rpc_free(rpc);
+    return NULL;
+}
+
+void rpc_free(struct rpc *rpc)
+{
+    if (rpc != NULL) {
+        for (size_t i = 0; i < rpc->endpoint_count; i++) {
+            rpc_transport_free(rpc->endpoints[i]);
+        }
+        free(rpc);
+    }
+}
+
+const struct rpc_failure *rpc_failure(const struct rpc *rpc)
+{
+    return &rpc->failure;
+}
+
+size_t rpc_endpoint_count(const struct rpc *rpc)
+{
+    return rpc->endpoint_count;
+}
+
+const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint)
+{
+    assert(endpoint < rpc->endpoint_count);
+    return rpc_transport_label(rpc->endpoints[endpoint]);
+}
+
+/* Somewhere from half of the time to all of it, so that many nodes do not return together. */
+static uint32_t with_jitter(struct rpc *rpc, uint32_t wait_ms)
+{
+    rpc->jitter = rpc->jitter * 6364136223846793005u + 1442695040888963407u;
+    return wait_ms / 2 + (uint32_t)((rpc->jitter >> 33) % (wait_ms / 2 + 1));
+}
+
+static enum status wait_for(struct rpc *rpc, uint32_t wait_ms, struct error *error)
+{
+    while (wait_ms > 0) {
+        uint32_t slice_ms = wait_ms < WAIT_SLICE_MS ? wait_ms : WAIT_SLICE_MS;
+        const struct timespec slice = {0, (long)slice_ms * 1000000};
+
+        if (rpc->options.stopped != NULL && rpc->options.stopped(rpc->options.context)) {
+            return error_set(error, STATUS_STOPPED, "stopped while waiting for an endpoint");
+        }
+        (void)nanosleep(&slice, NULL);
+        wait_ms -= slice_ms;
+    }
+    return STATUS_OK;
+}
+
+static enum status ask(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                       json_t *params, struct error *error)
+{
+    uint64_t id = rpc->next_id++;
+    json_t *request = json_pack("{s:s, s:I, s:s, s:O}", "jsonrpc", "2.0", "id", (json_int_t)id,
+                                "method", method, "params", params);
+    char *body = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
+    const char *reply;
+    size_t reply_size;
+    enum status status;
+
+    json_decref(request);
+    if (body == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    status = rpc_transport_post(rpc->endpoints[endpoint], &reply, &reply_size, body, strlen(body),
+                                error);
+    free(body);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = rpc_reply_read(result, &rpc->failure, reply, reply_size, id, error);
+    if (status != STATUS_OK) {
+        return error_wrap(error, "%s: %s", rpc_endpoint_label(rpc, endpoint), method);
+    }
+    return STATUS_OK;
+}
+
+/* Could another endpoint, or a later time, give a better answer? */
+static bool worth_retrying(const struct rpc *rpc, enum status status)
+{
+    return status == STATUS_UNREACHABLE || status == STATUS_BAD_FORMAT ||
+           (status == STATUS_REFUSED && rpc->failure.code == CODE_LIMIT_EXCEEDED);
+}
+
+static enum status ask_all(struct rpc *rpc, json_t **result, const char *method, json_t *params,
+                           struct error *error)
+{
+    enum status status = STATUS_UNREACHABLE;
+
+    for (size_t i = 0; i < rpc->endpoint_count; i++) {
+        size_t endpoint = (rpc->preferred + i) % rpc->endpoint_count;
+
+        status = ask(rpc, endpoint, result, method, params, error);
+        if (!worth_retrying(rpc, status)) {
+            rpc->preferred = endpoint;
+            return status;
+        }
+    }
+    return status;
+}
+
+enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_t *params,
+                     struct error *error)
+{
+    uint32_t wait_ms = rpc->options.wait_ms_first;
+    struct error own;
+    enum status status = STATUS_UNREACHABLE;
+
+    error = error == NULL ? &own : error;
+    error_init(error);
+    *result = NULL;
+    if (params == NULL) {
+        params = json_array();
+    }
+    for (uint32_t round = 0; round < rpc->options.rounds_max; round++) {
+        if (round > 0) {
+            if (wait_for(rpc, with_jitter(rpc, wait_ms), error) != STATUS_OK) {
+                status = STATUS_STOPPED;
+                break;
+            }
+            wait_ms =
+                wait_ms > rpc->options.wait_ms_max / 2 ? rpc->options.wait_ms_max : 2 * wait_ms;
+        }
+        status = ask_all(rpc, result, method, params, error);
+        if (!worth_retrying(rpc, status)) {
+            break;
+        }
+    }
+    json_decref(params);
+    if (worth_retrying(rpc, status)) {
+        error->status = STATUS_UNREACHABLE;
+        error_advise(error, "check the endpoint, or give a second one");
+        return STATUS_UNREACHABLE;
+    }
+    return status;
+}
+
+enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                        json_t *params, struct error *error)
+{
+    struct error own;
+    enum status status;
+
+    assert(endpoint < rpc->endpoint_count);
+    error = error == NULL ? &own : error;
+    error_init(error);
+    *result = NULL;
+    if (params == NULL) {
+        params = json_array();
+    }
+    status = ask(rpc, endpoint, result, method, params, error);
+    json_decref(params);
+    return status;
+}
+
+enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char *method,
+                             json_t *params, struct error *error)
+{
+    json_t *result;
+    enum status status = rpc_call(rpc, &result, method, params, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_uint256(value, result, method, error);
+        json_decref(result);
+    }
+    return status;
+}
+
+enum status rpc_call_u64(struct rpc *rpc, uint64_t *value, const char *method, json_t *params,
+                         struct error *error)
+{
+    json_t *result;
+    enum status status = rpc_call(rpc, &result, method, params, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_u64(value, result, method, error);
+        json_decref(result);
+    }
+    return status;
+}

@@ -1,0 +1,181 @@
+/* sql.c - see sql.h. */
+#include "chain/sql.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum {
+    BUSY_MS = 20000,
+};
+
+static enum status failed(struct sql *sql, struct error *error)
+{
+    const char *path = sqlite3_db_filename(sql->database, "main");
+
+    return error_set(error, STATUS_IO, "%s: %s", path == NULL ? "database" : path,
+                     sqlite3_errmsg(sql->database));
+}
+
+enum status sql_open(struct sql *sql, const char *path, const char *schema, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    sql->database = NULL;
+    if (sqlite3_open_v2(path, &sql->database,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+                        NULL) != SQLITE_OK) {
+        status = error_set(error, STATUS_IO, "cannot open %s: %s", path,
+                           sql->database == NULL ? "no memory" : sqlite3_errmsg(sql->database));
+    } else if (sqlite3_busy_timeout(sql->database, BUSY_MS) != SQLITE_OK ||
+               sqlite3_exec(sql->database,
+                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                            "PRAGMA trusted_schema = OFF;",
+                            NULL, NULL, NULL) != SQLITE_OK ||
+               sqlite3_exec(sql->database, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        status = failed(sql, error);
+    }
+    if (status != STATUS_OK) {
+        sql_close(sql);
+    }
+    return status;
+}
+
+void sql_close(struct sql *sql)
+{
+    (void)sqlite3_close(sql->database);
+    sql->database = NULL;
+}
+
+static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *values)
+{
+    const struct sql_blob *blob;
+    const char *text;
+
+    switch (letter) {
+    case 'i':
+        return sqlite3_bind_int64(statement, place, va_arg(*values, int64_t));
+    case 't':
+        text = va_arg(*values, const char *);
+        return text == NULL ? sqlite3_bind_null(statement, place)
+                            : sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
+    case 'b':
+        blob = va_arg(*values, const struct sql_blob *);
+        return sqlite3_bind_blob64(statement, place, blob->size == 0 ? "" : blob->bytes, blob->size,
+                                   SQLITE_STATIC);
+    default:
+        assert(false && "unknown letter in a bind format");
+        return SQLITE_MISUSE;
+    }
+}
+
+static sqlite3_stmt *prepare(struct sql *sql, struct error *error, const char *text,
+                             const char *format, va_list *values)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(sql->database, text, -1, &statement, NULL);
+
+    for (int i = 0; result == SQLITE_OK && format[i] != '\0'; i++) {
+        result = bind_one(statement, i + 1, format[i], values);
+    }
+    if (result != SQLITE_OK) {
+        (void)failed(sql, error);
+        (void)sqlite3_finalize(statement);
+        return NULL;
+    }
+    return statement;
+}
+
+sqlite3_stmt *sql_query(struct sql *sql, struct error *error, const char *text, const char *format,
+                        ...)
+{
+    sqlite3_stmt *statement;
+    va_list values;
+
+    va_start(values, format);
+    statement = prepare(sql, error, text, format, &values);
+    va_end(values);
+    return statement;
+}
+
+enum status sql_step(struct sql *sql, sqlite3_stmt *statement, struct error *error)
+{
+    switch (sqlite3_step(statement)) {
+    case SQLITE_ROW:
+        return STATUS_OK;
+    case SQLITE_DONE:
+        return STATUS_NOT_FOUND;
+    default:
+        return failed(sql, error);
+    }
+}
+
+enum status sql_run(struct sql *sql, struct error *error, const char *text, const char *format, ...)
+{
+    enum status status = STATUS_OK;
+    sqlite3_stmt *statement;
+    va_list values;
+
+    va_start(values, format);
+    statement = prepare(sql, error, text, format, &values);
+    va_end(values);
+    if (statement == NULL) {
+        return STATUS_IO;
+    }
+    while (status == STATUS_OK) {
+        status = sql_step(sql, statement, error);
+    }
+    (void)sqlite3_finalize(statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status sql_number(struct sql *sql, int64_t *number, int64_t fallback, struct error *error,
+                       const char *text, const char *format, ...)
+{
+    enum status status;
+    sqlite3_stmt *statement;
+    va_list values;
+
+    va_start(values, format);
+    statement = prepare(sql, error, text, format, &values);
+    va_end(values);
+    if (statement == NULL) {
+        return STATUS_IO;
+    }
+    *number = fallback;
+    status = sql_step(sql, statement, error);
+    if (status == STATUS_OK && sqlite3_column_type(statement, 0) != SQLITE_NULL) {
+        *number = sqlite3_column_int64(statement, 0);
+    }
+    (void)sqlite3_finalize(statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+bool sql_blob_column(sqlite3_stmt *statement, int column, void *bytes, size_t size)
+{
+    const void *blob = sqlite3_column_blob(statement, column);
+
+    if ((size_t)sqlite3_column_bytes(statement, column) != size) {
+        return false;
+    }
+    if (size > 0) {
+        memcpy(bytes, blob, size);
+    }
+    return true;
+}
+
+enum status sql_begin(struct sql *sql, struct error *error)
+{
+    return sql_run(sql, error, "BEGIN IMMEDIATE", "");
+}
+
+enum status sql_end(struct sql *sql, enum status status, struct error *error)
+{
+    if (status == STATUS_OK) {
+        status = sql_run(sql, error, "COMMIT", "");
+    }
+    if (status != STATUS_OK) {
+        (void)sqlite3_exec(sql->database, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return status;
+}

@@ -1,0 +1,89 @@
+// contracts.mjs - compiles the contracts with the pinned solc and writes their code as C headers.
+//
+//     node scripts/contracts.mjs          writes the headers
+//     node scripts/contracts.mjs --check  exit code 1 when a header is not what it would write
+//
+// The headers are committed: building and using the program needs no Node.js.
+
+import { createRequire } from 'node:module';
+import { readFileSync, writeFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const require = createRequire(join(root, 'tests/evm/package.json'));
+const solc = require('solc');
+
+const settings = {
+  optimizer: { enabled: true, runs: 200 },
+  viaIR: true,
+  evmVersion: 'paris',
+  metadata: { bytecodeHash: 'none', appendCBOR: false },
+  outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },
+};
+
+const headers = [
+  {
+    path: 'chain/registry_code.h',
+    folders: ['chain/contracts'],
+    note: 'registry_code.h - the contract Registry as it is deployed: constructor(address referee).',
+    contracts: { Registry: 'REGISTRY_CODE' },
+  },
+  {
+    path: 'tests/contracts/harness_code.h',
+    folders: ['chain/contracts', 'tests/contracts'],
+    note: 'harness_code.h - the contracts of tests/contracts, for tests only.',
+    contracts: { Driver: 'DRIVER_CODE', Thief: 'THIEF_CODE', Miser: 'MISER_CODE' },
+  },
+];
+
+function compile(folders) {
+  const sources = {};
+  for (const folder of folders) {
+    for (const name of readdirSync(join(root, folder)).sort()) {
+      if (name.endsWith('.sol')) {
+        sources[name] = { content: readFileSync(join(root, folder, name), 'utf8') };
+      }
+    }
+  }
+  const output = JSON.parse(solc.compile(JSON.stringify({ language: 'Solidity', sources, settings })));
+  for (const error of output.errors ?? []) {
+    process.stderr.write(error.formattedMessage);
+    if (error.severity === 'error') process.exit(1);
+  }
+  const found = {};
+  for (const file of Object.values(output.contracts)) Object.assign(found, file);
+  return found;
+}
+
+function literal(name, hex) {
+  const lines = hex.match(/.{1,90}/g).map((part) => `    "${part}"`);
+  return `#define ${name} \\\n${lines.join(' \\\n')}\n`;
+}
+
+function header({ path, folders, note, contracts }) {
+  const compiled = compile(folders);
+  const guard = path.toUpperCase().replace(/[/.]/g, '_');
+  let text = `/*\n * ${note}\n *\n * Written by scripts/contracts.mjs with solc ${solc.version().split('+')[0]}; not to be edited.\n */\n`;
+  text += `/* clang-format off */\n#ifndef ${guard}\n#define ${guard}\n`;
+  for (const [contract, name] of Object.entries(contracts)) {
+    const { bytecode, deployedBytecode } = compiled[contract].evm;
+    const size = deployedBytecode.object.length / 2;
+    if (size > 24576) throw new Error(`${contract} has ${size} bytes; the limit is 24576`);
+    text += `\n/* ${size} bytes when deployed. */\n${literal(name, bytecode.object)}`;
+  }
+  return `${text}\n#endif /* ${guard} */\n`;
+}
+
+let stale = false;
+for (const entry of headers) {
+  const text = header(entry);
+  const path = join(root, entry.path);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(path, text);
+  } else if (readFileSync(path, 'utf8') !== text) {
+    process.stderr.write(`${entry.path} is not current: run node scripts/contracts.mjs\n`);
+    stale = true;
+  }
+}
+process.exit(stale ? 1 : 0);

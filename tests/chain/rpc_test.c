@@ -1,0 +1,210 @@
+/*
+ * Goal: whatever an endpoint does, a call ends in time with a true answer or a refusal.
+ * Method: a server on loopback that misbehaves in every way it knows, alone and next to a good one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <time.h>
+
+#include "chain/rpc.h"
+#include "tests/support/rpc_server.h"
+
+enum {
+    TIMEOUT_MS = 400,
+    REPLY_MAX = 1 << 20,
+    ANSWER = 42,
+};
+
+static struct rpc *client_of(const char *const *urls, size_t count, uint32_t rounds)
+{
+    struct rpc_options options;
+    struct error error;
+    struct rpc *rpc;
+
+    rpc_options_init(&options);
+    options.urls = urls;
+    options.url_count = count;
+    options.timeout_ms = TIMEOUT_MS;
+    options.rounds_max = rounds;
+    options.wait_ms_first = 10;
+    options.wait_ms_max = 40;
+    options.reply_size_max = REPLY_MAX;
+    error_init(&error);
+    rpc = rpc_new(&options, &error);
+    assert_non_null(rpc);
+    return rpc;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Answers that are well-formed envelopes reach the caller's own reading; the others never do. */
+static bool is_answer(enum rpc_behaviour behaviour)
+{
+    return behaviour == RPC_GOOD || behaviour == RPC_WRONG_TYPE || behaviour == RPC_PAST_RANGE ||
+           behaviour == RPC_LEADING_ZERO || behaviour == RPC_REFUSES;
+}
+
+static void test_no_misbehaviour_is_an_answer(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RPC_BEHAVIOURS; i++) {
+        const enum rpc_behaviour behaviour = (enum rpc_behaviour)i;
+        struct rpc_server *server = rpc_server_start(&behaviour, 1);
+        const char *url = rpc_server_url(server);
+        struct rpc *rpc = client_of(&url, 1, 1);
+        struct error error;
+        uint64_t value = 7;
+        double start = now_s();
+        enum status status = rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, &error);
+
+        assert_true(now_s() - start < 3.0);
+        if (behaviour == RPC_GOOD) {
+            assert_int_equal(status, STATUS_OK);
+            assert_int_equal(value, ANSWER);
+        } else {
+            assert_int_not_equal(status, STATUS_OK);
+            assert_int_equal(value, 7);
+            assert_true(error.text[0] != '\0');
+            assert_null(strstr(error.text, "secret-access-key"));
+            assert_int_equal(error.status, status);
+        }
+        if (!is_answer(behaviour)) {
+            assert_int_equal(status, STATUS_UNREACHABLE);
+        }
+        rpc_free(rpc);
+        rpc_server_stop(server);
+    }
+}
+
+static void test_a_good_endpoint_next_to_a_bad_one_is_enough(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RPC_BEHAVIOURS; i++) {
+        const enum rpc_behaviour bad = (enum rpc_behaviour)i;
+        const enum rpc_behaviour good = RPC_GOOD;
+        struct rpc_server *bad_server = rpc_server_start(&bad, 1);
+        struct rpc_server *good_server = rpc_server_start(&good, 1);
+        const char *urls[2] = {rpc_server_url(bad_server), rpc_server_url(good_server)};
+        struct rpc *rpc = client_of(urls, 2, 1);
+        uint64_t value = 0;
+
+        if (!is_answer(bad)) {
+            assert_int_equal(rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, NULL), STATUS_OK);
+            assert_int_equal(value, ANSWER);
+            /* It stays with the good one. */
+            assert_int_equal(rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, NULL), STATUS_OK);
+            assert_int_equal(rpc_server_request_count(good_server), 2);
+        }
+        rpc_free(rpc);
+        rpc_server_stop(bad_server);
+        rpc_server_stop(good_server);
+    }
+}
+
+static void test_passing_trouble_is_waited_out(void **state)
+{
+    static const enum rpc_behaviour script[] = {RPC_CLOSES, RPC_STATUS_500, RPC_LIMITS,
+                                                RPC_CUT_BODY, RPC_GOOD};
+    struct rpc_server *server = rpc_server_start(script, 5);
+    const char *url = rpc_server_url(server);
+    struct rpc *rpc = client_of(&url, 1, 6);
+    uint64_t value = 0;
+
+    (void)state;
+    assert_int_equal(rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, NULL), STATUS_OK);
+    assert_int_equal(value, ANSWER);
+    rpc_free(rpc);
+    rpc_server_stop(server);
+}
+
+static void test_a_refusal_is_kept_and_not_repeated(void **state)
+{
+    const enum rpc_behaviour refuses = RPC_REFUSES;
+    struct rpc_server *server = rpc_server_start(&refuses, 1);
+    const char *url = rpc_server_url(server);
+    struct rpc *rpc = client_of(&url, 1, 5);
+    uint64_t value = 0;
+
+    (void)state;
+    assert_int_equal(rpc_call_u64(rpc, &value, "eth_call", NULL, NULL), STATUS_REFUSED);
+    assert_int_equal(rpc_failure(rpc)->code, 3);
+    assert_string_equal(rpc_failure(rpc)->message, "execution reverted?[2J");
+    assert_int_equal(rpc_failure(rpc)->data_size, 4);
+    assert_int_equal(rpc_failure(rpc)->data[0], 0x08);
+    assert_int_equal(rpc_server_request_count(server), 1);
+    rpc_free(rpc);
+    rpc_server_stop(server);
+}
+
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void test_a_stop_ends_the_waiting(void **state)
+{
+    const char *url = "http://127.0.0.1:1";
+    struct rpc_options options;
+    struct error error;
+    struct rpc *rpc;
+    uint64_t value;
+    double start;
+
+    (void)state;
+    rpc_options_init(&options);
+    options.urls = &url;
+    options.url_count = 1;
+    options.wait_ms_first = 60000;
+    options.stopped = always;
+    rpc = rpc_new(&options, &error);
+    assert_non_null(rpc);
+    start = now_s();
+    assert_int_equal(rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, &error), STATUS_STOPPED);
+    assert_true(now_s() - start < 2.0);
+    rpc_free(rpc);
+}
+
+static void test_other_protocols_are_refused(void **state)
+{
+    static const char *const urls[] = {
+        "file:///etc/passwd", "ftp://127.0.0.1", "127.0.0.1:8545", "", "HTTP:/x", "gopher://x"};
+    struct rpc_options options;
+
+    (void)state;
+    rpc_options_init(&options);
+    options.url_count = 1;
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        struct error error;
+
+        error_init(&error);
+        options.urls = &urls[i];
+        assert_null(rpc_new(&options, &error));
+        assert_int_equal(error.status, STATUS_USAGE);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_misbehaviour_is_an_answer),
+        cmocka_unit_test(test_a_good_endpoint_next_to_a_bad_one_is_enough),
+        cmocka_unit_test(test_passing_trouble_is_waited_out),
+        cmocka_unit_test(test_a_refusal_is_kept_and_not_repeated),
+        cmocka_unit_test(test_a_stop_ends_the_waiting),
+        cmocka_unit_test(test_other_protocols_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

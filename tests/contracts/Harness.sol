@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {Registry} from "./Registry.sol";
+
+/// @title Harness
+/// @notice The registry with a clock that a test sets. Everything else is the contract as deployed.
+contract Harness is Registry {
+    uint256 internal time;
+    uint256 internal height;
+
+    constructor(address referee) Registry(referee) {}
+
+    function setClock(uint256 newTime, uint256 newHeight) external {
+        time = newTime;
+        height = newHeight;
+    }
+
+    function _now() internal view override returns (uint256) {
+        return time;
+    }
+
+    function _height() internal view override returns (uint256) {
+        return height;
+    }
+
+    function _hashOfBlock(uint256 place) internal view override returns (bytes32) {
+        return place < height && place + 256 >= height ? keccak256(abi.encode(place)) : bytes32(0);
+    }
+}
+
+/// @title Player
+/// @notice An account of the game that does what the driver says.
+contract Player {
+    receive() external payable {}
+
+    function act(address target, bytes calldata data)
+        external
+        payable
+        returns (bool done, bytes memory result)
+    {
+        return target.call{value: msg.value}(data);
+    }
+}
+
+/// @title Driver
+/// @notice Plays a whole history in one transaction: thousands of them then take minutes.
+contract Driver {
+    uint256 internal constant PLAYERS = 6;
+    uint256 internal constant HEADER = 8 + 8 + 1 + 16 + 2;
+
+    Player[PLAYERS] public players;
+    Harness public registry;
+
+    event Outcome(bool done, bytes result);
+    event Balance(uint256 registry, uint256[PLAYERS] owed);
+
+    constructor() payable {
+        for (uint256 i = 0; i < PLAYERS; i++) {
+            players[i] = new Player();
+        }
+        restart();
+    }
+
+    receive() external payable {}
+
+    /// @notice A fresh registry; player 0 is its referee.
+    function restart() public {
+        registry = new Harness(address(players[0]));
+    }
+
+    /// @param script Moves: time (8 bytes), height (8), player (1), value (16), size (2), calldata.
+    function play(bytes calldata script) external payable {
+        Harness target = registry;
+        uint256 place = 0;
+        while (place < script.length) {
+            place = _move(target, script, place);
+        }
+        uint256[PLAYERS] memory owed;
+        for (uint256 i = 0; i < PLAYERS; i++) {
+            owed[i] = target.owed(address(players[i]));
+        }
+        emit Balance(address(target).balance, owed);
+    }
+
+    function _move(Harness target, bytes calldata script, uint256 place) internal returns (uint256) {
+        target.setClock(
+            uint64(bytes8(script[place:place + 8])), uint64(bytes8(script[place + 8:place + 16]))
+        );
+        Player player = players[uint8(script[place + 16])];
+        uint256 value = uint128(bytes16(script[place + 17:place + 33]));
+        uint256 size = uint16(bytes2(script[place + 33:place + HEADER]));
+        bytes calldata data = script[place + HEADER:place + HEADER + size];
+        (bool done, bytes memory result) = player.act{value: value}(address(target), data);
+        emit Outcome(done, done ? bytes("") : result);
+        return place + HEADER + size;
+    }
+}
+
+/// @title Thief
+/// @notice Withdraws, and tries to withdraw again while it is being paid.
+contract Thief {
+    Registry internal immutable TARGET;
+    uint256 public attempts;
+    bool public stole;
+
+    constructor(Registry target) {
+        TARGET = target;
+    }
+
+    receive() external payable {
+        attempts++;
+        try TARGET.withdraw(address(this)) {
+            stole = true;
+        } catch {}
+    }
+
+    function act(bytes calldata data) external payable {
+        (bool done, bytes memory reason) = address(TARGET).call{value: msg.value}(data);
+        if (!done) {
+            assembly {
+                revert(add(reason, 32), mload(reason))
+            }
+        }
+    }
+}
+
+/// @title Miser
+/// @notice Takes no money.
+contract Miser {}
