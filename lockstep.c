@@ -3,11 +3,13 @@
  */
 #include "base/command.h"
 #include "prover/commands.h"
+#include "verifier/commands.h"
 
 static const struct command_group *const groups[] = {
     &base_commands,   /* help, doctor */
     &job_commands,    /* job new, show */
     &prover_commands, /* prover run, resume, status */
+    &audit_commands,  /* audit */
 };
 
 int main(int argc, char **argv)

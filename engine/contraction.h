@@ -18,7 +18,8 @@
  * stay canonical; peaks may be NULL. Packed or canonical is the same for all q tensors of a tape.
  *
  * Nothing here allocates. Callers guarantee what op_check() checks. To a rule the values of
- * elements may be anything at all (it also judges what a liar wrote), and none leads to undefined behaviour.
+ * elements may be anything at all, since it also judges what a liar wrote, and none leads to
+ * undefined behaviour.
  * Kernels are given only what their own quantize wrote.
  */
 #ifndef ENGINE_CONTRACTION_H
