@@ -824,7 +824,7 @@ static void show_coverage(const struct history *history)
 
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    static const char *const arguments[] = {"--silent",   "--hardfork",      "cancun", "--balance",
+    static const char *const arguments[] = {"--hardfork", "cancun",          "--balance",
                                             "1000000000", "--prune-history", NULL};
     struct anvil *anvil = anvil_start(arguments);
     struct rpc *rpc = anvil_rpc(anvil);
