@@ -34,7 +34,7 @@ Q := $(if $(V),,@)
 
 rooms := base engine proofs chain prover verifier
 # Files for instruction sets that this machine cannot even compile stay out.
-foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c)
+foreign := $(if $(filter x86_64 amd64,$(MACHINE)),,%_avx2.c %_avx512.c %_shani.c)
 foreign += $(if $(filter aarch64 arm64,$(MACHINE)),,%_neon.c)
 find_c = $(sort $(filter-out $(foreign),$(shell find $1 -name '*.c' -not -path '*/node_modules/*')))
 room_sources := $(call find_c,$(rooms))
@@ -54,7 +54,10 @@ NUMERICS := -ffp-contract=off -fno-fast-math
 WARNINGS := -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla -Werror
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
-isa = $(if $(filter %_avx512.c,$1),$(ISA_avx512),$(if $(filter %_avx2.c,$1),$(ISA_avx2)))
+# What benchmarks are measured against; never for anything of ours.
+ISA_fastmath := -O3 -march=native -ffast-math -ffp-contract=fast \
+    $(if $(filter x86_64 amd64,$(MACHINE)),-mprefer-vector-width=512)
+isa = $(foreach set,avx2 avx512 fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(set))))
 # A function without a prototype should be static; fuzz entry points are the exception.
 prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(CFLAGS) $(variant) \

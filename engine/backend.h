@@ -20,6 +20,9 @@ struct machine_options {
     int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
+    /* Told after each operation how long it took; NULL: nothing is timed. */
+    void (*timed)(void *context, uint32_t op, double seconds);
+    void *timed_context;
 };
 
 /*

@@ -13,6 +13,7 @@ struct in_place {
 };
 
 static const struct in_place in_place_table[OP_KIND_COUNT] = {
+    [OP_DROPOUT] = {{BIT(0)}},
     /* Not the second operand: it may be read at another index. */
     [OP_ADD] = {{BIT(0)}},
     [OP_MUL] = {{BIT(0)}},

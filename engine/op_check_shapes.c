@@ -322,6 +322,12 @@ static struct image_shape check_image(struct op_checker *checker, bool padded)
                    (unsigned long long)kernel_h, (unsigned long long)kernel_w);
         return shape;
     }
+    /* The rule of a pool, and of the adjoint of patches, walks a window: see rule.h. */
+    if (kernel_h * kernel_w > FOLD_CHUNK) {
+        check_fail(checker, "a window of %llu by %llu is larger than %d elements",
+                   (unsigned long long)kernel_h, (unsigned long long)kernel_w, FOLD_CHUNK);
+        return shape;
+    }
     uint64_t out_h = (height + 2 * padding - kernel_h) / stride + 1;
     uint64_t out_w = (width + 2 * padding - kernel_w) / stride + 1;
     uint64_t places = check_product(checker, batch, out_h * out_w);

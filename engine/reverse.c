@@ -13,9 +13,11 @@
 
 struct reverse {
     struct builder *builder;
-    uint32_t *grad; /* per tensor of the forward tape */
-    bool *wanted;   /* does a tensor depend on one of those asked for? */
-    uint32_t count; /* tensors of the forward tape */
+    uint32_t *grad;     /* per tensor of the forward tape */
+    bool *wanted;       /* does a tensor depend on one of those asked for? */
+    uint32_t count;     /* tensors of the forward tape */
+    const uint32_t *of; /* the tensors asked for */
+    uint32_t of_count;
     const struct op *op;
 };
 
@@ -253,6 +255,13 @@ static void grad_squared_error(struct reverse *reverse, uint32_t dy)
 
 /* ---- contractions ------------------------------------------------------- */
 
+static bool is_quantized(const struct reverse *reverse, uint32_t slot)
+{
+    uint32_t producer = reverse->builder->notes[reverse->op->inputs[slot]].producer;
+
+    return producer != OP_NONE && reverse->builder->tape.ops[producer].kind == OP_QUANTIZE;
+}
+
 /* The QUANTIZE that made operand q: its tensor, and how it is seen. */
 static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot, struct view *view)
 {
@@ -280,17 +289,72 @@ static struct view pick(const struct view *view, uint32_t rows, uint32_t k)
     return picked;
 }
 
-/* The period of the causal softmax that made x, or 0. */
-static uint64_t causal_period(const struct reverse *reverse, uint32_t x)
+static bool is_asked_for(const struct reverse *reverse, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < reverse->of_count; i++) {
+        if (reverse->of[i] == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Are the rows and k of the view rows and columns as a softmax over `columns` has them? */
+static bool keeps_rows(const struct view *view, uint64_t period, uint64_t columns)
+{
+    if (view->dims[4] != 1 || view->dims[5] != columns || (columns > 1 && view->strides[5] != 1) ||
+        view->dims[3] % period != 0 || (view->dims[3] > 1 && view->strides[3] != columns)) {
+        return false;
+    }
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        if (view->dims[axis] > 1 && view->strides[axis] % (period * columns) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The period of the causal softmax that made x and is the only one to read x's gradient, through a
+ * view under which "row % period" means the same; or 0.
+ */
+static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const struct view *view)
 {
     uint32_t producer = reverse->builder->notes[x].producer;
     const struct op *op;
+    uint64_t period;
 
-    if (producer == OP_NONE) {
+    if (producer == OP_NONE || is_asked_for(reverse, x)) {
         return 0;
     }
     op = &reverse->builder->tape.ops[producer];
-    return op->kind == OP_SOFTMAX ? (uint64_t)op->attributes[SOFTMAX_CAUSAL] : 0;
+    if (op->kind != OP_SOFTMAX || op->attributes[SOFTMAX_CAUSAL] == 0) {
+        return 0;
+    }
+    period = (uint64_t)op->attributes[SOFTMAX_CAUSAL];
+    return keeps_rows(view, period, (uint64_t)op->attributes[COLUMNS]) ? period : 0;
+}
+
+/*
+ * What a causal product leaves out must have no gradient. So it is behind the gradient of a softmax
+ * of the same period, which is +0 there; of another dy nothing is known.
+ */
+static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct view *out_view)
+{
+    uint64_t period = attribute(reverse, CONTRACT_CAUSAL);
+    uint32_t producer = reverse->builder->notes[dy].producer;
+    struct view rows = pick(out_view, 1, 2);
+    const struct op *op;
+
+    if (period == 0) {
+        return true;
+    }
+    if (producer == OP_NONE) {
+        return false;
+    }
+    op = &reverse->builder->tape.ops[producer];
+    return op->kind == OP_SOFTMAX_GRAD && (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
+           keeps_rows(&rows, period, (uint64_t)op->attributes[COLUMNS]);
 }
 
 /*
@@ -306,6 +370,11 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
     struct builder *builder = reverse->builder;
     struct view a_view;
     struct view b_view;
+
+    if (!is_quantized(reverse, 0) || !is_quantized(reverse, 2)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a contraction of what no operation quantized");
+        return;
+    }
     /* The table of operations moves as it grows: take what is needed of it now. */
     uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
     uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
@@ -315,11 +384,16 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
         out_view.dims[axis] = attribute(reverse, CONTRACT_DIMS + axis);
         out_view.strides[axis] = attribute(reverse, CONTRACT_STRIDES + axis);
     }
+    if (!is_masked(reverse, dy, &out_view)) {
+        builder_fail(builder, STATUS_BAD_FORMAT,
+                     "no gradient of a causal product that no causal softmax reads");
+        return;
+    }
     if (reverse->wanted[a]) {
         struct view rows_m = pick(&out_view, 1, 2);
         struct view rows_k = pick(&b_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, a);
-        uint64_t causal = causal_period(reverse, a);
+        uint64_t causal = causal_period(reverse, a, &a_view);
 
         add_to(reverse, a,
                build_contract(builder, dy, &rows_m, b, &rows_k, a_view.strides, causal, shape.rank,
@@ -447,6 +521,17 @@ static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t co
     }
 }
 
+/* A gradient that reached another output than the main one would be lost: refuse it. */
+static bool has_side_gradient(const struct reverse *reverse, uint32_t main_output)
+{
+    for (uint32_t i = 0; i < reverse->op->output_count; i++) {
+        if (i != main_output && reverse->grad[reverse->op->outputs[i]] != TENSOR_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void walk(struct reverse *reverse, uint32_t op_count)
 {
     for (uint32_t at = op_count; at > 0 && !builder_failed(reverse->builder); at--) {
@@ -460,6 +545,10 @@ static void walk(struct reverse *reverse, uint32_t op_count)
             if (wants(reverse, 0)) {
                 grad_split(reverse);
             }
+        } else if (reverse->wanted[main] && has_side_gradient(reverse, rule->main_output)) {
+            builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                         "operation '%s' has no gradient rule for one of its outputs that is used",
+                         op_kind_name(op.kind));
         } else if (reverse->grad[main] != TENSOR_NONE && reverse->wanted[main]) {
             if (rule->apply == NULL) {
                 builder_fail(reverse->builder, STATUS_BAD_FORMAT,
@@ -474,7 +563,8 @@ static void walk(struct reverse *reverse, uint32_t op_count)
 void build_gradients(struct builder *builder, uint32_t *gradients, uint32_t loss,
                      const uint32_t *of, uint32_t count)
 {
-    struct reverse reverse = {.builder = builder, .count = builder->tape.tensor_count};
+    struct reverse reverse = {
+        .builder = builder, .count = builder->tape.tensor_count, .of = of, .of_count = count};
     uint32_t op_count = builder->tape.op_count;
     static const uint64_t one = 1;
 

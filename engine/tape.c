@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/contraction.h"
+
 const char *dtype_name(enum dtype dtype)
 {
     static const char *const names[DTYPE_COUNT] = {"f32", "u8", "u16", "u32", "i16", "i32"};
@@ -83,38 +85,119 @@ static enum status check_tensor(const struct tensor *tensor, uint32_t id, struct
     return STATUS_OK;
 }
 
-/* made[id]: is the tensor there to be read? Everything but a temporary is, from the start. */
-static enum status check_order(const struct tape *tape, uint8_t *made, struct error *error)
+/* Who makes each tensor: an operation, OP_NONE for what is there from the start, or nobody yet. */
+#define OP_NONE   UINT32_MAX
+#define OP_NOBODY (UINT32_MAX - 1)
+
+/* The inputs q, e of the quantized operands of a kind; returns how many operands there are. */
+static uint32_t operand_slots(uint32_t slots[2], enum op_kind kind)
+{
+    if (kind == OP_CONTRACT) {
+        slots[0] = 0;
+        slots[1] = 2;
+        return 2;
+    }
+    slots[0] = kind == OP_CONTRACT_ONEHOT ? 1 : 0;
+    return kind == OP_CONTRACT_ONES || kind == OP_CONTRACT_ONEHOT ? 1 : 0;
+}
+
+static bool same_cut(const struct op *a, const struct op *b)
+{
+    struct contraction_shape x = contraction_shape_of(a);
+    struct contraction_shape y = contraction_shape_of(b);
+
+    return x.bits == y.bits && x.k == y.k && x.block == y.block && x.piece == y.piece;
+}
+
+/*
+ * A contraction reads the integers and the exponents of one QUANTIZE, cut as the contraction says.
+ * Machines keep quantized operands in a layout of their own between the two, and trust the bounds
+ * that quantizing gives: anything else in their place is refused.
+ */
+static enum status check_operands(const struct tape *tape, const uint32_t *makers, uint32_t at,
+                                  struct error *error)
+{
+    const struct op *op = &tape->ops[at];
+    uint32_t slots[2];
+    uint32_t count = operand_slots(slots, op->kind);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t q = op->inputs[slots[i]];
+        uint32_t exponents = op->inputs[slots[i] + 1];
+        const struct op *maker = makers[q] == OP_NONE ? NULL : &tape->ops[makers[q]];
+
+        if (maker == NULL || maker->kind != OP_QUANTIZE || maker->outputs[2] != q ||
+            maker->outputs[1] != exponents || !same_cut(op, maker)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s): '%s' and '%s' are not one quantized operand of "
+                             "its length, bits and block",
+                             at, op_kind_name(op->kind), tape->tensors[q].name,
+                             tape->tensors[exponents].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_inputs(const struct tape *tape, const uint32_t *makers, uint32_t at,
+                                struct error *error)
+{
+    const struct op *op = &tape->ops[at];
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (makers[op->inputs[i]] == OP_NOBODY) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s) reads '%s' before it is made", at,
+                             op_kind_name(op->kind), tape->tensors[op->inputs[i]].name);
+        }
+    }
+    return check_operands(tape, makers, at, error);
+}
+
+static enum status check_outputs(const struct tape *tape, uint32_t *makers, uint32_t at,
+                                 struct error *error)
+{
+    const struct op *op = &tape->ops[at];
+
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const struct tensor *output = &tape->tensors[op->outputs[i]];
+
+        if (makers[op->outputs[i]] != OP_NOBODY) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s) makes '%s', which exists already", at,
+                             op_kind_name(op->kind), output->name);
+        }
+        if (op->kind == OP_QUANTIZE && output->role != ROLE_TEMPORARY) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (quantize): '%s' must be a temporary, not of role %s",
+                             at, output->name, role_name(output->role));
+        }
+        makers[op->outputs[i]] = at;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_order(const struct tape *tape, uint32_t *makers, struct error *error)
 {
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        made[id] = !role_is_made(tape->tensors[id].role);
+        makers[id] = role_is_made(tape->tensors[id].role) ? OP_NOBODY : OP_NONE;
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        const struct op *op = &tape->ops[at];
-        enum status status = op_check(op, tape->tensors, tape->tensor_count, error);
+        enum status status = op_check(&tape->ops[at], tape->tensors, tape->tensor_count, error);
 
         if (status != STATUS_OK) {
             (void)error_wrap(error, "operation %u", at);
             return status;
         }
-        for (uint32_t i = 0; i < op->input_count; i++) {
-            if (!made[op->inputs[i]]) {
-                return error_set(error, STATUS_BAD_FORMAT,
-                                 "operation %u (%s) reads '%s' before it is made", at,
-                                 op_kind_name(op->kind), tape->tensors[op->inputs[i]].name);
-            }
+        status = check_inputs(tape, makers, at, error);
+        if (status == STATUS_OK) {
+            status = check_outputs(tape, makers, at, error);
         }
-        for (uint32_t i = 0; i < op->output_count; i++) {
-            if (made[op->outputs[i]]) {
-                return error_set(error, STATUS_BAD_FORMAT,
-                                 "operation %u (%s) makes '%s', which exists already", at,
-                                 op_kind_name(op->kind), tape->tensors[op->outputs[i]].name);
-            }
-            made[op->outputs[i]] = 1;
+        if (status != STATUS_OK) {
+            return status;
         }
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        if (!made[id]) {
+        if (makers[id] == OP_NOBODY) {
             return error_set(error, STATUS_BAD_FORMAT, "no operation makes '%s'",
                              tape->tensors[id].name);
         }
@@ -161,26 +244,65 @@ static enum status check_states(const struct tape *tape, struct error *error)
     return STATUS_OK;
 }
 
-/* Two states must not share one next value: in place, one would overwrite the other. */
-static enum status check_state_ends(const struct tape *tape, uint8_t *seen, struct error *error)
+/*
+ * Two states must not share one next value: in place, one would overwrite the other. Nor may a
+ * quantized operand be one: it has no canonical layout of its own (check_operands()).
+ */
+static enum status check_state_ends(const struct tape *tape, uint32_t *makers, struct error *error)
 {
-    memset(seen, 0, tape->tensor_count);
-    for (uint32_t at = 0; at < tape->state_count; at++) {
-        uint32_t after = tape->states[at].after;
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        uint32_t after = tape->states[i].after;
+        uint32_t maker = makers[after];
 
-        if (seen[after]) {
+        if (maker == OP_NOBODY) {
             return error_set(error, STATUS_BAD_FORMAT, "'%s' is the next value of two states",
                              tape->tensors[after].name);
         }
-        seen[after] = 1;
+        if (maker != OP_NONE && tape->ops[maker].kind == OP_QUANTIZE) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "'%s' of a quantize operation cannot be the next value of a state",
+                             tape->tensors[after].name);
+        }
+        makers[after] = OP_NOBODY; /* taken */
     }
     return STATUS_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What lasts or is read from outside is found by its name: no two may have the same. */
+static enum status check_names(const struct tape *tape, struct error *error)
+{
+    const char **names = malloc(((size_t)tape->tensor_count + 1) * sizeof(*names));
+    enum status status = STATUS_OK;
+    size_t count = 0;
+
+    if (names == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to check a tape");
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role != ROLE_TEMPORARY) {
+            names[count++] = tape->tensors[id].name;
+        }
+    }
+    qsort(names, count, sizeof(*names), compare_names);
+    for (size_t i = 1; i < count && status == STATUS_OK; i++) {
+        if (strcmp(names[i - 1], names[i]) == 0) {
+            status =
+                error_set(error, STATUS_BAD_FORMAT, "two tensors have the name '%s'", names[i]);
+        }
+    }
+    free(names);
+    return status;
 }
 
 enum status tape_check(const struct tape *tape, struct error *error)
 {
     enum status status = STATUS_OK;
-    uint8_t *marks;
+    uint32_t *makers;
 
     if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||
         tape->state_count > tape->tensor_count) {
@@ -199,19 +321,19 @@ enum status tape_check(const struct tape *tape, struct error *error)
          tape->tensors[tape->loss].dtype != DTYPE_F32)) {
         return error_set(error, STATUS_BAD_FORMAT, "the loss is not one binary32 number");
     }
-    marks = malloc(tape->tensor_count + 1);
-    if (marks == NULL) {
+    makers = malloc(((size_t)tape->tensor_count + 1) * sizeof(*makers));
+    if (makers == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to check a tape");
     }
-    status = check_order(tape, marks, error);
+    status = check_order(tape, makers, error);
     if (status == STATUS_OK) {
         status = check_states(tape, error);
     }
     if (status == STATUS_OK) {
-        status = check_state_ends(tape, marks, error);
+        status = check_state_ends(tape, makers, error);
     }
-    free(marks);
-    return status;
+    free(makers);
+    return status == STATUS_OK ? check_names(tape, error) : status;
 }
 
 /* ---- sizes -------------------------------------------------------------- */

@@ -3,8 +3,10 @@
  *
  * A tape is a table of tensors and a list of operations in order. Every temporary tensor is the
  * output of exactly one operation, which stands before its readers: there are no cycles and no
- * overwriting. State tensors are read by operations and given their next value by a pair
- * (before, after) of one name and shape, so that both have the same root when they are equal. A tape is immutable once made: by a builder (builder.h) or from bytes.
+ * overwriting. What is not temporary has a name of its own. State tensors are read by operations
+ * and given their next value by a pair (before, after) of one name and shape, so that both have the
+ * same root when they are equal. A tape is immutable once made: by a builder (builder.h) or from
+ * bytes.
  *
  * Bytes from outside are hostile: tape_parse() bounds and checks everything, and tape_footprint()
  * says what memory a tape would need before anything is allocated for running it.
@@ -70,7 +72,11 @@ struct tape_footprint {
 };
 struct tape_footprint tape_footprint(const struct tape *tape);
 
-/* A readable form, one operation a line. *text is allocated; the caller frees it. */
+/*
+ * A readable form: the lasting tensors, then one operation a line. *text is allocated; the caller
+ * frees it. A tape whose text would pass TAPE_TEXT_MAX bytes is refused.
+ */
+#define TAPE_TEXT_MAX (UINT64_C(64) << 20)
 MUST_CHECK enum status tape_text(char **text, const struct tape *tape, struct error *error);
 
 #endif /* ENGINE_TAPE_H */

@@ -5,9 +5,10 @@ NAME ?=
 bench_chosen := $(if $(NAME),bench/$(NAME)_bench,$(bench_names))
 bench_built := $(bench_names)
 
+$(bench_sources:%.c=$(BUILD)/%.o): | $(BUILD)/setup/bench.ok
 $(BUILD)/bench/%_bench: extra_libs := -lopenblas
 $(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_support)) \
-    $(BUILD)/liblockstep.a | $(BUILD)/setup/bench.ok
+    $(BUILD)/liblockstep.a
 	$(link)
 
 # One after the other, whatever -j says: two benchmarks at once measure each other.

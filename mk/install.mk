@@ -15,6 +15,6 @@ install: $(BUILD)/lockstep $(cuda_plugin) ## install below PREFIX=/usr/local
 uninstall: ## remove what install put there
 	rm -f $(bin_dir)/lockstep $(man_dir)/lockstep.1 $(completion_dir)/lockstep
 	rm -f $(lib_dir)/lockstep_cuda.so
-	-rmdir $(lib_dir) 2>/dev/null
+	if [ -d $(lib_dir) ]; then rmdir $(lib_dir); fi
 
 .PHONY: install uninstall

@@ -12,8 +12,10 @@ host_tests := $(addprefix $(BUILD)/,$(host_names)) $(scripted)
 asan_tests := $(addprefix $(BUILD)/asan/,$(host_names)) $(scripted)
 run_tests = scripts/run-tests -b $1 -j $(JOBS) -t $2
 
+$(test_sources:%.c=$(BUILD)/%.o) $(test_sources:%.c=$(BUILD)/asan/%.o): | $(BUILD)/setup/test.ok
+
 test_link = $(BUILD)$1/tests/%_test: $(BUILD)$1/tests/%_test.o $(addprefix $(BUILD)$1/,$(test_support)) \
-    $(BUILD)$1/liblockstep.a | $(BUILD)/setup/test.ok
+    $(BUILD)$1/liblockstep.a
 $(BUILD)/tests/%_test $(BUILD)/asan/tests/%_test: extra_libs := -lcmocka
 $(call test_link,)
 	$(link)

@@ -4,11 +4,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "proofs/sha256.h"
 
 #define TAG_SIZE 32
 
-/* SPEC tags: 32 bytes, the text filled up with zeros. */
+/* docs/FORMATS.md, tags: 32 bytes, the text filled up with zeros. */
 static const char array_tags[2][TAG_SIZE] = {
     [COMMIT_TENSOR] = "lockstep.tensor.v1",
     [COMMIT_DATA] = "lockstep.data.v1",
@@ -28,23 +29,6 @@ _Static_assert(DTYPE_F32 == 0 && DTYPE_U8 == 1 && DTYPE_U16 == 2 && DTYPE_U32 ==
                    DTYPE_I16 == 4 && DTYPE_I32 == 5,
                "dtype numbers are in every tensor root");
 _Static_assert(TENSOR_RANK_MAX <= COMMIT_DIMS_MAX, "the header has six dims");
-
-static void write_be(uint8_t *bytes, uint64_t value, int size)
-{
-    for (int i = 0; i < size; i++) {
-        bytes[i] = (uint8_t)(value >> (8 * (size - 1 - i)));
-    }
-}
-
-static uint64_t read_be(const uint8_t *bytes, int size)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < size; i++) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
 
 uint64_t commit_tensor_size(const struct tensor *tensor)
 {
@@ -77,8 +61,8 @@ bool commit_tensor_sound(const struct tensor *tensor)
 }
 
 /*
- * SPEC tensor header: 0 tag (32), 32 leaves root (32), 64 byte count (8), 72 dims (6 of 8), 120
- * dtype (1), 121 rank (1), 122 name size (2), 124 name.
+ * docs/FORMATS.md, tensor header: 0 tag (32), 32 leaves root (32), 64 byte count (8), 72 dims
+ * (6 of 8), 120 dtype (1), 121 rank (1), 122 name size (2), 124 name.
  */
 size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
                             const struct tensor *tensor, const struct digest *leaves_root)
@@ -88,13 +72,13 @@ size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit
     assert(commit_tensor_sound(tensor));
     memcpy(bytes, array_tags[kind], TAG_SIZE);
     memcpy(bytes + 32, leaves_root->bytes, DIGEST_SIZE);
-    write_be(bytes + 64, commit_tensor_size(tensor), 8);
+    endian_store_be64(bytes + 64, commit_tensor_size(tensor));
     for (uint32_t i = 0; i < COMMIT_DIMS_MAX; i++) {
-        write_be(bytes + 72 + 8 * i, i < tensor->rank ? tensor->dims[i] : 0, 8);
+        endian_store_be64(bytes + 72 + 8 * (size_t)i, i < tensor->rank ? tensor->dims[i] : 0);
     }
-    write_be(bytes + 120, (uint64_t)tensor->dtype, 1);
-    write_be(bytes + 121, tensor->rank, 1);
-    write_be(bytes + 122, name_size, 2);
+    bytes[120] = (uint8_t)tensor->dtype;
+    bytes[121] = (uint8_t)tensor->rank;
+    endian_store_be16(bytes + 122, (uint16_t)name_size);
     memcpy(bytes + COMMIT_TENSOR_HEADER_MIN, tensor->name, name_size);
     return COMMIT_TENSOR_HEADER_MIN + name_size;
 }
@@ -116,9 +100,9 @@ enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *
     if (tensor->rank > TENSOR_RANK_MAX || bytes[120] >= DTYPE_COUNT) {
         return STATUS_BAD_FORMAT;
     }
-    tensor->count = read_be(bytes + 64, 8) / dtype_size(tensor->dtype);
+    tensor->count = endian_load_be64(bytes + 64) / dtype_size(tensor->dtype);
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        tensor->dims[i] = read_be(bytes + 72 + 8 * i, 8);
+        tensor->dims[i] = endian_load_be64(bytes + 72 + 8 * (size_t)i);
     }
     if (*kind == COMMIT_DATA) {
         memcpy(tensor->name, data_name, sizeof(data_name));
@@ -184,15 +168,15 @@ void commit_stream_root(const struct commit_stream *stream, struct digest *root)
     header_root(root, stream->kind, stream->tensor, &leaves_root);
 }
 
-/* SPEC list header: 0 tag (32), 32 items root (32), 64 first (8), 72 count (8). */
+/* docs/FORMATS.md, list header: 0 tag (32), 32 items root (32), 64 first (8), 72 count (8). */
 void commit_list_header(uint8_t bytes[COMMIT_LIST_HEADER_SIZE], enum commit_list kind,
                         uint64_t first, uint64_t count, const struct digest *items_root)
 {
     assert(kind == COMMIT_SEGMENT || first == 0);
     memcpy(bytes, list_tags[kind], TAG_SIZE);
     memcpy(bytes + 32, items_root->bytes, DIGEST_SIZE);
-    write_be(bytes + 64, first, 8);
-    write_be(bytes + 72, count, 8);
+    endian_store_be64(bytes + 64, first);
+    endian_store_be64(bytes + 72, count);
 }
 
 void commit_roots_init(struct commit_roots *roots, enum commit_list kind, uint64_t first)
@@ -246,13 +230,13 @@ void commit_list_root(struct digest *root, enum commit_list kind, uint64_t first
     commit_roots_end(&roots, root);
 }
 
-/* SPEC job id: SHA-256 of tag (32), size (8), the job's bytes. */
+/* docs/FORMATS.md, job id: SHA-256 of tag (32), size (8), the job's bytes. */
 void commit_job_id(struct digest *id, const void *job, size_t job_size)
 {
     struct sha256 hash;
     uint8_t size[8];
 
-    write_be(size, job_size, 8);
+    endian_store_be64(size, job_size);
     sha256_init(&hash, SHA256_ISA_BEST);
     sha256_add(&hash, job_tag, sizeof(job_tag));
     sha256_add(&hash, size, sizeof(size));

@@ -2,24 +2,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
+#include "base/endian.h"
 #include "proofs/merkle.h"
-
-static void write_be(uint8_t *bytes, uint64_t value, int size)
-{
-    for (int i = 0; i < size; i++) {
-        bytes[i] = (uint8_t)(value >> (8 * (size - 1 - i)));
-    }
-}
-
-static uint64_t read_be(const uint8_t *bytes, int size)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < size; i++) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
-}
 
 /* How many siblings the path of this leaf has: one on each level where it has a neighbour. */
 static uint32_t siblings_needed(uint64_t leaf_index, uint64_t leaf_count)
@@ -98,14 +82,15 @@ enum verdict merkle_path_check(const struct merkle_path *path, const struct dige
 }
 
 /*
- * SPEC path: 0 leaf index (8), 8 leaf count (8), 16 sibling count (2), 18 siblings (32 each).
+ * docs/FORMATS.md, path: 0 leaf index (8), 8 leaf count (8), 16 sibling count (2), 18 siblings
+ * (32 each).
  */
 size_t merkle_path_write(uint8_t bytes[MERKLE_PATH_BYTES_MAX], const struct merkle_path *path)
 {
     assert(path->sibling_count <= MERKLE_DEPTH_MAX);
-    write_be(bytes, path->leaf_index, 8);
-    write_be(bytes + 8, path->leaf_count, 8);
-    write_be(bytes + 16, path->sibling_count, 2);
+    endian_store_be64(bytes, path->leaf_index);
+    endian_store_be64(bytes + 8, path->leaf_count);
+    endian_store_be16(bytes + 16, (uint16_t)path->sibling_count);
     memcpy(bytes + 18, path->siblings, path->sibling_count * sizeof(struct digest));
     return 18 + path->sibling_count * sizeof(struct digest);
 }
@@ -116,9 +101,9 @@ enum status merkle_path_read(struct merkle_path *path, const uint8_t *bytes, siz
         return STATUS_BAD_FORMAT;
     }
 
-    uint64_t leaf_index = read_be(bytes, 8);
-    uint64_t leaf_count = read_be(bytes + 8, 8);
-    uint32_t sibling_count = (uint32_t)read_be(bytes + 16, 2);
+    uint64_t leaf_index = endian_load_be64(bytes);
+    uint64_t leaf_count = endian_load_be64(bytes + 8);
+    uint32_t sibling_count = endian_load_be16(bytes + 16);
 
     if (!place_fits(leaf_index, leaf_count, sibling_count) ||
         size != 18 + sibling_count * sizeof(struct digest)) {
@@ -264,8 +249,8 @@ enum verdict merkle_multi_check(const struct merkle_multi *multi, const struct d
 }
 
 /*
- * SPEC multi: 0 leaf count (8), 8 index count (4), 12 sibling count (4), 16 indexes (8 each), then
- * siblings (32 each).
+ * docs/FORMATS.md, proof of many: 0 leaf count (8), 8 index count (4), 12 sibling count (4), 16
+ * indexes (8 each), then siblings (32 each).
  */
 size_t merkle_multi_bytes(const struct merkle_multi *multi)
 {
@@ -274,11 +259,11 @@ size_t merkle_multi_bytes(const struct merkle_multi *multi)
 
 void merkle_multi_write(uint8_t *bytes, const struct merkle_multi *multi)
 {
-    write_be(bytes, multi->leaf_count, 8);
-    write_be(bytes + 8, multi->index_count, 4);
-    write_be(bytes + 12, multi->sibling_count, 4);
+    endian_store_be64(bytes, multi->leaf_count);
+    endian_store_be32(bytes + 8, multi->index_count);
+    endian_store_be32(bytes + 12, multi->sibling_count);
     for (uint32_t i = 0; i < multi->index_count; i++) {
-        write_be(bytes + 16 + 8 * (size_t)i, multi->indexes[i], 8);
+        endian_store_be64(bytes + 16 + 8 * (size_t)i, multi->indexes[i]);
     }
     memcpy(bytes + 16 + 8 * (size_t)multi->index_count, multi->siblings,
            (size_t)multi->sibling_count * DIGEST_SIZE);
@@ -290,8 +275,8 @@ enum status merkle_multi_read(struct merkle_multi *multi, const uint8_t *bytes, 
         return STATUS_BAD_FORMAT;
     }
 
-    uint64_t index_count = read_be(bytes + 8, 4);
-    uint64_t sibling_count = read_be(bytes + 12, 4);
+    uint64_t index_count = endian_load_be32(bytes + 8);
+    uint64_t sibling_count = endian_load_be32(bytes + 12);
 
     if (index_count > multi->index_capacity || sibling_count > multi->sibling_capacity) {
         return STATUS_OVER_LIMIT;
@@ -299,11 +284,11 @@ enum status merkle_multi_read(struct merkle_multi *multi, const uint8_t *bytes, 
     if (size != 16 + index_count * 8 + sibling_count * DIGEST_SIZE) {
         return STATUS_BAD_FORMAT;
     }
-    multi->leaf_count = read_be(bytes, 8);
+    multi->leaf_count = endian_load_be64(bytes);
     multi->index_count = (uint32_t)index_count;
     multi->sibling_count = (uint32_t)sibling_count;
     for (uint32_t i = 0; i < multi->index_count; i++) {
-        multi->indexes[i] = read_be(bytes + 16 + 8 * (size_t)i, 8);
+        multi->indexes[i] = endian_load_be64(bytes + 16 + 8 * (size_t)i);
     }
     memcpy(multi->siblings, bytes + 16 + 8 * index_count, sibling_count * DIGEST_SIZE);
     return indexes_fit(multi) ? STATUS_OK : STATUS_BAD_FORMAT;

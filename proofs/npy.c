@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/endian.h"
 #include "proofs/whole_file.h"
 
 #define MAGIC_SIZE    6
@@ -224,11 +225,10 @@ static enum status find_text(struct reader *reader, uint64_t *data_offset, const
     }
     if (bytes[6] == 1) {
         start = 10;
-        size = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8;
+        size = endian_load_le16(bytes + 8);
     } else {
         start = 12;
-        size = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8 | (uint64_t)bytes[10] << 16 |
-               (uint64_t)bytes[11] << 24;
+        size = endian_load_le32(bytes + 8);
     }
     if (start + size > NPY_HEADER_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "a header of %llu bytes, at most %d are read",
@@ -290,8 +290,7 @@ size_t npy_header_write(uint8_t bytes[NPY_HEADER_MAX], struct npy *npy)
     memcpy(bytes, magic, MAGIC_SIZE);
     bytes[6] = 1;
     bytes[7] = 0;
-    bytes[8] = (uint8_t)(size - 10);
-    bytes[9] = (uint8_t)((size - 10) >> 8);
+    endian_store_le16(bytes + 8, (uint16_t)(size - 10));
     npy->data_offset = size;
     return size;
 }

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/endian.h"
+#include "base/strict_json.h"
+
+#define HEADER_DEPTH_MAX 3
+
 /* Names reach logs and terminals: no control characters, not even those of UTF-8's C1 block. */
 static bool name_is_plain(const char *name)
 {
@@ -210,7 +215,6 @@ static enum status read_root(struct safetensors *file, struct error *error, json
 enum status safetensors_header_read(struct safetensors *file, struct error *error,
                                     const char *header, size_t header_size, uint64_t data_size)
 {
-    json_error_t json_error;
     json_t *root;
     enum status status;
 
@@ -223,10 +227,10 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
     if (header_size == 0 || header[0] != '{') {
         return error_set(error, STATUS_BAD_FORMAT, "the header does not begin with '{'");
     }
-    root = json_loadb(header, header_size, JSON_REJECT_DUPLICATES, &json_error);
-    if (root == NULL) {
-        return error_set(error, STATUS_BAD_FORMAT, "the header is not JSON at byte %d: %s",
-                         json_error.position + 8, json_error.text);
+    status = strict_json_parse(&root, error, "the header", header, header_size,
+                               SAFETENSORS_HEADER_MAX, HEADER_DEPTH_MAX);
+    if (status != STATUS_OK) {
+        return status;
     }
     status = read_root(file, error, root);
     json_decref(root);
@@ -236,68 +240,115 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
     return status;
 }
 
-static enum status read_from(struct safetensors *file, struct error *error, int descriptor,
-                             uint64_t file_size, const char *path)
+static enum status read_bytes(const struct safetensors *file, struct error *error, void *data,
+                              size_t size, uint64_t offset)
+{
+    if (file->seal != NULL) {
+        return seal_reader_read(file->seal, error, data, size, offset);
+    }
+    return whole_file_read_at(file->descriptor, error, data, size, offset, file->path);
+}
+
+/* Reads the header of a file that source has open; file gets all but what source has. */
+static enum status read_file(struct safetensors *file, struct error *error,
+                             const struct safetensors *source, uint64_t file_size)
 {
     uint8_t length[8];
-    uint64_t header_size = 0;
+    uint64_t header_size;
     char *header;
-    enum status status = whole_file_read_at(descriptor, error, length, sizeof(length), 0, path);
+    enum status status;
 
+    if (file_size < sizeof(length)) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' has %llu bytes", source->path,
+                         (unsigned long long)file_size);
+    }
+    status = read_bytes(source, error, length, sizeof(length), 0);
     if (status != STATUS_OK) {
         return status;
     }
-    for (int i = 7; i >= 0; i--) {
-        header_size = header_size << 8 | length[i];
-    }
-    if (file_size < 8 || header_size > file_size - 8) {
+    header_size = endian_load_le64(length);
+    if (header_size > file_size - sizeof(length)) {
         return error_set(error, STATUS_BAD_FORMAT, "'%s': a header of %llu bytes in a file of %llu",
-                         path, (unsigned long long)header_size, (unsigned long long)file_size);
+                         source->path, (unsigned long long)header_size,
+                         (unsigned long long)file_size);
     }
     if (header_size > SAFETENSORS_HEADER_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "'%s': a header of %llu bytes, at most %u", path,
-                         (unsigned long long)header_size, SAFETENSORS_HEADER_MAX);
+        return error_set(error, STATUS_OVER_LIMIT, "'%s': a header of %llu bytes, at most %u",
+                         source->path, (unsigned long long)header_size, SAFETENSORS_HEADER_MAX);
     }
     header = malloc((size_t)header_size + 1);
     if (header == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the header of '%s'", path);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the header of '%s'", source->path);
     }
-    status = whole_file_read_at(descriptor, error, header, (size_t)header_size, 8, path);
+    status = read_bytes(source, error, header, (size_t)header_size, sizeof(length));
     if (status == STATUS_OK) {
         status = safetensors_header_read(file, error, header, (size_t)header_size,
-                                         file_size - 8 - header_size);
+                                         file_size - sizeof(length) - header_size);
         if (status != STATUS_OK) {
-            error_wrap(error, "%s", path);
+            error_wrap(error, "%s", source->path);
         }
     }
     free(header);
     return status;
 }
 
+/* Closes the source when its header is refused; otherwise file takes it. */
+static enum status take_source(struct safetensors *file, struct error *error,
+                               struct safetensors *source, uint64_t file_size)
+{
+    enum status status = read_file(file, error, source, file_size);
+
+    if (status != STATUS_OK) {
+        safetensors_close(source);
+        return status;
+    }
+    file->descriptor = source->descriptor;
+    file->seal = source->seal;
+    memcpy(file->path, source->path, sizeof(file->path));
+    return STATUS_OK;
+}
+
 enum status safetensors_open(struct safetensors *file, struct error *error, const char *path)
 {
-    int descriptor;
+    struct safetensors source = {.descriptor = -1};
     uint64_t size;
-    enum status status = whole_file_read_open(&descriptor, &size, error, path);
+    enum status status = whole_file_read_open(&source.descriptor, &size, error, path);
 
     *file = (struct safetensors){.descriptor = -1};
     if (status != STATUS_OK) {
         return status;
     }
-    status = read_from(file, error, descriptor, size, path);
+    snprintf(source.path, sizeof(source.path), "%s", path);
+    return take_source(file, error, &source, size);
+}
+
+enum status safetensors_open_sealed(struct safetensors *file, struct error *error, const char *path,
+                                    const struct seal_key *key, const char *context)
+{
+    struct safetensors source = {.descriptor = -1, .seal = malloc(sizeof(struct seal_reader))};
+    enum status status;
+
+    *file = (struct safetensors){.descriptor = -1};
+    if (source.seal == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to open '%s'", path);
+    }
+    status = seal_reader_open(source.seal, error, path, key, context);
     if (status != STATUS_OK) {
-        close(descriptor);
+        free(source.seal);
         return status;
     }
-    file->descriptor = descriptor;
-    snprintf(file->path, sizeof(file->path), "%s", path);
-    return STATUS_OK;
+    snprintf(source.path, sizeof(source.path), "%s", path);
+    return take_source(file, error, &source, source.seal->size);
 }
 
 void safetensors_close(struct safetensors *file)
 {
     if (file->descriptor >= 0) {
         close(file->descriptor);
+    }
+    if (file->seal != NULL) {
+        seal_reader_close(file->seal);
+        free(file->seal);
     }
     json_decref(file->metadata);
     free(file->entries);
@@ -324,6 +375,5 @@ enum status safetensors_read(const struct safetensors *file, struct error *error
 {
     assert(from <= entry->size);
     assert(size <= entry->size - from);
-    return whole_file_read_at(file->descriptor, error, data, size,
-                              file->data_offset + entry->offset + from, file->path);
+    return read_bytes(file, error, data, size, file->data_offset + entry->offset + from);
 }

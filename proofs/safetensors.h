@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "proofs/element.h"
+#include "proofs/seal.h"
 #include "proofs/whole_file.h"
 
 #define SAFETENSORS_HEADER_MAX  (2u << 20)
@@ -34,8 +35,9 @@ struct safetensors {
     struct json_t *metadata; /* NULL where there is none */
     uint64_t data_offset;
     uint64_t data_size;
-    int descriptor; /* -1: only the header was read */
-    char path[256]; /* for errors; a longer one is cut */
+    int descriptor;           /* -1: sealed, or only the header was read */
+    struct seal_reader *seal; /* NULL: the file is not sealed */
+    char path[256];           /* for errors; a longer one is cut */
 };
 
 /* Reads a header (without the eight bytes of its length) whose data has data_size bytes. Release
@@ -46,6 +48,11 @@ MUST_CHECK enum status safetensors_header_read(struct safetensors *file, struct 
 
 MUST_CHECK enum status safetensors_open(struct safetensors *file, struct error *error,
                                         const char *path);
+
+/* The same for a file that was sealed (seal.h) under this context. */
+MUST_CHECK enum status safetensors_open_sealed(struct safetensors *file, struct error *error,
+                                               const char *path, const struct seal_key *key,
+                                               const char *context);
 void safetensors_close(struct safetensors *file);
 
 /* NULL: there is no tensor of that name. */
@@ -54,7 +61,8 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *file,
 /* The text kept under key in the metadata, or NULL; lives as long as file. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 
-/* Reads size bytes of a tensor from its byte `from` on; they must lie inside. */
+/* Reads size bytes of a tensor from its byte `from` on; they must lie inside. One thread at a time
+ * when the file is sealed. */
 MUST_CHECK enum status safetensors_read(const struct safetensors *file, struct error *error,
                                         void *data, const struct safetensors_entry *entry,
                                         size_t size, uint64_t from);
@@ -68,14 +76,30 @@ struct safetensors_text {
 
 struct safetensors_writer {
     struct whole_file file;
-    uint64_t left; /* bytes of tensors that are still to come */
+    struct seal_writer *seal; /* NULL: the file is not sealed */
+    uint64_t left;            /* bytes of tensors that are still to come */
+};
+
+/* What stands in the header. Borrowed, but for offset and size of the entries, which are set. */
+struct safetensors_plan {
+    struct safetensors_entry *entries;
+    uint32_t entry_count;
+    const struct safetensors_text *texts;
+    uint32_t text_count;
+    const struct seal_key *key; /* NULL: the file is not sealed */
+    const char *context;        /* what the sealed file is, for seal.h */
 };
 
 /*
- * Begins a file at path. Fills in offset and size of the entries, whose bytes then follow in their
- * order. Wider element types come first, so that every tensor is aligned: STATUS_BAD_FORMAT when
- * one would not be, or when a name is not plain or is there twice.
+ * Begins a file at path; the bytes of the entries then follow in their order. Wider element types
+ * come first, so that every tensor is aligned: STATUS_BAD_FORMAT when one would not be, or when a
+ * name is not plain or is there twice.
  */
+MUST_CHECK enum status safetensors_writer_open_plan(struct safetensors_writer *writer,
+                                                    struct error *error, const char *path,
+                                                    const struct safetensors_plan *plan);
+
+/* The same for a file that is not sealed. */
 MUST_CHECK enum status
 safetensors_writer_open(struct safetensors_writer *writer, struct error *error, const char *path,
                         struct safetensors_entry *entries, uint32_t entry_count,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "proofs/safetensors.h"
 
 /* What every reader takes, ours included: printable ASCII that JSON need not escape. */
@@ -57,20 +58,21 @@ static json_t *entry_json(const struct safetensors_entry *entry)
 }
 
 /* The header as JSON, entries in their order. NULL: no memory, or a text that is not UTF-8. */
-static json_t *header_json(const struct safetensors_entry *entries, uint32_t entry_count,
-                           const struct safetensors_text *texts, uint32_t text_count)
+static json_t *header_json(const struct safetensors_plan *plan)
 {
+    const struct safetensors_entry *entries = plan->entries;
     json_t *root = json_object();
-    json_t *metadata = text_count > 0 ? json_object() : NULL;
+    json_t *metadata = plan->text_count > 0 ? json_object() : NULL;
     int failed = root == NULL;
 
-    for (uint32_t i = 0; i < text_count; i++) {
-        failed |= json_object_set_new(metadata, texts[i].key, json_string(texts[i].value));
+    for (uint32_t i = 0; i < plan->text_count; i++) {
+        failed |=
+            json_object_set_new(metadata, plan->texts[i].key, json_string(plan->texts[i].value));
     }
-    if (text_count > 0) {
+    if (plan->text_count > 0) {
         failed |= json_object_set_new(root, "__metadata__", metadata);
     }
-    for (uint32_t i = 0; i < entry_count && failed == 0; i++) {
+    for (uint32_t i = 0; i < plan->entry_count && failed == 0; i++) {
         failed = json_object_set_new(root, entries[i].name, entry_json(&entries[i]));
     }
     if (failed != 0) {
@@ -78,6 +80,13 @@ static json_t *header_json(const struct safetensors_entry *entries, uint32_t ent
         return NULL;
     }
     return root;
+}
+
+static enum status add_bytes(struct safetensors_writer *writer, struct error *error,
+                             const void *data, size_t size)
+{
+    return writer->seal != NULL ? seal_writer_add(writer->seal, error, data, size)
+                                : whole_file_add(&writer->file, error, data, size);
 }
 
 static enum status write_header(struct safetensors_writer *writer, struct error *error,
@@ -96,17 +105,84 @@ static enum status write_header(struct safetensors_writer *writer, struct error 
         free(text);
         return error_set(error, STATUS_OVER_LIMIT, "the header would have %zu bytes", padded);
     }
-    for (int i = 0; i < 8; i++) {
-        length[i] = (uint8_t)((uint64_t)padded >> (8 * i));
-    }
-    status = whole_file_add(&writer->file, error, length, sizeof(length));
+    endian_store_le64(length, padded);
+    status = add_bytes(writer, error, length, sizeof(length));
     if (status == STATUS_OK) {
-        status = whole_file_add(&writer->file, error, text, size);
+        status = add_bytes(writer, error, text, size);
     }
     if (status == STATUS_OK) {
-        status = whole_file_add(&writer->file, error, "       ", padded - size);
+        status = add_bytes(writer, error, "       ", padded - size);
     }
     free(text);
+    return status;
+}
+
+static enum status open_file(struct safetensors_writer *writer, struct error *error,
+                             const char *path, const struct safetensors_plan *plan)
+{
+    enum status status;
+
+    if (plan->key == NULL) {
+        return whole_file_open(&writer->file, error, path, false);
+    }
+    writer->seal = malloc(sizeof(*writer->seal));
+    if (writer->seal == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to seal '%s'", path);
+    }
+    status = seal_writer_open(writer->seal, error, path, plan->key, plan->context);
+    if (status != STATUS_OK) {
+        free(writer->seal);
+        writer->seal = NULL;
+    }
+    return status;
+}
+
+static enum status place_entries(const struct safetensors_plan *plan, struct error *error,
+                                 uint64_t *size)
+{
+    if (plan->entry_count > SAFETENSORS_ENTRIES_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "%u tensors, at most %d", plan->entry_count,
+                         SAFETENSORS_ENTRIES_MAX);
+    }
+    *size = 0;
+    for (uint32_t i = 0; i < plan->entry_count; i++) {
+        enum status status = place_entry(&plan->entries[i], error, size);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status safetensors_writer_open_plan(struct safetensors_writer *writer, struct error *error,
+                                         const char *path, const struct safetensors_plan *plan)
+{
+    json_t *root;
+    enum status status;
+
+    writer->file.descriptor = -1;
+    writer->seal = NULL;
+    status = place_entries(plan, error, &writer->left);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    root = header_json(plan);
+    if (root == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the header, or text not UTF-8");
+    }
+    if (json_object_size(root) != (size_t)plan->entry_count + (plan->text_count > 0)) {
+        json_decref(root);
+        return error_set(error, STATUS_BAD_FORMAT, "two tensors have the same name");
+    }
+    status = open_file(writer, error, path, plan);
+    if (status == STATUS_OK) {
+        status = write_header(writer, error, root);
+        if (status != STATUS_OK) {
+            safetensors_writer_drop(writer);
+        }
+    }
+    json_decref(root);
     return status;
 }
 
@@ -115,38 +191,14 @@ enum status safetensors_writer_open(struct safetensors_writer *writer, struct er
                                     uint32_t entry_count, const struct safetensors_text *texts,
                                     uint32_t text_count)
 {
-    json_t *root;
-    enum status status;
+    const struct safetensors_plan plan = {
+        .entries = entries,
+        .entry_count = entry_count,
+        .texts = texts,
+        .text_count = text_count,
+    };
 
-    writer->file.descriptor = -1;
-    writer->left = 0;
-    if (entry_count > SAFETENSORS_ENTRIES_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "%u tensors, at most %d", entry_count,
-                         SAFETENSORS_ENTRIES_MAX);
-    }
-    for (uint32_t i = 0; i < entry_count; i++) {
-        status = place_entry(&entries[i], error, &writer->left);
-        if (status != STATUS_OK) {
-            return status;
-        }
-    }
-    root = header_json(entries, entry_count, texts, text_count);
-    if (root == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the header, or text not UTF-8");
-    }
-    if (json_object_size(root) != (size_t)entry_count + (text_count > 0)) {
-        json_decref(root);
-        return error_set(error, STATUS_BAD_FORMAT, "two tensors have the same name");
-    }
-    status = whole_file_open(&writer->file, error, path, false);
-    if (status == STATUS_OK) {
-        status = write_header(writer, error, root);
-        if (status != STATUS_OK) {
-            whole_file_drop(&writer->file);
-        }
-    }
-    json_decref(root);
-    return status;
+    return safetensors_writer_open_plan(writer, error, path, &plan);
 }
 
 enum status safetensors_writer_add(struct safetensors_writer *writer, struct error *error,
@@ -154,16 +206,29 @@ enum status safetensors_writer_add(struct safetensors_writer *writer, struct err
 {
     assert(size <= writer->left);
     writer->left -= size;
-    return whole_file_add(&writer->file, error, data, size);
+    return add_bytes(writer, error, data, size);
 }
 
 enum status safetensors_writer_keep(struct safetensors_writer *writer, struct error *error)
 {
+    enum status status;
+
     assert(writer->left == 0);
-    return whole_file_keep(&writer->file, error);
+    if (writer->seal == NULL) {
+        return whole_file_keep(&writer->file, error);
+    }
+    status = seal_writer_keep(writer->seal, error);
+    free(writer->seal);
+    writer->seal = NULL;
+    return status;
 }
 
 void safetensors_writer_drop(struct safetensors_writer *writer)
 {
+    if (writer->seal != NULL) {
+        seal_writer_drop(writer->seal);
+        free(writer->seal);
+        writer->seal = NULL;
+    }
     whole_file_drop(&writer->file);
 }

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "proofs/sha256_kernel.h"
 
 #if SHA256_HAS_X86
@@ -108,23 +109,10 @@ static const struct kernels *kernels_of(enum sha256_isa isa)
     return &kernels_scalar;
 }
 
-static void write_be32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) {
-        bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-    }
-}
-
-static void write_be64(uint8_t *bytes, uint64_t value)
-{
-    write_be32(bytes, (uint32_t)(value >> 32));
-    write_be32(bytes + 4, (uint32_t)value);
-}
-
 static void write_digest(struct digest *digest, const uint32_t *state)
 {
     for (int i = 0; i < 8; i++) {
-        write_be32(digest->bytes + 4 * i, state[i]);
+        endian_store_be32(digest->bytes + 4 * i, state[i]);
     }
 }
 
@@ -183,7 +171,7 @@ static size_t pad(uint8_t *blocks, size_t held, uint64_t message_size)
 
     memset(blocks + held, 0, size - held);
     blocks[held] = 0x80;
-    write_be64(blocks + size - 8, message_size * 8);
+    endian_store_be64(blocks + size - 8, message_size * 8);
     return block_count;
 }
 

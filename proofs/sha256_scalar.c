@@ -1,6 +1,7 @@
 /* sha256_scalar.c - the compression function in portable C; the table that all kernels share. */
 #include <string.h>
 
+#include "base/endian.h"
 #include "proofs/sha256_kernel.h"
 
 #define WORD uint32_t
@@ -28,8 +29,7 @@ void sha256_compress_scalar(uint32_t (*state)[8], const uint8_t *const *blocks, 
         const uint8_t *bytes = blocks[0] + block * 64;
 
         for (size_t i = 0; i < 16; i++) {
-            w[i] = (uint32_t)bytes[4 * i] << 24 | (uint32_t)bytes[4 * i + 1] << 16 |
-                   (uint32_t)bytes[4 * i + 2] << 8 | bytes[4 * i + 3];
+            w[i] = endian_load_be32(bytes + 4 * i);
         }
         block_add(s, w);
     }

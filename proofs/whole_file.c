@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum status whole_file_open(struct whole_file *file, struct error *error, const char *path,
                             bool private)
 {
@@ -53,29 +55,6 @@ enum status whole_file_add(struct whole_file *file, struct error *error, const v
     return STATUS_OK;
 }
 
-/* A rename is lost in a crash until the folder that holds the name is synced. */
-static enum status sync_folder(const char *path, struct error *error)
-{
-    char folder[WHOLE_FILE_PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t length = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    int descriptor;
-    int failed;
-
-    memcpy(folder, slash == NULL ? "." : path, length);
-    folder[length] = '\0';
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return error_set_errno(error, "cannot open the folder '%s'", folder);
-    }
-    failed = fsync(descriptor);
-    if (failed != 0) {
-        error_set_errno(error, "cannot sync the folder '%s'", folder);
-    }
-    close(descriptor);
-    return failed != 0 ? STATUS_IO : STATUS_OK;
-}
-
 enum status whole_file_keep(struct whole_file *file, struct error *error)
 {
     int descriptor = file->descriptor;
@@ -91,7 +70,8 @@ enum status whole_file_keep(struct whole_file *file, struct error *error)
         unlink(file->part_path);
         return STATUS_IO;
     }
-    return sync_folder(file->path, error);
+    /* A rename is lost in a crash until the folder that holds the name is synced. */
+    return file_sync_folder(file->path, error);
 }
 
 void whole_file_drop(struct whole_file *file)

@@ -9,7 +9,8 @@
 #include "engine/cpu/contraction_packed.h"
 #include "engine/cpu/cpu.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE         static inline __attribute__((always_inline))
+#define PREFETCH_AHEAD 256 /* bytes */
 
 /* ---- tile ---- */
 
@@ -82,34 +83,18 @@ INLINE void multiply(__m512i acc[TILE_ROWS][TILE_PANELS], const char *a, const c
     }
 }
 
-/* Pairs after which the sums of a piece must be widened; 0 where the piece gives nothing. */
-static int64_t safe_pairs(const struct tile_call *call, int64_t piece)
+/* safe_pairs() for the tile's panels together. */
+static int64_t tile_pairs(const struct tile_call *call, int64_t piece)
 {
-    uint64_t run = 0;
-    uint64_t half = 0;
-    const uint32_t *a = call->a_heads[piece].norms;
+    uint32_t norms[2] = {0, 0};
 
     for (int c = 0; c < call->panels; c++) {
-        const uint32_t *b = call->b_heads[c][piece].norms;
+        const uint32_t *own = call->b_heads[c][piece].norms;
 
-        run = b[NORM_RUN] > run ? b[NORM_RUN] : run;
-        half = b[NORM_HALF] > half ? b[NORM_HALF] : half;
+        norms[NORM_RUN] = own[NORM_RUN] > norms[NORM_RUN] ? own[NORM_RUN] : norms[NORM_RUN];
+        norms[NORM_HALF] = own[NORM_HALF] > norms[NORM_HALF] ? own[NORM_HALF] : norms[NORM_HALF];
     }
-    if (a[NORM_RUN] == 0 || run == 0) {
-        return 0;
-    }
-    if (call->bits == 22) {
-        return CONTRACTION_PIECE / 2;
-    }
-    int64_t pairs = norm_run(call->bits) / 2;
-
-    if (run * a[NORM_RUN] < UINT64_C(1) << 62 && a[NORM_RUN] < UINT32_MAX && run < UINT32_MAX) {
-        return pairs;
-    }
-    if (half * a[NORM_HALF] < UINT64_C(1) << 62 && a[NORM_HALF] < UINT32_MAX && half < UINT32_MAX) {
-        return pairs / 2;
-    }
-    return pairs / 4;
+    return safe_pairs(call->a_heads[piece].norms, norms, call->bits);
 }
 
 INLINE void tile_plane(const struct tile_call *call, int plane, int32_t factor, const int width)
@@ -124,7 +109,7 @@ INLINE void tile_plane(const struct tile_call *call, int plane, int32_t factor, 
     }
     for (int64_t piece = 0; pairs_left > 0; piece++) {
         int64_t pairs = pairs_left < call->piece / 2 ? pairs_left : call->piece / 2;
-        int64_t run = safe_pairs(call, piece);
+        int64_t run = tile_pairs(call, piece);
 
         for (int64_t done = 0; done < pairs && run > 0; done += run) {
             const char *lines[TILE_PANELS];
@@ -219,8 +204,14 @@ static void finish(const struct finish_call *call)
                 visible >= PANEL_ROWS ? 0xffff : (visible <= 0 ? 0 : (1U << visible) - 1);
             __m512 value = finish_lanes(sums[0], sums[1], interleave, exponents);
 
-            _mm512_mask_storeu_ps(call->out[r] + PANEL_ROWS * c, (__mmask16)call->wanted[c],
-                                  _mm512_maskz_mov_ps((__mmask16)mask, value));
+            float *to = call->out[r] + PANEL_ROWS * c;
+
+            value = _mm512_maskz_mov_ps((__mmask16)mask, value);
+            if (call->stream && call->wanted[c] == 0xffff && (uintptr_t)to % LINE_SIZE == 0) {
+                _mm512_stream_ps(to, value);
+            } else {
+                _mm512_mask_storeu_ps(to, (__mmask16)call->wanted[c], value);
+            }
         }
     }
 }
@@ -235,20 +226,31 @@ static void finish_row(float *out, const int64_t *sums, const int32_t *exponents
 
 /* ---- quantize ---- */
 
-static void magnitudes(uint32_t *largest, const struct piece_source *source)
+/* Of 16 adjacent rows. The panels beyond are next: their lines are asked for two panels ahead. */
+static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
+{
+    const __m512i mask = _mm512_set1_epi32(0x7fffffff);
+    const float *x = source->rows[0];
+    __m512i most = _mm512_setzero_si512();
+
+    for (int64_t k = 0; k < source->count; k++) {
+        __m512i bits = _mm512_loadu_si512(x + k * source->stride);
+
+        _mm_prefetch((const char *)(x + k * source->stride) + PREFETCH_AHEAD, _MM_HINT_T0);
+        most = _mm512_max_epu32(most, _mm512_and_si512(bits, mask));
+        if (copy != NULL) {
+            _mm512_storeu_si512(copy + k * PANEL_ROWS, bits);
+        }
+    }
+    _mm512_storeu_si512(largest, most);
+}
+
+static void magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);
 
     if (source->adjacent) {
-        __m512i most[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-        const float *x = source->rows[0];
-
-        for (int64_t k = 0; k < source->count; k++) {
-            __m512i bits = _mm512_and_si512(_mm512_loadu_si512(x + k * source->stride), mask);
-
-            most[k & 1] = _mm512_max_epu32(most[k & 1], bits);
-        }
-        _mm512_storeu_si512(largest, _mm512_max_epu32(most[0], most[1]));
+        magnitudes_adjacent(largest, source, copy);
         return;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
@@ -266,42 +268,6 @@ static void magnitudes(uint32_t *largest, const struct piece_source *source)
                                     _mm512_and_si512(_mm512_maskz_loadu_epi32(tail, x + k), mask));
         }
         largest[r] = _mm512_reduce_max_epu32(most);
-    }
-}
-
-/* 2^exponent for -126 <= exponent <= 127. */
-static float power_of_two(int exponent)
-{
-    union {
-        uint32_t bits;
-        float value;
-    } power = {.bits = (uint32_t)(exponent + 127) << 23};
-
-    return power.value;
-}
-
-/*
- * x * 2^(bits-1-e) may need a factor beyond 2^127: then it is made of two, each step exact. A
- * product below 2^-126 may round, but only to what RNE takes to 0 anyhow.
- */
-struct scales {
-    float first[PANEL_ROWS];
-    float second[PANEL_ROWS];
-    uint32_t live; /* rows that are not poison here */
-    bool wide;     /* some second factor is not 1 */
-};
-
-static void scales_from(struct scales *scales, const int32_t *exponents, int bits)
-{
-    scales->live = 0;
-    scales->wide = false;
-    for (int r = 0; r < PANEL_ROWS; r++) {
-        int shift = bits - 1 - exponents[r];
-
-        scales->live |= (uint32_t)(exponents[r] != EXPONENT_POISON) << r;
-        scales->first[r] = power_of_two(shift > 127 ? 127 : shift);
-        scales->second[r] = power_of_two(shift > 127 ? shift - 127 : 0);
-        scales->wide |= shift > 127;
     }
 }
 
@@ -468,7 +434,7 @@ static void integers(char *lines, size_t plane_size, const struct piece_source *
     }
 }
 
-/* Saturated sums are 2^31 - 1, which no true norm below saturation needs to be told from. */
+/* Half a run's norms fit 32 bits without a sign; the sum of two is cut off at UINT32_MAX. */
 static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
 {
     __m512i most_run = _mm512_setzero_si512();
@@ -484,8 +450,6 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
         return;
     }
     int64_t half_pairs = norm_run(bits) / 4;
-    __m512i saturated = _mm512_set1_epi32(INT32_MAX);
-    __mmask16 over = 0;
 
     for (int64_t start = 0; start < pairs; start += 2 * half_pairs) {
         __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -497,15 +461,25 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
             for (int64_t i = from; i < to; i++) {
                 __m512i line = _mm512_loadu_si512(lines + i * LINE_SIZE);
 
-                sums[h] = _mm512_dpwssds_epi32(sums[h], line, line);
+                sums[h] = _mm512_dpwssd_epi32(sums[h], line, line);
             }
-            over |= _mm512_cmpeq_epi32_mask(sums[h], saturated);
             most_half = _mm512_max_epu32(most_half, sums[h]);
         }
-        most_run = _mm512_max_epu32(most_run, _mm512_add_epi32(sums[0], sums[1]));
+        __m512i run = _mm512_add_epi32(sums[0], sums[1]);
+        __mmask16 over = _mm512_cmplt_epu32_mask(run, sums[0]);
+
+        run = _mm512_mask_mov_epi32(run, over, _mm512_set1_epi32(-1));
+        most_run = _mm512_max_epu32(most_run, run);
     }
-    norms[NORM_RUN] = over ? UINT32_MAX : _mm512_reduce_max_epu32(most_run);
-    norms[NORM_HALF] = over ? UINT32_MAX : _mm512_reduce_max_epu32(most_half);
+    norms[NORM_RUN] = _mm512_reduce_max_epu32(most_run);
+    norms[NORM_HALF] = _mm512_reduce_max_epu32(most_half);
+}
+
+static void stream(char *to, const char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i += LINE_SIZE) {
+        _mm512_stream_si512((__m512i *)(to + i), _mm512_load_si512(from + i));
+    }
 }
 
 static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
@@ -527,6 +501,7 @@ static const struct contraction_isa avx512 = {
     .magnitudes = magnitudes,
     .integers = integers,
     .norms = norms,
+    .stream = stream,
     .row_sums = row_sums,
     .finish_row = finish_row,
 };

@@ -17,7 +17,8 @@
  * When may a dot product run in 32 bits? By Cauchy and Schwarz |dot| <= |a| |b|, so a product of
  * squared norms below 2^62 bounds it by 2^31 - 1. A piece keeps the largest squared norm among its
  * rows over runs of 128, 32 or 8 elements (for 14, 15, 16 bits) and over runs of half that; a tile
- * widens its sums to 64 bits after the longest run that is safe. A quarter always is:
+ * widens its sums to 64 bits after the longest run that is safe. (The norm of half a run is below
+ * 2^32: 64 * 8191^2, 16 * 16383^2, 4 * 32767^2.) A quarter always is:
  *   14 bits: 32 * 8191^2, 15 bits: 8 * 16383^2, 16 bits: 2 * 32767^2, all < 2^31,
  *   22 bits: 128 * 2048^2 = 2^29, so a whole piece is.
  */
@@ -35,6 +36,9 @@
 #define PLANE_BITS    11 /* of l, for 22 bits */
 #define LOWEST_POISON (1 << 20)
 
+/* Results of more bytes than this are written past the caches. */
+#define STREAM_SIZE (INT64_C(24) << 20)
+
 /* A tile is TILE_ROWS rows of A by at most TILE_PANELS panels of B. */
 #define TILE_ROWS    8
 #define TILE_PANELS  3
@@ -45,7 +49,7 @@
 #define NORM_HALF 1
 
 struct piece_head {
-    uint32_t norms[2];          /* UINT32_MAX where the true norm is larger */
+    uint32_t norms[2];          /* UINT32_MAX where the true norm of a run is larger */
     uint8_t shifts[PANEL_ROWS]; /* exponent of the piece's block above the row's lowest */
 };
 
@@ -64,6 +68,63 @@ struct packed_layout packed_layout(const struct contraction_shape *shape, int64_
 static inline int64_t norm_run(int bits)
 {
     return bits == 22 ? 0 : INT64_C(128) >> (2 * (bits - 14));
+}
+
+/*
+ * Pairs after which a tile must widen the sums of a piece; 0 where the piece adds nothing. a and b
+ * are piece_head.norms, b's perhaps the larger of several panels'.
+ */
+static inline int64_t safe_pairs(const uint32_t *a, const uint32_t *b, int bits)
+{
+    int64_t pairs = norm_run(bits) / 2;
+
+    if (a[NORM_RUN] == 0 || b[NORM_RUN] == 0) {
+        return 0;
+    }
+    if (bits == 22) {
+        return CONTRACTION_PIECE / 2;
+    }
+    if (a[NORM_RUN] < UINT32_MAX && b[NORM_RUN] < UINT32_MAX &&
+        (uint64_t)a[NORM_RUN] * b[NORM_RUN] < UINT64_C(1) << 62) {
+        return pairs;
+    }
+    return (uint64_t)a[NORM_HALF] * b[NORM_HALF] < UINT64_C(1) << 62 ? pairs / 2 : pairs / 4;
+}
+
+/* 2^exponent for -126 <= exponent <= 127. */
+static inline float power_of_two(int exponent)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } power = {.bits = (uint32_t)(exponent + 127) << 23};
+
+    return power.value;
+}
+
+/*
+ * x * 2^(bits-1-e) may need a factor beyond 2^127: then it is made of two, each step exact. A
+ * product below 2^-126 may round, but only to what RNE takes to 0 anyhow.
+ */
+struct scales {
+    float first[PANEL_ROWS];
+    float second[PANEL_ROWS];
+    uint32_t live; /* rows that are not poison here */
+    bool wide;     /* some second factor is not 1 */
+};
+
+static inline void scales_from(struct scales *scales, const int32_t *exponents, int bits)
+{
+    scales->live = 0;
+    scales->wide = false;
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        int shift = bits - 1 - exponents[r];
+
+        scales->live |= (uint32_t)(exponents[r] != EXPONENT_POISON) << r;
+        scales->first[r] = power_of_two(shift > 127 ? 127 : shift);
+        scales->second[r] = power_of_two(shift > 127 ? shift - 127 : 0);
+        scales->wide |= shift > 127;
+    }
 }
 
 static inline int32_t *panel_lowest(const struct packed_layout *layout, const char *panel)
@@ -110,6 +171,7 @@ struct finish_call {
     const int32_t *b_lowest[TILE_PANELS];
     float *out[TILE_ROWS];        /* place of column 0 of each row; NULL: not wanted */
     uint32_t wanted[TILE_PANELS]; /* one bit per column of a panel */
+    bool stream;                  /* out is larger than the caches: write past them */
     int64_t visible[TILE_ROWS];   /* columns from here on are +0 */
 };
 
@@ -119,13 +181,16 @@ struct contraction_isa {
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
     void (*finish)(const struct finish_call *call);
-    /* The largest magnitude of each row, as the bits of binary32. */
-    void (*magnitudes)(uint32_t *largest, const struct piece_source *source);
+    /* The largest magnitude of each row, as the bits of binary32. Adjacent rows are also copied to
+     * `copy`, element by element, unless it is NULL: see contraction_quantize.c. */
+    void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);
     /* Writes (count + 1) / 2 lines of each plane, the first at `lines`. */
     void (*integers)(char *lines, size_t plane_size, const struct piece_source *source,
                      const int32_t *exponents, int bits);
     /* Fills norms from the lines of a piece. */
     void (*norms)(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits);
+    /* Copies whole lines past the caches; both sides are aligned to a line. */
+    void (*stream)(char *to, const char *from, size_t size);
     /* The sum of each row over at most 64 lines of one plane. */
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */

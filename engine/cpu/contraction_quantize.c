@@ -9,6 +9,7 @@
  * neighbours in memory (a transposed matrix) are read in stripes of up to GROUP_PANELS panels, so
  * that whole cache lines and pages are used. Everything else is gathered piece by piece.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"
@@ -25,6 +26,7 @@ struct quantizer {
     const float *x;
     int16_t *peaks; /* may be NULL */
     int16_t *exponents;
+    bool stream;      /* q is larger than the caches */
     int64_t k_stride; /* 0: k has two axes that do not join into one */
 };
 
@@ -140,31 +142,99 @@ static void piece_open(struct piece_source *source, float *local, const struct q
     }
 }
 
+/* Quantizes one piece of a panel with the given exponents. */
+static void piece_integers(const struct quantizer *quantizer, char *panel, int64_t start,
+                           const struct piece_source *source, const int32_t *exponents)
+{
+    const struct packed_layout *layout = &quantizer->layout;
+    const struct contraction_isa *isa = quantizer->isa;
+    struct piece_head *head = &panel_heads(layout, panel)[start / layout->shape.piece];
+    char *lines = panel + start / 2 * LINE_SIZE;
+    int64_t pairs = (source->count + 1) / 2;
+    int bits = layout->shape.bits;
+
+    if (!quantizer->stream) {
+        isa->integers(lines, layout->plane_size, source, exponents, bits);
+        isa->norms(head->norms, lines, layout->plane_size, pairs, bits);
+        return;
+    }
+    char local[PLANES_MAX * CONTRACTION_PIECE / 2 * LINE_SIZE] __attribute__((aligned(LINE_SIZE)));
+    size_t size = (size_t)pairs * LINE_SIZE;
+
+    isa->integers(local, size, source, exponents, bits);
+    isa->norms(head->norms, local, size, pairs, bits);
+    for (int p = 0; p < layout->planes; p++) {
+        isa->stream(lines + (size_t)p * layout->plane_size, local + (size_t)p * size, size);
+    }
+}
+
 /* Quantizes the pieces of one block of a panel with the given exponents. */
 static void block_integers(const struct quantizer *quantizer, char *panel,
                            const struct panel_view *view, int64_t block, const int32_t *exponents)
 {
-    const struct packed_layout *layout = &quantizer->layout;
-    const struct contraction_shape *shape = &layout->shape;
-    struct piece_head *heads = panel_heads(layout, panel);
+    const struct contraction_shape *shape = &quantizer->layout.shape;
     int64_t end =
         shape->k - block * shape->block < shape->block ? shape->k : (block + 1) * shape->block;
     float local[PANEL_ROWS * CONTRACTION_PIECE];
     struct piece_source source;
 
     for (int64_t start = block * shape->block; start < end; start += shape->piece) {
-        char *lines = panel + start / 2 * LINE_SIZE;
-
         piece_open(&source, local, quantizer, view, start);
-        quantizer->isa->integers(lines, layout->plane_size, &source, exponents, shape->bits);
-        quantizer->isa->norms(heads[start / shape->piece].norms, lines, layout->plane_size,
-                              (source.count + 1) / 2, shape->bits);
+        piece_integers(quantizer, panel, start, &source, exponents);
     }
 }
 
-/* Peaks of one block of a panel, and the block's exponents as they are without the row's top. */
-static void block_peaks(const struct quantizer *quantizer, int32_t *exponents,
-                        const struct panel_view *view, int64_t block)
+/* Notes the peaks of one piece, and raises the magnitudes of its block. */
+static void note_peaks(const struct quantizer *quantizer, uint32_t *most,
+                       const struct panel_view *view, int64_t piece, const uint32_t *largest)
+{
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        most[r] = largest[r] > most[r] ? largest[r] : most[r];
+        if (quantizer->peaks != NULL && r < view->row_count) {
+            quantizer->peaks[(view->first_row + r) * quantizer->layout.shape.pieces + piece] =
+                (int16_t)exponent_of_bits(largest[r]);
+        }
+    }
+}
+
+/* The block's exponents as they are without the row's top. */
+static void note_exponents(const struct quantizer *quantizer, int32_t *exponents,
+                           const struct panel_view *view, int64_t block, const uint32_t *most)
+{
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        exponents[r] = exponent_of_bits(most[r]);
+        if (r < view->row_count) {
+            quantizer->exponents[(view->first_row + r) * quantizer->layout.shape.blocks + block] =
+                (int16_t)exponents[r];
+        }
+    }
+}
+
+/* A block of one piece is read once: what is gathered or far apart in memory is kept in between.
+ * (Rows whose distance is a power of two would throw each other out of the first cache.) */
+static void quantize_piece(const struct quantizer *quantizer, char *panel,
+                           const struct panel_view *view, int64_t block)
+{
+    int64_t start = block * quantizer->layout.shape.block;
+    float local[PANEL_ROWS * CONTRACTION_PIECE] __attribute__((aligned(LINE_SIZE)));
+    uint32_t most[PANEL_ROWS] = {0};
+    uint32_t largest[PANEL_ROWS];
+    int32_t exponents[PANEL_ROWS];
+    struct piece_source source;
+
+    piece_open(&source, local, quantizer, view, start);
+    quantizer->isa->magnitudes(largest, &source, local);
+    if (source.adjacent) {
+        source.rows[0] = local;
+        source.stride = PANEL_ROWS;
+    }
+    note_peaks(quantizer, most, view, block, largest);
+    note_exponents(quantizer, exponents, view, block, most);
+    piece_integers(quantizer, panel, start, &source, exponents);
+}
+
+static void quantize_block(const struct quantizer *quantizer, char *panel,
+                           const struct panel_view *view, int64_t block)
 {
     const struct contraction_shape *shape = &quantizer->layout.shape;
     int64_t first = block * shape->block_span;
@@ -172,39 +242,31 @@ static void block_peaks(const struct quantizer *quantizer, int32_t *exponents,
         first + shape->block_span < shape->pieces ? first + shape->block_span : shape->pieces;
     float local[PANEL_ROWS * CONTRACTION_PIECE];
     uint32_t most[PANEL_ROWS] = {0};
+    int32_t exponents[PANEL_ROWS];
     struct piece_source source;
 
     for (int64_t piece = first; piece < last; piece++) {
         uint32_t largest[PANEL_ROWS];
 
         piece_open(&source, local, quantizer, view, piece * shape->piece);
-        quantizer->isa->magnitudes(largest, &source);
-        for (int r = 0; r < view->row_count; r++) {
-            most[r] = largest[r] > most[r] ? largest[r] : most[r];
-            if (quantizer->peaks != NULL) {
-                quantizer->peaks[(view->first_row + r) * shape->pieces + piece] =
-                    (int16_t)exponent_of_bits(largest[r]);
-            }
-        }
+        quantizer->isa->magnitudes(largest, &source, NULL);
+        note_peaks(quantizer, most, view, piece, largest);
     }
-    for (int r = 0; r < PANEL_ROWS; r++) {
-        exponents[r] = exponent_of_bits(most[r]);
-        if (r < view->row_count) {
-            quantizer->exponents[(view->first_row + r) * shape->blocks + block] =
-                (int16_t)exponents[r];
-        }
-    }
+    note_exponents(quantizer, exponents, view, block, most);
+    block_integers(quantizer, panel, view, block, exponents);
 }
 
 static void quantize_blocks(const struct quantizer *quantizer, char *panel, int64_t index,
                             int64_t first, int64_t last)
 {
     struct panel_view view = panel_view(quantizer, index);
-    int32_t exponents[PANEL_ROWS];
 
     for (int64_t block = first; block < last; block++) {
-        block_peaks(quantizer, exponents, &view, block);
-        block_integers(quantizer, panel, &view, block, exponents);
+        if (quantizer->layout.shape.block_span == 1) {
+            quantize_piece(quantizer, panel, &view, block);
+        } else {
+            quantize_block(quantizer, panel, &view, block);
+        }
     }
 }
 
@@ -293,6 +355,8 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
                 quantize_blocks(quantizer, packed + (size_t)panel * layout->panel_size, panel,
                                 first, last);
             }
+            /* Stores past the caches are not ordered by the barrier's own. */
+            atomic_thread_fence(memory_order_seq_cst);
         }
 #pragma omp for schedule(static)
         for (int64_t panel = 0; panel < layout->panels; panel++) {
@@ -363,6 +427,7 @@ void contraction_quantize(const struct contraction_isa *isa, const struct kernel
     };
 
     if (call->packed && call->outputs[2] != NULL) {
+        quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
         quantize_packed(&quantizer, call->outputs[2], call->thread_count);
     } else {
         quantize_canonical(&quantizer, call->outputs[2], call->scratch, call->thread_count);

@@ -9,6 +9,7 @@
  * Batches are ranges of flat rows and need not begin with a panel; rows and columns of a
  * neighbouring batch that share a panel are computed along and not written.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"
@@ -40,7 +41,8 @@ struct contract {
     struct operand_rows a;
     struct operand_rows b;
     bool packed;
-    bool unit; /* neighbouring columns are neighbours in out */
+    bool stream; /* out is larger than the caches */
+    bool unit;   /* neighbouring columns are neighbours in out */
     int64_t causal;
     int64_t dims[6]; /* as in the operation, A and B perhaps exchanged */
     int64_t strides[6];
@@ -240,6 +242,7 @@ static void finish_tile(const struct contract *contract, const struct tile_place
     struct finish_call call = {
         .sums = sums,
         .panels = place->panels,
+        .stream = direct && contract->stream,
         .exponent = -2 * (contract->shape.bits - 1),
         .a_lowest = a->lowest + a_row,
     };
@@ -392,6 +395,8 @@ static void run_tasks(const struct contract *contract, char *scratch, int thread
             if (task.a_count > 0 && task.b_count > 0) {
                 run_task(contract, &own, &task);
             }
+            /* Stores past the caches are not ordered by the barrier's own. */
+            atomic_thread_fence(memory_order_seq_cst);
         }
     }
 }
@@ -454,5 +459,7 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
         swap_pair(&contract.strides[2], &contract.strides[4]);
         contract.unit = true;
     }
+    contract.stream = batches * contract.a.batch_rows * contract.b.batch_rows >
+                      STREAM_SIZE / (int64_t)sizeof(float);
     run_tasks(&contract, call->scratch, call->thread_count);
 }

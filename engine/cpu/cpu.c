@@ -57,6 +57,7 @@ void cpu_kernels(struct kernel_table *table, enum isa isa)
     moving_kernels(table);
 #if defined(__x86_64__)
     if (isa == ISA_AVX2) {
+        contraction_kernels_avx2(table);
         elementwise_kernels_avx2(table);
         rows_kernels_avx2(table);
     } else {

@@ -8,6 +8,9 @@
  * Each vector is loaded from all inputs before it is stored to any output: an output may be the
  * same memory as an input that is read at the same index (op_in_place() says which).
  */
+#ifndef ENGINE_CPU_ELEMENTWISE_BODY_H
+#define ENGINE_CPU_ELEMENTWISE_BODY_H
+
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/parallel.h"
 #include "engine/cpu/simd_math.h"
@@ -499,3 +502,5 @@ void ELEMENTWISE_KERNELS(struct kernel_table *table)
     kernels[OP_SGD].run = run_sgd;
     kernels[OP_ADAMW].run = run_adamw;
 }
+
+#endif /* ENGINE_CPU_ELEMENTWISE_BODY_H */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -336,6 +337,22 @@ static void run_op(struct machine_cpu *cpu, const struct op *op)
     }
 }
 
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void run_op_timed(struct machine_cpu *cpu, uint32_t at)
+{
+    double start = seconds_now();
+
+    run_op(cpu, &cpu->machine.tape->ops[at]);
+    cpu->options.timed(cpu->options.timed_context, at, seconds_now() - start);
+}
+
 static enum status show(struct machine_cpu *cpu, const struct observer *observer, uint32_t at,
                         struct error *error)
 {
@@ -386,7 +403,11 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     set_float_control(cpu->options.thread_count);
     for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
         if (cpu->plan.runs[at]) {
-            run_op(cpu, &machine->tape->ops[at]);
+            if (cpu->options.timed == NULL) {
+                run_op(cpu, &machine->tape->ops[at]);
+            } else {
+                run_op_timed(cpu, at);
+            }
             if (observer != NULL) {
                 status = show(cpu, observer, at, error);
             }

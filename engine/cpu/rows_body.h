@@ -4,6 +4,9 @@
  * rows_avx2.c and rows_avx512.c each include this after naming ROWS_KERNELS, their entry point.
  * A kernel computes whole rows and threads take whole rows, so their number cannot show.
  */
+#ifndef ENGINE_CPU_ROWS_BODY_H
+#define ENGINE_CPU_ROWS_BODY_H
+
 #include "engine/cpu/norms_body.h"
 #include "engine/cpu/softmax_body.h"
 
@@ -37,3 +40,5 @@ void ROWS_KERNELS(struct kernel_table *table)
     kernels[OP_CROSS_ENTROPY].run = run_cross_entropy;
     kernels[OP_CROSS_ENTROPY_GRAD].run = run_cross_entropy_grad;
 }
+
+#endif /* ENGINE_CPU_ROWS_BODY_H */

@@ -12,11 +12,15 @@
 #ifndef ENGINE_CPU_SIMD_H
 #define ENGINE_CPU_SIMD_H
 
-#include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/op.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
@@ -24,6 +28,10 @@
 #define SIMD_GROUP  (FOLD_LANES / SIMD_WIDTH)
 /* Small arrays of vectors stay in registers only if the loops over them are unrolled. */
 #define SIMD_UNROLL _Pragma("GCC unroll 8")
+
+#if defined(__AVX2__)
+
+/* ---- what both x86 sections end a fold with --------------------------------- */
 
 /* The last three additions of a fold's tree, at distance 4, 2, 1. */
 SIMD_INLINE float simd_fold_eight(__m256 x)
@@ -41,6 +49,8 @@ SIMD_INLINE float simd_max_eight(__m256 x)
     y = _mm_max_ps(y, _mm_movehl_ps(y, y));
     return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
+
+#endif
 
 #if defined(__AVX512F__)
 
@@ -64,11 +74,6 @@ SIMD_INLINE simd_real simd_load(const float *from)
 SIMD_INLINE void simd_store(float *to, simd_real x)
 {
     _mm512_storeu_ps(to, x);
-}
-
-SIMD_INLINE void simd_store_past_cache(float *to, simd_real x)
-{
-    _mm512_stream_ps(to, x);
 }
 
 /* Lanes 0 .. lanes-1. */
@@ -241,11 +246,6 @@ SIMD_INLINE simd_real simd_load(const float *from)
 SIMD_INLINE void simd_store(float *to, simd_real x)
 {
     _mm256_storeu_ps(to, x);
-}
-
-SIMD_INLINE void simd_store_past_cache(float *to, simd_real x)
-{
-    _mm256_stream_ps(to, x);
 }
 
 SIMD_INLINE simd_mask simd_first(size_t lanes)

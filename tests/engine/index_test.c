@@ -257,6 +257,12 @@ static void test_dropout_keeps_where_the_word_reaches_the_threshold(void **state
     check_dropout(UINT64_C(0x100000000), 0);   /* keeps none */
     check_dropout(UINT64_C(0x80000000), 1);    /* one half */
     check_dropout(UINT64_C(0x1999999a), 9999); /* a tenth dropped */
+    for (uint64_t i = 0; i < 8; i++) {
+        uint64_t word = philox_draw(i / 4, STREAM, 3, SEED).words[i % 4];
+
+        check_dropout(word, 3); /* the word itself is kept */
+        check_dropout(word + 1, 3);
+    }
 }
 
 static void test_gather_reads_rows_and_gives_nan_past_the_table(void **state)

@@ -45,7 +45,7 @@ static uint32_t *expected_output(const struct op_case *c, uint32_t output)
 {
     struct rule_call call = op_case_rule_call(c);
     uint64_t count = c->tensors[c->op.outputs[output]].count;
-    uint32_t *bits = malloc(count * sizeof(*bits));
+    uint32_t *bits = calloc(count, sizeof(*bits));
 
     assert(bits != NULL);
     for (uint64_t i = 0; i < count; i++) {
@@ -94,6 +94,26 @@ static void check_run(const struct op_case *c, const struct kernel *kernel,
     }
 }
 
+/* Where in_place.c promises it, an output may lie over an input. Spoils the input. */
+static void check_in_place(const struct op_case *c, const struct kernel *kernel,
+                           uint32_t *const *expected)
+{
+    for (uint32_t output = 0; output < c->op.output_count; output++) {
+        for (uint32_t input = 0; input < c->op.input_count; input++) {
+            struct kernel_call call = op_case_kernel_call(c, 2);
+            uint32_t id = c->op.inputs[input];
+
+            if (op_in_place(c->op.kind, output, input)) {
+                call.outputs[output] = c->memory[id];
+                kernel->run(&call);
+                assert_int_equal(c->tensors[id].dtype, DTYPE_F32);
+                assert_memory_equal(c->memory[id], expected[output], c->tensors[id].count * 4);
+                return;
+            }
+        }
+    }
+}
+
 /* Takes the case: releases it. */
 static void check_kernel(struct op_case *c)
 {
@@ -113,6 +133,7 @@ static void check_kernel(struct op_case *c)
     for (uint32_t i = 0; i < c->op.output_count; i++) {
         check_run(c, kernel, expected, 2, i);
     }
+    check_in_place(c, kernel, expected);
     for (uint32_t i = 0; i < c->op.output_count; i++) {
         free(expected[i]);
     }
@@ -235,6 +256,13 @@ static void test_dropout_equals_its_rule(void **state)
     check_dropout(50001, 0x1999999a, 0x3f8e38e4);
     check_dropout(1000, 0, 0x3f800000);
     check_dropout(1000, INT64_C(0x100000000), 0x7f800000);
+    /* The word of the element itself: the first threshold that drops it is one more. */
+    for (uint64_t i = 0; i < 8; i++) {
+        uint32_t word = philox_draw(i / 4, 11, 77, UINT64_C(0x80000001ffffffff)).words[i % 4];
+
+        check_dropout(100, word, 0x3f800000);
+        check_dropout(100, (int64_t)word + 1, 0x3f800000);
+    }
 }
 
 static void check_gather(uint32_t vocabulary, int64_t width, uint64_t rows)

@@ -136,11 +136,10 @@ static void test_headers_above_the_limits_are_refused(void **state)
     }
     header[at++] = '}';
     assert_int_equal(safetensors_header_read(&file, NULL, header, at, 0), STATUS_OVER_LIMIT);
-    /* Depth is bounded by the parser: no recursion of ours, no overflow of its. */
     memset(header, '[', SAFETENSORS_HEADER_MAX);
     memcpy(header, "{\"a\":", 5);
     assert_int_equal(safetensors_header_read(&file, NULL, header, SAFETENSORS_HEADER_MAX, 0),
-                     STATUS_BAD_FORMAT);
+                     STATUS_OVER_LIMIT);
     free(header);
 }
 
@@ -153,7 +152,8 @@ static struct safetensors_entry entry_of(const char *name, enum element element,
     return entry;
 }
 
-static void write_sample(const char *path, const uint8_t *data, size_t size)
+static void write_sample(const char *path, const uint8_t *data, size_t size,
+                         const struct seal_key *key)
 {
     struct safetensors_entry entries[] = {
         entry_of("h.0.attn.c_attn.weight", ELEMENT_F32, 6, 4),
@@ -163,9 +163,10 @@ static void write_sample(const char *path, const uint8_t *data, size_t size)
         entry_of("flags", ELEMENT_U8, 3, 0),
     };
     const struct safetensors_text texts[] = {{"job", "00ff"}, {"note", "a \"quoted\"\nline"}};
+    const struct safetensors_plan plan = {entries, 5, texts, 2, key, "checkpoints/1"};
     struct safetensors_writer writer;
 
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, 5, texts, 2), STATUS_OK);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_OK);
     assert_int_equal(writer.left, size);
     assert_int_equal(safetensors_writer_add(&writer, NULL, data, 7), STATUS_OK);
     assert_int_equal(safetensors_writer_add(&writer, NULL, data + 7, size - 7), STATUS_OK);
@@ -174,7 +175,7 @@ static void write_sample(const char *path, const uint8_t *data, size_t size)
     safetensors_writer_drop(&writer);
 }
 
-static void test_written_files_are_read_back(void **state)
+static void check_read_back(const char *name, const struct seal_key *key)
 {
     uint8_t data[96 + 4 + 10 + 3];
     uint8_t got[sizeof(data)];
@@ -183,11 +184,18 @@ static void test_written_files_are_read_back(void **state)
     struct safetensors file;
     const struct safetensors_entry *entry;
 
-    (void)state;
-    snprintf(path, sizeof(path), "%s/a.safetensors", test_temp_dir());
+    snprintf(path, sizeof(path), "%s/%s", test_temp_dir(), name);
     test_random_fill(&seed, data, sizeof(data));
-    write_sample(path, data, sizeof(data));
-    assert_int_equal(safetensors_open(&file, NULL, path), STATUS_OK);
+    write_sample(path, data, sizeof(data), key);
+    if (key == NULL) {
+        assert_int_equal(safetensors_open(&file, NULL, path), STATUS_OK);
+    } else {
+        assert_int_equal(safetensors_open(&file, NULL, path), STATUS_BAD_FORMAT);
+        assert_int_equal(safetensors_open_sealed(&file, NULL, path, key, "checkpoints/2"),
+                         STATUS_REFUSED);
+        assert_int_equal(safetensors_open_sealed(&file, NULL, path, key, "checkpoints/1"),
+                         STATUS_OK);
+    }
     assert_int_equal(file.entry_count, 5);
     assert_int_equal(file.data_offset % 8, 0);
     assert_string_equal(safetensors_metadata(&file, "note"), "a \"quoted\"\nline");
@@ -206,6 +214,20 @@ static void test_written_files_are_read_back(void **state)
     safetensors_close(&file);
 }
 
+static void test_written_files_are_read_back(void **state)
+{
+    (void)state;
+    check_read_back("a.safetensors", NULL);
+}
+
+static void test_sealed_files_are_read_back_by_their_key(void **state)
+{
+    const struct seal_key key = {{3, 1, 4}};
+
+    (void)state;
+    check_read_back("sealed.safetensors", &key);
+}
+
 /* Every truncation is refused; a changed byte gives the same entries' sizes or an error. */
 static void test_cut_and_changed_files_are_refused_or_stay_in_bounds(void **state)
 {
@@ -217,7 +239,7 @@ static void test_cut_and_changed_files_are_refused_or_stay_in_bounds(void **stat
 
     (void)state;
     snprintf(path, sizeof(path), "%s/b.safetensors", test_temp_dir());
-    write_sample(path, data, sizeof(data));
+    write_sample(path, data, sizeof(data), NULL);
     descriptor = open(path, O_RDWR);
     assert_true(descriptor >= 0);
     size = read(descriptor, bytes, sizeof(bytes));
@@ -251,28 +273,23 @@ static void test_files_that_cannot_be_written_are_refused(void **state)
 {
     struct safetensors_entry entries[2] = {entry_of("a", ELEMENT_U8, 3, 0),
                                            entry_of("b", ELEMENT_F32, 1, 0)};
+    const struct safetensors_plan plan = {.entries = entries, .entry_count = 2};
     struct safetensors_writer writer;
     char path[512];
 
     (void)state;
     snprintf(path, sizeof(path), "%s/c.safetensors", test_temp_dir());
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, 2, NULL, 0),
-                     STATUS_BAD_FORMAT);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_BAD_FORMAT);
     entries[0] = entry_of("b", ELEMENT_F32, 1, 0);
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, 2, NULL, 0),
-                     STATUS_BAD_FORMAT);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_BAD_FORMAT);
     entries[0] = entry_of("__metadata__", ELEMENT_F32, 1, 0);
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, 2, NULL, 0),
-                     STATUS_BAD_FORMAT);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_BAD_FORMAT);
     entries[0] = entry_of("a\"b", ELEMENT_F32, 1, 0);
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, 2, NULL, 0),
-                     STATUS_BAD_FORMAT);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_BAD_FORMAT);
     entries[0] = entry_of("a", ELEMENT_F32, UINT64_C(1) << 40, UINT64_C(1) << 40);
-    assert_int_equal(safetensors_writer_open(&writer, NULL, path, entries, 2, NULL, 0),
-                     STATUS_OVER_LIMIT);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, path, &plan), STATUS_OVER_LIMIT);
     entries[0] = entry_of("a", ELEMENT_F32, 1, 0);
-    assert_int_equal(safetensors_writer_open(&writer, NULL, "/nowhere/x", entries, 2, NULL, 0),
-                     STATUS_IO);
+    assert_int_equal(safetensors_writer_open_plan(&writer, NULL, "/nowhere/x", &plan), STATUS_IO);
     safetensors_writer_drop(&writer);
     assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -284,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_hostile_headers_are_refused),
         cmocka_unit_test(test_headers_above_the_limits_are_refused),
         cmocka_unit_test(test_written_files_are_read_back),
+        cmocka_unit_test(test_sealed_files_are_read_back_by_their_key),
         cmocka_unit_test(test_cut_and_changed_files_are_refused_or_stay_in_bounds),
         cmocka_unit_test(test_files_that_cannot_be_written_are_refused),
     };

@@ -285,6 +285,7 @@ void float_case_check(struct float_case *one)
         cpu_kernels(&table, (enum isa)isa);
         if (table.kernels[one->op.kind].run == NULL) {
             fail_msg("%s has no kernel for %s", table.name, op_kind_name(one->op.kind));
+            return;
         }
         for (int thread_count = 1; thread_count <= 2; thread_count++) {
             check_kernel(one, &table.kernels[one->op.kind], thread_count, table.name);

@@ -1,0 +1,114 @@
+"""The same GPT-2 training step in PyTorch on the CPU, as a child of step_bench.
+
+argv: threads batch length positions vocabulary layers heads width rate beta1 beta2 epsilon decay
+clip. On standard input come the parameters (float32, in the order of the published names), then
+for each step the batch's tokens and targets (uint32). Each step is answered by a line of JSON.
+"""
+import json
+import os
+import sys
+import time
+
+THREADS = int(sys.argv[1])
+# Before anything is loaded: OpenBLAS and OpenMP read these once.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[name] = str(THREADS)
+
+
+def say(**answer):
+    print(json.dumps(answer), flush=True)
+
+
+try:
+    import numpy
+    import torch
+    import torch.nn.functional as F
+except ImportError as error:
+    say(error=str(error))
+    sys.exit(0)
+
+BATCH, LENGTH, POSITIONS, VOCABULARY, LAYERS, HEADS, WIDTH = map(int, sys.argv[2:9])
+RATE, BETA1, BETA2, EPSILON, DECAY, CLIP = map(float, sys.argv[9:15])
+INPUT = sys.stdin.buffer
+
+
+def read(dtype, *shape):
+    count = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
+    data = INPUT.read(count)
+    if len(data) != count:
+        sys.exit(0)
+    return torch.from_numpy(numpy.frombuffer(data, dtype).reshape(shape).astype(
+        numpy.float32 if dtype == "<f4" else numpy.int64))
+
+
+def parameter(*shape):
+    return torch.nn.Parameter(read("<f4", *shape))
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln_1 = torch.nn.ParameterList([parameter(WIDTH), parameter(WIDTH)])
+        self.c_attn = torch.nn.ParameterList([parameter(WIDTH, 3 * WIDTH), parameter(3 * WIDTH)])
+        self.attn_proj = torch.nn.ParameterList([parameter(WIDTH, WIDTH), parameter(WIDTH)])
+        self.ln_2 = torch.nn.ParameterList([parameter(WIDTH), parameter(WIDTH)])
+        self.c_fc = torch.nn.ParameterList([parameter(WIDTH, 4 * WIDTH), parameter(4 * WIDTH)])
+        self.mlp_proj = torch.nn.ParameterList([parameter(4 * WIDTH, WIDTH), parameter(WIDTH)])
+
+    def forward(self, x, mask):
+        rows = BATCH * LENGTH
+        y = F.layer_norm(x, (WIDTH,), *self.ln_1)
+        y = torch.addmm(self.c_attn[1], y.view(rows, WIDTH), self.c_attn[0])
+        q, k, v = y.view(BATCH, LENGTH, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        scores = torch.matmul(q * (WIDTH // HEADS) ** -0.5, k.transpose(-2, -1))
+        y = torch.matmul(torch.softmax(scores + mask, -1), v)
+        y = y.transpose(1, 2).reshape(rows, WIDTH)
+        x = x + torch.addmm(self.attn_proj[1], y, self.attn_proj[0]).view(x.shape)
+        y = F.layer_norm(x, (WIDTH,), *self.ln_2)
+        y = torch.addmm(self.c_fc[1], y.view(rows, WIDTH), self.c_fc[0])
+        y = F.gelu(y, approximate="tanh")
+        return x + torch.addmm(self.mlp_proj[1], y, self.mlp_proj[0]).view(x.shape)
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wte = parameter(VOCABULARY, WIDTH)
+        self.wpe = parameter(POSITIONS, WIDTH)
+        self.blocks = torch.nn.ModuleList([Block() for _ in range(LAYERS)])
+        self.ln_f = torch.nn.ParameterList([parameter(WIDTH), parameter(WIDTH)])
+        mask = torch.full((LENGTH, LENGTH), float("-inf")).triu(1)
+        self.register_buffer("mask", mask)
+
+    def forward(self, tokens, targets):
+        x = F.embedding(tokens, self.wte) + self.wpe[:LENGTH]
+        for block in self.blocks:
+            x = block(x, self.mask)
+        x = F.layer_norm(x, (WIDTH,), *self.ln_f)
+        logits = F.linear(x.view(-1, WIDTH), self.wte)
+        return F.cross_entropy(logits, targets.view(-1))
+
+
+def main():
+    torch.set_num_threads(THREADS)
+    torch.set_flush_denormal(True)
+    model = Model()
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(
+        [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": DECAY},
+         {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0}],
+        lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
+    say(ready=torch.__version__, parameters=sum(p.numel() for p in parameters))
+    while True:
+        tokens = read("<u4", BATCH, LENGTH)
+        targets = read("<u4", BATCH, LENGTH)
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = model(tokens, targets)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, CLIP)
+        optimizer.step()
+        say(seconds=time.perf_counter() - start, loss=loss.item())
+
+
+main()

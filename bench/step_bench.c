@@ -1,0 +1,268 @@
+/*
+ * step_bench.c - tokens per second of whole GPT-2 training steps: forward, cross-entropy,
+ * backward, clipping, AdamW. Against an unreproducible step with OpenBLAS and fast math, and
+ * against PyTorch where it is installed; all from the same first state and on the same batches.
+ *
+ * The three take turns, step by step. Every step's losses are compared: a peer that computed
+ * something else would be no peer, so the program fails where they part.
+ *
+ *     STEP_CASE=10M        only cases whose name holds this
+ *     STEP_ROUNDS=3        timed steps of each, instead of the case's own number
+ *     STEP_PROFILE=1       where the time of our steps goes; the hook costs a clock per operation
+ */
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/support/bench.h"
+#include "bench/support/gpt2_baseline.h"
+#include "bench/support/gpt2_case.h"
+#include "bench/support/gpt2_torch.h"
+#include "bench/support/profile.h"
+
+#define ROUNDS_MAX          1000
+/* Relative. Early training amplifies any rounding, so later steps may part a little more. */
+#define LOSS_DIFFERENCE_MAX 1e-3
+#define LOSS_STEPS_CHECKED  10
+#define THREADS_MEASURED    2
+
+struct size_case {
+    struct gpt2_size size;
+    int rounds;
+};
+
+static const struct size_case sizes[] = {
+    {{"gpt2 tiny", 2, 64, 2, 256, 80, 2, 64}, 11},
+    {{"gpt2 10M", 6, 384, 6, 256, 256, 8, 256}, 11},
+    {{"gpt2 124M", 12, 768, 12, 50257, 1024, 2, 512}, 5},
+};
+
+enum party { OURS, BASELINE, TORCH, PARTY_COUNT };
+
+struct contest {
+    struct gpt2_case one;
+    struct machine *machine;
+    struct gpt2_baseline *baseline;
+    struct gpt2_torch torch;
+    bool has_torch;
+    int threads;
+    double loss[PARTY_COUNT];
+    double seconds[PARTY_COUNT][ROUNDS_MAX];
+    double worst[PARTY_COUNT]; /* the largest relative difference to our loss */
+};
+
+/* ---- one step of each --------------------------------------------------- */
+
+static enum status step_ours(struct contest *contest, double *seconds, struct error *error)
+{
+    double start = bench_now();
+    enum status status = backend_cpu.step(contest->machine, NULL, error);
+    float loss;
+
+    *seconds = bench_now() - start;
+    if (status == STATUS_OK) {
+        status = backend_cpu.read(contest->machine, contest->one.model.tape->loss, &loss, error);
+        contest->loss[OURS] = loss;
+    }
+    return status;
+}
+
+static void step_baseline(struct contest *contest, double *seconds)
+{
+    double start = bench_now();
+
+    contest->loss[BASELINE] = gpt2_baseline_step(contest->baseline);
+    *seconds = bench_now() - start;
+}
+
+/* Idle threads of one side spin for a moment; the next side should not pay for it. */
+static void pause_between(void)
+{
+    const struct timespec moment = {.tv_nsec = 30000000};
+
+    (void)nanosleep(&moment, NULL);
+}
+
+static enum status step_all(struct contest *contest, uint32_t step, double *seconds,
+                            struct error *error)
+{
+    enum status status;
+
+    gpt2_case_batch(&contest->one, step);
+    pause_between();
+    status = step_ours(contest, &seconds[OURS], error);
+    pause_between();
+    step_baseline(contest, &seconds[BASELINE]);
+    pause_between();
+    if (status == STATUS_OK && contest->has_torch) {
+        status = gpt2_torch_step(&contest->torch, &contest->loss[TORCH], &seconds[TORCH],
+                                 &contest->one, error);
+    }
+    for (int party = BASELINE; party < PARTY_COUNT && step < LOSS_STEPS_CHECKED; party++) {
+        double apart = fabs(contest->loss[party] / contest->loss[OURS] - 1.0);
+
+        /* Written so that a NaN is the worst. */
+        if ((party != TORCH || contest->has_torch) && !(apart <= contest->worst[party])) {
+            contest->worst[party] = apart;
+        }
+    }
+    return status;
+}
+
+/* ---- a contest ---------------------------------------------------------- */
+
+static enum status open_all(struct contest *contest, const struct gpt2_size *size, int threads,
+                            struct profile *profile, struct error *error)
+{
+    struct machine_options options;
+    struct error missing;
+    enum status status = machine_options_default(&options, error);
+
+    contest->threads = threads;
+    options.thread_count = threads;
+    if (status == STATUS_OK) {
+        status = gpt2_case_init(&contest->one, size, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (getenv("STEP_PROFILE") != NULL) {
+        profile_init(profile, contest->one.model.tape);
+        profile_watch(profile, &options);
+    }
+    status = gpt2_case_open(&contest->machine, &contest->one, &options, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    contest->baseline = gpt2_baseline_new(&contest->one, threads);
+    if (contest->baseline == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the baseline");
+    }
+    error_init(&missing);
+    contest->has_torch =
+        gpt2_torch_open(&contest->torch, &contest->one, threads, &missing) == STATUS_OK;
+    if (!contest->has_torch) {
+        fprintf(stderr, "  without PyTorch: %s (%s)\n", missing.text, missing.advice);
+    }
+    return STATUS_OK;
+}
+
+static void close_all(struct contest *contest)
+{
+    if (contest->machine != NULL) {
+        backend_cpu.close(contest->machine);
+    }
+    gpt2_baseline_free(contest->baseline);
+    if (contest->has_torch) {
+        gpt2_torch_close(&contest->torch);
+    }
+    gpt2_case_release(&contest->one);
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static double tokens_per_second(struct contest *contest, enum party party, int rounds)
+{
+    double *seconds = contest->seconds[party];
+
+    qsort(seconds, (size_t)rounds, sizeof(*seconds), compare_doubles);
+    return (double)gpt2_case_rows(&contest->one) / seconds[rounds / 2];
+}
+
+/* Returns how many peers computed something else. */
+static int report(struct bench *bench, struct contest *contest, int rounds)
+{
+    static const char *const peers[PARTY_COUNT] = {"", "OpenBLAS and fast math", "PyTorch"};
+    double ours = tokens_per_second(contest, OURS, rounds);
+    int failures = 0;
+
+    for (int party = BASELINE; party < PARTY_COUNT; party++) {
+        char name[BENCH_NAME_MAX];
+
+        if (party == TORCH && !contest->has_torch) {
+            continue;
+        }
+        (void)snprintf(name, sizeof(name), "%s, %d thread%s, %s", contest->one.name,
+                       contest->threads, contest->threads == 1 ? "" : "s", peers[party]);
+        bench_record(bench, name, "tokens/s", ours,
+                     tokens_per_second(contest, (enum party)party, rounds), 1);
+        fprintf(stderr, "    losses differ by at most %.1e\n", contest->worst[party]);
+        if (!(contest->worst[party] <= LOSS_DIFFERENCE_MAX)) {
+            fprintf(stderr, "    more than %.1e: this is not the same step\n", LOSS_DIFFERENCE_MAX);
+            failures++;
+        }
+    }
+    return failures;
+}
+
+static int run(struct bench *bench, struct contest *contest, const struct size_case *size,
+               int threads)
+{
+    const char *wish = getenv("STEP_ROUNDS");
+    int rounds = wish == NULL ? size->rounds : (int)strtol(wish, NULL, 10);
+    struct profile profile = {0};
+    struct error error;
+    enum status status;
+    int failures = 1;
+
+    rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
+    error_init(&error);
+    memset(contest, 0, sizeof(*contest));
+    status = open_all(contest, &size->size, threads, &profile, &error);
+    /* Step 0 warms everything up and is not timed. */
+    for (int step = 0; step <= rounds && status == STATUS_OK; step++) {
+        double seconds[PARTY_COUNT] = {0};
+
+        status = step_all(contest, (uint32_t)step, seconds, &error);
+        for (int party = 0; party < PARTY_COUNT && step > 0; party++) {
+            contest->seconds[party][step - 1] = seconds[party];
+        }
+        if (step == 0) {
+            profile_clear(&profile);
+        }
+    }
+    if (status == STATUS_OK) {
+        failures = report(bench, contest, rounds);
+        profile_print(&profile, size->size.name, rounds);
+    } else {
+        fprintf(stderr, "step: %s\n", error.text);
+    }
+    profile_release(&profile);
+    close_all(contest);
+    return failures;
+}
+
+int main(int argc, char **argv)
+{
+    const char *wish = getenv("STEP_CASE");
+    struct contest *contest = malloc(sizeof(*contest));
+    struct bench bench;
+    int failures = 0;
+
+    if (contest == NULL) {
+        fprintf(stderr, "step: no memory\n");
+        return 1;
+    }
+    bench_init(&bench, "step", "the same step elsewhere", argc, argv);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (int threads = 1; threads <= THREADS_MEASURED; threads++) {
+            /* The tiny one proves the comparison, and is no measurement: only on request. */
+            bool wanted = wish == NULL ? i > 0 : strstr(sizes[i].size.name, wish) != NULL;
+
+            if (wanted && threads <= omp_get_num_procs()) {
+                failures += run(&bench, contest, &sizes[i], threads);
+            }
+        }
+    }
+    free(contest);
+    return bench_finish(&bench) != 0 || failures != 0;
+}

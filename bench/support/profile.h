@@ -1,0 +1,25 @@
+/* profile.h - where the time of our steps goes: seconds by kind of operation and by shape. */
+#ifndef BENCH_SUPPORT_PROFILE_H
+#define BENCH_SUPPORT_PROFILE_H
+
+#include "engine/backend.h"
+
+struct profile {
+    const struct tape *tape; /* borrowed */
+    double *seconds;         /* per operation; NULL: off */
+};
+
+/* Without memory the profile stays off. */
+void profile_init(struct profile *profile, const struct tape *tape);
+void profile_release(struct profile *profile);
+
+/* Asks a machine that will be opened with options to tell the profile. */
+void profile_watch(struct profile *profile, struct machine_options *options);
+
+/* Forgets what was told so far: behind the first step, whose pages are cold. */
+void profile_clear(struct profile *profile);
+
+/* Prints seconds of one step by kind, then the most expensive shapes, to stdout. */
+void profile_print(const struct profile *profile, const char *title, int steps);
+
+#endif /* BENCH_SUPPORT_PROFILE_H */

@@ -1,0 +1,609 @@
+/*
+ * contraction_avx2.c - contractions on AVX2: see contraction_packed.h.
+ *
+ * Only the inner loops are here; threads, views and blocking are in contraction_tiles.c and
+ * contraction_quantize.c. Scratch order of a tile's sums: (row, panel, half of the panel, even
+ * columns and odd columns), four sums to a vector.
+ */
+#include <immintrin.h>
+
+#include "engine/cpu/contraction_packed.h"
+#include "engine/cpu/cpu.h"
+
+#define INLINE         static inline __attribute__((always_inline))
+#define PREFETCH_AHEAD 256 /* bytes */
+#define HALF_LINE      32  /* bytes: eight rows of a pair */
+#define TILE_STEP      4   /* rows whose sums live in registers together */
+#define SUM_VECTORS    4   /* of one row and panel */
+
+/* ---- tile ---- */
+
+/*
+ * Widens the 32-bit sums, applies the two rows' shifts and adds them to the 64-bit sums. vpmuldq
+ * multiplies the even 32-bit lanes into 64 bits: it widens and applies the column's power of two at
+ * once. The power and the factor stay below 2^31: a shift is at most W, and with more than one block
+ * (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
+ */
+INLINE void flush(__m256i *sums, __m256i acc[TILE_STEP][2], const uint8_t *row_shifts,
+                  const uint8_t *column_shifts, int32_t factor)
+{
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+        __m128i shifts = _mm_loadl_epi64((const __m128i *)(column_shifts + 8 * h));
+        __m256i even = _mm256_sllv_epi32(_mm256_set1_epi32(factor), _mm256_cvtepu8_epi32(shifts));
+        __m256i odd = _mm256_srli_epi64(even, 32);
+
+#pragma GCC unroll 4
+        for (int r = 0; r < TILE_STEP; r++) {
+            __m128i shift = _mm_cvtsi32_si128(row_shifts[r]);
+            __m256i *sum = &sums[r * TILE_PANELS * SUM_VECTORS + 2 * h];
+            __m256i low = _mm256_mul_epi32(acc[r][h], even);
+            __m256i high = _mm256_mul_epi32(_mm256_srli_epi64(acc[r][h], 32), odd);
+
+            sum[0] = _mm256_add_epi64(sum[0], _mm256_sll_epi64(low, shift));
+            sum[1] = _mm256_add_epi64(sum[1], _mm256_sll_epi64(high, shift));
+        }
+    }
+}
+
+/* The products of `pairs` lines: 8 sums, 2 columns, a row and a product live in registers. */
+INLINE void multiply(__m256i acc[TILE_STEP][2], const char *a, const char *b, int64_t pairs)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < TILE_STEP; r++) {
+        acc[r][0] = _mm256_setzero_si256();
+        acc[r][1] = _mm256_setzero_si256();
+    }
+    for (int64_t i = 0; i < pairs * LINE_SIZE; i += LINE_SIZE) {
+        __m256i first = _mm256_loadu_si256((const __m256i *)(b + i));
+        __m256i second = _mm256_loadu_si256((const __m256i *)(b + i + HALF_LINE));
+
+#pragma GCC unroll 4
+        for (int r = 0; r < TILE_STEP; r++) {
+            __m256i row = _mm256_set1_epi32(*(const int32_t *)(a + i + 4 * r));
+
+            acc[r][0] = _mm256_add_epi32(acc[r][0], _mm256_madd_epi16(row, first));
+            acc[r][1] = _mm256_add_epi32(acc[r][1], _mm256_madd_epi16(row, second));
+        }
+    }
+}
+
+/* One piece of one panel of B, eight rows of A. */
+static void tile_piece(const struct tile_call *call, int64_t piece, int c, const char *a,
+                       const char *b, int64_t pairs, int32_t factor)
+{
+    const struct piece_head *a_head = &call->a_heads[piece];
+    const struct piece_head *b_head = &call->b_heads[c][piece];
+    int64_t run = safe_pairs(a_head->norms, b_head->norms, call->bits);
+    __m256i acc[TILE_STEP][2];
+
+    for (int64_t done = 0; done < pairs && run > 0; done += run) {
+        int64_t step = pairs - done < run ? pairs - done : run;
+
+        for (int r = 0; r < TILE_ROWS; r += TILE_STEP) {
+            __m256i *sums = (__m256i *)call->sums + (r * TILE_PANELS + c) * SUM_VECTORS;
+
+            multiply(acc, a + done * LINE_SIZE + 4 * r, b + done * LINE_SIZE, step);
+            flush(sums, acc, a_head->shifts + call->a_row + r, b_head->shifts, factor);
+        }
+    }
+}
+
+static void tile_plane(const struct tile_call *call, int plane, int32_t factor)
+{
+    const char *a = call->a + (size_t)plane * call->a_plane_size;
+    int64_t pairs_all = (call->count + 1) / 2;
+    int64_t piece = 0;
+
+    for (int64_t at = 0; at < pairs_all; at += call->piece / 2, piece++) {
+        int64_t pairs = pairs_all - at < call->piece / 2 ? pairs_all - at : call->piece / 2;
+
+        for (int c = 0; c < call->panels; c++) {
+            const char *b = call->b[c] + (size_t)plane * call->b_plane_size;
+
+            tile_piece(call, piece, c, a + at * LINE_SIZE, b + at * LINE_SIZE, pairs, factor);
+        }
+    }
+}
+
+static void tile(const struct tile_call *call)
+{
+    if (call->bits != 22) {
+        tile_plane(call, 0, 1);
+        return;
+    }
+    tile_plane(call, 0, (1 << (2 * PLANE_BITS)) - (1 << PLANE_BITS));
+    tile_plane(call, 1, 1 - (1 << PLANE_BITS));
+    tile_plane(call, 2, 1 << PLANE_BITS);
+}
+
+/* ---- the last step ---- */
+
+/* Four sums: magnitude as binary32 after one rounding, to be scaled by 2^11 where big is set. */
+struct converted {
+    __m128 magnitude;
+    __m256i big;
+    __m256i negative;
+};
+
+/*
+ * A magnitude below 2^52 is exact in binary64, so its conversion to binary32 is the one rounding. A
+ * larger one first loses 11 bits to a sticky bit, far below where binary32 rounds.
+ */
+INLINE struct converted convert(__m256i sums)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i one = _mm256_set1_epi64x(1);
+    const __m256i magic = _mm256_set1_epi64x(INT64_C(0x4330000000000000)); /* 2^52 */
+    __m256i negative = _mm256_cmpgt_epi64(zero, sums);
+    __m256i magnitude = _mm256_sub_epi64(_mm256_xor_si256(sums, negative), negative);
+    __m256i big = _mm256_cmpgt_epi64(magnitude, _mm256_set1_epi64x((INT64_C(1) << 52) - 1));
+    __m256i rest = _mm256_and_si256(magnitude, _mm256_set1_epi64x(2047));
+    __m256i sticky = _mm256_andnot_si256(_mm256_cmpeq_epi64(rest, zero), one);
+    __m256i cut = _mm256_or_si256(_mm256_srli_epi64(magnitude, 11), sticky);
+    __m256i kept = _mm256_blendv_epi8(magnitude, cut, big);
+    __m256d exact = _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(kept, magic)),
+                                  _mm256_castsi256_pd(magic));
+
+    return (struct converted){_mm256_cvtpd_ps(exact), big, negative};
+}
+
+/* The low halves of eight 64-bit lanes, in the order that `interleave` asks for. */
+INLINE __m256i low_halves(__m256i first, __m256i second, const bool interleave)
+{
+    const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    __m128i a = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(first, even));
+    __m128i b = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(second, even));
+
+    return interleave ? _mm256_set_m128i(_mm_unpackhi_epi32(a, b), _mm_unpacklo_epi32(a, b))
+                      : _mm256_set_m128i(b, a);
+}
+
+/* f * 2^n for 0 or 1 <= f < 2^62: the first step is exact, so only the second rounds. */
+INLINE __m256 scale(__m256 value, __m256i exponents)
+{
+    const __m256i least = _mm256_set1_epi32(-126);
+    const __m256i most = _mm256_set1_epi32(127);
+    __m256i first = _mm256_min_epi32(_mm256_max_epi32(exponents, least), most);
+    __m256i second =
+        _mm256_min_epi32(_mm256_max_epi32(_mm256_sub_epi32(exponents, first), least), most);
+
+    first = _mm256_slli_epi32(_mm256_add_epi32(first, most), 23);
+    second = _mm256_slli_epi32(_mm256_add_epi32(second, most), 23);
+    return _mm256_mul_ps(_mm256_mul_ps(value, _mm256_castsi256_ps(first)),
+                         _mm256_castsi256_ps(second));
+}
+
+/* Eight sums in two vectors, columns interleaved or in order, to the rule's binary32. */
+INLINE __m256 finish_lanes(__m256i first, __m256i second, __m256i exponents, const bool interleave)
+{
+    struct converted a = convert(first);
+    struct converted b = convert(second);
+    __m256i big = low_halves(a.big, b.big, interleave);
+    __m256i sign = _mm256_slli_epi32(low_halves(a.negative, b.negative, interleave), 31);
+    __m256 magnitude = interleave ? _mm256_set_m128(_mm_unpackhi_ps(a.magnitude, b.magnitude),
+                                                    _mm_unpacklo_ps(a.magnitude, b.magnitude))
+                                  : _mm256_set_m128(b.magnitude, a.magnitude);
+    __m256i moved = _mm256_add_epi32(exponents, _mm256_and_si256(big, _mm256_set1_epi32(11)));
+    __m256 value = _mm256_or_ps(scale(magnitude, moved), _mm256_castsi256_ps(sign));
+    __m256i poison = _mm256_cmpgt_epi32(exponents, _mm256_set1_epi32(LOWEST_POISON / 2));
+
+    return _mm256_blendv_ps(value, _mm256_castsi256_ps(_mm256_set1_epi32(FLOAT_NAN_BITS)),
+                            _mm256_castsi256_ps(poison));
+}
+
+static void finish(const struct finish_call *call)
+{
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+
+    for (int r = 0; r < TILE_ROWS; r++) {
+        if (call->out[r] == NULL) {
+            continue;
+        }
+        __m256i row = _mm256_set1_epi32(call->a_lowest[r] + call->exponent);
+
+        for (int h = 0; h < 2 * call->panels; h++) {
+            const __m256i *sums =
+                (const __m256i *)call->sums + r * TILE_PANELS * SUM_VECTORS + 2 * h;
+            const int32_t *column = call->b_lowest[h / 2] + 8 * (h & 1);
+            __m256i exponents = _mm256_add_epi32(row, _mm256_loadu_si256((const __m256i *)column));
+            int64_t visible = call->visible[r] - 8 * h;
+            int32_t limit = visible >= 8 ? 8 : (visible <= 0 ? 0 : (int32_t)visible);
+            uint32_t wanted = call->wanted[h / 2] >> (8 * (h & 1)) & 0xff;
+            __m256i seen = _mm256_cmpgt_epi32(_mm256_set1_epi32(limit), lanes);
+            __m256 value = _mm256_and_ps(finish_lanes(sums[0], sums[1], exponents, true),
+                                         _mm256_castsi256_ps(seen));
+            float *to = call->out[r] + 8 * h;
+
+            if (call->stream && wanted == 0xff && (uintptr_t)to % HALF_LINE == 0) {
+                _mm256_stream_ps(to, value);
+            } else if (wanted == 0xff) {
+                _mm256_storeu_ps(to, value);
+            } else {
+                __m256i chosen = _mm256_and_si256(_mm256_set1_epi32((int32_t)wanted), bits);
+
+                _mm256_maskstore_ps(to, _mm256_cmpeq_epi32(chosen, bits), value);
+            }
+        }
+    }
+}
+
+static void finish_row(float *out, const int64_t *sums, const int32_t *exponents)
+{
+    for (int h = 0; h < 2; h++) {
+        const __m256i *from = (const __m256i *)(sums + 8 * h);
+        __m256i own = _mm256_loadu_si256((const __m256i *)(exponents + 8 * h));
+
+        _mm256_storeu_ps(out + 8 * h, finish_lanes(_mm256_loadu_si256(from),
+                                                   _mm256_loadu_si256(from + 1), own, false));
+    }
+}
+
+/* ---- quantize ---- */
+
+/* The lanes below `count`. */
+INLINE __m256i lanes_below(int64_t count)
+{
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    int32_t limit = count >= 8 ? 8 : (count <= 0 ? 0 : (int32_t)count);
+
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(limit), lanes);
+}
+
+INLINE uint32_t largest_lane(__m256i most)
+{
+    __m128i four = _mm_max_epu32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+    __m128i two = _mm_max_epu32(four, _mm_shuffle_epi32(four, 0x4e));
+
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
+/* Of 16 adjacent rows. The panels beyond are next: their lines are asked for two panels ahead. */
+static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    __m256i most[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+
+    for (int64_t k = 0; k < source->count; k++) {
+        const float *x = source->rows[0] + k * source->stride;
+
+        _mm_prefetch((const char *)x + PREFETCH_AHEAD, _MM_HINT_T0);
+#pragma GCC unroll 2
+        for (int h = 0; h < 2; h++) {
+            __m256i bits = _mm256_loadu_si256((const __m256i *)(x + 8 * h));
+
+            most[h] = _mm256_max_epu32(most[h], _mm256_and_si256(bits, mask));
+            if (copy != NULL) {
+                _mm256_storeu_si256((__m256i *)(copy + k * PANEL_ROWS + 8 * h), bits);
+            }
+        }
+    }
+    _mm256_storeu_si256((__m256i *)largest, most[0]);
+    _mm256_storeu_si256((__m256i *)(largest + 8), most[1]);
+}
+
+static void magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+
+    if (source->adjacent) {
+        magnitudes_adjacent(largest, source, copy);
+        return;
+    }
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        const float *x = source->rows[r];
+        __m256i most = _mm256_setzero_si256();
+        int64_t k = 0;
+
+        for (; k + 8 <= source->count; k += 8) {
+            __m256i bits = _mm256_loadu_si256((const __m256i *)(x + k));
+
+            most = _mm256_max_epu32(most, _mm256_and_si256(bits, mask));
+        }
+        if (k < source->count) {
+            __m256i bits =
+                _mm256_maskload_epi32((const int *)x + k, lanes_below(source->count - k));
+
+            most = _mm256_max_epu32(most, _mm256_and_si256(bits, mask));
+        }
+        largest[r] = largest_lane(most);
+    }
+}
+
+INLINE __m256i rounded(__m256 x, __m256 first, __m256 second, __m256i live, const bool wide)
+{
+    __m256 scaled = _mm256_mul_ps(x, first);
+
+    if (wide) {
+        scaled = _mm256_mul_ps(scaled, second);
+    }
+    return _mm256_and_si256(_mm256_cvtps_epi32(scaled), live);
+}
+
+/* Planes of two vectors of rounded integers, packed as vpackssdw does. Clamps. */
+INLINE void planes_of(__m256i *planes, __m256i even, __m256i odd, int bits, const bool split)
+{
+    if (!split) {
+        __m256i most = _mm256_set1_epi16((int16_t)((1 << (bits - 1)) - 1));
+        __m256i least = _mm256_sub_epi16(_mm256_setzero_si256(), most);
+        __m256i packed = _mm256_packs_epi32(even, odd);
+
+        planes[0] = _mm256_max_epi16(_mm256_min_epi16(packed, most), least);
+        return;
+    }
+    __m256i most = _mm256_set1_epi32((1 << (bits - 1)) - 1);
+    __m256i least = _mm256_sub_epi32(_mm256_setzero_si256(), most);
+    __m256i q[2] = {_mm256_max_epi32(_mm256_min_epi32(even, most), least),
+                    _mm256_max_epi32(_mm256_min_epi32(odd, most), least)};
+    __m256i low[2];
+    __m256i high[2];
+
+    for (int i = 0; i < 2; i++) {
+        low[i] = _mm256_srai_epi32(_mm256_slli_epi32(q[i], 32 - PLANE_BITS), 32 - PLANE_BITS);
+        high[i] = _mm256_srai_epi32(_mm256_sub_epi32(q[i], low[i]), PLANE_BITS);
+    }
+    planes[0] = _mm256_packs_epi32(high[0], high[1]);
+    planes[1] = _mm256_packs_epi32(low[0], low[1]);
+    planes[2] = _mm256_add_epi16(planes[0], planes[1]);
+}
+
+/* All ones in the lanes of rows 8h .. 8h+7 that are not poison. */
+INLINE __m256i live_rows(uint32_t live, int h)
+{
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    __m256i own = _mm256_and_si256(_mm256_set1_epi32((int32_t)(live >> (8 * h))), bits);
+
+    return _mm256_cmpeq_epi32(own, bits);
+}
+
+/* Adjacent rows: two lines of x make one line of q, in two halves. */
+INLINE void integers_adjacent(char *lines, size_t plane_size, const struct piece_source *source,
+                              const struct scales *scales, int bits, const bool wide,
+                              const bool split)
+{
+    const __m256i pairs = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+
+    for (int h = 0; h < 2; h++) {
+        const __m256 first = _mm256_loadu_ps(scales->first + 8 * h);
+        const __m256 second = _mm256_loadu_ps(scales->second + 8 * h);
+        const __m256i live = live_rows(scales->live, h);
+
+        for (int64_t k = 0; k < source->count; k += 2) {
+            const float *x = source->rows[0] + k * source->stride + 8 * h;
+            char *to = lines + k / 2 * LINE_SIZE + h * HALF_LINE;
+            __m256 odd =
+                k + 1 < source->count ? _mm256_loadu_ps(x + source->stride) : _mm256_setzero_ps();
+            __m256i planes[PLANES_MAX];
+
+            planes_of(planes, rounded(_mm256_loadu_ps(x), first, second, live, wide),
+                      rounded(odd, first, second, live, wide), bits, split);
+            for (int p = 0; p < (split ? 3 : 1); p++) {
+                _mm256_storeu_si256((__m256i *)(to + (size_t)p * plane_size),
+                                    _mm256_shuffle_epi8(planes[p], pairs));
+            }
+        }
+    }
+}
+
+/* Transposes 8 x 8 32-bit elements. */
+INLINE void transpose(__m256i t[8])
+{
+    __m256i u[8];
+
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        u[i] = _mm256_unpacklo_epi32(t[i], t[i + 1]);
+        u[i + 1] = _mm256_unpackhi_epi32(t[i], t[i + 1]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+        t[i] = _mm256_unpacklo_epi64(u[i], u[i + 2]);
+        t[i + 1] = _mm256_unpackhi_epi64(u[i], u[i + 2]);
+        t[i + 2] = _mm256_unpacklo_epi64(u[i + 1], u[i + 3]);
+        t[i + 3] = _mm256_unpackhi_epi64(u[i + 1], u[i + 3]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        u[i] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x20);
+        u[i + 4] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x31);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        t[i] = u[i];
+    }
+}
+
+/*
+ * Rows along k, eight rows by 16 elements at a time: packed to 8 pairs and transposed. vpackssdw
+ * works in 128-bit lanes, so vector i of the transpose holds pair (i & 1) + 2 * (i / 4), and 4 more
+ * if i & 2.
+ */
+INLINE void integers_along(char *lines, size_t plane_size, const struct piece_source *source,
+                           const struct scales *scales, int bits, const bool wide, const bool split)
+{
+    for (int64_t k = 0; k < source->count; k += 16) {
+        int64_t left = source->count - k;
+        __m256i masks[2] = {lanes_below(left), lanes_below(left - 8)};
+
+        for (int h = 0; h < 2; h++) {
+            __m256i rows[PLANES_MAX][8];
+
+            for (int r = 0; r < 8; r++) {
+                const float *x = source->rows[8 * h + r] + k;
+                __m256 first = _mm256_set1_ps(scales->first[8 * h + r]);
+                __m256 second = _mm256_set1_ps(scales->second[8 * h + r]);
+                __m256i live = _mm256_set1_epi32(-(int)((scales->live >> (8 * h + r)) & 1));
+                __m256i planes[PLANES_MAX];
+
+                planes_of(planes,
+                          rounded(_mm256_maskload_ps(x, masks[0]), first, second, live, wide),
+                          rounded(_mm256_maskload_ps(x + 8, masks[1]), first, second, live, wide),
+                          bits, split);
+                for (int p = 0; p < (split ? 3 : 1); p++) {
+                    rows[p][r] = planes[p];
+                }
+            }
+            for (int p = 0; p < (split ? 3 : 1); p++) {
+                transpose(rows[p]);
+                for (int i = 0; i < 8; i++) {
+                    int pair = 2 * (i / 4) + (i & 1) + (i & 2) * 2;
+                    char *to = lines + (size_t)p * plane_size + (k / 2 + pair) * LINE_SIZE;
+
+                    if (2 * pair < left) {
+                        _mm256_storeu_si256((__m256i *)(to + h * HALF_LINE), rows[p][i]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+INLINE void integers_with(char *lines, size_t plane_size, const struct piece_source *source,
+                          const struct scales *scales, int bits, const bool wide, const bool split)
+{
+    if (source->adjacent) {
+        integers_adjacent(lines, plane_size, source, scales, bits, wide, split);
+    } else {
+        integers_along(lines, plane_size, source, scales, bits, wide, split);
+    }
+}
+
+static void integers(char *lines, size_t plane_size, const struct piece_source *source,
+                     const int32_t *exponents, int bits)
+{
+    struct scales scales;
+
+    scales_from(&scales, exponents, bits);
+    if (bits == 22) {
+        integers_with(lines, plane_size, source, &scales, bits, true, true);
+    } else if (scales.wide) {
+        integers_with(lines, plane_size, source, &scales, bits, true, false);
+    } else {
+        integers_with(lines, plane_size, source, &scales, bits, false, false);
+    }
+}
+
+static bool any_nonzero(const char *lines, int64_t pairs)
+{
+    __m256i seen = _mm256_setzero_si256();
+
+    for (int64_t i = 0; i < pairs * LINE_SIZE; i += HALF_LINE) {
+        seen = _mm256_or_si256(seen, _mm256_loadu_si256((const __m256i *)(lines + i)));
+    }
+    return !_mm256_testz_si256(seen, seen);
+}
+
+/* Squared norms of eight rows over lines [from, to). */
+INLINE __m256i squares(const char *lines, int64_t from, int64_t to)
+{
+    __m256i sum = _mm256_setzero_si256();
+
+    for (int64_t i = from * LINE_SIZE; i < to * LINE_SIZE; i += LINE_SIZE) {
+        __m256i line = _mm256_loadu_si256((const __m256i *)(lines + i));
+
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(line, line));
+    }
+    return sum;
+}
+
+/* Half a run's norms fit 32 bits without a sign; the sum of two is cut off at UINT32_MAX. */
+static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
+{
+    __m256i most_run = _mm256_setzero_si256();
+    __m256i most_half = _mm256_setzero_si256();
+
+    if (bits == 22) {
+        norms[NORM_RUN] = any_nonzero(lines, pairs) || any_nonzero(lines + plane_size, pairs);
+        norms[NORM_HALF] = norms[NORM_RUN];
+        return;
+    }
+    int64_t half_pairs = norm_run(bits) / 4;
+
+    for (int64_t start = 0; start < pairs; start += 2 * half_pairs) {
+        int64_t middle = start + half_pairs < pairs ? start + half_pairs : pairs;
+        int64_t end = start + 2 * half_pairs < pairs ? start + 2 * half_pairs : pairs;
+
+        for (int h = 0; h < 2; h++) {
+            __m256i first = squares(lines + h * HALF_LINE, start, middle);
+            __m256i second = squares(lines + h * HALF_LINE, middle, end);
+            __m256i run = _mm256_add_epi32(first, second);
+            __m256i fits = _mm256_cmpeq_epi32(_mm256_max_epu32(run, first), run);
+
+            run = _mm256_or_si256(run, _mm256_andnot_si256(fits, _mm256_set1_epi32(-1)));
+            most_run = _mm256_max_epu32(most_run, run);
+            most_half = _mm256_max_epu32(most_half, _mm256_max_epu32(first, second));
+        }
+    }
+    norms[NORM_RUN] = largest_lane(most_run);
+    norms[NORM_HALF] = largest_lane(most_half);
+}
+
+static void stream(char *to, const char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i += HALF_LINE) {
+        _mm256_stream_si256((__m256i *)(to + i), _mm256_load_si256((const __m256i *)(from + i)));
+    }
+}
+
+static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+
+    for (int h = 0; h < 2; h++) {
+        __m256i sum = _mm256_setzero_si256();
+
+        for (int64_t i = 0; i < pairs; i++) {
+            const char *at = lines + i * LINE_SIZE + h * HALF_LINE;
+            __m256i line = _mm256_loadu_si256((const __m256i *)at);
+
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(line, ones));
+        }
+        _mm256_storeu_si256((__m256i *)(sums + 8 * h), sum);
+    }
+}
+
+/* ---- the table ---- */
+
+static const struct contraction_isa avx2 = {
+    .tile = tile,
+    .finish = finish,
+    .magnitudes = magnitudes,
+    .integers = integers,
+    .norms = norms,
+    .stream = stream,
+    .row_sums = row_sums,
+    .finish_row = finish_row,
+};
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(&avx2, call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(&avx2, call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(&avx2, call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(&avx2, call);
+}
+
+void contraction_kernels_avx2(struct kernel_table *table)
+{
+    table->kernels[OP_QUANTIZE] =
+        (struct kernel){.run = run_quantize, .scratch_size = contraction_quantize_scratch};
+    table->kernels[OP_CONTRACT] =
+        (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
+    table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};
+    table->kernels[OP_CONTRACT_ONEHOT] =
+        (struct kernel){.run = run_onehot, .scratch_size = contraction_onehot_scratch};
+}

@@ -1,0 +1,117 @@
+/* run.c - see run.h. */
+#include "proofs/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "proofs/commit.h"
+
+/* Token values are bound by the data root; here any value of the type may stand. */
+#define ANY_TOKEN (UINT64_C(1) << 32)
+
+enum status run_data_open(struct dataset *dataset, struct digest *root, const struct tensor *tensor,
+                          const char *path, struct error *error)
+{
+    enum status status = tensor->rank == 2
+                             ? dataset_open_samples(dataset, error, path)
+                             : dataset_open_tokens(dataset, error, path, tensor->dtype, ANY_TOKEN);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (dataset->count != tensor->count || dataset->dtype != tensor->dtype) {
+        status = error_set(error, STATUS_BAD_FORMAT,
+                           "%s holds %" PRIu64 " elements of type %s; the job's '%s' has %" PRIu64
+                           " of type %s",
+                           path, dataset->count, dtype_name(dataset->dtype), tensor->name,
+                           tensor->count, dtype_name(tensor->dtype));
+        dataset_close(dataset);
+        return status;
+    }
+    commit_tensor_root(root, COMMIT_DATA, tensor, dataset->data, 0);
+    return STATUS_OK;
+}
+
+static enum status bind_data(struct run *run, const char *const *paths, size_t path_count,
+                             struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    uint32_t ids[JOB_DATA_MAX];
+    uint32_t count = job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
+
+    if (path_count != count) {
+        (void)error_set(error, STATUS_USAGE, "the job reads %u data files, and %zu are given",
+                        count, path_count);
+        error_advise(error, "name them with --data, once for each");
+        return STATUS_USAGE;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct digest root;
+        enum status status =
+            run_data_open(&run->data[i], &root, &tape->tensors[ids[i]], paths[i], error);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+        run->data_count++;
+        if (!digest_equal(&root, &run->job->data_roots[i])) {
+            char text[HEX_SIZE(DIGEST_SIZE)];
+
+            hex_encode(text, root.bytes, DIGEST_SIZE);
+            (void)error_set(error, STATUS_REFUSED, "%s is not the job's '%s': its root is %.16s...",
+                            paths[i], tape->tensors[ids[i]].name, text);
+            error_advise(error, "'lockstep job show' names the root that the data must have");
+            return STATUS_REFUSED;
+        }
+        status = run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status run_open(struct run *run, const struct job *job, const char *const *paths,
+                     size_t path_count, const struct machine_options *options, struct error *error)
+{
+    enum status status;
+
+    memset(run, 0, sizeof(*run));
+    run->job = job;
+    status = backend_cpu.open(&run->machine, job->tape, options, error);
+    if (status == STATUS_OK) {
+        status = bind_data(run, paths, path_count, error);
+    }
+    if (status != STATUS_OK) {
+        run_close(run);
+    }
+    return status;
+}
+
+void run_close(struct run *run)
+{
+    if (run->machine != NULL) {
+        run->machine->backend->close(run->machine);
+        run->machine = NULL;
+    }
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        dataset_close(&run->data[i]);
+    }
+    run->data_count = 0;
+}
+
+enum status run_loss(uint32_t *bits, struct run *run, struct error *error)
+{
+    *bits = FLOAT_NAN_BITS;
+    if (run->job->tape->loss == TENSOR_NONE) {
+        return STATUS_OK;
+    }
+    return run->machine->backend->read(run->machine, run->job->tape->loss, bits, error);
+}
+
+void run_describe(char *text, size_t size, const struct machine_options *options)
+{
+    (void)snprintf(text, size, "cpu %s, %d threads", isa_name(options->isa), options->thread_count);
+}

@@ -1,0 +1,37 @@
+/*
+ * run.h - a job made ready to run: a machine, its data bound and checked, its constants written.
+ *
+ * Solver, verifier and auditor all begin here. Data that does not hash to the job's data root is
+ * refused before the first step.
+ */
+#ifndef PROOFS_RUN_H
+#define PROOFS_RUN_H
+
+#include "proofs/bundle.h"
+#include "proofs/dataset.h"
+
+struct run {
+    const struct job *job; /* borrowed */
+    struct machine *machine;
+    struct dataset data[JOB_DATA_MAX];
+    uint32_t data_count;
+};
+
+/* paths: one file for each data tensor, in the tape's order. */
+MUST_CHECK enum status run_open(struct run *run, const struct job *job, const char *const *paths,
+                                size_t path_count, const struct machine_options *options,
+                                struct error *error);
+void run_close(struct run *run); /* a zero-filled run is allowed */
+
+/* Opens the file for a data tensor and says what its root is. */
+MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
+                                     const struct tensor *tensor, const char *path,
+                                     struct error *error);
+
+/* The loss of the last step as raw bits; FLOAT_NAN_BITS where the tape has none. */
+MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *error);
+
+/* "cpu avx512, 2 threads": what runs the steps, for people and the journal. */
+void run_describe(char *text, size_t size, const struct machine_options *options);
+
+#endif /* PROOFS_RUN_H */

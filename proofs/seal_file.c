@@ -1,0 +1,257 @@
+/* seal_file.c - see seal.h: files sealed in chunks. */
+#include <assert.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/endian.h"
+#include "proofs/seal.h"
+#include "proofs/seal_cipher.h"
+
+static const char file_tag[SEAL_TEXT_TAG_SIZE] = "lockstep.sealed.v1";
+
+#define SEALED_CHUNK_SIZE (SEAL_CHUNK_SIZE + SEAL_TAG_SIZE)
+/* Far below the number of nonces, and more than any disk. */
+#define CHUNKS_MAX        (UINT64_C(1) << 40)
+
+/* docs/FORMATS.md, nonce: the chunk's index (8), zeros (3), 1 in the last chunk or 0 (1). */
+static void chunk_nonce(uint8_t nonce[SEAL_NONCE_SIZE], uint64_t index, bool last)
+{
+    memset(nonce, 0, SEAL_NONCE_SIZE);
+    endian_store_be64(nonce, index);
+    nonce[SEAL_NONCE_SIZE - 1] = last ? 1 : 0;
+}
+
+/* Closes everything and wipes what was in the clear. */
+static void writer_end(struct seal_writer *writer)
+{
+    EVP_CIPHER_CTX_free(writer->cipher);
+    writer->cipher = NULL;
+    OPENSSL_cleanse(writer->plain, sizeof(writer->plain));
+}
+
+enum status seal_writer_open(struct seal_writer *writer, struct error *error, const char *path,
+                             const struct seal_key *key, const char *context)
+{
+    uint8_t header[SEAL_HEADER_SIZE];
+    enum status status;
+
+    writer->file.descriptor = -1;
+    writer->chunk_index = 0;
+    writer->used = 0;
+    writer->cipher = NULL;
+    memcpy(header, file_tag, sizeof(file_tag));
+    if (getrandom(header + sizeof(file_tag), SEAL_SALT_SIZE, 0) != SEAL_SALT_SIZE) {
+        return error_set_errno(error, "the system gives no random bytes");
+    }
+    status = seal_cipher_new(&writer->cipher, error, key, header + sizeof(file_tag), file_tag,
+                             context, true);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = whole_file_open(&writer->file, error, path, true);
+    if (status == STATUS_OK) {
+        status = whole_file_add(&writer->file, error, header, sizeof(header));
+    }
+    if (status != STATUS_OK) {
+        seal_writer_drop(writer);
+    }
+    return status;
+}
+
+static enum status write_chunk(struct seal_writer *writer, struct error *error, bool last)
+{
+    uint8_t nonce[SEAL_NONCE_SIZE];
+    enum status status;
+
+    if (writer->chunk_index >= CHUNKS_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large to seal", writer->file.path);
+    }
+    chunk_nonce(nonce, writer->chunk_index, last);
+    status =
+        seal_cipher_seal(writer->cipher, error, writer->sealed, nonce, writer->plain, writer->used);
+    if (status == STATUS_OK) {
+        status = whole_file_add(&writer->file, error, writer->sealed, writer->used + SEAL_TAG_SIZE);
+    }
+    writer->chunk_index++;
+    writer->used = 0;
+    return status;
+}
+
+enum status seal_writer_add(struct seal_writer *writer, struct error *error, const void *data,
+                            size_t data_size)
+{
+    const uint8_t *bytes = data;
+
+    while (data_size > 0) {
+        size_t room = SEAL_CHUNK_SIZE - writer->used;
+        size_t taken = data_size < room ? data_size : room;
+
+        /* A full chunk is written when more comes: only then it is known not to be the last. */
+        if (room == 0) {
+            enum status status = write_chunk(writer, error, false);
+
+            if (status != STATUS_OK) {
+                return status;
+            }
+            continue;
+        }
+        memcpy(writer->plain + writer->used, bytes, taken);
+        writer->used += (uint32_t)taken;
+        bytes += taken;
+        data_size -= taken;
+    }
+    return STATUS_OK;
+}
+
+enum status seal_writer_keep(struct seal_writer *writer, struct error *error)
+{
+    enum status status = write_chunk(writer, error, true);
+
+    if (status == STATUS_OK) {
+        status = whole_file_keep(&writer->file, error);
+    } else {
+        whole_file_drop(&writer->file);
+    }
+    writer_end(writer);
+    return status;
+}
+
+void seal_writer_drop(struct seal_writer *writer)
+{
+    if (writer->cipher != NULL) {
+        whole_file_drop(&writer->file);
+        writer_end(writer);
+    }
+}
+
+static enum status read_chunk(struct seal_reader *reader, struct error *error, uint64_t index)
+{
+    uint64_t start = index * SEAL_CHUNK_SIZE;
+    uint64_t left = reader->size - start;
+    uint32_t size = left < SEAL_CHUNK_SIZE ? (uint32_t)left : SEAL_CHUNK_SIZE;
+    uint8_t nonce[SEAL_NONCE_SIZE];
+    enum status status =
+        whole_file_read_at(reader->descriptor, error, reader->sealed, size + SEAL_TAG_SIZE,
+                           SEAL_HEADER_SIZE + index * SEALED_CHUNK_SIZE, reader->path);
+
+    reader->chunk_index = UINT64_MAX;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    chunk_nonce(nonce, index, index == reader->chunk_count - 1);
+    status = seal_cipher_open(reader->cipher, error, reader->plain, nonce, reader->sealed, size);
+    if (status != STATUS_OK) {
+        error_wrap(error, "'%s', %u bytes from byte %llu", reader->path, size,
+                   (unsigned long long)start);
+        return status;
+    }
+    reader->chunk_index = index;
+    reader->chunk_size = size;
+    return STATUS_OK;
+}
+
+/* From the size of the file: whole chunks, then one that is not empty unless it is alone. */
+static bool measure(struct seal_reader *reader, uint64_t file_size)
+{
+    uint64_t body;
+    uint64_t rest;
+
+    if (file_size < SEAL_HEADER_SIZE + SEAL_TAG_SIZE) {
+        return false;
+    }
+    body = file_size - SEAL_HEADER_SIZE;
+    rest = body % SEALED_CHUNK_SIZE;
+    reader->chunk_count = body / SEALED_CHUNK_SIZE + (rest != 0);
+    reader->size = body - reader->chunk_count * SEAL_TAG_SIZE;
+    return reader->chunk_count <= CHUNKS_MAX &&
+           (rest == 0 || rest > SEAL_TAG_SIZE || reader->chunk_count == 1);
+}
+
+static enum status reader_start(struct seal_reader *reader, struct error *error, uint64_t file_size,
+                                const struct seal_key *key, const char *context)
+{
+    uint8_t header[SEAL_HEADER_SIZE];
+    enum status status;
+
+    if (!measure(reader, file_size)) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': no sealed file has %llu bytes",
+                         reader->path, (unsigned long long)file_size);
+    }
+    status = whole_file_read_at(reader->descriptor, error, header, sizeof(header), 0, reader->path);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (memcmp(header, file_tag, sizeof(file_tag)) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' is not a sealed file", reader->path);
+    }
+    status = seal_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,
+                             context, false);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* The last chunk is the only one that knows where the file ends. */
+    return read_chunk(reader, error, reader->chunk_count - 1);
+}
+
+enum status seal_reader_open(struct seal_reader *reader, struct error *error, const char *path,
+                             const struct seal_key *key, const char *context)
+{
+    uint64_t file_size;
+    enum status status;
+
+    reader->cipher = NULL;
+    reader->chunk_index = UINT64_MAX;
+    snprintf(reader->path, sizeof(reader->path), "%s", path);
+    status = whole_file_read_open(&reader->descriptor, &file_size, error, path);
+    if (status == STATUS_OK) {
+        status = reader_start(reader, error, file_size, key, context);
+        if (status != STATUS_OK) {
+            seal_reader_close(reader);
+        }
+    }
+    return status;
+}
+
+enum status seal_reader_read(struct seal_reader *reader, struct error *error, void *data,
+                             size_t data_size, uint64_t from)
+{
+    uint8_t *bytes = data;
+
+    assert(from <= reader->size);
+    assert(data_size <= reader->size - from);
+    while (data_size > 0) {
+        uint64_t index = from / SEAL_CHUNK_SIZE;
+        uint32_t skip = (uint32_t)(from % SEAL_CHUNK_SIZE);
+        size_t taken;
+
+        if (index != reader->chunk_index) {
+            enum status status = read_chunk(reader, error, index);
+
+            if (status != STATUS_OK) {
+                return status;
+            }
+        }
+        taken = reader->chunk_size - skip;
+        taken = data_size < taken ? data_size : taken;
+        memcpy(bytes, reader->plain + skip, taken);
+        bytes += taken;
+        from += taken;
+        data_size -= taken;
+    }
+    return STATUS_OK;
+}
+
+void seal_reader_close(struct seal_reader *reader)
+{
+    if (reader->descriptor >= 0) {
+        close(reader->descriptor);
+        reader->descriptor = -1;
+    }
+    EVP_CIPHER_CTX_free(reader->cipher);
+    reader->cipher = NULL;
+    OPENSSL_cleanse(reader->plain, sizeof(reader->plain));
+}

@@ -1,0 +1,441 @@
+/*
+ * job_commands.c - `lockstep job new` and `lockstep job show`.
+ *
+ * A job is made of a model and its options, or shown from a file. Nothing here touches a ledger.
+ */
+#include "prover/commands.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "proofs/run.h"
+
+/* ---- options ------------------------------------------------------------ */
+
+static const struct option_spec new_options[] = {
+    {.name = "model",
+     .kind = OPTION_CHOICE,
+     .value = "MODEL",
+     .choices = "gpt2|llama|mlp|convnet",
+     .fallback = "gpt2",
+     .help = "what to train"},
+    {.name = "data",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .required = true,
+     .help = "tokens (flat or .npy) or samples (.npy)"},
+    {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
+    {.name = "data-type",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .choices = "u8|u16|u32|f32",
+     .fallback = "u8",
+     .help = "element type of the data"},
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .fallback = "lockstep.job",
+     .help = "where to write the job"},
+    {.name = "steps",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "300",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "how many steps to train"},
+    {.name = "segment",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "50",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "steps of a segment: one commitment and one checkpoint each"},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "seed of the first state, the batches and dropout"},
+    {.name = "bits",
+     .kind = OPTION_CHOICE,
+     .value = "N",
+     .choices = "14|15|16|22",
+     .fallback = "14",
+     .help = "bits of an operand of a contraction"},
+    {.name = "block",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .help = "elements that share a scale; 0: a whole row (default: 128, with 22 bits 0)",
+     .maximum = 1048576},
+    {.name = "batch",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "sequences or samples of a step"},
+    {.name = "length",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "tokens of a sequence"},
+    {.name = "vocabulary",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 100000000,
+     .help = "how many different tokens there are"},
+    {.name = "layers",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "layers of the model"},
+    {.name = "heads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "attention heads"},
+    {.name = "kv-heads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "key and value heads that groups of heads share (llama)"},
+    {.name = "width",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "width of the model"},
+    {.name = "hidden",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "width of the hidden layers"},
+    {.name = "classes",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "classes of a classifier"},
+    {.name = "dropout", .kind = OPTION_REAL, .value = "X", .help = "share that dropout drops"},
+    {.name = "optimizer",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = "adamw|sgd",
+     .fallback = "adamw",
+     .help = "how parameters are updated"},
+    {.name = "schedule",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = "constant|linear|cosine",
+     .fallback = "linear",
+     .help = "how the learning rate falls after the warm-up"},
+    {.name = "rate", .kind = OPTION_REAL, .value = "X", .help = "learning rate after the warm-up"},
+    {.name = "rate-min", .kind = OPTION_REAL, .value = "X", .help = "learning rate at the end"},
+    {.name = "warmup",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000000,
+     .help = "steps of the warm-up"},
+    {.name = "decay", .kind = OPTION_REAL, .value = "X", .help = "weight decay of matrices"},
+    {.name = "clip",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "limit of the gradient's norm; 0: none"},
+    {.name = "memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "memory that a machine must have to take the job"},
+};
+
+static uint32_t choice_index(const struct options *options, const char *name,
+                             const char *const *words, uint32_t count)
+{
+    const char *text = options_text(options, name);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return i;
+        }
+    }
+    return 0; /* the table lists the same words */
+}
+
+/* A given number replaces the model's own default. */
+static void take_number(uint32_t *field, const struct options *options, const char *name)
+{
+    if (options_given(options, name)) {
+        *field = (uint32_t)options_number(options, name);
+    }
+}
+
+static void take_real(double *field, const struct options *options, const char *name)
+{
+    if (options_given(options, name)) {
+        *field = options_real(options, name);
+    }
+}
+
+static void read_options(struct model_options *model, const struct options *options)
+{
+    static const char *const kinds[] = {"mlp", "convnet", "gpt2", "llama"};
+    static const char *const types[] = {"f32", "u8", "u16", "u32"};
+    static const char *const optimizers[] = {"adamw", "sgd"};
+    static const char *const schedules[] = {"constant", "linear", "cosine"};
+
+    model_options_default(model, (enum model_kind)choice_index(options, "model", kinds, 4));
+    model->data_dtype = (enum dtype)choice_index(options, "data-type", types, 4);
+    model->optimizer = (enum optimizer)choice_index(options, "optimizer", optimizers, 2);
+    model->schedule = (enum schedule)choice_index(options, "schedule", schedules, 3);
+    model->steps = (uint32_t)options_number(options, "steps");
+    model->seed = options_number(options, "seed");
+    model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
+    model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
+    take_number(&model->precision.block, options, "block");
+    take_number(&model->batch, options, "batch");
+    take_number(&model->length, options, "length");
+    take_number(&model->vocabulary, options, "vocabulary");
+    take_number(&model->layers, options, "layers");
+    take_number(&model->heads, options, "heads");
+    take_number(&model->kv_heads, options, "kv-heads");
+    take_number(&model->width, options, "width");
+    take_number(&model->hidden, options, "hidden");
+    take_number(&model->classes, options, "classes");
+    take_number(&model->warmup, options, "warmup");
+    take_real(&model->dropout, options, "dropout");
+    take_real(&model->rate, options, "rate");
+    take_real(&model->rate_min, options, "rate-min");
+    take_real(&model->decay, options, "decay");
+    take_real(&model->clip, options, "clip");
+    if (model->warmup >= model->steps) {
+        model->warmup = model->steps / 10;
+    }
+}
+
+/* ---- the data ----------------------------------------------------------- */
+
+static bool is_language(const struct model_options *model)
+{
+    return model->kind == MODEL_GPT2 || model->kind == MODEL_LLAMA;
+}
+
+/* Opens the data with its own checks and puts its size into the model's options. */
+static enum status look_at_data(struct model_options *model, const struct options *options,
+                                struct error *error)
+{
+    const char *path = options_text(options, "data");
+    const char *labels = options_text(options, "labels");
+    struct dataset samples;
+    struct dataset classes;
+    enum status status;
+
+    if (is_language(model)) {
+        status = dataset_open_tokens(&samples, error, path, model->data_dtype, model->vocabulary);
+        if (status == STATUS_OK) {
+            model->data_count = samples.count;
+            model->data_dtype = samples.dtype;
+            dataset_close(&samples);
+        }
+        return status;
+    }
+    if (labels == NULL) {
+        return error_set(error, STATUS_USAGE, "a classifier needs --labels beside --data");
+    }
+    status = dataset_open_samples(&samples, error, path);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = dataset_open_labels(&classes, error, labels, samples.rows, model->classes);
+    if (status == STATUS_OK) {
+        model->data_count = samples.rows;
+        model->data_dtype = samples.dtype;
+        if (samples.width != (uint64_t)model->image_height * model->image_width * model->channels) {
+            /* A square picture of one channel, where the samples allow it. */
+            uint32_t side = 1;
+
+            while ((uint64_t)side * side < samples.width) {
+                side++;
+            }
+            bool square = (uint64_t)side * side == samples.width;
+            model->image_height = square ? side : 1;
+            model->image_width = square ? side : (uint32_t)samples.width;
+            model->channels = 1;
+        }
+        dataset_close(&classes);
+    }
+    dataset_close(&samples);
+    return status;
+}
+
+static enum status find_roots(struct job_terms *terms, const struct model *model,
+                              const struct options *options, struct error *error)
+{
+    const char *paths[2] = {options_text(options, "data"), options_text(options, "labels")};
+    uint32_t ids[2] = {model->data, model->labels};
+
+    for (uint32_t i = 0; i < 2 && ids[i] != TENSOR_NONE; i++) {
+        struct dataset dataset;
+        enum status status = run_data_open(&dataset, &terms->data_roots[i],
+                                           &model->tape->tensors[ids[i]], paths[i], error);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+        terms->data_count++;
+        dataset_close(&dataset);
+    }
+    return STATUS_OK;
+}
+
+/* ---- job new ------------------------------------------------------------ */
+
+static enum status make_job(struct job **job, const struct options *options, struct error *error)
+{
+    struct model_options model_options;
+    struct model model;
+    struct job_terms terms = {.steps = options_number(options, "steps"),
+                              .segment_length = options_number(options, "segment"),
+                              .requirements.memory = options_number(options, "memory")};
+    enum status status;
+
+    if (terms.segment_length > terms.steps) {
+        terms.segment_length = terms.steps;
+    }
+    read_options(&model_options, options);
+    status = look_at_data(&model_options, options, error);
+    if (status == STATUS_OK) {
+        status = model_build(&model, &model_options, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = find_roots(&terms, &model, options, error);
+    if (status == STATUS_OK) {
+        status = job_from_model(job, &model, &terms, error);
+    }
+    model_release(&model);
+    return status;
+}
+
+static void print_job(FILE *out, const struct job *job)
+{
+    struct tape_footprint footprint = tape_footprint(job->tape);
+    char id[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(id, job->id.bytes, DIGEST_SIZE);
+    fprintf(out, "job          %s\n", id);
+    fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
+            job_segments(job), job->segment_length);
+    fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
+            job->tape->tensor_count);
+    fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
+            job->tape->state_count, (double)footprint.state / 1048576.0);
+    fprintf(out, "data         %.2f MiB", (double)footprint.data / 1048576.0);
+    for (uint32_t i = 0; i < job->data_count; i++) {
+        hex_encode(id, job->data_roots[i].bytes, DIGEST_SIZE);
+        fprintf(out, "%s root %.16s...", i == 0 ? "," : " and", id);
+    }
+    hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
+    fprintf(out, "\nfirst state  %s, root %.16s...\n",
+            job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
+    fprintf(out, "rules        version %u\n", job->rules_version);
+    if (job->requirements.memory != 0) {
+        fprintf(out, "needs        %.2f MiB of memory\n",
+                (double)job->requirements.memory / 1048576.0);
+    }
+}
+
+static int emit_job(struct command_context *context, const struct job *job, const char *path)
+{
+    json_t *view;
+
+    if (!context->json) {
+        print_job(context->out, job);
+        if (path != NULL) {
+            fprintf(context->out, "written to   %s\n", path);
+        }
+        return COMMAND_OK;
+    }
+    view = job_json(job);
+    if (view != NULL && path != NULL) {
+        (void)json_object_set_new(view, "path", json_string(path));
+    }
+    return command_emit(context, view);
+}
+
+static int run_new(struct command_context *context)
+{
+    const char *path = options_text(context->options, "out");
+    struct job *job = NULL;
+    struct error error;
+    enum status status;
+    int code;
+
+    error_init(&error);
+    status = make_job(&job, context->options, &error);
+    if (status == STATUS_OK) {
+        status = job_write(job, path, &error);
+    }
+    code = status == STATUS_OK ? emit_job(context, job, path) : command_fail(context, &error);
+    job_free(job);
+    return code;
+}
+
+/* ---- job show ----------------------------------------------------------- */
+
+static const struct option_spec show_options[] = {
+    {.name = "tape",
+     .kind = OPTION_FLAG,
+     .help = "print the whole program, one operation a line",
+     .command_line_only = true},
+};
+
+static int run_show(struct command_context *context)
+{
+    struct job *job = NULL;
+    char *text = NULL;
+    struct error error;
+    enum status status;
+    int code;
+
+    error_init(&error);
+    status = job_read(&job, context->options->arguments[0], &error);
+    if (status == STATUS_OK && options_flag(context->options, "tape")) {
+        status = tape_text(&text, job->tape, &error);
+    }
+    if (status != STATUS_OK) {
+        code = command_fail(context, &error);
+    } else if (text != NULL && context->json) {
+        code = command_emit(context, json_pack("{s:s}", "tape", text));
+    } else if (text != NULL) {
+        code = fputs(text, context->out) >= 0 ? COMMAND_OK : COMMAND_UNKNOWN;
+    } else {
+        code = emit_job(context, job, NULL);
+    }
+    free(text);
+    job_free(job);
+    return code;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct command commands[] = {
+    {.name = "new",
+     .summary = "make a job of a model, its options and its data",
+     .description =
+         "Writes a job file: the program of one training step, the roots of the data and of the "
+         "first state, and the number of steps. Whoever has the file and the data gets the same "
+         "bits after every step, on any machine.",
+     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job",
+     .options = new_options,
+     .option_count = sizeof(new_options) / sizeof(new_options[0]),
+     .run = run_new},
+    {.name = "show",
+     .summary = "say what a job file holds, after checking all of it",
+     .arguments = "JOB",
+     .example = "lockstep job show text.job",
+     .options = show_options,
+     .option_count = sizeof(show_options) / sizeof(show_options[0]),
+     .run = run_show},
+};
+
+const struct command_group job_commands = {.name = "job",
+                                           .summary = "agreements on what to train",
+                                           .commands = commands,
+                                           .command_count = sizeof(commands) / sizeof(commands[0])};

@@ -1,0 +1,103 @@
+/* train.c - see train.h. */
+#include "prover/train.h"
+
+#include <time.h>
+
+#include "proofs/trace.h"
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint64_t step,
+                                   const struct train_options *options, struct error *error)
+{
+    enum status status = bundle_checkpoint_write(bundle, run->machine, step, error);
+
+    if (status == STATUS_OK && options->keep != 0) {
+        status = bundle_checkpoint_prune(bundle, options->keep, options->every, error);
+    }
+    return status;
+}
+
+static enum status train_step(struct train_result *result, struct bundle *bundle, struct run *run,
+                              const struct train_options *options, struct error *error)
+{
+    const struct job *job = bundle_job(bundle);
+    struct bundle_step entry = {.step = result->steps};
+    uint64_t start = now_ns();
+    enum status status = run->machine->backend->step(run->machine, NULL, error);
+
+    if (status == STATUS_OK) {
+        status = run_loss(&entry.loss_bits, run, error);
+    }
+    entry.nanoseconds = now_ns() - start;
+    start = now_ns();
+    if (status == STATUS_OK) {
+        status = machine_state_root(&entry.root, run->machine, error);
+        result->diverged = run->machine->backend->diverged(run->machine);
+    }
+    entry.nanoseconds_committing = now_ns() - start;
+    if (status == STATUS_OK) {
+        status = bundle_record(bundle, &entry, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    result->steps++;
+    if (result->diverged) {
+        status = bundle_set_diverged(bundle, entry.step, error);
+    } else if (result->steps % job->segment_length == 0 || result->steps == job->steps) {
+        status = keep_checkpoint(bundle, run, result->steps, options, error);
+    }
+    if (options->progress != NULL) {
+        options->progress(options->progress_context, &entry);
+    }
+    return status;
+}
+
+enum status train(struct train_result *result, struct bundle *bundle, struct run *run,
+                  const struct train_options *options, struct error *error)
+{
+    const struct job *job = bundle_job(bundle);
+    uint64_t diverged = UINT64_MAX;
+    enum status status = bundle_diverged(&diverged, bundle, error);
+
+    *result = (struct train_result){0};
+    if (status == STATUS_OK && diverged != UINT64_MAX) {
+        result->steps = diverged + 1;
+        result->diverged = true;
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        status = bundle_restore(&result->steps, bundle, run->machine, job->steps, error);
+    }
+    result->first = result->steps;
+    while (status == STATUS_OK && result->steps < job->steps && !result->diverged) {
+        if (stop_requested(options->stop)) {
+            status = STATUS_STOPPED;
+        } else {
+            status = train_step(result, bundle, run, options, error);
+        }
+    }
+    if (status == STATUS_STOPPED) {
+        enum status kept = result->steps > result->first
+                               ? keep_checkpoint(bundle, run, result->steps, options, error)
+                               : STATUS_OK;
+
+        return kept != STATUS_OK
+                   ? kept
+                   : error_set(error, STATUS_STOPPED,
+                               "stopped after step %llu of %llu; 'lockstep prover "
+                               "resume' goes on",
+                               (unsigned long long)result->steps, (unsigned long long)job->steps);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_flush(bundle, error);
+    }
+    return status;
+}
