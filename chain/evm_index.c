@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
+#include "chain/chronicle.h"
 #include "chain/evm.h"
-#include "chain/journal.h"
 
-static struct journal_block as_journal_block(const struct evm_block *block)
+static struct chronicle_block as_chronicle_block(const struct evm_block *block)
 {
-    struct journal_block made = {block->height, block->hash, block->time_s};
+    struct chronicle_block made = {block->height, block->hash, block->time_s};
 
     return made;
 }
@@ -16,7 +16,7 @@ static struct journal_block as_journal_block(const struct evm_block *block)
 static enum status add_block(struct evm_index *index, const struct evm_block *block,
                              struct error *error)
 {
-    struct journal_block kept = as_journal_block(block);
+    struct chronicle_block kept = as_chronicle_block(block);
     struct game_log *logs;
     uint32_t *places;
     size_t count = 0;
@@ -28,9 +28,9 @@ static enum status add_block(struct evm_index *index, const struct evm_block *bl
     }
     status = sql_begin(index->sql, error);
     if (status == STATUS_OK) {
-        status = journal_add_block(index->sql, &kept, error);
+        status = chronicle_add_block(index->sql, &kept, error);
         for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-            status = journal_add_log(index->sql, &kept, places[i], &logs[i], error);
+            status = chronicle_add_log(index->sql, &kept, places[i], &logs[i], error);
         }
         status = sql_end(index->sql, status, error);
     }
@@ -46,26 +46,26 @@ static enum status rewind_to(struct evm_index *index, uint64_t height, struct er
     if (status != STATUS_OK) {
         return status;
     }
-    status = journal_rewind(index->sql, height, error);
+    status = chronicle_rewind(index->sql, height, error);
     return sql_end(index->sql, status, error);
 }
 
 /* Goes back to the highest kept block that is still part of the chain. */
 static enum status drop_orphans(struct evm_index *index, struct error *error)
 {
-    struct journal_block top;
+    struct chronicle_block top;
     struct evm_block now;
     uint64_t keep;
-    enum status status = journal_top(index->sql, &top, error);
+    enum status status = chronicle_top(index->sql, &top, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
     keep = top.height;
     for (;;) {
-        struct journal_block kept;
+        struct chronicle_block kept;
 
-        status = journal_block_at(index->sql, &kept, keep, error);
+        status = chronicle_block_at(index->sql, &kept, keep, error);
         if (status == STATUS_NOT_FOUND) {
             break; /* nothing is left: begin again */
         }
@@ -89,21 +89,21 @@ static enum status drop_orphans(struct evm_index *index, struct error *error)
 /* Were we told everything? Asks again for the newest blocks. */
 static enum status compare_again(struct evm_index *index, struct error *error)
 {
-    struct journal_block top;
-    enum status status = journal_top(index->sql, &top, error);
+    struct chronicle_block top;
+    enum status status = chronicle_top(index->sql, &top, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
     for (uint64_t back = 0; back < EVM_INDEX_AGAIN && back < top.height; back++) {
-        struct journal_block block;
+        struct chronicle_block block;
         struct game_log *logs;
         uint32_t *places;
         struct hash32 ours;
         struct hash32 theirs;
         size_t count;
 
-        status = journal_block_at(index->sql, &block, top.height - back, error);
+        status = chronicle_block_at(index->sql, &block, top.height - back, error);
         if (status != STATUS_OK) {
             return status == STATUS_NOT_FOUND ? STATUS_OK : status;
         }
@@ -112,10 +112,10 @@ static enum status compare_again(struct evm_index *index, struct error *error)
         if (status != STATUS_OK) {
             return status;
         }
-        theirs = journal_hash_of(logs, places, count);
+        theirs = chronicle_hash_of(logs, places, count);
         free(logs);
         free(places);
-        status = journal_logs_hash(index->sql, &ours, &block, error);
+        status = chronicle_logs_hash(index->sql, &ours, &block, error);
         if (status != STATUS_OK) {
             return status;
         }
@@ -128,8 +128,8 @@ static enum status compare_again(struct evm_index *index, struct error *error)
 
 static enum status catch_up(struct evm_index *index, struct error *error)
 {
-    struct journal_block top;
-    enum status status = journal_top(index->sql, &top, error);
+    struct chronicle_block top;
+    enum status status = chronicle_top(index->sql, &top, error);
     bool empty = status == STATUS_NOT_FOUND;
     uint64_t next = empty ? index->first_height : top.height + 1;
 
@@ -150,7 +150,7 @@ static enum status catch_up(struct evm_index *index, struct error *error)
         if (status != STATUS_OK) {
             return status;
         }
-        top = as_journal_block(&block);
+        top = as_chronicle_block(&block);
         empty = false;
     }
     return STATUS_OK;

@@ -1,5 +1,5 @@
 /*
- * evm_index.h - follows one contract's events on a chain into a journal.
+ * evm_index.h - follows one contract's events on a chain into a chronicle.
  *
  * Blocks are taken one by one, each must continue the one before; logs are asked for by the block's
  * hash, because an endpoint that lags answers a question about heights with an empty list, and a
@@ -16,7 +16,7 @@
 #define EVM_INDEX_AGAIN      4   /* newest blocks whose logs are compared every round */
 
 struct evm_index {
-    struct sql *sql; /* with JOURNAL_SCHEMA */
+    struct sql *sql; /* with CHRONICLE_SCHEMA */
     struct rpc *rpc;
     struct address contract;
     uint64_t first_height;

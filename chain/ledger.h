@@ -8,7 +8,7 @@
  * A move is submitted under a name of the caller's choosing. When ledger_submit returns, the move
  * is on disk and will happen once, through crashes and reorganizations; the same name again is not
  * a second move. ledger_work drives everything and must be called from time to time. Events come
- * as a journal with a number each: whoever keeps the number of the last one it has dealt with
+ * as a chronicle with a number each: whoever keeps the number of the last one it has dealt with
  * resumes there.
  *
  * One thread at a time per handle. Nothing here prints.
@@ -146,7 +146,7 @@ MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei
 MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock,
                                         struct error *error);
 
-/* The segment as its commit told it, from the journal. STATUS_NOT_FOUND: none stands there. */
+/* The segment as its commit told it, from the chronicle. STATUS_NOT_FOUND: none stands there. */
 MUST_CHECK enum status ledger_get_segment(struct ledger *ledger, struct game_segment *segment,
                                           const struct hash32 *job, uint32_t index,
                                           struct error *error);

@@ -2,19 +2,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "chain/abi.h"
+#include "chain/chronicle.h"
 #include "chain/evm.h"
 #include "chain/evm_index.h"
-#include "chain/journal.h"
+#include "chain/hex_data.h"
 #include "chain/ledger_backend.h"
+#include "chain/ledger_evm.h"
 #include "chain/outbox.h"
+#include "chain/registry_code.h"
 
 enum {
     WORDS_MAX = 40,
     JOB_WORDS = 27,
     CLAIM_WORDS = 10,
+    DEPLOY_GAS = 5000000,
+    DEPLOY_POLL_MS = 200,
 };
 
 /* Above what each move can cost (docs/GAS.md has what they do cost), so that no estimate of a node
@@ -47,7 +53,7 @@ static const uint32_t gas_of[GAME_MOVE_KINDS] = {
 struct evm {
     struct rpc *rpc;
     struct outbox *outbox; /* NULL without a key */
-    struct sql sql;        /* the journal */
+    struct sql sql;        /* the chronicle */
     struct evm_index index;
     struct address account;
     struct address registry;
@@ -122,8 +128,8 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
                             struct error *error)
 {
     struct evm *evm = self;
-    struct journal_block top;
-    enum status status = journal_top(&evm->sql, &top, error);
+    struct chronicle_block top;
+    enum status status = chronicle_top(&evm->sql, &top, error);
 
     if (status != STATUS_OK) {
         top.height = 0;
@@ -131,8 +137,8 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
-    return journal_next(&evm->sql, entry, after, top.height < depth ? 0 : top.height - depth,
-                        error);
+    return chronicle_next(&evm->sql, entry, after, top.height < depth ? 0 : top.height - depth,
+                          error);
 }
 
 /* Calls a getter of the contract with one word; the answer must have that many words. */
@@ -371,10 +377,10 @@ static enum status open_rpc(struct evm *evm, const struct ledger_options *option
 }
 
 /* state_dir/CHAIN-REGISTRY.db: another chain or contract is another journal. */
-static enum status open_journal(struct evm *evm, const struct ledger_options *options,
-                                uint64_t chain_id, struct error *error)
+static enum status open_chronicle(struct evm *evm, const struct ledger_options *options,
+                                  uint64_t chain_id, struct error *error)
 {
-    static const char schema[] = JOURNAL_SCHEMA;
+    static const char schema[] = CHRONICLE_SCHEMA;
     char registry[ADDRESS_TEXT_SIZE];
     char path[FILE_PATH_MAX];
 
@@ -442,7 +448,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
         status = file_make_folder(options->state_dir, error, 0700);
     }
     if (status == STATUS_OK) {
-        status = open_journal(evm, options, chain_id, error);
+        status = open_chronicle(evm, options, chain_id, error);
     }
     if (status == STATUS_OK) {
         status = open_outbox(evm, options, chain_id, error);
@@ -454,4 +460,86 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     ledger->backend = &backend;
     ledger->self = evm;
     return STATUS_OK;
+}
+
+/* ---- deploying ------------------------------------------------------------------ */
+
+/* The contract's code with its argument, the referee's address. *data is the caller's. */
+static enum status make_creation(uint8_t **data, size_t *size, const struct address *referee,
+                                 struct error *error)
+{
+    const size_t room = sizeof(REGISTRY_CODE) / 2 + ABI_WORD_SIZE;
+
+    *data = calloc(1, room);
+    if (*data == NULL || hex_read(*data, room, size, REGISTRY_CODE) != STATUS_OK) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the contract's code");
+    }
+    memcpy(*data + *size + ABI_WORD_SIZE - ADDRESS_SIZE, referee->bytes, ADDRESS_SIZE);
+    *size += ABI_WORD_SIZE;
+    return STATUS_OK;
+}
+
+static enum status wait_for_contract(struct evm *evm, const char *name, struct address *registry,
+                                     uint64_t *height, uint32_t timeout_s, struct error *error)
+{
+    const struct timespec pause = {0, DEPLOY_POLL_MS * 1000000L};
+    struct outbox_status found;
+
+    for (uint64_t i = 0; i < (uint64_t)timeout_s * 1000 / DEPLOY_POLL_MS; i++) {
+        enum status worked = outbox_work(evm->outbox, error);
+        enum status status = outbox_look(evm->outbox, &found, name, error);
+
+        if (status != STATUS_OK || (worked != STATUS_OK && worked != STATUS_UNREACHABLE)) {
+            return status != STATUS_OK ? status : worked;
+        }
+        if (found.state == OUTBOX_MINED || found.state == OUTBOX_FINAL) {
+            *registry = address_of_contract(&evm->account, found.nonce);
+            *height = found.height;
+            return found.reverted
+                       ? error_set(error, STATUS_REFUSED, "the chain refused the contract")
+                       : STATUS_OK;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return error_set(error, STATUS_UNREACHABLE, "the contract is still on its way%s%s",
+                     found.trouble[0] != '\0' ? ": " : "", found.trouble);
+}
+
+enum status ledger_evm_deploy(const struct ledger_options *options, const struct address *referee,
+                              const char *name, struct address *registry, uint64_t *height,
+                              uint32_t timeout_s, struct error *error)
+{
+    static const struct address nobody;
+    struct evm *evm = calloc(1, sizeof(*evm));
+    uint64_t chain_id = 0;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    enum status status;
+
+    if (evm == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
+    }
+    evm->account = *signer_address(options->signer);
+    status = open_rpc(evm, options, error);
+    if (status == STATUS_OK) {
+        status = evm_chain_id(evm->rpc, &chain_id, error);
+    }
+    if (status == STATUS_OK) {
+        status = file_make_folder(options->state_dir, error, 0700);
+    }
+    if (status == STATUS_OK) {
+        status = open_outbox(evm, options, chain_id, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_creation(&data, &size, referee, error);
+    }
+    if (status == STATUS_OK) {
+        status = outbox_add(evm->outbox, name, &nobody, 0, data, size, DEPLOY_GAS, error);
+    }
+    if (status == STATUS_OK) {
+        status = wait_for_contract(evm, name, registry, height, timeout_s, error);
+    }
+    free(data);
+    close_evm(evm);
+    return status;
 }

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "chain/journal.h"
+#include "chain/chronicle.h"
 #include "chain/ledger_backend.h"
 #include "chain/local_game.h"
 #include "chain/secret.h"
@@ -18,10 +18,10 @@ enum {
 };
 
 static const char schema[] =
-    JOURNAL_SCHEMA "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
-                   "CREATE TABLE IF NOT EXISTS moves (account BLOB NOT NULL, name TEXT NOT NULL,"
-                   " content BLOB NOT NULL, done INTEGER NOT NULL, revert BLOB NOT NULL,"
-                   " height INTEGER NOT NULL, PRIMARY KEY (account, name));";
+    CHRONICLE_SCHEMA "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
+                     "CREATE TABLE IF NOT EXISTS moves (account BLOB NOT NULL, name TEXT NOT NULL,"
+                     " content BLOB NOT NULL, done INTEGER NOT NULL, revert BLOB NOT NULL,"
+                     " height INTEGER NOT NULL, PRIMARY KEY (account, name));";
 
 struct local {
     struct sql sql;
@@ -38,7 +38,7 @@ struct local {
 static enum status read_clock(struct local *local, struct ledger_clock *clock, bool *manual,
                               struct error *error)
 {
-    struct journal_block top = {0};
+    struct chronicle_block top = {0};
     int64_t fixed = 0;
     int64_t genesis = 0;
     enum status status = sql_number(&local->sql, &fixed, -1, error,
@@ -49,7 +49,7 @@ static enum status read_clock(struct local *local, struct ledger_clock *clock, b
                             "SELECT value FROM meta WHERE name = 'genesis'", "");
     }
     if (status == STATUS_OK) {
-        status = journal_top(&local->sql, &top, error);
+        status = chronicle_top(&local->sql, &top, error);
         status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
     if (status != STATUS_OK) {
@@ -120,15 +120,15 @@ static enum status pay(struct local *local, wei value, struct error *error)
 }
 
 static enum status keep_events(struct local *local, const struct local_game *game,
-                               const struct journal_block *block, struct error *error)
+                               const struct chronicle_block *block, struct error *error)
 {
-    enum status status = journal_add_block(&local->sql, block, error);
+    enum status status = chronicle_add_block(&local->sql, block, error);
 
     for (uint32_t i = 0; i < game->event_count && status == STATUS_OK; i++) {
         struct game_log log;
 
         game_event_encode(&log, &game->events[i]);
-        status = journal_add_log(&local->sql, block, i, &log, error);
+        status = chronicle_add_log(&local->sql, block, i, &log, error);
     }
     return status;
 }
@@ -158,7 +158,7 @@ static enum status play(struct local *local, const char *name, const struct game
                               .referee = local->referee,
                               .block_hash = block_hash,
                               .context = &playing};
-    struct journal_block block;
+    struct chronicle_block block;
     struct ledger_clock clock;
     enum status status = read_clock(local, &clock, &playing.manual, error);
 
@@ -288,7 +288,7 @@ static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t a
     struct local *local = self;
 
     (void)depth; /* nothing here is ever taken back */
-    return journal_next(&local->sql, entry, after, UINT64_MAX, error);
+    return chronicle_next(&local->sql, entry, after, UINT64_MAX, error);
 }
 
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,

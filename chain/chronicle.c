@@ -1,9 +1,9 @@
-/* journal.c - see journal.h. */
-#include "chain/journal.h"
+/* chronicle.c - see chronicle.h. */
+#include "chain/chronicle.h"
 
 #include <string.h>
 
-static enum status read_block(struct sql *sql, sqlite3_stmt *row, struct journal_block *block,
+static enum status read_block(struct sql *sql, sqlite3_stmt *row, struct chronicle_block *block,
                               struct error *error)
 {
     enum status status;
@@ -16,14 +16,14 @@ static enum status read_block(struct sql *sql, sqlite3_stmt *row, struct journal
         block->height = (uint64_t)sqlite3_column_int64(row, 0);
         block->time_s = (uint64_t)sqlite3_column_int64(row, 2);
         if (!sql_blob_column(row, 1, block->hash.bytes, HASH32_SIZE)) {
-            status = error_set(error, STATUS_BAD_FORMAT, "the journal is damaged");
+            status = error_set(error, STATUS_BAD_FORMAT, "the chronicle is damaged");
         }
     }
     (void)sqlite3_finalize(row);
     return status;
 }
 
-enum status journal_top(struct sql *sql, struct journal_block *block, struct error *error)
+enum status chronicle_top(struct sql *sql, struct chronicle_block *block, struct error *error)
 {
     return read_block(sql,
                       sql_query(sql, error,
@@ -33,8 +33,8 @@ enum status journal_top(struct sql *sql, struct journal_block *block, struct err
                       block, error);
 }
 
-enum status journal_block_at(struct sql *sql, struct journal_block *block, uint64_t height,
-                             struct error *error)
+enum status chronicle_block_at(struct sql *sql, struct chronicle_block *block, uint64_t height,
+                               struct error *error)
 {
     return read_block(sql,
                       sql_query(sql, error,
@@ -43,19 +43,19 @@ enum status journal_block_at(struct sql *sql, struct journal_block *block, uint6
                       block, error);
 }
 
-enum status journal_add_block(struct sql *sql, const struct journal_block *block,
-                              struct error *error)
+enum status chronicle_add_block(struct sql *sql, const struct chronicle_block *block,
+                                struct error *error)
 {
     return sql_run(sql, error, "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)", "ibi",
                    (int64_t)block->height, &(struct sql_blob){block->hash.bytes, HASH32_SIZE},
                    (int64_t)block->time_s);
 }
 
-enum status journal_add_log(struct sql *sql, const struct journal_block *block, uint32_t place,
-                            const struct game_log *log, struct error *error)
+enum status chronicle_add_log(struct sql *sql, const struct chronicle_block *block, uint32_t place,
+                              const struct game_log *log, struct error *error)
 {
     return sql_run(sql, error,
-                   "INSERT INTO journal (kind, height, block, time_s, place, topics, data)"
+                   "INSERT INTO chronicle (kind, height, block, time_s, place, topics, data)"
                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
                    "iibiibb", (int64_t)LEDGER_EVENT, (int64_t)block->height,
                    &(struct sql_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)block->time_s,
@@ -64,13 +64,13 @@ enum status journal_add_log(struct sql *sql, const struct journal_block *block, 
                    &(struct sql_blob){log->data, log->data_size});
 }
 
-enum status journal_rewind(struct sql *sql, uint64_t height, struct error *error)
+enum status chronicle_rewind(struct sql *sql, uint64_t height, struct error *error)
 {
     const struct hash32 nothing = {{0}};
     int64_t told = 0;
     enum status status =
         sql_number(sql, &told, 0, error,
-                   "SELECT count(*) FROM journal JOIN blocks ON journal.block = blocks.hash"
+                   "SELECT count(*) FROM chronicle JOIN blocks ON chronicle.block = blocks.hash"
                    " WHERE blocks.height > ?",
                    "i", (int64_t)height);
 
@@ -79,7 +79,7 @@ enum status journal_rewind(struct sql *sql, uint64_t height, struct error *error
     }
     if (status == STATUS_OK && told > 0) {
         status = sql_run(sql, error,
-                         "INSERT INTO journal (kind, height, block, time_s, place, topics, data)"
+                         "INSERT INTO chronicle (kind, height, block, time_s, place, topics, data)"
                          " VALUES (?, ?, ?, 0, 0, x'', x'')",
                          "iib", (int64_t)LEDGER_REWIND, (int64_t)height,
                          &(struct sql_blob){nothing.bytes, HASH32_SIZE});
@@ -98,7 +98,7 @@ static enum status read_log(struct game_log *log, sqlite3_stmt *row, int topics,
     if (topics_size > sizeof(log->topics) || log->data_size > sizeof(log->data) ||
         !sql_blob_column(row, topics, log->topics, topics_size) ||
         !sql_blob_column(row, data, log->data, log->data_size)) {
-        return error_set(error, STATUS_BAD_FORMAT, "the journal is damaged");
+        return error_set(error, STATUS_BAD_FORMAT, "the chronicle is damaged");
     }
     return STATUS_OK;
 }
@@ -112,7 +112,7 @@ static void hash_log(struct keccak *keccak, const struct game_log *log, uint32_t
     keccak_add(keccak, log->data, log->data_size);
 }
 
-struct hash32 journal_hash_of(const struct game_log *logs, const uint32_t *places, size_t count)
+struct hash32 chronicle_hash_of(const struct game_log *logs, const uint32_t *places, size_t count)
 {
     struct keccak keccak;
 
@@ -123,14 +123,14 @@ struct hash32 journal_hash_of(const struct game_log *logs, const uint32_t *place
     return keccak_end(&keccak);
 }
 
-enum status journal_logs_hash(struct sql *sql, struct hash32 *hash,
-                              const struct journal_block *block, struct error *error)
+enum status chronicle_logs_hash(struct sql *sql, struct hash32 *hash,
+                                const struct chronicle_block *block, struct error *error)
 {
     /* After a rewind a block can be told a second time: the newest telling counts. */
     sqlite3_stmt *rows =
         sql_query(sql, error,
-                  "SELECT place, topics, data FROM journal WHERE block = ? AND number >"
-                  " (SELECT coalesce(max(number), 0) FROM journal WHERE kind = ? AND height < ?)"
+                  "SELECT place, topics, data FROM chronicle WHERE block = ? AND number >"
+                  " (SELECT coalesce(max(number), 0) FROM chronicle WHERE kind = ? AND height < ?)"
                   " ORDER BY number",
                   "bii", &(struct sql_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)LEDGER_REWIND,
                   (int64_t)block->height);
@@ -177,15 +177,15 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row, str
     return status;
 }
 
-enum status journal_next(struct sql *sql, struct ledger_entry *entry, uint64_t after,
-                         uint64_t height_most, struct error *error)
+enum status chronicle_next(struct sql *sql, struct ledger_entry *entry, uint64_t after,
+                           uint64_t height_most, struct error *error)
 {
     sqlite3_stmt *rows =
         sql_query(sql, error,
-                  "SELECT number, kind, height, time_s, topics, data FROM journal AS told"
+                  "SELECT number, kind, height, time_s, topics, data FROM chronicle AS told"
                   " WHERE number > ? AND (kind = ? OR (EXISTS (SELECT 1 FROM blocks"
                   " WHERE blocks.height = told.height AND hash = told.block) AND NOT EXISTS"
-                  " (SELECT 1 FROM journal WHERE number > told.number AND kind = ?"
+                  " (SELECT 1 FROM chronicle WHERE number > told.number AND kind = ?"
                   " AND height < told.height))) ORDER BY number",
                   "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
     enum status status = rows == NULL ? STATUS_IO : STATUS_BAD_FORMAT;
