@@ -212,7 +212,6 @@ static bool read_job(struct ledger_job *job, struct abi_reader *reader)
     job->client = take_address(reader, &good);
     job->finalized = (uint32_t)take_number(reader, &good);
     job->open_claims = (uint32_t)take_number(reader, &good);
-    job->ended = take_number(reader, &good) != 0;
     terms->attestors = (uint32_t)take_number(reader, &good);
     terms->steps = (uint64_t)take_number(reader, &good);
     terms->segment_steps = (uint32_t)take_number(reader, &good);
@@ -223,6 +222,7 @@ static bool read_job(struct ledger_job *job, struct abi_reader *reader)
     terms->reveal_period_s = (uint32_t)take_number(reader, &good);
     terms->claim_period_s = (uint32_t)take_number(reader, &good);
     terms->response_period_s = (uint32_t)take_number(reader, &good);
+    job->ended = take_number(reader, &good) != 0;
     terms->stake = take_number(reader, &good);
     terms->claim_bond = take_number(reader, &good);
     terms->coverage_ppm = (uint32_t)take_number(reader, &good);
