@@ -534,7 +534,7 @@ static void play_everything(struct world *world)
     }
 }
 
-/* The second segment ends in a conviction; then the job is taken again, and left until it expires. */
+/* A job that ends in a conviction, is taken again, and is left until it expires. */
 static void play_the_end(struct world *world)
 {
     struct game_segment segment;
