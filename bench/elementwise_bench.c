@@ -1,7 +1,7 @@
 /*
  * elementwise_bench.c - the float kernels against plain C loops under -O3 -march=native and
- * -ffast-math, on the shapes of a GPT-2 124M step over 1,024 tokens, one thread each. GB/s counts what must at
- * least be read and written; the target is a ratio of 0.8 or more everywhere.
+ * -ffast-math, on the shapes of a GPT-2 124M step over 1,024 tokens, one thread each. GB/s counts
+ * what must at least be read and written; the target is a ratio of 0.8 or more everywhere.
  *
  * Ours is run in fast mode: in the memory that the tape's machine would use, outputs that nobody
  * reads left out.
