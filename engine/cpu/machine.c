@@ -190,7 +190,7 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
             (void)madvise(cpu->blocks[block], size, MADV_HUGEPAGE);
         }
     }
-    if (cpu->block_sizes[BLOCK_STATE] > 0) {
+    if (cpu->blocks[BLOCK_STATE] != NULL) {
         memset(cpu->blocks[BLOCK_STATE], 0, cpu->block_sizes[BLOCK_STATE]);
     }
     cpu->memory = calloc((size_t)tape->tensor_count + 1, sizeof(*cpu->memory));
