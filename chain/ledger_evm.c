@@ -373,7 +373,7 @@ static enum status open_rpc(struct evm *evm, const struct ledger_options *option
     rpc.stopped = options->stopped;
     rpc.context = options->context;
     evm->rpc = rpc_new(&rpc, error);
-    return evm->rpc != NULL ? STATUS_OK : error->status;
+    return evm->rpc != NULL ? STATUS_OK : STATUS_USAGE;
 }
 
 /* state_dir/CHAIN-REGISTRY.db: another chain or contract is another journal. */
@@ -483,7 +483,7 @@ static enum status wait_for_contract(struct evm *evm, const char *name, struct a
                                      uint64_t *height, uint32_t timeout_s, struct error *error)
 {
     const struct timespec pause = {0, DEPLOY_POLL_MS * 1000000L};
-    struct outbox_status found;
+    struct outbox_status found = {0};
 
     for (uint64_t i = 0; i < (uint64_t)timeout_s * 1000 / DEPLOY_POLL_MS; i++) {
         enum status worked = outbox_work(evm->outbox, error);
