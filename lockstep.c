@@ -4,11 +4,13 @@
 #include "base/command.h"
 #include "chain/commands.h"
 #include "prover/commands.h"
+#include "verifier/commands.h"
 
 static const struct command_group *const groups[] = {
     &base_commands,   /* help, doctor */
     &job_commands,    /* job new, show */
     &prover_commands, /* prover run, resume, status */
+    &audit_commands,  /* audit */
     &wallet_commands, /* wallet new, import, list, address, sign */
     &ledger_commands, /* ledger init, faucet, deploy, status, watch */
 };

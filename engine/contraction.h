@@ -17,8 +17,10 @@
  * buffer of such a q tensor needs contraction_packed_size() bytes, aligned to 64; the exponents
  * stay canonical; peaks may be NULL. Packed or canonical is the same for all q tensors of a tape.
  *
- * Nothing here allocates. Callers guarantee what op_check() checks; the values of elements may be
- * anything at all (a rule also judges what a liar wrote), and no value leads to undefined behaviour.
+ * Nothing here allocates. Callers guarantee what op_check() checks. To a rule the values of
+ * elements may be anything at all, since it also judges what a liar wrote, and none leads to
+ * undefined behaviour.
+ * Kernels are given only what their own quantize wrote.
  */
 #ifndef ENGINE_CONTRACTION_H
 #define ENGINE_CONTRACTION_H
@@ -132,8 +134,8 @@ int64_t contraction_partial(const struct contraction_shape *shape, const struct 
                             const struct quantized_row *b, int64_t first, int64_t last);
 
 /*
- * The last step of every contraction: RNE(sum) to binary32, times 2^exponent, rounded once more only
- * where the result is subnormal; overflow gives infinity, a sum of 0 gives +0. Raw bits.
+ * The last step of every contraction: RNE(sum) to binary32, times 2^exponent, rounded once more
+ * only where the result is subnormal; overflow gives infinity, a sum of 0 gives +0. Raw bits.
  */
 uint32_t contraction_finish(int64_t sum, int exponent);
 

@@ -11,6 +11,8 @@
 #ifndef ENGINE_RULE_H
 #define ENGINE_RULE_H
 
+#include <assert.h>
+
 #include "engine/op.h"
 
 /* Changes with any rule, kind or attribute; a job names the version that it was made for. */
@@ -38,6 +40,7 @@ uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t in
 static inline uint32_t operand_get(const struct operand *operand, uint64_t index)
 {
     if (operand->memory == NULL) {
+        assert(operand->fetch != NULL);
         return operand->fetch(operand->context, operand->tensor, index);
     }
     switch (operand->dtype) {

@@ -8,7 +8,7 @@ bench_built := $(bench_names)
 $(bench_sources:%.c=$(BUILD)/%.o): | $(BUILD)/setup/bench.ok
 $(BUILD)/bench/%_bench: extra_libs := -lopenblas
 $(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_support)) \
-    $(BUILD)/liblockstep.a
+    $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	$(link)
 
 # One after the other, whatever -j says: two benchmarks at once measure each other.

@@ -22,15 +22,25 @@ $(call test_link,)
 $(call test_link,/asan)
 	$(link)
 
+# What the tests share, for programs that take only some of it: fuzz targets and benchmarks.
+support_archive = $(BUILD)$1/tests/libsupport.a: $(addprefix $(BUILD)$1/,$(test_support))
+$(call support_archive,)
+	$(archive)
+$(call support_archive,/asan)
+	$(archive)
+$(call support_archive,/fuzz)
+	$(archive)
+
 # Without libFuzzer a fuzz target is a test that replays its corpus, and mutations of it.
 replay_link = $(BUILD)$1/tests/fuzz/%_fuzz: $(BUILD)$1/tests/fuzz/%_fuzz.o \
-    $(BUILD)$1/tests/support/fuzz_replay.o $(BUILD)$1/liblockstep.a
+    $(BUILD)$1/tests/support/fuzz_replay.o $(BUILD)$1/tests/libsupport.a $(BUILD)$1/liblockstep.a
 $(call replay_link,)
 	$(link)
 $(call replay_link,/asan)
 	$(link)
 $(BUILD)/fuzz/tests/fuzz/%_fuzz: variant := $(sanitized) -fsanitize=fuzzer,address,undefined
-$(BUILD)/fuzz/tests/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o $(BUILD)/fuzz/liblockstep.a
+$(BUILD)/fuzz/tests/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o \
+    $(BUILD)/fuzz/tests/libsupport.a $(BUILD)/fuzz/liblockstep.a
 	$(link)
 
 evm_ready := $(BUILD)/setup/evm.ok

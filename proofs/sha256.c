@@ -198,6 +198,7 @@ void sha256(struct digest *digest, const void *data, size_t data_size)
 struct group {
     uint32_t state[SHA256_LANES_MAX][8];
     const uint8_t *blocks[SHA256_LANES_MAX];
+    uint8_t starts[SHA256_LANES_MAX][SHA256_BLOCK_SIZE];
     uint8_t ends[SHA256_LANES_MAX][3 * SHA256_BLOCK_SIZE];
 };
 
@@ -232,10 +233,15 @@ static void group_long(struct group *group, const struct kernels *kernels, uint8
     size_t rest_at = first + middle * SHA256_BLOCK_SIZE;
     size_t end_count = 0;
 
+    /* The ends are written long before they are read: a load of bytes just stored would wait. */
     for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {
-        group->ends[lane][0] = prefix;
-        memcpy(group->ends[lane] + 1, messages[lane], first);
-        group->blocks[lane] = group->ends[lane];
+        group->starts[lane][0] = prefix;
+        memcpy(group->starts[lane] + 1, messages[lane], SHA256_BLOCK_SIZE - 1);
+        group->blocks[lane] = group->starts[lane];
+    }
+    for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {
+        memcpy(group->ends[lane], messages[lane] + rest_at, message_size - rest_at);
+        end_count = pad(group->ends[lane], message_size - rest_at, (uint64_t)message_size + 1);
     }
     kernels->many(group->state, group->blocks, 1);
     for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {
@@ -243,8 +249,6 @@ static void group_long(struct group *group, const struct kernels *kernels, uint8
     }
     kernels->many(group->state, group->blocks, middle);
     for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {
-        memcpy(group->ends[lane], messages[lane] + rest_at, message_size - rest_at);
-        end_count = pad(group->ends[lane], message_size - rest_at, (uint64_t)message_size + 1);
         group->blocks[lane] = group->ends[lane];
     }
     kernels->many(group->state, group->blocks, end_count);

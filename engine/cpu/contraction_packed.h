@@ -3,7 +3,7 @@
  *
  * Rows are flat (a batch is just a range of them) and lie in panels of 16. A panel is
  *
- *   planes x (pairs, 16, 2) int16   element [pair][row][k & 1], pair = k / 2; an odd K ends in zeros
+ *   planes x (pairs, 16, 2) int16   element [pair][row][k & 1], pair = k / 2; an odd K ends in 0
  *   int32_t lowest[16]              smallest exponent of each row, or LOWEST_POISON
  *   struct piece_head [pieces]
  *
@@ -38,6 +38,10 @@
 
 /* Results of more bytes than this are written past the caches. */
 #define STREAM_SIZE (INT64_C(24) << 20)
+
+/* Work below which another thread costs more than it brings: elements read, and products. */
+#define THREAD_ELEMENTS 16384
+#define THREAD_PRODUCTS 500000
 
 /* A tile is TILE_ROWS rows of A by at most TILE_PANELS panels of B. */
 #define TILE_ROWS    8
@@ -181,6 +185,9 @@ struct contraction_isa {
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
     void (*finish)(const struct finish_call *call);
+    /* Both in one for rows of a single piece, whose sums may stay in 32 bits; where they may not,
+     * does nothing and returns false. finish->sums is not used. A count of 0 gives zeros. */
+    bool (*tile_short)(const struct tile_call *call, const struct finish_call *finish);
     /* The largest magnitude of each row, as the bits of binary32. Adjacent rows are also copied to
      * `copy`, element by element, unless it is NULL: see contraction_quantize.c. */
     void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);
@@ -201,6 +208,14 @@ struct contraction_isa {
 static inline int contraction_thread(void)
 {
     return omp_get_thread_num();
+}
+
+/* As many threads as have at least `least` items each to do, within what the caller allows. */
+static inline int contraction_threads(int thread_count, int64_t items, int64_t least)
+{
+    int64_t useful = items / least;
+
+    return useful < 1 ? 1 : (useful < thread_count ? (int)useful : thread_count);
 }
 
 /* The kernels, given an instruction set. */

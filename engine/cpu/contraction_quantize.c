@@ -425,11 +425,13 @@ void contraction_quantize(const struct contraction_isa *isa, const struct kernel
         .exponents = call->outputs[1],
         .k_stride = joined_stride(call->op),
     };
+    int threads =
+        contraction_threads(call->thread_count, quantizer.layout.rows * shape.k, THREAD_ELEMENTS);
 
     if (call->packed && call->outputs[2] != NULL) {
         quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
-        quantize_packed(&quantizer, call->outputs[2], call->thread_count);
+        quantize_packed(&quantizer, call->outputs[2], threads);
     } else {
-        quantize_canonical(&quantizer, call->outputs[2], call->scratch, call->thread_count);
+        quantize_canonical(&quantizer, call->outputs[2], call->scratch, threads);
     }
 }

@@ -157,8 +157,10 @@ static void make_body(char *body, size_t size, enum rpc_behaviour behaviour, uns
         memset(body, '[', DEPTH);
         memset(body + DEPTH, ']', DEPTH);
         body[2 * DEPTH] = '\0';
+    } else if (formats[behaviour] == NULL) {
+        body[0] = '\0';
     } else {
-        int length = snprintf(body, size, formats[behaviour] == NULL ? "" : formats[behaviour], id);
+        int length = snprintf(body, size, formats[behaviour], id);
 
         assert(length >= 0);
     }

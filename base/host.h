@@ -1,19 +1,19 @@
 /*
- * machine.h - what this machine is: cores, memory, instruction sets. Facts only; what follows from
+ * host.h - what this machine is: cores, memory, instruction sets. Facts only; what follows from
  * them is for others to say. Nothing is cached and nothing changes the machine.
  */
-#ifndef BASE_MACHINE_H
-#define BASE_MACHINE_H
+#ifndef BASE_HOST_H
+#define BASE_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MACHINE_NAME_MAX 128
+#define HOST_TEXT_MAX 128
 
-struct machine {
-    char cpu[MACHINE_NAME_MAX];
-    char system[MACHINE_NAME_MAX]; /* kernel and architecture */
-    unsigned cores;                /* that this process may run on */
+struct host {
+    char cpu[HOST_TEXT_MAX];
+    char system[HOST_TEXT_MAX]; /* kernel and architecture */
+    unsigned cores;             /* that this process may run on */
     uint64_t memory_bytes;
     uint64_t memory_free_bytes; /* available without swapping */
     bool has_avx2;              /* with fma and f16c, as the kernels want it */
@@ -22,6 +22,6 @@ struct machine {
     bool flushes_subnormals; /* the control word that this thread runs with would change results */
 };
 
-void machine_look(struct machine *machine);
+void host_look(struct host *host);
 
-#endif /* BASE_MACHINE_H */
+#endif /* BASE_HOST_H */

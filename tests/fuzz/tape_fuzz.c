@@ -1,0 +1,105 @@
+/*
+ * Any bytes as a tape. What parses writes back to the same bytes, has a text, can be planned; and if
+ * it is small, one step of it ends at the same bits by the looped rules in trace mode and by the
+ * best kernels in fast mode, whatever it computes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/random_tape.h"
+
+/* Bytes of all tensors, and multiplications, of a tape that is run. */
+#define RUN_BYTES_MAX (UINT64_C(1) << 16)
+#define RUN_WORK_MAX  (UINT64_C(1) << 22)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void insist(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "tape fuzz: %s\n", what);
+        abort();
+    }
+}
+
+static void check_bytes(const struct tape *tape, const uint8_t *data, size_t size)
+{
+    uint8_t *again = malloc(size);
+    char *text = NULL;
+
+    insist(again != NULL && tape_encoded_size(tape) == size, "another size");
+    tape_encode(again, tape);
+    insist(memcmp(again, data, size) == 0, "other bytes");
+    free(again);
+    if (tape_text(&text, tape, NULL) == STATUS_OK) {
+        insist(strlen(text) > 0, "no text");
+        free(text);
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        uint8_t descriptor[OP_DESCRIPTOR_MAX];
+
+        insist(op_descriptor(descriptor, &tape->ops[at], tape->tensors) <= OP_DESCRIPTOR_MAX,
+               "a long descriptor");
+    }
+}
+
+/* An upper bound of what the looped rules multiply and add. */
+static uint64_t work_of(const struct tape *tape)
+{
+    uint64_t work = 0;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+        uint64_t most = 1;
+        uint64_t made = 0;
+
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            uint64_t count = tape->tensors[op->inputs[i]].count;
+
+            most = count > most ? count : most;
+        }
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            made += tape->tensors[op->outputs[i]].count;
+        }
+        work += made * (most < 4096 ? most : 4096);
+    }
+    return work;
+}
+
+static void run_two_ways(const struct tape *tape)
+{
+    struct machine_options rules = {.isa = ISA_SCALAR, .thread_count = 1, .trace = true};
+    struct machine_options fast = {.isa = isa_best(), .thread_count = 1};
+    struct random_machine a;
+    struct random_machine b;
+    const char *name = "";
+
+    random_machine_open(&a, tape, &rules, 3);
+    random_machine_open(&b, tape, &fast, 3);
+    for (int step = 0; step < 2; step++) {
+        random_machine_step(&a, NULL);
+        random_machine_step(&b, NULL);
+        insist(random_machine_equal(&name, &a, &b), name);
+    }
+    random_machine_close(&a);
+    random_machine_close(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tape *tape = NULL;
+    struct tape_footprint footprint;
+
+    if (tape_parse(&tape, data, size, NULL) != STATUS_OK) {
+        return 0;
+    }
+    check_bytes(tape, data, size);
+    footprint = tape_footprint(tape);
+    if (footprint.trace + footprint.state + footprint.data + footprint.constant <= RUN_BYTES_MAX &&
+        work_of(tape) <= RUN_WORK_MAX) {
+        run_two_ways(tape);
+    }
+    tape_free(tape);
+    return 0;
+}
