@@ -69,8 +69,8 @@ static void set_up(struct world *world)
     world->anvil = anvil_start(NULL);
     world->rpc = anvil_rpc(world->anvil);
     world->registry = anvil_deploy(world->rpc, 0, REGISTRY_CODE, &nobody, "0x0");
-    for (uint8_t i = 1; i <= EVENTS; i++) {
-        happen(world, i);
+    for (uint32_t i = 1; i <= EVENTS; i++) {
+        happen(world, (uint8_t)i);
     }
 }
 
