@@ -2,6 +2,7 @@
  * lockstep.c - the front door: the tables of commands that the rooms contribute, and nothing else.
  */
 #include "base/command.h"
+#include "chain/commands.h"
 #include "prover/commands.h"
 #include "verifier/commands.h"
 
@@ -10,6 +11,8 @@ static const struct command_group *const groups[] = {
     &job_commands,    /* job new, show */
     &prover_commands, /* prover run, resume, status */
     &audit_commands,  /* audit */
+    &wallet_commands, /* wallet new, import, list, address, sign */
+    &ledger_commands, /* ledger init, faucet, deploy, status, watch */
 };
 
 int main(int argc, char **argv)

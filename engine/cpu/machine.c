@@ -19,6 +19,9 @@
 #include "engine/contraction.h"
 #include "engine/plan.h"
 
+/* Operations that touch fewer elements run on one thread. */
+#define SERIAL_ELEMENTS 16384
+
 struct machine_cpu {
     struct machine machine;
     struct machine_options options;
@@ -314,13 +317,31 @@ static enum status cpu_bind(struct machine *machine, uint32_t tensor, const void
     return STATUS_OK;
 }
 
+/*
+ * An operation this small is over before a second thread has woken up, and on a busy machine a
+ * thread that was put aside makes the others wait for it at the end of every operation.
+ */
+static int threads_for(const struct machine_cpu *cpu, const struct op *op)
+{
+    const struct tensor *tensors = cpu->machine.tape->tensors;
+    uint64_t touched = 0;
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        touched += tensors[op->inputs[i]].count;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        touched += tensors[op->outputs[i]].count;
+    }
+    return touched < SERIAL_ELEMENTS ? 1 : cpu->options.thread_count;
+}
+
 static void run_op(struct machine_cpu *cpu, const struct op *op)
 {
     const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
     struct kernel_call call = {.op = op,
                                .tensors = cpu->machine.tape->tensors,
                                .scratch = cpu->blocks[BLOCK_SCRATCH],
-                               .thread_count = cpu->options.thread_count,
+                               .thread_count = threads_for(cpu, op),
                                .packed = cpu->packed};
 
     for (uint32_t i = 0; i < op->input_count; i++) {

@@ -29,6 +29,7 @@ enum {
     CLAIMS = 32,
     SEALS = 8,
     ATTESTATIONS = 32,
+    ATTESTED = 8192,
     SCRIPT_MAX = MOVES * (35 + GAME_MOVE_SIZE_MAX),
     LOGS_MAX = MOVES * LOCAL_EVENTS_MAX,
 };
@@ -65,6 +66,12 @@ struct history {
         struct address attestor;
     } attestations[ATTESTATIONS];
     uint32_t attestation_count;
+    struct {
+        struct hash32 segment;
+        struct hash32 job;
+        uint32_t index;
+    } attested[ATTESTED]; /* every segment of this registry */
+    uint32_t attested_count;
     uint8_t script[SCRIPT_MAX];
     size_t script_size;
     struct game_log logs[LOGS_MAX]; /* what the embedded side told, in order */
@@ -77,6 +84,8 @@ struct history {
         enum game_move_kind kind;
     } outcomes[MOVES];
     uint32_t outcome_count;
+    wei paid_in; /* of this registry, and out of it */
+    wei paid_out;
     uint32_t done_of[GAME_MOVE_KINDS];
     uint32_t refused_of[GAME_REFUSAL_KINDS];
 };
@@ -115,6 +124,11 @@ static void learn(struct history *history, const struct game_event *event)
 
         history->segments[at].job = event->job;
         history->segments[at].segment = event->segment;
+        assert_true(history->attested_count < ATTESTED);
+        history->attested[history->attested_count].segment =
+            game_segment_hash(&event->job, &event->segment);
+        history->attested[history->attested_count].job = event->job;
+        history->attested[history->attested_count++].index = event->index;
     } else if (event->kind == GAME_CLAIMED || event->kind == GAME_ACCUSED) {
         uint32_t at =
             history->claim_count < CLAIMS ? history->claim_count++ : below(history, CLAIMS);
@@ -163,7 +177,11 @@ static void play_embedded(struct history *history, const struct game_move *move,
         for (uint32_t i = 0; i < game.event_count; i++) {
             game_event_encode(&history->logs[history->log_count++], &game.events[i]);
             learn(history, &game.events[i]);
+            if (game.events[i].kind == GAME_WITHDRAWN) {
+                history->paid_out += game.events[i].amount;
+            }
         }
+        history->paid_in += move->value;
         history->done_of[move->kind]++;
         sql(history, "RELEASE move");
         return;
@@ -695,11 +713,107 @@ static void check_outcome(struct history *history, const struct game_log *log, u
     }
 }
 
+static wei promised_by_job(struct history *history, const struct hash32 *key)
+{
+    struct local_job job;
+    wei sum = 0;
+
+    assert_int_equal(local_get_job(&history->store, &job, key), STATUS_OK);
+    if (job.phase == GAME_PHASE_RUNNING) {
+        sum += job.terms.stake;
+    }
+    if (job.phase == GAME_PHASE_RUNNING || job.phase == GAME_PHASE_OPEN) {
+        sum += (job.segments - job.finalized) *
+               (job.terms.segment_reward + (wei)job.terms.attestors * job.terms.attest_fee);
+    }
+    return sum;
+}
+
+static wei promised_by_claim(struct history *history, const struct hash32 *key)
+{
+    struct local_claim claim;
+    struct local_job job;
+
+    assert_int_equal(local_get_claim(&history->store, &claim, key), STATUS_OK);
+    assert_int_equal(local_get_job(&history->store, &job, &claim.job), STATUS_OK);
+    return claim.phase == GAME_CLAIM_CALLED || claim.phase == GAME_CLAIM_TRIED
+               ? job.terms.claim_bond
+               : 0;
+}
+
+/* The bond; and the fee, where the segment is final. Which job and index a segment's hash belongs
+ * to, the test remembers from its event. */
+static wei promised_by_attestation(struct history *history, const struct hash32 *segment,
+                                   const struct address *attestor)
+{
+    struct local_attestation attestation;
+
+    assert_int_equal(local_get_attestation(&history->store, &attestation, segment, attestor),
+                     STATUS_OK);
+    for (uint32_t i = 0; i < history->attested_count; i++) {
+        struct hash32 standing;
+        struct local_job job;
+
+        if (!hash32_equal(&history->attested[i].segment, segment)) {
+            continue;
+        }
+        assert_int_equal(local_get_job(&history->store, &job, &history->attested[i].job),
+                         STATUS_OK);
+        assert_int_equal(local_get_segment(&history->store, &standing, &history->attested[i].job,
+                                           history->attested[i].index),
+                         STATUS_OK);
+        if (attestation.phase == GAME_ATTESTATION_CLOSED) {
+            return 0;
+        }
+        return job.terms.attest_bond + (attestation.phase == GAME_ATTESTATION_REVEALED &&
+                                                history->attested[i].index < job.finalized &&
+                                                hash32_equal(&standing, segment)
+                                            ? job.terms.attest_fee
+                                            : 0);
+    }
+    fail_msg("an attestation of a segment that nobody committed");
+    return 0;
+}
+
+/* Escrow, stakes and bonds that the rules have promised to somebody: all of it, read from the
+ * records, must be what the contract holds beyond what is owed already. */
+static wei liabilities(struct history *history)
+{
+    sqlite3_stmt *rows = NULL;
+    wei sum = 0;
+
+    assert_int_equal(sqlite3_prepare_v2(history->database,
+                                        "SELECT kind, key FROM records WHERE kind IN (1, 4, 5)", -1,
+                                        &rows, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(rows) == SQLITE_ROW) {
+        int kind = sqlite3_column_int(rows, 0);
+        struct hash32 key;
+
+        memcpy(key.bytes, sqlite3_column_blob(rows, 1), HASH32_SIZE);
+        if (kind == 1) {
+            sum += promised_by_job(history, &key);
+        } else if (kind == 5) {
+            sum += promised_by_claim(history, &key);
+        } else {
+            struct address attestor;
+
+            memcpy(attestor.bytes, (const uint8_t *)sqlite3_column_blob(rows, 1) + HASH32_SIZE,
+                   ADDRESS_SIZE);
+            sum += promised_by_attestation(history, &key, &attestor);
+        }
+    }
+    (void)sqlite3_finalize(rows);
+    return sum;
+}
+
 /* The sums of the embedded side: what each is owed, and what must lie in the contract. */
 static void check_balances(struct history *history, const struct game_log *log)
 {
     struct abi_reader reader;
     struct uint256 held;
+    wei contract = 0;
+    wei sum = 0;
 
     abi_reader_init(&reader, log->data, log->data_size);
     assert_int_equal(abi_get_uint256(&reader, &held), STATUS_OK);
@@ -713,7 +827,11 @@ static void check_balances(struct history *history, const struct game_log *log)
                          STATUS_OK);
         ours = wei_to_uint256(account.owed);
         assert_int_equal(uint256_compare(&owed, &ours), 0);
+        sum += account.owed;
     }
+    assert_true(wei_from_uint256(&contract, &held));
+    assert_true(contract == history->paid_in - history->paid_out);
+    assert_true(contract == sum + liabilities(history));
 }
 
 static void compare(struct history *history, const json_t *receipt)
@@ -824,7 +942,7 @@ static void show_coverage(const struct history *history)
 
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    static const char *const arguments[] = {"--silent",   "--hardfork",      "cancun", "--balance",
+    static const char *const arguments[] = {"--hardfork", "cancun",          "--balance",
                                             "1000000000", "--prune-history", NULL};
     struct anvil *anvil = anvil_start(arguments);
     struct rpc *rpc = anvil_rpc(anvil);
@@ -845,6 +963,9 @@ static void test_both_ledgers_play_the_same_histories(void **state)
         if (i % HISTORIES_OF_A_REGISTRY == 0) {
             close_store(history);
             open_store(history);
+            history->attested_count = 0;
+            history->paid_in = 0;
+            history->paid_out = 0;
             json_decref(anvil_send(rpc, 0, &driver, restart, "0x0"));
         }
         history->now_s = 1000000 + 10000 * i;
