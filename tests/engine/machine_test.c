@@ -402,7 +402,7 @@ static void test_subnormals_are_kept(void **state)
 
 /* ---- refusals ----------------------------------------------------------- */
 
-/* A tape that would need terabytes: it must be refused by its size, before anything is asked for. */
+/* A tape that would need terabytes: refused by its size, before anything is asked for. */
 static void test_memory_limit_refuses_before_allocating(void **state)
 {
     static const uint64_t dims[2] = {1 << 20, 1 << 19};
