@@ -15,6 +15,7 @@
 #include <immintrin.h>
 #endif
 
+#include "engine/assumptions.h"
 #include "engine/backend.h"
 #include "engine/contraction.h"
 #include "engine/plan.h"
@@ -64,21 +65,31 @@ enum status machine_options_default(struct machine_options *options, struct erro
 
 /* ---- floating-point control --------------------------------------------- */
 
-/*
- * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
- * thread of the team gets the default: round to nearest even, subnormals kept, no traps.
- */
-static void set_float_control(int thread_count)
+static void default_float_control(void)
 {
 #if defined(__x86_64__)
-#pragma omp parallel num_threads(thread_count)
     _mm_setcsr(0x1f80);
 #elif defined(__aarch64__)
-#pragma omp parallel num_threads(thread_count)
     __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
-#else
-    (void)thread_count;
 #endif
+}
+
+/*
+ * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
+ * thread of the team gets the default (round to nearest even, subnormals kept, no traps) and shows
+ * that it now computes as the rules demand.
+ */
+static enum status prepare_threads(int thread_count, struct error *error)
+{
+    int bad = 0;
+
+#pragma omp parallel num_threads(thread_count) reduction(| : bad)
+    {
+        default_float_control();
+        bad |= assumptions_check(NULL) != STATUS_OK;
+    }
+    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
+               : STATUS_OK;
 }
 
 static uint64_t get_float_control(void)
@@ -421,7 +432,9 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     enum status status = check_bound(cpu, error);
 
     assert(observer == NULL || cpu->options.trace);
-    set_float_control(cpu->options.thread_count);
+    if (status == STATUS_OK) {
+        status = prepare_threads(cpu->options.thread_count, error);
+    }
     for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
         if (cpu->plan.runs[at]) {
             if (cpu->options.timed == NULL) {
@@ -446,7 +459,7 @@ static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
     uint32_t found = 0;
 
     /* All exponent bits set: a NaN or an infinity. */
-#pragma omp parallel for simd schedule(static) reduction(| : found) num_threads(thread_count)
+#pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
     for (uint64_t i = 0; i < count; i++) {
         found |= (bits[i] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
     }
