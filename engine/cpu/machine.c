@@ -36,6 +36,9 @@ struct machine_cpu {
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
 
+/* Numbers that are tested for infinity at a time. */
+#define FINITE_SPAN 1024
+
 /* ---- options ------------------------------------------------------------ */
 
 enum status machine_options_default(struct machine_options *options, struct error *error)
@@ -454,16 +457,28 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     return status;
 }
 
-static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
+/* The sign bit of the result is set where one of the numbers is a NaN or an infinity: all of their
+ * exponent bits are set, and only then one more carries into the sign. */
+static uint32_t carry_of(const uint32_t *bits, uint64_t count)
 {
     uint32_t found = 0;
 
-    /* All exponent bits set: a NaN or an infinity. */
-#pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
     for (uint64_t i = 0; i < count; i++) {
-        found |= (bits[i] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+        found |= (bits[i] & UINT32_C(0x7f800000)) + UINT32_C(0x00800000);
     }
-    return found == 0;
+    return found;
+}
+
+static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
+{
+    uint64_t spans = count / FINITE_SPAN;
+    uint32_t found = carry_of(bits + spans * FINITE_SPAN, count % FINITE_SPAN);
+
+#pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
+    for (uint64_t span = 0; span < spans; span++) {
+        found |= carry_of(bits + span * FINITE_SPAN, FINITE_SPAN); /* a length known to compilers */
+    }
+    return found >> 31 == 0;
 }
 
 static bool cpu_diverged(struct machine *machine)
