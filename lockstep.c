@@ -2,6 +2,7 @@
  * lockstep.c - the front door: the tables of commands that the rooms contribute, and nothing else.
  */
 #include "base/command.h"
+#include "base/host.h"
 #include "chain/commands.h"
 #include "prover/commands.h"
 #include "verifier/commands.h"
@@ -19,5 +20,6 @@ static const struct command_group *const groups[] = {
 
 int main(int argc, char **argv)
 {
+    host_wait_quietly(argv);
     return command_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

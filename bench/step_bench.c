@@ -247,15 +247,16 @@ int main(int argc, char **argv)
     const char *wish = getenv("STEP_CASE");
     const char *thread_wish = getenv("STEP_THREADS");
     long only = thread_wish == NULL ? 0 : strtol(thread_wish, NULL, 10);
-    struct contest *contest = malloc(sizeof(*contest));
+    struct contest *contest;
     struct bench bench;
     int failures = 0;
 
+    bench_init(&bench, "step", "the same step elsewhere", argc, argv);
+    contest = malloc(sizeof(*contest));
     if (contest == NULL) {
         fprintf(stderr, "step: no memory\n");
         return 1;
     }
-    bench_init(&bench, "step", "the same step elsewhere", argc, argv);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (int threads = 1; threads <= THREADS_MEASURED; threads++) {
             /* The tiny one proves the comparison, and is no measurement: only on request. */

@@ -215,6 +215,26 @@ struct money {
     wei owed;
 };
 
+/* *money is the caller's, one for each key. */
+static enum status count_money(struct money **money, struct ledger *ledger,
+                               const struct wallet_entry *entries, size_t count,
+                               struct error *error)
+{
+    struct money *made = calloc(count + 1, sizeof(*made));
+    enum status status = STATUS_OK;
+
+    *money = made;
+    if (made == NULL) {
+        (void)error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        made[i].account = entries[i].address;
+        status = ledger_get_account(ledger, &made[i].purse, &made[i].owed, &made[i].account, error);
+    }
+    return status;
+}
+
 static int show_status(struct command_context *context, const struct ledger_clock *clock,
                        const struct money *money, size_t count)
 {
@@ -255,7 +275,7 @@ static int run_status(struct command_context *context)
     struct wallet_entry *entries = NULL;
     struct ledger *ledger = NULL;
     struct money *money = NULL;
-    struct ledger_clock clock;
+    struct ledger_clock clock = {0};
     char folder[FILE_PATH_MAX];
     struct error error;
     size_t count = 0;
@@ -273,14 +293,8 @@ static int run_status(struct command_context *context)
     if (status == STATUS_OK) {
         status = wallet_list(&entries, &count, folder, &error);
     }
-    money = calloc(count + 1, sizeof(*money));
-    for (size_t i = 0; i < count && status == STATUS_OK && money != NULL; i++) {
-        money[i].account = entries[i].address;
-        status =
-            ledger_get_account(ledger, &money[i].purse, &money[i].owed, &money[i].account, &error);
-    }
-    if (status == STATUS_OK && money == NULL) {
-        status = error_set(&error, STATUS_NO_MEMORY, "no memory for the accounts");
+    if (status == STATUS_OK) {
+        status = count_money(&money, ledger, entries, count, &error);
     }
     code = status == STATUS_OK ? show_status(context, &clock, money, count)
                                : command_fail(context, &error);

@@ -72,7 +72,7 @@ enum status wallet_add(struct wallet_entry *entry, const char *folder, const str
     enum status status;
 
     if (signer == NULL || text == NULL) {
-        status = signer == NULL ? error->status
+        status = signer == NULL ? STATUS_BAD_FORMAT
                                 : error_set(error, STATUS_NO_MEMORY, "no memory for a key file");
         goto out;
     }
@@ -173,7 +173,8 @@ enum status wallet_list(struct wallet_entry **entries, size_t *count, const char
     *count = 0;
     *entries = calloc(WALLET_KEYS_MAX, sizeof(**entries));
     if (*entries == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory for a list of keys");
+        (void)error_set(error, STATUS_NO_MEMORY, "no memory for a list of keys");
+        status = STATUS_NO_MEMORY;
     } else if (directory == NULL) {
         status = errno == ENOENT ? STATUS_OK : error_set_errno(error, "cannot read %s", folder);
     } else {
@@ -187,7 +188,9 @@ enum status wallet_list(struct wallet_entry **entries, size_t *count, const char
         *entries = NULL;
         return status;
     }
-    qsort(*entries, *count, sizeof(**entries), by_path);
+    if (*count > 1) {
+        qsort(*entries, *count, sizeof(**entries), by_path);
+    }
     return STATUS_OK;
 }
 
@@ -258,7 +261,7 @@ enum status wallet_unlock(struct signer **signer, const struct wallet_entry *ent
     status = unlock_key(key, entry->path, passphrase, error);
     if (status == STATUS_OK) {
         *signer = signer_new(key, error);
-        status = *signer == NULL ? error->status : STATUS_OK;
+        status = *signer == NULL ? STATUS_BAD_FORMAT : STATUS_OK;
     }
     secret_free(key, sizeof(*key));
     return status;

@@ -165,7 +165,7 @@ static void open_and_accept(struct world *world, uint64_t salt)
         .claim_bond = WEI_PER_ETHER,
         .attest_bond = WEI_PER_ETHER / 2,
         .attestors = 2,
-        .coverage_ppm = 500000,
+        .coverage_ppm = GAME_PPM - 1, /* the draw decides, and says yes: the dearer answer */
         .segment_period_s = 1000,
         .attest_period_s = 100,
         .reveal_period_s = 100,
