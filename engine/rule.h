@@ -33,9 +33,9 @@ struct rule_call {
 };
 
 /* The element of output number `output` at `index`, as raw bits. */
-uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
+RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
-static inline uint32_t operand_get(const struct operand *operand, uint64_t index)
+static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)
 {
     if (operand->memory == NULL) {
         return operand->fetch(operand->context, operand->tensor, index);
