@@ -11,16 +11,18 @@ NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
 cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
-NVCCFLAGS ?= -O3 -std=c++17
+# C++20 for designated initializers, which the rules' C has.
+NVCCFLAGS ?= -O3 -std=c++20
 
 $(BUILD)/%.cu.o: %.cu | $(ready)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Xcompiler -fPIC,-Wall \
+	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Werror all-warnings \
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -t 2 \
 	    -MMD -MF $@.d -c -o $@ $<
 
 $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 	$(call say,LINK,$@)
-	$(Q)$(NVCC) $(cuda_codes) -shared -o $@ $^
+	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL -o $@ $^
 
 -include $(wildcard $(cuda_sources:%=$(BUILD)/%.o.d))

@@ -150,8 +150,45 @@ static void take_root(void *context, const struct tensor *tensor, const void *by
     commit_tensor_root(context, COMMIT_TENSOR, tensor, bytes, 0);
 }
 
+/* Of states that the machine hashes where they are. */
+static enum status hashed_state_root(struct digest *root, struct machine *machine,
+                                     struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    size_t count = tape->state_count;
+    uint32_t *ids = calloc(count + 1, sizeof(*ids));
+    struct digest *items = calloc(count + 1, sizeof(*items));
+    enum status status = STATUS_OK;
+
+    if (ids == NULL || items == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for the roots of %zu states", count);
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = tape->states[i].before;
+    }
+    status = machine->backend->leaves_roots(machine, items, ids, tape->state_count, error);
+    if (status != STATUS_OK) {
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct digest leaves_root = items[i];
+
+        commit_tensor_root_of(&items[i], COMMIT_TENSOR, &tape->tensors[ids[i]], &leaves_root);
+    }
+    commit_list_root(root, COMMIT_STATE, 0, items, count);
+out:
+    free(ids);
+    free(items);
+    return status;
+}
+
 enum status machine_state_root(struct digest *root, struct machine *machine, struct error *error)
 {
+    if (machine->backend->leaves_roots != NULL) {
+        return hashed_state_root(root, machine, error);
+    }
+
     struct commit_roots roots;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
