@@ -49,6 +49,9 @@ endif
 	$(Q)$(gpu_check) $(BUILD)/bench/gpu-check.json
 	$(Q)$(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json
 
+# Without a device it says so: tests/gpu/gpu_check_test.sh.
+all test: $(gpu_check)
+
 .PHONY: gpu-check
 
 -include $(wildcard $(gpu_check_sources:%.c=$(BUILD)/gpu/%.d))
