@@ -145,11 +145,37 @@ struct sums_args {
     int32_t reserved;
 };
 
-/* Digests lie as bytes, as they are hashed. */
+#define HASH_LEAF    1024
+#define HASH_DIGEST  32
+#define HASH_SEGMENT 256 /* digests that a block folds into one */
+#define HASH_LEVELS  6   /* leaves, and segments of segments: 2^40 bytes and more */
+
+/* A tensor to hash. first[level]: where its digests of that level begin among all tensors'. */
+struct hash_item {
+    const uint8_t *bytes;
+    uint64_t size; /* more than 0 */
+    uint64_t first[HASH_LEVELS];
+};
+
+/* How many digests a tensor of this size has at a level. */
+static RULE inline uint64_t hash_count(uint64_t size, uint32_t level)
+{
+    uint64_t count = (size + HASH_LEAF - 1) / HASH_LEAF;
+
+    for (uint32_t i = 0; i < level; i++) {
+        count = (count + HASH_SEGMENT - 1) / HASH_SEGMENT;
+    }
+    return count;
+}
+
+/* Many tensors at once: a leaf is a long chain of steps, and a small tensor has few of them. */
 struct hash_args {
-    const uint8_t *from; /* bytes of a tensor, or digests */
-    uint8_t *to;         /* digests */
-    uint64_t size;       /* bytes of the tensor; number of digests */
+    const struct hash_item *items;
+    const uint8_t *from; /* digests of level - 1 */
+    uint8_t *to;         /* digests of level */
+    uint64_t total;      /* of level, of all items */
+    uint32_t item_count;
+    uint32_t level; /* 0: leaves */
 };
 
 /* Raises *found to 1 where an exponent is all ones. */

@@ -7,9 +7,24 @@
  * one byte in front are shifted by that byte.
  */
 
-#define HASH_LEAF    1024
-#define HASH_DIGEST  32
-#define HASH_SEGMENT 256 /* digests that a block folds into one */
+/* The item to which a place among the digests of a level belongs. */
+static RULE inline const struct hash_item *hash_item_at(const struct hash_args *args,
+                                                        uint64_t place)
+{
+    uint32_t low = 0;
+    uint32_t high = args->item_count;
+
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (args->items[middle].first[args->level] <= place) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return &args->items[low];
+}
 
 static RULE inline uint32_t rotate_right(uint32_t x, int n)
 {
@@ -108,10 +123,11 @@ static RULE inline uint32_t leaf_word(const uint8_t *bytes, uint64_t at, uint64_
 /* grid: any; block: HASH_LEAF_THREADS. A thread takes a leaf: 1,025 bytes in 17 blocks. */
 KERNEL(kernel_hash_leaves, struct hash_args)
 {
-    const uint64_t leaves = (args.size + HASH_LEAF - 1) / HASH_LEAF;
-
-    for (uint64_t leaf = first_place(); leaf < leaves; leaf += place_stride()) {
-        const uint64_t start = leaf * HASH_LEAF;
+    for (uint64_t leaf = first_place(); leaf < args.total; leaf += place_stride()) {
+        const struct hash_item *item = hash_item_at(&args, leaf);
+        const uint8_t *bytes = item->bytes;
+        const uint64_t size = item->size;
+        const uint64_t start = (leaf - item->first[0]) * HASH_LEAF;
         uint32_t state[8];
         uint32_t w[16];
         uint32_t before = 0; /* the word in front; for the first, the byte 0x00 */
@@ -121,7 +137,7 @@ KERNEL(kernel_hash_leaves, struct hash_args)
             UNROLL
             for (uint32_t i = 0; i < 16; i++) {
                 const uint32_t word =
-                    big_endian(leaf_word(args.from, start + block * 64 + 4 * i, args.size));
+                    big_endian(leaf_word(bytes, start + block * 64 + 4 * i, size));
 
                 w[i] = before << 24 | word >> 8;
                 before = word;
@@ -170,12 +186,13 @@ KERNEL(kernel_hash_nodes, struct hash_args)
 {
     SHARED(uint32_t, words, HASH_SEGMENT * HASH_DIGEST / 4);
     SHARED(uint32_t, next, HASH_SEGMENT * HASH_DIGEST / 8);
-    const uint64_t segments = (args.size + HASH_SEGMENT - 1) / HASH_SEGMENT;
 
-    for (uint64_t segment = block_index(); segment < segments; segment += grid_size()) {
-        const uint64_t first = segment * HASH_SEGMENT;
-        uint32_t count =
-            args.size - first < HASH_SEGMENT ? (uint32_t)(args.size - first) : HASH_SEGMENT;
+    for (uint64_t place = block_index(); place < args.total; place += grid_size()) {
+        const struct hash_item *item = hash_item_at(&args, place);
+        const uint64_t segment = place - item->first[args.level];
+        const uint64_t left = hash_count(item->size, args.level - 1) - segment * HASH_SEGMENT;
+        const uint64_t first = item->first[args.level - 1] + segment * HASH_SEGMENT;
+        uint32_t count = left < HASH_SEGMENT ? (uint32_t)left : HASH_SEGMENT;
         uint32_t *from = words;
         uint32_t *to = next;
 
@@ -203,7 +220,7 @@ KERNEL(kernel_hash_nodes, struct hash_args)
             count = (count + 1) / 2;
         }
         if (thread_index() < 8) {
-            ((uint32_t *)args.to)[segment * 8 + thread_index()] = from[thread_index()];
+            ((uint32_t *)args.to)[place * 8 + thread_index()] = from[thread_index()];
         }
         barrier();
     }

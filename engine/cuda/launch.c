@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
 #include "engine/kernel.h"
 
@@ -525,47 +524,60 @@ bool launch_may_omit(enum op_kind kind)
 
 /* ---- hashing, and numbers that are none -------------------------------------------- */
 
-#define DIGEST_BYTES  32
-#define LEAF_BYTES    1024
-#define SEGMENT_NODES 256
+void launch_hash_plan(struct hash_item *items, uint32_t count)
+{
+    for (uint32_t level = 0; level < HASH_LEVELS; level++) {
+        uint64_t place = 0;
+
+        for (uint32_t i = 0; i < count; i++) {
+            assert(items[i].size > 0);
+            items[i].first[level] = place;
+            place += hash_count(items[i].size, level);
+        }
+    }
+}
+
+/* Digests of all items at a level. */
+static uint64_t hash_total(const struct hash_item *items, uint32_t count, uint32_t level)
+{
+    return items[count - 1].first[level] + hash_count(items[count - 1].size, level);
+}
 
 static uint64_t digests_size(uint64_t count)
 {
-    return packed_round_up(count * DIGEST_BYTES, PACKED_ALIGNMENT);
+    return packed_round_up(count * HASH_DIGEST, PACKED_ALIGNMENT);
 }
 
-uint64_t launch_hash_scratch_size(uint64_t size)
+uint64_t launch_hash_scratch_size(const struct hash_item *items, uint32_t count)
 {
-    uint64_t leaves = (size + LEAF_BYTES - 1) / LEAF_BYTES;
-
-    return digests_size(leaves) + digests_size((leaves + SEGMENT_NODES - 1) / SEGMENT_NODES);
+    return count == 0 ? 0
+                      : digests_size(hash_total(items, count, 0)) +
+                            digests_size(hash_total(items, count, 1));
 }
 
-enum device_result launch_hash(const struct launcher *launcher, void *root, const void *bytes,
-                               uint64_t size)
+enum device_result launch_hash(const struct launcher *launcher, void *roots,
+                               const struct hash_item *on_device, const struct hash_item *items,
+                               uint32_t count)
 {
-    uint64_t count = (size + LEAF_BYTES - 1) / LEAF_BYTES;
-    uint8_t *from = launcher->scratch;
-    uint8_t *to = launcher->scratch + digests_size(count);
-    struct hash_args args = {.from = bytes, .to = from, .size = size};
-    enum device_result result = launch_work(launcher, KERNEL_HASH_LEAVES, count, HASH_LEAF_THREADS,
+    const uint64_t leaves = hash_total(items, count, 0);
+    uint8_t *halves[2] = {launcher->scratch, launcher->scratch + digests_size(leaves)};
+    struct hash_args args = {
+        .items = on_device, .to = halves[0], .total = leaves, .item_count = count};
+    enum device_result result = launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
                                             HASH_LEAF_THREADS, &args, sizeof(args));
 
-    /* At least once, so that the root of a single leaf is moved to its place. */
+    /* At least once, so that the roots of single leaves are moved to their places. */
     do {
-        const uint64_t next = (count + SEGMENT_NODES - 1) / SEGMENT_NODES;
-
+        args.level++;
+        assert(args.level < HASH_LEVELS);
+        args.total = hash_total(items, count, args.level);
+        args.from = args.to;
+        args.to = args.total == count ? (uint8_t *)roots : halves[args.level % 2];
         if (result == DEVICE_OK) {
-            args = (struct hash_args){
-                .from = from, .to = next == 1 ? (uint8_t *)root : to, .size = count};
-            result = launch_work(launcher, KERNEL_HASH_NODES, next, 1, HASH_NODES_THREADS, &args,
-                                 sizeof(args));
+            result = launch_work(launcher, KERNEL_HASH_NODES, args.total, 1, HASH_NODES_THREADS,
+                                 &args, sizeof(args));
         }
-        args.to = from;
-        from = to;
-        to = args.to;
-        count = next;
-    } while (count > 1 && result == DEVICE_OK);
+    } while (args.total > count && result == DEVICE_OK);
     return result;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ENGINE_CUDA_LAUNCH_H
 #define ENGINE_CUDA_LAUNCH_H
 
+#include "engine/cuda/args.h"
 #include "engine/cuda/device.h"
 #include "engine/tape.h"
 
@@ -41,13 +42,19 @@ bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input);
 /* May unread outputs of this kind be left out? */
 bool launch_may_omit(enum op_kind kind);
 
+/* Fills first[] of items whose bytes and size are set. */
+void launch_hash_plan(struct hash_item *items, uint32_t count);
+
+/* Bytes of scratch for items that were planned. */
+uint64_t launch_hash_scratch_size(const struct hash_item *items, uint32_t count);
+
 /*
- * Puts the Merkle root over the leaves of `size` bytes at `bytes` (merkle.h; size > 0) into the 32
- * bytes at root, all in device memory. scratch holds launch_hash_scratch_size(size) bytes.
+ * Puts the Merkle root over the leaves of each item (merkle.h) into roots, 32 bytes each, all in
+ * device memory; on_device is the device's copy of items.
  */
-enum device_result launch_hash(const struct launcher *launcher, void *root, const void *bytes,
-                               uint64_t size);
-uint64_t launch_hash_scratch_size(uint64_t size);
+enum device_result launch_hash(const struct launcher *launcher, void *roots,
+                               const struct hash_item *on_device, const struct hash_item *items,
+                               uint32_t count);
 
 /* Sets the word at `found` to 1 if one of count binary32 numbers is no finite number. */
 enum device_result launch_finite(const struct launcher *launcher, uint32_t *found,

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/args.h"
 #include "engine/cuda/launch.h"
 #include "engine/cuda/loader.h"
 #include "engine/plan.h"
@@ -145,7 +144,25 @@ static void raise_to(uint64_t *most, uint64_t size)
     *most = size > *most ? size : *most;
 }
 
-/* Scratch of operations, and of hashing what can be read. */
+/* Scratch to hash all that can be read, at once. */
+static uint64_t hashing_size(const struct tape *tape)
+{
+    struct hash_item one = {.bytes = NULL};
+    uint64_t size = 0;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        enum role role = tape->tensors[id].role;
+
+        if ((role != ROLE_TEMPORARY || id == tape->loss) && role != ROLE_DATA) {
+            one.size = tensor_bytes(tape, id);
+            launch_hash_plan(&one, 1);
+            size += launch_hash_scratch_size(&one, 1);
+        }
+    }
+    return size;
+}
+
+/* Scratch of operations, and of hashing. */
 static uint64_t scratch_size(const struct machine_cuda *cuda)
 {
     const struct tape *tape = cuda->machine.tape;
@@ -157,13 +174,7 @@ static uint64_t scratch_size(const struct machine_cuda *cuda)
                      launch_scratch_size(&tape->ops[at], tape->tensors, cuda->launcher.packed));
         }
     }
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        enum role role = tape->tensors[id].role;
-
-        if (role != ROLE_TEMPORARY && role != ROLE_DATA) {
-            raise_to(&most, launch_hash_scratch_size(tensor_bytes(tape, id)));
-        }
-    }
+    raise_to(&most, hashing_size(tape));
     return most;
 }
 
@@ -193,7 +204,8 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
     cuda->block_sizes[BLOCK_TEMPORARY] = cuda->plan.temporary_size;
     cuda->block_sizes[BLOCK_SCRATCH] = scratch_size(cuda);
     cuda->block_sizes[BLOCK_OPS] = aligned((uint64_t)tape->op_count * sizeof(*tape->ops));
-    cuda->block_sizes[BLOCK_WORDS] = CUDA_ROOTS_MAX * sizeof(struct digest);
+    cuda->block_sizes[BLOCK_WORDS] =
+        CUDA_ROOTS_MAX * (sizeof(struct digest) + sizeof(struct hash_item));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
             cuda->block_sizes[BLOCK_DATA] += aligned(tensor_bytes(tape, id));
@@ -597,33 +609,59 @@ static bool cuda_diverged(struct machine *machine)
     return result == DEVICE_OK && found != 0;
 }
 
+/* At most CUDA_ROOTS_MAX at once. Roots and the table of items lie in BLOCK_WORDS. */
+static enum device_result hash_some(struct machine_cuda *cuda, struct digest *roots,
+                                    struct hash_item *items, const uint32_t *tensors,
+                                    uint32_t count)
+{
+    const struct device_calls *calls = cuda->way.calls;
+    struct digest *words = cuda->blocks[BLOCK_WORDS];
+    struct hash_item *on_device = (struct hash_item *)(words + CUDA_ROOTS_MAX);
+    enum device_result result;
+
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].bytes = cuda->memory[tensors[i]];
+        items[i].size = tensor_bytes(cuda->machine.tape, tensors[i]);
+    }
+    launch_hash_plan(items, count);
+    /* Each tensor at most once: that is what the scratch was planned for. */
+    assert(launch_hash_scratch_size(items, count) <= cuda->block_sizes[BLOCK_SCRATCH]);
+    result = calls->upload(cuda->device, on_device, items, count * sizeof(*items));
+    if (result == DEVICE_OK) {
+        result = launch_hash(&cuda->launcher, words, on_device, items, count);
+    }
+    if (result == DEVICE_OK) {
+        result = calls->download(cuda->device, roots, words, count * sizeof(*roots));
+    }
+    return result;
+}
+
 static enum status cuda_leaves_roots(struct machine *machine, struct digest *roots,
                                      const uint32_t *tensors, uint32_t count, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
-    struct digest *words = cuda->blocks[BLOCK_WORDS];
+    const uint32_t most = count < CUDA_ROOTS_MAX ? count : CUDA_ROOTS_MAX;
+    struct hash_item *items = calloc((size_t)most + 1, sizeof(*items));
     enum device_result result = DEVICE_OK;
+    enum status status;
 
+    if (items == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to hash %u tensors", count);
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (!can_be_read(cuda, tensors[i])) {
+            free(items);
             return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensors[i]);
         }
     }
-    for (uint32_t first = 0; first < count && result == DEVICE_OK; first += CUDA_ROOTS_MAX) {
-        const uint32_t some = count - first < CUDA_ROOTS_MAX ? count - first : CUDA_ROOTS_MAX;
+    for (uint32_t first = 0; first < count && result == DEVICE_OK; first += most) {
+        const uint32_t some = count - first < most ? count - first : most;
 
-        for (uint32_t i = 0; i < some && result == DEVICE_OK; i++) {
-            const uint32_t id = tensors[first + i];
-
-            result = launch_hash(&cuda->launcher, &words[i], cuda->memory[id],
-                                 tensor_bytes(machine->tape, id));
-        }
-        if (result == DEVICE_OK) {
-            result = cuda->way.calls->download(cuda->device, roots + first, words,
-                                               some * sizeof(*roots));
-        }
+        result = hash_some(cuda, roots + first, items, tensors + first, some);
     }
-    return failed(cuda, result, "hashing", error);
+    status = failed(cuda, result, "hashing", error);
+    free(items);
+    return status;
 }
 
 /* ---- for benchmarks ---------------------------------------------------------------- */

@@ -491,32 +491,47 @@ static void test_rows_have_the_bits_of_the_rules(void **state)
 
 /* ---- hashing --------------------------------------------------------------------------- */
 
+#define ITEMS 16
+
+/* Tensors of all sizes at once, and each alone. */
 static void test_roots_are_those_of_the_proofs(void **state)
 {
-    static const uint64_t sizes[] = {1,    4,    1023,   1024,   1025,   2048,   5000,
-                                     8192, 9216, 261120, 262144, 262148, 300000, 700001};
+    static const uint64_t sizes[ITEMS] = {1,    4, 1023,   1024,   1025,   2048,   5000,   8192,
+                                          9216, 3, 261120, 262144, 262148, 300000, 700001, 64};
     struct launcher launcher = {.calls = fake_device_calls(), .block_count = 5};
     struct device_facts facts;
+    struct hash_item items[ITEMS];
+    struct digest expected[ITEMS];
+    struct digest got[ITEMS];
+    uint8_t *bytes[ITEMS];
     uint64_t random = 3;
 
     (void)state;
     assert_int_equal(launcher.calls->open(&launcher.device, &facts, 0), DEVICE_OK);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        uint8_t *bytes = NULL;
+    for (size_t i = 0; i < ITEMS; i++) {
         struct merkle_leaves leaves;
-        struct digest expected;
-        struct digest got;
 
-        assert_int_equal(posix_memalign((void **)&bytes, 64, sizes[i]), 0);
-        assert_int_equal(
-            posix_memalign((void **)&launcher.scratch, 256, launch_hash_scratch_size(sizes[i])), 0);
-        test_random_fill(&random, bytes, sizes[i]);
-        merkle_leaves_init_bytes(&leaves, bytes, sizes[i]);
-        merkle_root(&expected, &leaves);
-        assert_int_equal(launch_hash(&launcher, &got, bytes, sizes[i]), DEVICE_OK);
-        assert_memory_equal(&got, &expected, sizeof(got));
-        free(bytes);
+        assert_int_equal(posix_memalign((void **)&bytes[i], 64, sizes[i]), 0);
+        test_random_fill(&random, bytes[i], sizes[i]);
+        merkle_leaves_init_bytes(&leaves, bytes[i], sizes[i]);
+        merkle_root(&expected[i], &leaves);
+        items[i] = (struct hash_item){.bytes = bytes[i], .size = sizes[i]};
+    }
+    for (uint32_t first = 0; first < ITEMS; first++) {
+        uint32_t count = first == 0 ? ITEMS : 1;
+
+        launch_hash_plan(&items[first], count);
+        assert_int_equal(posix_memalign((void **)&launcher.scratch, 256,
+                                        launch_hash_scratch_size(&items[first], count)),
+                         0);
+        memset(got, 0, sizeof(got));
+        assert_int_equal(launch_hash(&launcher, got, &items[first], &items[first], count),
+                         DEVICE_OK);
+        assert_memory_equal(got, &expected[first], count * sizeof(got[0]));
         free(launcher.scratch);
+    }
+    for (size_t i = 0; i < ITEMS; i++) {
+        free(bytes[i]);
     }
     launcher.calls->close(launcher.device);
 }

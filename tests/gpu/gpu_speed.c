@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/cuda/args.h"
 #include "engine/cuda/launch.h"
 #include "proofs/trace.h"
 #include "tests/gpu/gpu_check.h"
@@ -264,18 +263,24 @@ static void measure_hashing(struct gpu_check *check, struct device *device, bool
     void *memory[2];
     void *root;
     void *scratch;
+    void *on_device;
+    struct hash_item item = {.size = size};
 
     must_call(check, check->calls->allocate(device, &memory[0], size));
     must_call(check, check->calls->allocate(device, &memory[1], size));
     must_call(check, check->calls->allocate(device, &root, 256));
-    must_call(check, check->calls->allocate(device, &scratch, launch_hash_scratch_size(size)));
+    must_call(check, check->calls->allocate(device, &on_device, sizeof(item)));
+    item.bytes = memory[0];
+    launch_hash_plan(&item, 1);
+    must_call(check, check->calls->allocate(device, &scratch, launch_hash_scratch_size(&item, 1)));
+    must_call(check, check->calls->upload(device, on_device, &item, sizeof(item)));
     launcher.scratch = scratch;
     upload_random(check, device, memory[0], size / 4, false);
     for (int round = -2; round < ROUNDS; round++) {
         const int at = round < 0 ? 0 : round;
 
         must_call(check, check->calls->mark(device, 4));
-        must_call(check, launch_hash(&launcher, root, memory[0], size));
+        must_call(check, launch_hash(&launcher, root, on_device, &item, 1));
         must_call(check, check->calls->mark(device, 5));
         must_call(check, check->calls->copy(device, memory[1], memory[0], size));
         must_call(check, check->calls->mark(device, 6));
@@ -288,6 +293,7 @@ static void measure_hashing(struct gpu_check *check, struct device *device, bool
     check->calls->release(device, memory[0]);
     check->calls->release(device, memory[1]);
     check->calls->release(device, root);
+    check->calls->release(device, on_device);
     check->calls->release(device, scratch);
 }
 

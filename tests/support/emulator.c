@@ -130,7 +130,7 @@ static void run_block(uint32_t shared_size)
 
     memset(emulator->shared, POISON, sizeof(emulator->shared));
     memset(emulator->dynamic, POISON, shared_size);
-    memset(emulator->warps, 0, sizeof(emulator->warps));
+    memset(emulator->warps, 0, (emulator->threads + WARP - 1) / WARP * sizeof(emulator->warps[0]));
     emulator->arrived = 0;
     for (uint32_t thread = 0; thread < emulator->threads; thread++) {
         start_fiber(thread);
@@ -163,7 +163,13 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     emulator->arguments = arguments;
     emulator->grid = grid[0];
     emulator->threads = block;
-    emulator->stacks = malloc((size_t)block * STACK_SIZE);
+    /* Kept from grid to grid: fresh pages cost more than the kernels. */
+    static uint8_t *stacks;
+
+    if (stacks == NULL) {
+        stacks = malloc((size_t)THREADS_MAX * STACK_SIZE);
+    }
+    emulator->stacks = stacks;
     /* Not a byte more than was asked for, so that a sanitizer sees any step outside. */
     emulator->dynamic = malloc(shared_size + (shared_size == 0));
     if (emulator->stacks == NULL || emulator->dynamic == NULL) {
@@ -176,7 +182,6 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
             run_block(shared_size);
         }
     }
-    free(emulator->stacks);
     free(emulator->dynamic);
     free(emulator);
     emulator = NULL;
