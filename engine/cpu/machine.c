@@ -67,21 +67,27 @@ enum status machine_options_default(struct machine_options *options, struct erro
 
 /* ---- floating-point control --------------------------------------------- */
 
+/* The default: round to nearest even, subnormals kept, no traps. For the calling thread. */
+static void set_thread_control(void)
+{
+#if defined(__x86_64__)
+    _mm_setcsr(0x1f80);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
+#endif
+}
+
 /*
  * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
- * thread of the team gets the default: round to nearest even, subnormals kept, no traps.
+ * thread of the team gets the default. The caller first, outside of the parallel region: LLVM's
+ * runtime hands the caller's control on to its workers at every fork and back to it at every join,
+ * GNU's leaves each thread its own.
  */
 static void set_float_control(int thread_count)
 {
-#if defined(__x86_64__)
+    set_thread_control();
 #pragma omp parallel num_threads(thread_count)
-    _mm_setcsr(0x1f80);
-#elif defined(__aarch64__)
-#pragma omp parallel num_threads(thread_count)
-    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
-#else
-    (void)thread_count;
-#endif
+    set_thread_control();
 }
 
 static uint64_t get_float_control(void)

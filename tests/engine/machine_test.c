@@ -314,6 +314,8 @@ static void poison_threads(unsigned word)
 {
 #pragma omp parallel num_threads(2)
     _mm_setcsr(word);
+    /* Again: some runtimes give the caller's word back at the end of a parallel region. */
+    _mm_setcsr(word);
 }
 
 static void test_flush_to_zero_and_rounding_left_by_others_change_nothing(void **state)
