@@ -18,7 +18,8 @@
     " kind INTEGER NOT NULL, height INTEGER NOT NULL, block BLOB NOT NULL,"                        \
     " time_s INTEGER NOT NULL, place INTEGER NOT NULL, topics BLOB NOT NULL,"                      \
     " data BLOB NOT NULL);"                                                                        \
-    "CREATE INDEX IF NOT EXISTS chronicle_by_height ON chronicle (height);"
+    "CREATE INDEX IF NOT EXISTS chronicle_by_kind ON chronicle (kind, number);"                    \
+    "CREATE INDEX IF NOT EXISTS chronicle_by_block ON chronicle (block, number);"
 
 struct chronicle_block {
     uint64_t height;

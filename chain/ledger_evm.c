@@ -61,16 +61,35 @@ struct evm {
 
 /* ---- moves -------------------------------------------------------------------- */
 
+/* Moves of a dispute do not wait for the next round. */
+static bool is_urgent(enum game_move_kind kind)
+{
+    return kind == GAME_SEAL_CLAIM || kind == GAME_CLAIM || kind == GAME_ACCUSE ||
+           kind == GAME_ANSWER;
+}
+
 static enum status evm_submit(void *self, const char *name, const struct game_move *move,
                               struct error *error)
 {
     struct evm *evm = self;
     uint8_t data[GAME_MOVE_SIZE_MAX];
     size_t size;
+    enum status status;
 
     game_move_encode(data, &size, move);
-    return outbox_add(evm->outbox, name, &evm->registry, move->value, data, size,
-                      gas_of[move->kind], error);
+    status = outbox_add(evm->outbox, name, &evm->registry, move->value, data, size,
+                        gas_of[move->kind], error);
+    if (status == STATUS_OK && is_urgent(move->kind)) {
+        struct error weather; /* it is on disk: what fails now, ledger_work does later */
+
+        error_init(&weather);
+        status = outbox_send(evm->outbox, &weather);
+        status = status == STATUS_UNREACHABLE || status == STATUS_STOPPED ? STATUS_OK : status;
+        if (status != STATUS_OK) {
+            *error = weather;
+        }
+    }
+    return status;
 }
 
 static enum status evm_look(void *self, struct ledger_outcome *outcome, const char *name,

@@ -148,7 +148,7 @@ static enum status keep_move(struct local *local, const char *name, const struct
                    (int64_t)(refusal == NULL), &why, (int64_t)height);
 }
 
-/* Inside a transaction. A refusal of the rules is kept as the move's outcome, without its effects. */
+/* Inside a transaction. A refusal of the rules is kept as the move's outcome, not its effects. */
 static enum status play(struct local *local, const char *name, const struct game_move *move,
                         const struct sql_blob *content, struct error *error)
 {

@@ -706,6 +706,14 @@ static enum status start_waiting(struct outbox *outbox, struct error *error)
     return for_each(outbox, OUTBOX_WAITING, (size_t)(OUTBOX_FLIGHT_MAX - in_flight), start, error);
 }
 
+enum status outbox_send(struct outbox *outbox, struct error *error)
+{
+    enum status status =
+        evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error);
+
+    return status == STATUS_OK ? start_waiting(outbox, error) : status;
+}
+
 enum status outbox_work(struct outbox *outbox, struct error *error)
 {
     enum status status = evm_head(outbox->rpc, &outbox->head, error);

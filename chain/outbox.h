@@ -71,6 +71,9 @@ MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const
  * rows and is no failure; STATUS_IO and the like are. */
 MUST_CHECK enum status outbox_work(struct outbox *outbox, struct error *error);
 
+/* The part of a round that signs and sends what waits: for what is urgent. */
+MUST_CHECK enum status outbox_send(struct outbox *outbox, struct error *error);
+
 /* STATUS_NOT_FOUND for a name that was never added. */
 MUST_CHECK enum status outbox_look(struct outbox *outbox, struct outbox_status *status,
                                    const char *name, struct error *error);

@@ -11,12 +11,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
+#include "engine/assumptions.h"
 #include "engine/backend.h"
 #include "engine/contraction.h"
+#include "engine/float_control.h"
 #include "engine/plan.h"
 
 /* Operations that touch fewer elements run on one thread. */
@@ -67,52 +66,21 @@ enum status machine_options_default(struct machine_options *options, struct erro
 
 /* ---- floating-point control --------------------------------------------- */
 
-/* The default: round to nearest even, subnormals kept, no traps. For the calling thread. */
-static void set_thread_control(void)
-{
-#if defined(__x86_64__)
-    _mm_setcsr(0x1f80);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
-#endif
-}
-
 /*
- * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
- * thread of the team gets the default. The caller first, outside of the parallel region: LLVM's
- * runtime hands the caller's control on to its workers at every fork and back to it at every join,
- * GNU's leaves each thread its own.
+ * Every thread of the team takes the default control word and shows that it now computes as the
+ * rules demand. The caller has taken it before: see float_control.h.
  */
-static void set_float_control(int thread_count)
+static enum status prepare_threads(int thread_count, struct error *error)
 {
-    set_thread_control();
-#pragma omp parallel num_threads(thread_count)
-    set_thread_control();
-}
+    int bad = 0;
 
-static uint64_t get_float_control(void)
-{
-#if defined(__x86_64__)
-    return _mm_getcsr();
-#elif defined(__aarch64__)
-    uint64_t control;
-
-    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-    return control;
-#else
-    return 0;
-#endif
-}
-
-static void restore_float_control(uint64_t control)
-{
-#if defined(__x86_64__)
-    _mm_setcsr((uint32_t)control);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"(control));
-#else
-    (void)control;
-#endif
+#pragma omp parallel num_threads(thread_count) reduction(| : bad)
+    {
+        (void)float_control_take();
+        bad |= assumptions_check(NULL) != STATUS_OK;
+    }
+    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
+               : STATUS_OK;
 }
 
 /* ---- planning ----------------------------------------------------------- */
@@ -426,11 +394,13 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
                             struct error *error)
 {
     struct machine_cpu *cpu = cpu_of(machine);
-    uint64_t control = get_float_control();
+    uint64_t control = float_control_take();
     enum status status = check_bound(cpu, error);
 
     assert(observer == NULL || cpu->options.trace);
-    set_float_control(cpu->options.thread_count);
+    if (status == STATUS_OK) {
+        status = prepare_threads(cpu->options.thread_count, error);
+    }
     for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
         if (cpu->plan.runs[at]) {
             if (cpu->options.timed == NULL) {
@@ -446,7 +416,7 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     if (status == STATUS_OK) {
         take_next_states(cpu);
     }
-    restore_float_control(control);
+    float_control_give_back(control);
     return status;
 }
 

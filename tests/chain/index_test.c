@@ -69,8 +69,8 @@ static void set_up(struct world *world)
     world->anvil = anvil_start(NULL);
     world->rpc = anvil_rpc(world->anvil);
     world->registry = anvil_deploy(world->rpc, 0, REGISTRY_CODE, &nobody, "0x0");
-    for (uint8_t i = 1; i <= EVENTS; i++) {
-        happen(world, i);
+    for (uint32_t i = 1; i <= EVENTS; i++) {
+        happen(world, (uint8_t)i);
     }
 }
 
@@ -306,12 +306,58 @@ static void test_logs_that_come_late_are_told(void **state)
     tear_down(&world);
 }
 
+static void add_log(struct sql *sql, uint64_t height, const struct game_log *log)
+{
+    struct chronicle_block block = {.height = height, .hash = {{(uint8_t)height}}};
+
+    assert_int_equal(chronicle_add_block(sql, &block, NULL), STATUS_OK);
+    assert_int_equal(chronicle_add_log(sql, &block, 0, log, NULL), STATUS_OK);
+}
+
+/* Contents that anybody can put on a chain: numbers past ours, cut data, unknown events. They are
+ * passed over, and what comes after them is read. */
+static void test_absurd_events_are_passed_over(void **state)
+{
+    struct game_event opened = {.kind = GAME_OPENED};
+    struct game_event sealed = {.kind = GAME_SEALED};
+    struct ledger_entry entry;
+    struct game_log log;
+    struct sql sql;
+    uint64_t height = 1;
+
+    (void)state;
+    assert_int_equal(sql_open(&sql, ":memory:", CHRONICLE_SCHEMA, NULL), STATUS_OK);
+    for (size_t word = 4; word < 20; word++) { /* each number of the terms in turn */
+        game_event_encode(&log, &opened);
+        memset(log.data + word * 32, 0xff, 32);
+        add_log(&sql, height++, &log);
+    }
+    for (size_t cut = 0; cut < 20; cut++) {
+        game_event_encode(&log, &opened);
+        log.data_size = 32 * cut;
+        add_log(&sql, height++, &log);
+    }
+    game_event_encode(&log, &opened);
+    log.topics[0].bytes[0] ^= 1; /* an event that is not ours */
+    add_log(&sql, height++, &log);
+    log.topic_count = 0;
+    add_log(&sql, height++, &log);
+    assert_int_equal(chronicle_next(&sql, &entry, 0, UINT64_MAX, NULL), STATUS_NOT_FOUND);
+    game_event_encode(&log, &sealed);
+    add_log(&sql, height, &log);
+    assert_int_equal(chronicle_next(&sql, &entry, 0, UINT64_MAX, NULL), STATUS_OK);
+    assert_int_equal(entry.event.kind, GAME_SEALED);
+    assert_int_equal(entry.height, height);
+    sql_close(&sql);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_liar_of_three_adds_and_hides_nothing),
         cmocka_unit_test(test_two_that_differ_are_not_believed),
         cmocka_unit_test(test_logs_that_come_late_are_told),
+        cmocka_unit_test(test_absurd_events_are_passed_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
