@@ -115,8 +115,8 @@ $(BUILD)/fuzz/liblockstep.a: $(addprefix $(BUILD)/fuzz/,$(objects))
 $(BUILD)/lockstep $(BUILD)/asan/lockstep: %/lockstep: %/lockstep.o %/liblockstep.a
 	$(link)
 
-demo: $(program) ## build, and say what this machine is fit for
-	$(Q)$(BUILD)/lockstep doctor
+demo: $(program) ## an honest solver, a cheat, and the auditor who tells them apart
+	$(Q)scripts/demo $(abspath $(BUILD)/lockstep) $(abspath fixtures) $(abspath $(BUILD)/demo)
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)

@@ -96,3 +96,13 @@ void host_look(struct host *host)
     host->flushes_subnormals = subnormals_are_flushed();
     look_at_instructions(host);
 }
+
+#define SPIN_COUNT "1000" /* some twenty microseconds */
+
+void host_wait_quietly(char **argv)
+{
+    if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
+        setenv("GOMP_SPINCOUNT", SPIN_COUNT, 0) == 0) {
+        (void)execv("/proc/self/exe", argv); /* a failure changes nothing but the speed */
+    }
+}

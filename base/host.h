@@ -24,4 +24,12 @@ struct host {
 
 void host_look(struct host *host);
 
+/*
+ * GNU's OpenMP lets a thread that waits spin for milliseconds. Where the machine is not ours alone
+ * that keeps the very thread off the core that is waited for: steps take five times as long. The
+ * library reads its environment when it is loaded, so the program begins again, once, with a short
+ * spin, unless the user has chosen one. To be called first in main().
+ */
+void host_wait_quietly(char **argv);
+
 #endif /* BASE_HOST_H */

@@ -4,7 +4,7 @@
  * A row of K elements is cut into blocks (one exponent each) and pieces (one peak each, so that no
  * rule reads more than 128 elements for a maximum). An exact contraction is an integer sum S of
  * products of quantized elements, shifted by their blocks' exponents, and one conversion of S to
- * binary32. docs/arithmetic-contraction.md states it in mathematics.
+ * binary32. docs/ARITHMETIC.md states it in mathematics.
  *
  * Why 64 bits are enough. |q| <= 2^(bits-1) - 1 by the symmetric clamp, and a block's exponent lies
  * at most W above the row's smallest (exponents are raised to at least top - W). So

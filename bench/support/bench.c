@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "base/host.h"
 
 #define REPETITIONS_MIN     5
 #define REPETITIONS_MAX     4096
 #define SECONDS_MIN_DEFAULT 0.5
 #define CPU_NAME_MAX        128
-#define SPIN_COUNT          "1000" /* some twenty microseconds */
 
 double bench_now(void)
 {
@@ -24,23 +24,10 @@ double bench_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/*
- * GNU's OpenMP lets a thread that waits spin for milliseconds. Where the machine is not ours alone
- * that keeps the very thread off the core that is waited for, and measures nothing but that. The
- * library reads its environment when it is loaded, so the program begins again.
- */
-static void wait_quietly(char **argv)
-{
-    if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
-        setenv("GOMP_SPINCOUNT", SPIN_COUNT, 0) == 0) {
-        (void)execv("/proc/self/exe", argv);
-    }
-}
-
 void bench_init(struct bench *bench, const char *title, const char *peer_name, int argc,
                 char **argv)
 {
-    wait_quietly(argv);
+    host_wait_quietly(argv);
     memset(bench, 0, sizeof(*bench));
     bench->title = title;
     bench->peer_name = peer_name;

@@ -15,6 +15,7 @@
 #include <immintrin.h>
 #endif
 
+#include "engine/assumptions.h"
 #include "engine/backend.h"
 #include "engine/contraction.h"
 #include "engine/plan.h"
@@ -34,6 +35,9 @@ struct machine_cpu {
 };
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
+
+/* Numbers that are tested for infinity at a time. */
+#define FINITE_SPAN 1024
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -64,21 +68,31 @@ enum status machine_options_default(struct machine_options *options, struct erro
 
 /* ---- floating-point control --------------------------------------------- */
 
-/*
- * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
- * thread of the team gets the default: round to nearest even, subnormals kept, no traps.
- */
-static void set_float_control(int thread_count)
+static void default_float_control(void)
 {
 #if defined(__x86_64__)
-#pragma omp parallel num_threads(thread_count)
     _mm_setcsr(0x1f80);
 #elif defined(__aarch64__)
-#pragma omp parallel num_threads(thread_count)
     __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
-#else
-    (void)thread_count;
 #endif
+}
+
+/*
+ * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
+ * thread of the team gets the default (round to nearest even, subnormals kept, no traps) and shows
+ * that it now computes as the rules demand.
+ */
+static enum status prepare_threads(int thread_count, struct error *error)
+{
+    int bad = 0;
+
+#pragma omp parallel num_threads(thread_count) reduction(| : bad)
+    {
+        default_float_control();
+        bad |= assumptions_check(NULL) != STATUS_OK;
+    }
+    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
+               : STATUS_OK;
 }
 
 static uint64_t get_float_control(void)
@@ -421,7 +435,9 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     enum status status = check_bound(cpu, error);
 
     assert(observer == NULL || cpu->options.trace);
-    set_float_control(cpu->options.thread_count);
+    if (status == STATUS_OK) {
+        status = prepare_threads(cpu->options.thread_count, error);
+    }
     for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
         if (cpu->plan.runs[at]) {
             if (cpu->options.timed == NULL) {
@@ -441,16 +457,28 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     return status;
 }
 
-static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
+/* The sign bit of the result is set where one of the numbers is a NaN or an infinity: all of their
+ * exponent bits are set, and only then one more carries into the sign. */
+static uint32_t carry_of(const uint32_t *bits, uint64_t count)
 {
     uint32_t found = 0;
 
-    /* All exponent bits set: a NaN or an infinity. */
-#pragma omp parallel for simd schedule(static) reduction(| : found) num_threads(thread_count)
     for (uint64_t i = 0; i < count; i++) {
-        found |= (bits[i] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+        found |= (bits[i] & UINT32_C(0x7f800000)) + UINT32_C(0x00800000);
     }
-    return found == 0;
+    return found;
+}
+
+static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
+{
+    uint64_t spans = count / FINITE_SPAN;
+    uint32_t found = carry_of(bits + spans * FINITE_SPAN, count % FINITE_SPAN);
+
+#pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
+    for (uint64_t span = 0; span < spans; span++) {
+        found |= carry_of(bits + span * FINITE_SPAN, FINITE_SPAN); /* a length known to compilers */
+    }
+    return found >> 31 == 0;
 }
 
 static bool cpu_diverged(struct machine *machine)

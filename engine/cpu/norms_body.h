@@ -81,14 +81,12 @@ SIMD_INLINE simd_real layer_norm_xhat(struct row row, size_t i, size_t lanes)
 }
 
 /* first = fold of g, second = fold of g * xhat */
-SIMD_INLINE struct sums step_g_and_gx(struct row row, struct sums sums, size_t i, size_t lanes)
+SIMD_INLINE void step_g_and_gx(struct sums *sums, struct row row, size_t i, size_t lanes)
 {
     simd_real g = simd_mul(simd_get(row.dy + i, lanes), simd_get(row.gain + i, lanes));
 
-    return (struct sums){
-        .first = simd_add(sums.first, g),
-        .second = simd_fma(g, layer_norm_xhat(row, i, lanes), sums.second),
-    };
+    sums->first = simd_add(sums->first, g);
+    sums->second = simd_fma(g, layer_norm_xhat(row, i, lanes), sums->second);
 }
 
 /* scale = mean of g, slope = mean of g * xhat */

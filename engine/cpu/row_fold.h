@@ -110,7 +110,8 @@ struct totals {
     float second;
 };
 
-typedef struct sums fold_pair_step(struct row row, struct sums sums, size_t i, size_t lanes);
+/* Moves both accumulators over elements [i, i + lanes). */
+typedef void fold_pair_step(struct sums *sums, struct row row, size_t i, size_t lanes);
 
 SIMD_INLINE struct totals fold_chunk_pair(struct row row, size_t from, size_t to,
                                           fold_pair_step *step)
@@ -127,7 +128,7 @@ SIMD_INLINE struct totals fold_chunk_pair(struct row row, size_t from, size_t to
     for (; i + FOLD_LANES <= to; i += FOLD_LANES) {
         SIMD_UNROLL
         for (size_t j = 0; j < SIMD_GROUP; j++) {
-            sums[j] = step(row, sums[j], i + j * SIMD_WIDTH, SIMD_WIDTH);
+            step(&sums[j], row, i + j * SIMD_WIDTH, SIMD_WIDTH);
         }
     }
     SIMD_UNROLL
@@ -135,7 +136,8 @@ SIMD_INLINE struct totals fold_chunk_pair(struct row row, size_t from, size_t to
         size_t at = i + j * SIMD_WIDTH;
         if (at < to) {
             size_t lanes = to - at < SIMD_WIDTH ? to - at : SIMD_WIDTH;
-            struct sums next = step(row, sums[j], at, lanes);
+            struct sums next = sums[j];
+            step(&next, row, at, lanes);
             sums[j].first = simd_select(simd_first(lanes), next.first, sums[j].first);
             sums[j].second = simd_select(simd_first(lanes), next.second, sums[j].second);
         }

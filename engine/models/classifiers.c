@@ -53,7 +53,7 @@ void write_mlp(struct writer *writer)
     write_end(writer, x, labels);
 }
 
-/* A 3x3 convolution, ReLU and a pool of 2x2; (batch, high, wide, in) to (.., high/2, wide/2, out). */
+/* 3x3 convolution, ReLU, 2x2 pool; (batch, high, wide, in) to (.., high/2, wide/2, out). */
 static uint32_t write_convolution(struct writer *writer, const char *name, uint32_t x,
                                   const uint64_t *size, uint64_t out, enum op_kind pool)
 {

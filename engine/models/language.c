@@ -1,4 +1,4 @@
-/* language.c - GPT-2 and a Llama-style decoder. Names and layouts are those of published weights. */
+/* language.c - GPT-2 and a Llama-style decoder, with the names and layouts of published weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -402,7 +402,7 @@ static void test_subnormals_are_kept(void **state)
 
 /* ---- refusals ----------------------------------------------------------- */
 
-/* A tape that would need terabytes: it must be refused by its size, before anything is asked for. */
+/* A tape that would need terabytes: refused by its size, before anything is asked for. */
 static void test_memory_limit_refuses_before_allocating(void **state)
 {
     static const uint64_t dims[2] = {1 << 20, 1 << 19};
@@ -513,16 +513,28 @@ static void test_state_that_is_not_finite_is_diverged(void **state)
     open_small(&small, MODEL_MLP);
     machine = small_machine_open(&small, isa_best(), 2, false);
     assert_false(backend_cpu.diverged(machine));
-    id = model_find(&small.model, "head.bias");
+    id = model_find(&small.model, "layers.0.weight");
+    assert_int_equal(small.model.tape->tensors[id].count, 3072);
     for (size_t i = 0; i < 3; i++) {
-        uint32_t bias[10] = {0};
+        static const size_t places[] = {0, 1, 1023, 1024, 2047, 3071};
 
-        bias[9] = bad[i];
+        for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+            static uint32_t weight[3072];
+
+            weight[places[k]] = bad[i];
+            assert_int_equal(backend_cpu.write(machine, id, weight, &error), STATUS_OK);
+            assert_true(backend_cpu.diverged(machine));
+            weight[places[k]] = 0xff7fffff; /* the largest is still a number */
+            assert_int_equal(backend_cpu.write(machine, id, weight, &error), STATUS_OK);
+            assert_false(backend_cpu.diverged(machine));
+        }
+    }
+    {
+        uint32_t bias[10] = {[9] = 0x7f800000}; /* a short one */
+
+        id = model_find(&small.model, "head.bias");
         assert_int_equal(backend_cpu.write(machine, id, bias, &error), STATUS_OK);
         assert_true(backend_cpu.diverged(machine));
-        bias[9] = 0x7f7fffff;
-        assert_int_equal(backend_cpu.write(machine, id, bias, &error), STATUS_OK);
-        assert_false(backend_cpu.diverged(machine));
     }
     backend_cpu.close(machine);
     small_model_close(&small);

@@ -2,7 +2,7 @@
  * model_test.c - tapes of models from options, and what stands beside them.
  *
  * Options that make no sense are refused by name. Names and shapes of GPT-2 are those of the
- * published weights ("openai-community/gpt2", model.safetensors, without the prefix that some copies
+ * published weights ("openai-community/gpt2", model.safetensors, less the prefix that some copies
  * have); those of Llama follow the published layout likewise. Inference is the training tape's
  * forward pass to the bit. Schedules and rotary tables are compared with libm.
  */

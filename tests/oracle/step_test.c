@@ -30,9 +30,9 @@ struct step_case {
 };
 
 /*
- * At 22 bits what is left of an update is the rounding of the parameter itself, which is large beside
- * a small move. AdamW divides by the root of the second moment, so elements whose gradients are nothing but
- * rounding move as far as any other: its updates agree less well than its moments.
+ * At 22 bits what is left of an update is the rounding of the parameter itself, which is large
+ * beside a small move. AdamW divides by the root of the second moment, so elements whose gradients
+ * are nothing but rounding move as far as any other: its updates agree less well than its moments.
  */
 static const struct step_case cases[] = {
     {"mlp-sgd-14", MODEL_MLP, OPTIMIZER_SGD, {14, 128}, 1e-3, 2e-3, 2e-3},
@@ -209,21 +209,28 @@ static enum status dump_made(void *context, uint32_t op, uint32_t output, const 
     return STATUS_OK;
 }
 
+/* The rate of the step that is dumped, as the schedule's table has it. */
+static double dumped_rate(const struct small_model *small)
+{
+    uint32_t columns = small->model.options.optimizer == OPTIMIZER_SGD ? 1 : 3;
+    uint32_t id = model_find(&small->model, "schedule");
+
+    for (uint32_t i = 0; i < small->model.constant_count; i++) {
+        if (small->model.constants[i].tensor == id) {
+            const float *table = small->model.constants[i].bytes;
+
+            return (double)table[(size_t)FIRST_STEPS * columns];
+        }
+    }
+    abort();
+}
+
 static void dump_options(const struct dump *dump, const struct small_model *small,
                          const struct step_case *one)
 {
     const struct model_options *options = &small->model.options;
-    const float *table = NULL;
     char text[2048];
-    int length;
-
-    for (uint32_t i = 0; i < small->model.constant_count; i++) {
-        if (small->model.constants[i].tensor == model_find(&small->model, "schedule")) {
-            table = small->model.constants[i].bytes;
-        }
-    }
-    assert_non_null(table);
-    length = snprintf(
+    int length = snprintf(
         text, sizeof(text),
         "kind=%s\noptimizer=%s\nstep=%d\nbatch=%u\nlength=%u\nvocabulary=%u\nlayers=%u\nheads=%u\n"
         "kv_heads=%u\nwidth=%u\nhidden=%u\nside=%u\nclasses=%u\nrate=%.9g\nmomentum=%.9g\n"
@@ -232,9 +239,9 @@ static void dump_options(const struct dump *dump, const struct small_model *smal
         model_kind_name(options->kind), one->optimizer == OPTIMIZER_SGD ? "sgd" : "adamw",
         FIRST_STEPS, options->batch, options->length, options->vocabulary, options->layers,
         options->heads, options->kv_heads, options->width, options->hidden, options->image_height,
-        options->classes, (double)table[FIRST_STEPS * (one->optimizer == OPTIMIZER_SGD ? 1 : 3)],
-        options->momentum, options->beta1, options->beta2, options->epsilon, options->decay,
-        options->clip, one->loss_within, one->moment_within, one->update_within);
+        options->classes, dumped_rate(small), options->momentum, options->beta1, options->beta2,
+        options->epsilon, options->decay, options->clip, one->loss_within, one->moment_within,
+        one->update_within);
     dump_bytes(dump, "options", ".txt", text, (size_t)length);
 }
 
