@@ -117,9 +117,10 @@ enum status journal_finish(struct journal *journal, sqlite3_stmt *statement, str
 enum status journal_number(uint64_t *number, struct journal *journal, sqlite3_stmt *statement,
                            int column, uint64_t maximum, struct error *error)
 {
+    int type = sqlite3_column_type(statement, column);
     sqlite3_int64 value = sqlite3_column_int64(statement, column);
 
-    if (sqlite3_column_type(statement, column) != SQLITE_INTEGER || value < 0 ||
+    if (type != SQLITE_INTEGER || value < 0 ||
         (uint64_t)value > maximum) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not a number from 0 to %llu",
                          journal->path, sqlite3_column_name(statement, column),
@@ -132,9 +133,10 @@ enum status journal_number(uint64_t *number, struct journal *journal, sqlite3_st
 enum status journal_digest(struct digest *digest, struct journal *journal, sqlite3_stmt *statement,
                            int column, struct error *error)
 {
+    int type = sqlite3_column_type(statement, column);
     const void *bytes = sqlite3_column_blob(statement, column);
 
-    if (sqlite3_column_type(statement, column) != SQLITE_BLOB || bytes == NULL ||
+    if (type != SQLITE_BLOB || bytes == NULL ||
         sqlite3_column_bytes(statement, column) != DIGEST_SIZE) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not a root of %d bytes",
                          journal->path, sqlite3_column_name(statement, column), DIGEST_SIZE);
@@ -152,10 +154,11 @@ enum status journal_bytes(void *bytes, size_t *size, struct journal *journal,
                           sqlite3_stmt *statement, int column, size_t size_least, size_t size_most,
                           struct error *error)
 {
+    int type = sqlite3_column_type(statement, column);
     const void *found = sqlite3_column_blob(statement, column);
     size_t length = (size_t)sqlite3_column_bytes(statement, column);
 
-    if (sqlite3_column_type(statement, column) != SQLITE_BLOB || length < size_least ||
+    if (type != SQLITE_BLOB || length < size_least ||
         length > size_most || (found == NULL && length > 0)) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not of %zu to %zu bytes",
                          journal->path, sqlite3_column_name(statement, column), size_least,
@@ -171,10 +174,11 @@ enum status journal_bytes(void *bytes, size_t *size, struct journal *journal,
 enum status journal_text(char *text, size_t text_size, struct journal *journal,
                          sqlite3_stmt *statement, int column, struct error *error)
 {
+    /* Asked before any other: reading a value may convert it, and then its type is undefined. */
+    int type = sqlite3_column_type(statement, column);
     const unsigned char *found = sqlite3_column_text(statement, column);
     size_t length = (size_t)sqlite3_column_bytes(statement, column);
-    bool good = sqlite3_column_type(statement, column) == SQLITE_TEXT && found != NULL &&
-                length < text_size;
+    bool good = type == SQLITE_TEXT && found != NULL && length < text_size;
 
     for (size_t i = 0; good && i < length; i++) {
         good = found[i] >= ' ' && found[i] != 0x7f;
