@@ -8,8 +8,8 @@
  * all steps of its relative deviation from the double curve; "end" compares the means of the last
  * 50 steps. The peer is bfloat16: a ratio above 1 means that ours is closer.
  *
- * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run, CURVES_RATE another learning rate:
- * the higher it is, the more early training amplifies any rounding.
+ * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run. CURVES_RATE is another learning
+ * rate: the higher it is, the more early training amplifies any rounding.
  */
 #include <math.h>
 #include <stdio.h>
