@@ -38,9 +38,9 @@ struct rule_call {
  * The element of output number `output` at `index`, as raw bits. Whatever the calling thread's
  * floating-point control is: it is set for the rule and given back.
  */
-uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
+RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
-static inline uint32_t operand_get(const struct operand *operand, uint64_t index)
+static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)
 {
     if (operand->memory == NULL) {
         assert(operand->fetch != NULL);
