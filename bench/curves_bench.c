@@ -8,7 +8,8 @@
  * all steps of its relative deviation from the double curve; "end" compares the means of the last
  * 50 steps. The peer is bfloat16: a ratio above 1 means that ours is closer.
  *
- * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run.
+ * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run. CURVES_RATE is another learning
+ * rate: the higher it is, the more early training amplifies any rounding.
  */
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +50,9 @@ static void open_model(struct small_model *small, const struct course *course, u
     options.precision = course->precision;
     options.seed = 1000 + seed;
     options.steps = steps;
+    if (getenv("CURVES_RATE") != NULL) {
+        options.rate = strtod(getenv("CURVES_RATE"), NULL);
+    }
     small_model_open(small, &options);
 }
 
