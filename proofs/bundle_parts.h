@@ -36,6 +36,9 @@ MUST_CHECK enum status bundle_file(char *path, const struct bundle *bundle, cons
 /* "checkpoints/000000000100.safetensors"; also the context under which it is sealed. */
 void bundle_checkpoint_name(char name[BUNDLE_CONTEXT_MAX], uint64_t step);
 
+/* STATUS_REFUSED, with advice. */
+enum status bundle_refuse_locked(const struct bundle *bundle, struct error *error);
+
 /* NULL where the bundle is not sealed. It must not be locked. */
 const struct seal_key *bundle_sealing_key(const struct bundle *bundle);
 
@@ -45,12 +48,6 @@ void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STE
 /* Enters a step as it is; box, of BUNDLE_STEP_BOX bytes, holds what is sealed of it, or is NULL. */
 MUST_CHECK enum status bundle_step_insert(struct bundle *bundle, const struct bundle_step *step,
                                           const uint8_t *box, struct error *error);
-
-/* What a checkpoint file must hash to, read without a machine; key NULL: it is not sealed. */
-MUST_CHECK enum status bundle_checkpoint_file_root(struct digest *root, const char *path,
-                                                   const struct tape *tape,
-                                                   const struct seal_key *key, uint64_t step,
-                                                   struct error *error);
 
 /* Enters the checkpoint of a file that lies there already. */
 MUST_CHECK enum status bundle_checkpoint_enter(struct bundle *bundle, uint64_t step,

@@ -19,7 +19,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static enum status refuse_locked(const struct bundle *bundle, struct error *error)
+enum status bundle_refuse_locked(const struct bundle *bundle, struct error *error)
 {
     (void)error_set(error, STATUS_REFUSED, "%s is sealed and its key was not given", bundle->path);
     error_advise(error, "give the key with --key FILE, or the passphrase");
@@ -144,7 +144,7 @@ enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
     assert(bundle->lock.descriptor >= 0);
     assert(step->step < bundle->job->steps);
     if (bundle_is_locked(bundle)) {
-        return refuse_locked(bundle, error);
+        return bundle_refuse_locked(bundle, error);
     }
     status = bundle_step_read(&known, bundle, step->step, error);
     if (status != STATUS_NOT_FOUND) {
@@ -426,7 +426,7 @@ static enum status put_text(struct bundle *bundle, const char *sql_plain, const 
         return error_set(error, STATUS_OVER_LIMIT, "a text of %zu bytes for the journal", size);
     }
     if (bundle_is_locked(bundle)) {
-        return refuse_locked(bundle, error);
+        return bundle_refuse_locked(bundle, error);
     }
     if (bundle->sealed) {
         status = seal_box(box, error, &bundle->key, context, text, size);
@@ -561,7 +561,7 @@ enum status bundle_set_device(struct bundle *bundle, const char *device, struct 
         row++;
     }
     if (status != STATUS_NOT_FOUND || bundle_is_locked(bundle)) {
-        return bundle_is_locked(bundle) ? refuse_locked(bundle, error) : status;
+        return bundle_is_locked(bundle) ? bundle_refuse_locked(bundle, error) : status;
     }
     if (row >= BUNDLE_DEVICES_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "%s: more than %d devices", bundle->path,

@@ -30,6 +30,11 @@ enum status bundle_checkpoint_path(char *path, const struct bundle *bundle, uint
     return bundle_file(path, bundle, name, error);
 }
 
+static enum status refuse_locked(const struct bundle *bundle, struct error *error)
+{
+    return bundle_is_locked(bundle) ? bundle_refuse_locked(bundle, error) : STATUS_OK;
+}
+
 /* ---- writing ------------------------------------------------------------ */
 
 /* Wider types first, as the format wants them for alignment; else in the order of the states. */
@@ -177,9 +182,8 @@ static enum status write_checkpoint(struct bundle *bundle, const struct supply *
                            "this is not the state before step %" PRIu64 " that was committed to",
                            step);
     }
-    if (status == STATUS_OK && bundle_is_locked(bundle)) {
-        status = error_set(error, STATUS_REFUSED, "%s is sealed and its key was not given",
-                           bundle->path);
+    if (status == STATUS_OK) {
+        status = refuse_locked(bundle, error);
     }
     if (status == STATUS_OK) {
         status = write_file(bundle, supply, step, root, error);
@@ -223,16 +227,59 @@ enum status bundle_give_first_state(struct bundle *bundle, const char *path, str
 
 /* ---- reading ------------------------------------------------------------ */
 
-static enum status open_file(struct safetensors *file, const char *path, const struct seal_key *key,
-                             uint64_t step, struct error *error)
+/* What a checkpoint must say of itself; false: it says something else, or more. */
+static bool says_what_it_is(const struct safetensors *file, const struct bundle *bundle,
+                            uint64_t step, const struct digest *root)
 {
-    char context[BUNDLE_CONTEXT_MAX];
+    char job_text[HEX_SIZE(DIGEST_SIZE)];
+    char root_text[HEX_SIZE(DIGEST_SIZE)];
+    char step_text[24];
+    const struct safetensors_text texts[] = {
+        {"lockstep.job", job_text}, {"lockstep.step", step_text}, {"lockstep.root", root_text}};
 
-    if (key == NULL) {
-        return safetensors_open(file, error, path);
+    hex_encode(job_text, bundle->job->id.bytes, DIGEST_SIZE);
+    hex_encode(root_text, root->bytes, DIGEST_SIZE);
+    (void)snprintf(step_text, sizeof(step_text), "%" PRIu64, step);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *found = safetensors_metadata(file, texts[i].key);
+
+        if (found == NULL || strcmp(found, texts[i].value) != 0) {
+            return false;
+        }
+    }
+    return safetensors_metadata_count(file) == sizeof(texts) / sizeof(texts[0]) &&
+           file->entry_count == bundle->job->tape->state_count;
+}
+
+/* Opens the checkpoint before a step and finds the root that it must have. */
+static enum status open_checkpoint(struct safetensors *file, struct digest *root,
+                                   struct bundle *bundle, uint64_t step, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    char context[BUNDLE_CONTEXT_MAX];
+    enum status status = bundle_state_root(root, bundle, step, error);
+
+    if (status == STATUS_OK) {
+        status = refuse_locked(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_checkpoint_path(path, bundle, step, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
     }
     bundle_checkpoint_name(context, step);
-    return safetensors_open_sealed(file, error, path, key, context);
+    status = bundle->sealed
+                 ? safetensors_open_sealed(file, error, path, &bundle->key, context)
+                 : safetensors_open(file, error, path);
+    if (status == STATUS_OK && !says_what_it_is(file, bundle, step, root)) {
+        status = error_set(error, STATUS_BAD_FORMAT,
+                           "%s does not say that it is the state before step %" PRIu64
+                           " of this job",
+                           path, step);
+        safetensors_close(file);
+    }
+    return status;
 }
 
 static enum status find_entry(const struct safetensors_entry **entry,
@@ -241,11 +288,19 @@ static enum status find_entry(const struct safetensors_entry **entry,
 {
     *entry = safetensors_find(file, shape->name);
     if (*entry == NULL || (*entry)->element != element_of_dtype(shape->dtype) ||
-        (*entry)->size != commit_tensor_size(shape)) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s' of %" PRIu64 " elements %s",
-                         file->path, shape->name, shape->count, dtype_name(shape->dtype));
+        (*entry)->rank != shape->rank ||
+        memcmp((*entry)->dims, shape->dims, shape->rank * sizeof(shape->dims[0])) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: no tensor '%s' of the type and shape that the job wants", file->path,
+                         shape->name);
     }
     return STATUS_OK;
+}
+
+static enum status is_not_committed(const struct safetensors *file, struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "%s is not the state that was committed to",
+                     file->path);
 }
 
 static enum status hash_tensor(struct digest *root, const struct safetensors *file,
@@ -271,65 +326,44 @@ static enum status hash_tensor(struct digest *root, const struct safetensors *fi
     return status;
 }
 
-enum status bundle_checkpoint_file_root(struct digest *root, const char *path,
-                                        const struct tape *tape, const struct seal_key *key,
-                                        uint64_t step, struct error *error)
+static enum status hash_file(struct digest *root, const struct safetensors *file,
+                             const struct tape *tape, struct error *error)
 {
     uint8_t *piece = malloc(PIECE_SIZE);
     struct commit_roots roots;
-    struct safetensors file;
-    enum status status;
+    enum status status = piece == NULL
+                             ? error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path)
+                             : STATUS_OK;
 
-    if (piece == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to read %s", path);
-    }
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    status = open_file(&file, path, key, step, error);
-    if (status == STATUS_OK && file.entry_count != tape->state_count) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s: %u tensors for %u states", path,
-                           file.entry_count, tape->state_count);
-        safetensors_close(&file);
-    } else if (status == STATUS_OK) {
-        for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-            struct digest item;
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        struct digest item;
 
-            status =
-                hash_tensor(&item, &file, &tape->tensors[tape->states[i].before], piece, error);
-            if (status == STATUS_OK) {
-                status = commit_roots_add(&roots, &item);
-            }
+        status = hash_tensor(&item, file, &tape->tensors[tape->states[i].before], piece, error);
+        if (status == STATUS_OK) {
+            status = commit_roots_add(&roots, &item);
         }
-        safetensors_close(&file);
     }
-    if (status == STATUS_OK) {
-        commit_roots_end(&roots, root);
-    }
+    commit_roots_end(&roots, root);
     free(piece);
     return status;
 }
 
 enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct error *error)
 {
-    char path[FILE_PATH_MAX];
+    struct safetensors file;
     struct digest wanted;
     struct digest root;
-    enum status status = bundle_state_root(&wanted, bundle, step, error);
+    enum status status = open_checkpoint(&file, &wanted, bundle, step, error);
 
-    if (status == STATUS_OK && bundle_is_locked(bundle)) {
-        status = error_set(error, STATUS_REFUSED, "%s is sealed and its key was not given",
-                           bundle->path);
+    if (status != STATUS_OK) {
+        return status;
     }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_path(path, bundle, step, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_file_root(&root, path, bundle->job->tape,
-                                             bundle_sealing_key(bundle), step, error);
-    }
+    status = hash_file(&root, &file, bundle->job->tape, error);
     if (status == STATUS_OK && !digest_equal(&root, &wanted)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s is not the state that was committed to",
-                           path);
+        status = is_not_committed(&file, error);
     }
+    safetensors_close(&file);
     return status;
 }
 
@@ -358,45 +392,41 @@ static enum status load_tensor(const struct safetensors *file, struct machine *m
     return status;
 }
 
-static enum status check_root(struct machine *machine, const struct digest *wanted,
-                              const char *what, struct error *error)
-{
-    struct digest root;
-    enum status status = machine_state_root(&root, machine, error);
-
-    if (status == STATUS_OK && !digest_equal(&root, wanted)) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s is not the state that was committed to",
-                         what);
-    }
-    return status;
-}
-
 static enum status load_checkpoint(struct bundle *bundle, struct machine *machine, uint64_t step,
                                    struct error *error)
 {
     struct safetensors file;
+    struct digest wanted;
     struct digest root;
-    char path[FILE_PATH_MAX];
-    enum status status = bundle_state_root(&root, bundle, step, error);
+    enum status status = open_checkpoint(&file, &wanted, bundle, step, error);
 
-    if (status == STATUS_OK && bundle_is_locked(bundle)) {
-        status = error_set(error, STATUS_REFUSED, "%s is sealed and its key was not given",
-                           bundle->path);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_path(path, bundle, step, error);
-    }
-    if (status == STATUS_OK) {
-        status = open_file(&file, path, bundle_sealing_key(bundle), step, error);
-    }
     if (status != STATUS_OK) {
         return status;
     }
     for (uint32_t i = 0; i < machine->tape->state_count && status == STATUS_OK; i++) {
         status = load_tensor(&file, machine, machine->tape->states[i].before, error);
     }
+    if (status == STATUS_OK) {
+        status = machine_state_root(&root, machine, error);
+    }
+    if (status == STATUS_OK && !digest_equal(&root, &wanted)) {
+        status = is_not_committed(&file, error);
+    }
     safetensors_close(&file);
-    return status == STATUS_OK ? check_root(machine, &root, path, error) : status;
+    return status;
+}
+
+static enum status check_first_state(const struct bundle *bundle, struct machine *machine,
+                                     struct error *error)
+{
+    struct digest root;
+    enum status status = machine_state_root(&root, machine, error);
+
+    if (status == STATUS_OK && !digest_equal(&root, &bundle->job->first_state_root)) {
+        status = error_set(error, STATUS_BAD_FORMAT,
+                           "the job's draws do not give the first state that it commits to");
+    }
+    return status;
 }
 
 static enum status load_first_state(struct bundle *bundle, struct machine *machine,
@@ -424,9 +454,7 @@ static enum status load_first_state(struct bundle *bundle, struct machine *machi
         status = machine->backend->write(machine, tensor, bytes, error);
         free(bytes);
     }
-    return status == STATUS_OK
-               ? check_root(machine, &bundle->job->first_state_root, "the first state", error)
-               : status;
+    return status == STATUS_OK ? check_first_state(bundle, machine, error) : status;
 }
 
 /* The newest checkpoint before step `below`. Asked for anew each time, so that a journal made to

@@ -12,6 +12,8 @@
 /* Leaves of one piece: 256 KiB of a tensor, which is one node of its tree. */
 #define PIECE_LEVEL 8
 #define PIECE_SIZE  ((uint64_t)MERKLE_LEAF_SIZE << PIECE_LEVEL)
+/* Below this, waking another thread takes as long as hashing. */
+#define ALONE_SIZE  (UINT64_C(1) << 20)
 
 /* A state that is on the host, and where its pieces stand in the common list. */
 struct source {
@@ -26,6 +28,7 @@ struct work {
     uint32_t count;
     struct digest *nodes; /* one per piece */
     uint64_t piece_count;
+    uint64_t size; /* of all states */
 };
 
 enum status state_visit(struct machine *machine, uint32_t tensor,
@@ -156,7 +159,8 @@ static enum status join(struct digest *root, const struct work *work)
 static enum status find_at_once(struct digest *root, bool *finite, struct work *work, int threads,
                                 struct error *error)
 {
-    int used = threads > 0 ? threads : omp_get_max_threads();
+    int wanted = threads > 0 ? threads : omp_get_max_threads();
+    int used = work->size < ALONE_SIZE ? 1 : wanted;
     bool all_finite = true;
     enum status status;
 
@@ -165,7 +169,8 @@ static enum status find_at_once(struct digest *root, bool *finite, struct work *
         return error_set(error, STATUS_NO_MEMORY, "no memory for %llu nodes of a state",
                          (unsigned long long)work->piece_count);
     }
-#pragma omp parallel for schedule(dynamic) num_threads(used) reduction(&& : all_finite)
+#pragma omp parallel for schedule(dynamic) num_threads(used) if (used > 1)            \
+    reduction(&& : all_finite)
     for (uint64_t piece = 0; piece < work->piece_count; piece++) {
         bool good = hash_piece(work, piece);
 
@@ -199,6 +204,7 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
         source->bytes = machine->backend->peek(machine, tape->states[i].before);
         source->size = commit_tensor_size(source->tensor);
         source->first = work.piece_count;
+        work.size += source->size;
         on_host = on_host && source->bytes != NULL;
         work.piece_count += (source->size + PIECE_SIZE - 1) / PIECE_SIZE;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proofs/state_root.h"
 #include "tests/support/small_model.h"
 #include "tests/support/test.h"
 
@@ -119,6 +120,45 @@ void small_run_step(struct run *run)
 
     error_init(&error);
     insist(run->machine->backend->step(run->machine, NULL, &error), &error);
+}
+
+void small_bundle_fill(struct bundle *bundle, struct run *run, uint64_t first, uint64_t end)
+{
+    uint64_t length = bundle_job(bundle)->segment_length;
+    struct error error;
+
+    error_init(&error);
+    for (uint64_t step = first; step < end; step++) {
+        struct bundle_step entry = {.step = step,
+                                    .nanoseconds = 1000 + step,
+                                    .nanoseconds_committing = 100 + step,
+                                    .microjoules = step % 2 == 0 ? BUNDLE_ENERGY_UNKNOWN : step};
+
+        small_run_step(run);
+        insist(run_loss(&entry.loss_bits, run, &error), &error);
+        insist(machine_state_root(&entry.root, run->machine, &error), &error);
+        insist(bundle_record(bundle, &entry, &error), &error);
+        if ((step + 1) % length == 0 || step + 1 == end) {
+            insist(bundle_checkpoint_write(bundle, run->machine, step + 1, &error), &error);
+        }
+    }
+}
+
+struct bundle *small_bundle_new(const char *path, struct job *job, const struct seal_key *key,
+                                uint64_t end)
+{
+    struct bundle *bundle = NULL;
+    struct run run;
+    struct error error;
+
+    error_init(&error);
+    insist(bundle_create_sealed(&bundle, path, job, key, NULL, &error), &error);
+    insist(bundle_set_device(bundle, "a small test", &error), &error);
+    small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
+    small_run_begin(&run);
+    small_bundle_fill(bundle, &run, 0, end);
+    run_close(&run);
+    return bundle;
 }
 
 const char *small_path(const char *name)

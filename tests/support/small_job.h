@@ -41,6 +41,14 @@ void small_run_open(struct run *run, const struct job *job, enum isa isa, int th
 void small_run_begin(struct run *run);
 void small_run_step(struct run *run);
 
+/* Runs steps first to end - 1 into the bundle, with a checkpoint after each segment and at the end;
+ * the run's machine must hold the state before `first`. */
+void small_bundle_fill(struct bundle *bundle, struct run *run, uint64_t first, uint64_t end);
+
+/* A new bundle of the job, run up to step `end`. key NULL: it is not sealed. Takes job. */
+struct bundle *small_bundle_new(const char *path, struct job *job, const struct seal_key *key,
+                                uint64_t end);
+
 /* A fresh name in the test's folder; lives until the program ends. */
 const char *small_path(const char *name);
 
