@@ -277,6 +277,11 @@ static enum device_result device_seconds(struct device *device, double *seconds,
     return DEVICE_OK;
 }
 
+static void *device_stream(struct device *device)
+{
+    return device->stream;
+}
+
 static const char *device_trouble(void)
 {
     return words;
@@ -288,7 +293,7 @@ static const struct device_calls calls = {
     device_upload,   device_download, device_copy,    device_fill,
     device_launch,   device_wait,     device_record,  device_recorded,
     device_replay,   device_forget,   device_mark,    device_seconds,
-    device_trouble,
+    device_stream,   device_trouble,
 };
 
 extern "C" __attribute__((visibility("default"))) const struct device_calls *

@@ -13,7 +13,8 @@
 
 #include <stdint.h>
 
-#define DEVICE_ABI       1
+/* Changes with the calls, and by itself with their number. */
+#define DEVICE_ABI       (UINT32_C(1) << 16 | (uint32_t)sizeof(struct device_calls))
 #define DEVICE_NAME_MAX  256
 #define DEVICE_MARKS_MAX 16
 /* The one symbol that the plugin exports: a function of type device_plugin. */
@@ -84,6 +85,9 @@ struct device_calls {
     enum device_result (*mark)(struct device *device, uint32_t mark);
     enum device_result (*seconds)(struct device *device, double *seconds, uint32_t from,
                                   uint32_t to);
+
+    /* The stream, as the runtime has it: for libraries that gpu-check measures against. */
+    void *(*stream)(struct device *device);
 
     /* The runtime's words for the last failure on this thread. */
     const char *(*trouble)(void);

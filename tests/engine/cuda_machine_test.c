@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/cuda/machine.h"
+#include "proofs/trace.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/random_tape.h"
 #include "tests/support/small_model.h"
@@ -156,6 +157,13 @@ static void compare(struct machine *cpu, struct machine *cuda, const char *what)
         free(got);
     }
     assert_int_equal(backend_cpu.diverged(cpu), cuda->backend->diverged(cuda));
+
+    struct digest expected_root;
+    struct digest root;
+
+    must(machine_state_root(&expected_root, cpu, &error), &error);
+    must(machine_state_root(&root, cuda, &error), &error);
+    assert_memory_equal(&root, &expected_root, sizeof(root));
 }
 
 /* ---- the same bits -------------------------------------------------------- */

@@ -285,6 +285,12 @@ static enum device_result fake_seconds(struct device *device, double *seconds, u
     return waits(device);
 }
 
+static void *fake_stream(struct device *device)
+{
+    (void)device;
+    return NULL;
+}
+
 static const char *fake_trouble(void)
 {
     return "a failure that the test asked for";
@@ -313,6 +319,7 @@ const struct device_calls *fake_device_calls(void)
         .forget = fake_forget,
         .mark = fake_mark,
         .seconds = fake_seconds,
+        .stream = fake_stream,
         .trouble = fake_trouble,
     };
 
