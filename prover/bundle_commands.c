@@ -350,6 +350,7 @@ static enum status import_with(struct bundle_import *import, struct command_cont
     if (status == STATUS_OK) {
         status = bundle_import(options->arguments[1], options->arguments[0], import, error);
     }
+    import->key = NULL;
     if (key_path != NULL) {
         seal_key_wipe(&key);
     }
