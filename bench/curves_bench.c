@@ -44,14 +44,15 @@ static uint32_t setting(const char *name, uint32_t otherwise, uint32_t most)
 static void open_model(struct small_model *small, const struct course *course, uint32_t seed,
                        uint32_t steps)
 {
+    const char *rate = getenv("CURVES_RATE");
     struct model_options options;
 
     model_options_default(&options, MODEL_GPT2);
     options.precision = course->precision;
     options.seed = 1000 + seed;
     options.steps = steps;
-    if (getenv("CURVES_RATE") != NULL) {
-        options.rate = strtod(getenv("CURVES_RATE"), NULL);
+    if (rate != NULL) {
+        options.rate = strtod(rate, NULL);
     }
     small_model_open(small, &options);
 }

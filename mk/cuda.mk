@@ -31,7 +31,7 @@ $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
     tests/support/random_tape.c base/error.c base/reader.c \
     $(filter proofs/sha256%,$(room_sources)) proofs/merkle.c proofs/merkle_proof.c proofs/commit.c \
-    proofs/trace.c
+    proofs/trace.c proofs/state_root.c proofs/element.c
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 
@@ -48,6 +48,9 @@ endif
 	@mkdir -p $(BUILD)/bench
 	$(Q)$(gpu_check) $(BUILD)/bench/gpu-check.json
 	$(Q)$(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json
+
+# Without a device it says so: tests/gpu/gpu_check_test.sh.
+all test: $(gpu_check)
 
 .PHONY: gpu-check
 

@@ -167,6 +167,12 @@ static RULE inline uint32_t sum_column(uint32_t c)
     return thread_index() % CUDA_WARP % 4 * 2 + c % 2;
 }
 
+/*
+ * Shifts up to here multiply in 32 bits: radix << SHIFT_QUICK is at most 2^30, so that a piece is
+ * added by two multiplications of 32 by 32 bits into 64.
+ */
+#define SHIFT_QUICK 22
+
 /* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
 static RULE inline void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
@@ -174,6 +180,27 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            const uint8_t *shifts, uint32_t warp_row, uint32_t warp_column, bool narrow)
 {
     const int32_t radix = narrow ? 128 : 256;
+    uint32_t rows[FRAGMENT_ROWS][2];
+    uint32_t columns[FRAGMENT_COLUMNS][2];
+    uint32_t most_of_rows = 0;
+    uint32_t most_of_columns = 0;
+
+    UNROLL
+    for (uint32_t at = 0; at < FRAGMENT_ROWS * 2; at++) {
+        const uint32_t shift = shifts[warp_row + at / 2 * 16 + sum_row(at % 2 * 2)];
+
+        rows[at / 2][at % 2] = shift;
+        most_of_rows = shift > most_of_rows ? shift : most_of_rows;
+    }
+    UNROLL
+    for (uint32_t at = 0; at < FRAGMENT_COLUMNS * 2; at++) {
+        const uint32_t shift =
+            shifts[CONTRACT_ROWS + warp_column + at / 2 * 8 + sum_column(at % 2)];
+
+        columns[at / 2][at % 2] = shift;
+        most_of_columns = shift > most_of_columns ? shift : most_of_columns;
+    }
+    const bool quick = most_of_rows + most_of_columns <= SHIFT_QUICK;
 
     UNROLL
     for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
@@ -184,12 +211,16 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                 const int32_t high = sums[0][i][j][c];
                 const int32_t low = sums[1][i][j][c];
                 const int32_t middle = sums[2][i][j][c] - (narrow ? high + low : 0);
-                const uint32_t shift =
-                    (uint32_t)shifts[warp_row + i * 16 + sum_row(c)] +
-                    (uint32_t)shifts[CONTRACT_ROWS + warp_column + j * 8 + sum_column(c)];
-                const int64_t part = (int64_t)(high * radix + middle) * radix + low;
+                const uint32_t shift = rows[i][c / 2] + columns[j][c % 2];
+                const int32_t top = high * radix + middle;
 
-                wide[i][j][c] = (int64_t)((uint64_t)wide[i][j][c] + ((uint64_t)part << shift));
+                if (quick) {
+                    wide[i][j][c] += (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
+                } else {
+                    const int64_t part = (int64_t)top * radix + low;
+
+                    wide[i][j][c] = (int64_t)((uint64_t)wide[i][j][c] + ((uint64_t)part << shift));
+                }
                 sums[0][i][j][c] = 0;
                 sums[1][i][j][c] = 0;
                 sums[2][i][j][c] = 0;

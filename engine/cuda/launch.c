@@ -26,7 +26,7 @@ static enum device_result launch_grid(const struct launcher *launcher, enum cuda
     return launcher->calls->launch(launcher->device, &launch);
 }
 
-/* For kernels that stride: as many blocks as there is work for, and no more than fill the device. */
+/* For kernels that stride: blocks for all the work, but no more than fill the device. */
 static enum device_result launch_work(const struct launcher *launcher, enum cuda_kernel kernel,
                                       uint64_t items, uint64_t items_per_block,
                                       uint32_t block_threads, const void *arguments,

@@ -5,7 +5,7 @@
  * after another, and a warp across 32 rows, for views whose neighbouring rows are neighbours.
  */
 
-/* The largest magnitude, as bits, of a NaN or infinity the largest of all: E() is monotone in it. */
+/* The magnitude as bits, largest for a NaN or an infinity: E() is monotone in it. */
 static RULE inline uint32_t magnitude_of(float x)
 {
     uint32_t bits;

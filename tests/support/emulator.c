@@ -373,7 +373,7 @@ void copy_wait_all_but_last(void)
 
 /* ---- tensor cores -------------------------------------------------------------------- */
 
-/* ldmatrix .m8n8.x4.b16: lane l gets of matrix i the 16-bit elements 2 (l % 4), + 1 of row l / 4. */
+/* ldmatrix .m8n8.x4.b16: lane l gets 16-bit elements 2 (l % 4) and the next of row l / 4. */
 void load_matrices(uint32_t words[4], const void *row)
 {
     struct offer offer = {.row = row};
