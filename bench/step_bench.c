@@ -26,7 +26,7 @@
 
 #define ROUNDS_MAX          1000
 /*
- * Relative. 14 bits differ from binary32 by up to 6e-5 here; the exact GELU for the tanh form with a
+ * Relative. 14 bits differ from binary32 by up to 6e-5 here; the exact GELU instead of tanh and a
  * wrong decay and no clipping, in one peer alone, by 5e-4.
  */
 #define LOSS_DIFFERENCE_MAX 2e-4

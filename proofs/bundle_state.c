@@ -548,7 +548,7 @@ static enum status remove_checkpoint(struct bundle *bundle, uint64_t step, struc
     char path[FILE_PATH_MAX];
     enum status status = bundle_checkpoint_path(path, bundle, step, error);
 
-    /* The entry goes first: a file without an entry is only waste, the reverse is a broken promise. */
+    /* The entry goes first: a file without one is only waste, the reverse a broken promise. */
     if (status == STATUS_OK) {
         status = journal_prepare(&statement, &bundle->journal, error,
                                  "DELETE FROM checkpoints WHERE step = ?", "i", step);

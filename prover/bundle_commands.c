@@ -1,5 +1,5 @@
 /*
- * bundle_commands.c - `lockstep bundle`: what a run left on disk, shown, checked, packed, handed on.
+ * bundle_commands.c - `lockstep bundle`: what a run left on disk, checked, packed, handed on.
  *
  * Nothing here runs a step: 'lockstep audit' does.
  */

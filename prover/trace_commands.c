@@ -17,7 +17,7 @@
 
 /* ---- places ------------------------------------------------------------- */
 
-/* Reads digits up to a character of ends (or the text's end); false: there are none, or too many. */
+/* Reads digits up to a character of ends (or the text's end); false: none, or too many. */
 static bool read_number(uint64_t *number, const char **at, const char *ends)
 {
     char *end;
