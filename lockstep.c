@@ -2,15 +2,24 @@
  * lockstep.c - the front door: the tables of commands that the rooms contribute, and nothing else.
  */
 #include "base/command.h"
+#include "base/host.h"
+#include "chain/commands.h"
 #include "prover/commands.h"
+#include "verifier/commands.h"
 
 static const struct command_group *const groups[] = {
     &base_commands,   /* help, doctor */
     &job_commands,    /* job new, show */
     &prover_commands, /* prover run, resume, status */
+    &bundle_commands, /* bundle steps, segments, check, export, import, key */
+    &trace_commands,  /* trace root, node, open, check */
+    &audit_commands,  /* audit */
+    &wallet_commands, /* wallet new, import, list, address, sign */
+    &ledger_commands, /* ledger init, faucet, deploy, status, watch */
 };
 
 int main(int argc, char **argv)
 {
+    host_wait_quietly(argv);
     return command_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "base/machine.h"
+#include "base/host.h"
 #include "base/version.h"
 
 #define GIBIBYTE             1073741824.0
@@ -43,18 +43,18 @@ static void advise(struct doctor_finding *finding, const char *advice)
 
 static void look_at_cpu(struct doctor_finding *finding, const struct command_context *context)
 {
-    struct machine machine;
+    struct host host;
     const char *fastest;
 
     (void)context;
-    machine_look(&machine);
-    fastest = machine.has_avx512_vnni ? "AVX-512 with VNNI"
-              : machine.has_avx512    ? "AVX-512"
-              : machine.has_avx2      ? "AVX2"
-                                      : "no vector instructions that Lockstep uses";
-    say(finding, machine.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", machine.cpu,
-        machine.cores, fastest);
-    if (!machine.has_avx2) {
+    host_look(&host);
+    fastest = host.has_avx512_vnni ? "AVX-512 with VNNI"
+              : host.has_avx512    ? "AVX-512"
+              : host.has_avx2      ? "AVX2"
+                                   : "no vector instructions that Lockstep uses";
+    say(finding, host.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
+        host.cores, fastest);
+    if (!host.has_avx2) {
         advise(finding, "everything works and gives the same bits, by scalar code, slowly");
     }
 }
@@ -62,11 +62,11 @@ static void look_at_cpu(struct doctor_finding *finding, const struct command_con
 static void look_at_arithmetic(struct doctor_finding *finding,
                                const struct command_context *context)
 {
-    struct machine machine;
+    struct host host;
 
     (void)context;
-    machine_look(&machine);
-    if (machine.flushes_subnormals) {
+    host_look(&host);
+    if (host.flushes_subnormals) {
         say(finding, DOCTOR_BROKEN, "subnormal numbers are flushed to zero: results would differ");
         advise(finding, "look for a preloaded library (LD_PRELOAD) that was built for speed");
     } else {
@@ -76,14 +76,14 @@ static void look_at_arithmetic(struct doctor_finding *finding,
 
 static void look_at_memory(struct doctor_finding *finding, const struct command_context *context)
 {
-    struct machine machine;
+    struct host host;
     bool enough;
 
     (void)context;
-    machine_look(&machine);
-    enough = machine.memory_free_bytes >= MEMORY_ENOUGH_BYTES;
+    host_look(&host);
+    enough = host.memory_free_bytes >= MEMORY_ENOUGH_BYTES;
     say(finding, enough ? DOCTOR_GOOD : DOCTOR_NOTE, "%.1f GiB, %.1f GiB free",
-        (double)machine.memory_bytes / GIBIBYTE, (double)machine.memory_free_bytes / GIBIBYTE);
+        (double)host.memory_bytes / GIBIBYTE, (double)host.memory_free_bytes / GIBIBYTE);
     if (!enough) {
         advise(finding, "less than 2 GiB is free: small models only");
     }

@@ -7,6 +7,7 @@
  * something else would be no peer, so the program fails where they part.
  *
  *     STEP_CASE=10M        only cases whose name holds this
+ *     STEP_THREADS=1       only that many threads
  *     STEP_ROUNDS=3        timed steps of each, instead of the case's own number
  *     STEP_PROFILE=1       where the time of our steps goes; the hook costs a clock per operation
  */
@@ -24,8 +25,11 @@
 #include "bench/support/profile.h"
 
 #define ROUNDS_MAX          1000
-/* Relative. Early training amplifies any rounding, so later steps may part a little more. */
-#define LOSS_DIFFERENCE_MAX 1e-3
+/*
+ * Relative. 14 bits differ from binary32 by up to 6e-5 here; the exact GELU instead of tanh and a
+ * wrong decay and no clipping, in one peer alone, by 5e-4.
+ */
+#define LOSS_DIFFERENCE_MAX 2e-4
 #define LOSS_STEPS_CHECKED  10
 #define THREADS_MEASURED    2
 
@@ -244,21 +248,24 @@ static int run(struct bench *bench, struct contest *contest, const struct size_c
 int main(int argc, char **argv)
 {
     const char *wish = getenv("STEP_CASE");
-    struct contest *contest = malloc(sizeof(*contest));
+    const char *thread_wish = getenv("STEP_THREADS");
+    long only = thread_wish == NULL ? 0 : strtol(thread_wish, NULL, 10);
+    struct contest *contest;
     struct bench bench;
     int failures = 0;
 
+    bench_init(&bench, "step", "the same step elsewhere", argc, argv);
+    contest = malloc(sizeof(*contest));
     if (contest == NULL) {
         fprintf(stderr, "step: no memory\n");
         return 1;
     }
-    bench_init(&bench, "step", "the same step elsewhere", argc, argv);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (int threads = 1; threads <= THREADS_MEASURED; threads++) {
             /* The tiny one proves the comparison, and is no measurement: only on request. */
             bool wanted = wish == NULL ? i > 0 : strstr(sizes[i].size.name, wish) != NULL;
 
-            if (wanted && threads <= omp_get_num_procs()) {
+            if (wanted && threads <= omp_get_num_procs() && (only == 0 || threads == only)) {
                 failures += run(&bench, contest, &sizes[i], threads);
             }
         }

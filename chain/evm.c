@@ -274,7 +274,7 @@ static enum status read_receipt(struct evm_receipt *receipt, const json_t *answe
 static bool reduce_receipt(char **text, const json_t *answer)
 {
     struct evm_receipt receipt;
-    char line[2 * HASH32_SIZE + 32];
+    char line[2 * HASH32_SIZE + 2];
 
     if (json_is_null(answer)) {
         *text = copy_of("null");
@@ -284,7 +284,8 @@ static bool reduce_receipt(char **text, const json_t *answer)
         return false;
     }
     hex_write(line, receipt.block.bytes, HASH32_SIZE, false);
-    (void)strcat(line, receipt.reverted ? " reverted" : " done");
+    line[2 * HASH32_SIZE] = receipt.reverted ? '-' : '+';
+    line[2 * HASH32_SIZE + 1] = '\0';
     *text = copy_of(line);
     return *text != NULL;
 }
@@ -367,6 +368,17 @@ static bool reduce_logs(char **text, const json_t *answer)
     return *text != NULL;
 }
 
+static enum status read_logs(struct game_log *logs, uint32_t *indices, const json_t *answer,
+                             struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < json_array_size(answer) && status == STATUS_OK; i++) {
+        status = read_log(&logs[i], &indices[i], json_array_get(answer, i), error);
+    }
+    return status;
+}
+
 enum status evm_logs_of(struct rpc *rpc, struct game_log **logs, uint32_t **indices, size_t *count,
                         const struct hash32 *block, const struct address *contract,
                         struct error *error)
@@ -389,11 +401,11 @@ enum status evm_logs_of(struct rpc *rpc, struct game_log **logs, uint32_t **indi
     *count = json_array_size(answer);
     *logs = calloc(*count + 1, sizeof(**logs));
     *indices = calloc(*count + 1, sizeof(**indices));
-    if (*logs == NULL || *indices == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", *count);
-    }
-    for (size_t i = 0; i < *count && status == STATUS_OK; i++) {
-        status = read_log(&(*logs)[i], &(*indices)[i], json_array_get(answer, i), error);
+    if (*logs != NULL && *indices != NULL) {
+        status = read_logs(*logs, *indices, answer, error);
+    } else {
+        (void)error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", *count);
+        status = STATUS_NO_MEMORY;
     }
     json_decref(answer);
     if (status != STATUS_OK) {

@@ -41,7 +41,7 @@ static void theta(uint64_t lanes[LANES])
     }
 }
 
-/* Rho and pi in one walk: the lane at (x, y) goes to (y, 2x + 3y), turned by a triangular number. */
+/* Rho and pi in one walk: lane (x, y) goes to (y, 2x + 3y), turned by a triangular number. */
 static void rho_pi(uint64_t lanes[LANES])
 {
     uint64_t moving = lanes[1];

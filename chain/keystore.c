@@ -247,7 +247,7 @@ static enum status check_address(const struct secret_key *key, const json_t *roo
     }
     signer = signer_new(key, error);
     if (signer == NULL) {
-        return error != NULL ? error->status : STATUS_BAD_FORMAT;
+        return STATUS_BAD_FORMAT;
     }
     same = status == STATUS_NOT_FOUND || address_equal(&named, signer_address(signer));
     signer_free(signer);
@@ -262,7 +262,7 @@ static enum status unseal(struct secret_key *key, const struct sealed_key *seale
     enum status status;
 
     if (derived == NULL) {
-        return error != NULL ? error->status : STATUS_NO_MEMORY;
+        return STATUS_NO_MEMORY;
     }
     status = derive(derived, sealed, passphrase, error);
     if (status != STATUS_OK) {
@@ -329,7 +329,7 @@ static enum status make_sealed(struct sealed_key *sealed, const struct secret_ke
     enum status status;
 
     if (derived == NULL) {
-        return error != NULL ? error->status : STATUS_NO_MEMORY;
+        return STATUS_NO_MEMORY;
     }
     memset(sealed, 0, sizeof(*sealed));
     sealed->kdf = KDF_SCRYPT;
@@ -415,7 +415,7 @@ enum status keystore_seal(char *text, size_t *size, const struct secret_key *key
     }
     signer = signer_new(key, error);
     if (signer == NULL) {
-        return error != NULL ? error->status : STATUS_BAD_FORMAT;
+        return STATUS_BAD_FORMAT;
     }
     status = make_sealed(&sealed, key, passphrase, cost, error);
     if (status == STATUS_OK) {

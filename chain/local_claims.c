@@ -71,7 +71,7 @@ static struct game_event *dispute_event(struct local_game *game, enum game_event
 enum status local_answer(struct local_game *game, const struct game_move *move)
 {
     static const struct digest zero;
-    struct dispute dispute;
+    struct dispute dispute = {0};
     struct game_event *event;
 
     TRY(load(game, &dispute, move));
@@ -182,8 +182,8 @@ static struct game_event *claim_event(struct local_game *game, enum game_event_k
 enum status local_claim(struct local_game *game, const struct game_move *move)
 {
     static const struct address nobody;
-    struct dispute dispute;
-    struct local_segment segment;
+    struct dispute dispute = {0};
+    struct local_segment segment = {0};
     struct game_event *event;
     struct hash32 key;
 
@@ -206,8 +206,8 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
 
 enum status local_accuse(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute;
-    struct local_segment segment;
+    struct dispute dispute = {0};
+    struct local_segment segment = {0};
     struct local_attestation attestation;
     struct hash32 key;
 
@@ -231,7 +231,7 @@ enum status local_accuse(struct local_game *game, const struct game_move *move)
 
 enum status local_pass_turn(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute;
+    struct dispute dispute = {0};
     struct game_event *event;
 
     TRY(load(game, &dispute, move));
@@ -302,7 +302,7 @@ static enum status end_claim(struct local_game *game, struct dispute *dispute, b
 
 enum status local_rule(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute;
+    struct dispute dispute = {0};
 
     TRY(load(game, &dispute, move));
     TRY(require_referee(game, &dispute));
@@ -311,7 +311,7 @@ enum status local_rule(struct local_game *game, const struct game_move *move)
 
 enum status local_timeout(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute;
+    struct dispute dispute = {0};
     bool moot;
 
     TRY(load(game, &dispute, move));
@@ -326,7 +326,7 @@ enum status local_timeout(struct local_game *game, const struct game_move *move)
 
 enum status local_lapse(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute;
+    struct dispute dispute = {0};
     bool moot;
 
     TRY(load(game, &dispute, move));

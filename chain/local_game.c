@@ -165,7 +165,7 @@ static int find_bad_term(const struct game_terms *terms, uint64_t now_s)
 static enum status play_open(struct local_game *game, const struct game_move *move)
 {
     int bad_term = find_bad_term(&move->terms, game->now_s);
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     struct hash32 key;
 
@@ -193,7 +193,7 @@ static enum status play_open(struct local_game *game, const struct game_move *mo
 
 static enum status play_cancel(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
 
     TRY(local_get_job(game->store, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_OPEN));
@@ -218,7 +218,7 @@ static uint64_t due_from_now(const struct local_game *game, const struct local_j
 
 static enum status play_accept(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
 
     TRY(local_get_job(game->store, &job, &move->key));
@@ -265,7 +265,7 @@ static enum status require_may_commit(struct local_game *game, const struct loca
 
 static enum status play_commit(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     struct hash32 hash;
     uint32_t steps;
@@ -349,8 +349,8 @@ static enum status find_mandatory(struct local_game *game, bool *mandatory,
 
 static enum status play_draw(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_segment segment;
+    struct local_job job = {0};
+    struct local_segment segment = {0};
 
     TRY(local_get_job(game->store, &job, &move->key));
     TRY(local_require_phase(game, &job, GAME_PHASE_RUNNING));
@@ -384,9 +384,9 @@ static enum status require_may_attest(struct local_game *game, struct local_segm
 
 static enum status play_attest(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_segment segment;
-    struct local_attestation attestation;
+    struct local_job job = {0};
+    struct local_segment segment = {0};
+    struct local_attestation attestation = {0};
     struct game_event *event;
 
     TRY(local_get_job(game->store, &job, &move->key));
@@ -431,9 +431,9 @@ static enum status require_may_reveal(struct local_game *game, struct local_segm
 
 static enum status play_reveal(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_segment segment;
-    struct local_attestation attestation;
+    struct local_job job = {0};
+    struct local_segment segment = {0};
+    struct local_attestation attestation = {0};
     struct game_event *event;
 
     TRY(local_get_job(game->store, &job, &move->key));
@@ -455,8 +455,8 @@ static enum status play_reveal(struct local_game *game, const struct game_move *
 
 static enum status play_renew(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_segment segment;
+    struct local_job job = {0};
+    struct local_segment segment = {0};
     struct game_event *event;
     bool mandatory;
 
@@ -522,8 +522,8 @@ static enum status require_may_finalize(struct local_game *game, struct local_se
 
 static enum status play_finalize(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_segment segment;
+    struct local_job job = {0};
+    struct local_segment segment = {0};
     wei unused;
 
     TRY(local_get_job(game->store, &job, &move->key));
@@ -541,9 +541,9 @@ static enum status play_finalize(struct local_game *game, const struct game_move
 
 static enum status play_settle(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
-    struct local_segment segment;
-    struct local_attestation attestation;
+    struct local_job job = {0};
+    struct local_segment segment = {0};
+    struct local_attestation attestation = {0};
     struct game_event *event;
     struct address payee = move->account;
     wei amount;
@@ -581,7 +581,7 @@ static enum status play_settle(struct local_game *game, const struct game_move *
 
 static enum status play_release(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     struct game_event *event;
     wei penalty;
 
@@ -605,7 +605,7 @@ static enum status play_release(struct local_game *game, const struct game_move 
 
 static enum status play_expire(struct local_game *game, const struct game_move *move)
 {
-    struct local_job job;
+    struct local_job job = {0};
     uint64_t end_s;
 
     TRY(local_get_job(game->store, &job, &move->key));

@@ -211,6 +211,30 @@ static enum status note_trouble(struct outbox *outbox, const struct intent *inte
                    trouble->text, intent->id);
 }
 
+/* What came to nothing for good may be asked for again: it starts from the beginning. */
+static enum status try_again(struct outbox *outbox, const char *name, struct error *error)
+{
+    int64_t id = 0;
+    enum status status =
+        sql_number(&outbox->sql, &id, 0, error,
+                   "SELECT id FROM intents WHERE name = ? AND (state = ? OR (state = ? AND"
+                   " reverted = 1))",
+                   "tii", name, (int64_t)OUTBOX_REFUSED, (int64_t)OUTBOX_FINAL);
+
+    if (status != STATUS_OK || id == 0) {
+        return status;
+    }
+    status = sql_run(&outbox->sql, error, "DELETE FROM attempts WHERE intent = ?", "i", id);
+    if (status == STATUS_OK) {
+        status = sql_run(&outbox->sql, error,
+                         "UPDATE intents SET state = ?, nonce = NULL, reverted = 0, hash = NULL,"
+                         " height = NULL, block = NULL, revert = NULL, trouble = '', lost = NULL"
+                         " WHERE id = ?",
+                         "ii", (int64_t)OUTBOX_WAITING, id);
+    }
+    return status;
+}
+
 static enum status add_row(struct outbox *outbox, const char *name, const struct address *to,
                            wei value, const void *data, size_t data_size, uint64_t gas,
                            struct error *error)
@@ -237,7 +261,7 @@ static enum status add_row(struct outbox *outbox, const char *name, const struct
         status = error_set(error, STATUS_REFUSED,
                            "there is another transaction of the name '%s' in the outbox", name);
     }
-    return status;
+    return status == STATUS_OK ? try_again(outbox, name, error) : status;
 }
 
 enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to, wei value,
@@ -680,6 +704,14 @@ static enum status start_waiting(struct outbox *outbox, struct error *error)
         return status;
     }
     return for_each(outbox, OUTBOX_WAITING, (size_t)(OUTBOX_FLIGHT_MAX - in_flight), start, error);
+}
+
+enum status outbox_send(struct outbox *outbox, struct error *error)
+{
+    enum status status =
+        evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error);
+
+    return status == STATUS_OK ? start_waiting(outbox, error) : status;
 }
 
 enum status outbox_work(struct outbox *outbox, struct error *error)

@@ -61,7 +61,8 @@ MUST_CHECK enum status outbox_open(struct outbox **outbox, const struct outbox_o
 void outbox_close(struct outbox *outbox); /* NULL is fine */
 
 /* Writes an intent down. Done when it returns: the transaction will be sent. The same name again
- * with the same content changes nothing; with other content it is STATUS_REFUSED. */
+ * with the same content changes nothing, except that one which was refused, or has reverted for
+ * good, is tried again; with other content it is STATUS_REFUSED. */
 MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to,
                                   wei value, const void *data, size_t data_size, uint64_t gas,
                                   struct error *error);
@@ -69,6 +70,9 @@ MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const
 /* Signs, sends, replaces, looks for receipts: one round. Trouble with the chain is kept in the
  * rows and is no failure; STATUS_IO and the like are. */
 MUST_CHECK enum status outbox_work(struct outbox *outbox, struct error *error);
+
+/* The part of a round that signs and sends what waits: for what is urgent. */
+MUST_CHECK enum status outbox_send(struct outbox *outbox, struct error *error);
 
 /* STATUS_NOT_FOUND for a name that was never added. */
 MUST_CHECK enum status outbox_look(struct outbox *outbox, struct outbox_status *status,

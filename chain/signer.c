@@ -59,6 +59,7 @@ struct signer *signer_new(const struct secret_key *key, struct error *error)
 {
     struct signer *signer = calloc(1, sizeof(*signer));
     secp256k1_pubkey point;
+    unsigned flags = SECP256K1_CONTEXT_SIGN;
 
     if (signer == NULL) {
         (void)error_set(error, STATUS_NO_MEMORY, "no memory for a signer");
@@ -68,7 +69,8 @@ struct signer *signer_new(const struct secret_key *key, struct error *error)
     if (signer->key == NULL) {
         goto out;
     }
-    signer->context = secp256k1_context_create(SECP256K1_CONTEXT_SIGN | SECP256K1_CONTEXT_VERIFY);
+    flags |= SECP256K1_CONTEXT_VERIFY;
+    signer->context = secp256k1_context_create(flags);
     if (signer->context == NULL) {
         (void)error_set(error, STATUS_NO_MEMORY, "no memory for a signing context");
         goto out;

@@ -36,7 +36,7 @@ void sql_close(struct sql *sql);
 sqlite3_stmt *sql_query(struct sql *sql, struct error *error, const char *text, const char *format,
                         ...);
 
-/* STATUS_OK: there is a row. STATUS_NOT_FOUND: no more. The statement is finalized by the caller. */
+/* STATUS_OK: there is a row. STATUS_NOT_FOUND: no more. The caller finalizes the statement. */
 MUST_CHECK enum status sql_step(struct sql *sql, sqlite3_stmt *statement, struct error *error);
 
 /* Prepares, binds, runs to the end, finalizes. */

@@ -117,23 +117,34 @@ static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32
                                      const struct view *weight_view, uint64_t n, uint64_t k)
 {
     struct output_shape shape = shape_like(builder, x);
-    uint64_t rows = builder_tensor(builder, x)->count / k;
-    struct view x_view = view_matrix(rows, k);
+    struct view x_view;
     uint64_t strides[6] = {0, 0, 0, n, 0, 1};
 
-    if (shape.rank == 0 || shape.dims[shape.rank - 1] != k) {
+    if (shape.rank == 0 || k == 0 || shape.dims[shape.rank - 1] != k) {
         builder_fail(builder, STATUS_USAGE, "'%s' does not end in an axis of %llu",
                      builder_tensor(builder, x)->name, (unsigned long long)k);
         return 0;
     }
     shape.dims[shape.rank - 1] = n;
+    x_view = view_matrix(builder_tensor(builder, x)->count / k, k);
     return build_contract(builder, x, &x_view, weight, weight_view, strides, 0, shape.rank,
                           shape.dims);
 }
 
+/* The matrix that a weight must be; after a failure it may be anything. */
+static const struct tensor *weight_shape(struct builder *builder, uint32_t weight)
+{
+    const struct tensor *tensor = builder_tensor(builder, weight);
+
+    if (tensor->rank != 2) {
+        builder_fail(builder, STATUS_USAGE, "the weight '%s' is not a matrix", tensor->name);
+    }
+    return tensor;
+}
+
 uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight)
 {
-    const struct tensor *shape = builder_tensor(builder, weight);
+    const struct tensor *shape = weight_shape(builder, weight);
     struct view view = view_matrix(shape->dims[0], shape->dims[1]);
 
     return build_matrix_product(builder, x, weight, &view, shape->dims[0], shape->dims[1]);
@@ -141,7 +152,7 @@ uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight)
 
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight)
 {
-    const struct tensor *shape = builder_tensor(builder, weight);
+    const struct tensor *shape = weight_shape(builder, weight);
     struct view view = view_transposed(shape->dims[1], shape->dims[0]);
 
     return build_matrix_product(builder, x, weight, &view, shape->dims[1], shape->dims[0]);
@@ -168,9 +179,15 @@ static uint32_t build_ones(struct builder *builder, uint32_t x, const struct vie
 
 uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod)
 {
-    uint64_t outer = builder_tensor(builder, x)->count / (div * mod);
-    struct view view = {{1, 1, 1, mod, outer, div}, {0, 0, 0, div, mod * div, 1}};
+    uint64_t count = builder_tensor(builder, x)->count;
 
+    if (div == 0 || mod == 0 || div > count || mod > count || count % (div * mod) != 0) {
+        builder_fail(builder, STATUS_USAGE, "cannot sum %llu elements in turns of %llu by %llu",
+                     (unsigned long long)count, (unsigned long long)mod, (unsigned long long)div);
+        return 0;
+    }
+    uint64_t outer = count / (div * mod);
+    struct view view = {{1, 1, 1, mod, outer, div}, {0, 0, 0, div, mod * div, 1}};
     if (outer * div == 1) {
         return x; /* a sum of one element is that element */
     }

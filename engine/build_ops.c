@@ -134,7 +134,8 @@ void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint3
     struct op op = op_begin(OP_SPLIT, 1, &x);
     struct output_shape shapes[OP_OUTPUTS_MAX];
 
-    if (count == 0 || count > OP_OUTPUTS_MAX || width % count != 0) {
+    if (count == 0 || count > OP_OUTPUTS_MAX || width % count != 0 ||
+        builder_tensor(builder, x)->rank == 0) {
         builder_fail(builder, STATUS_USAGE, "cannot split a width of %llu into %u parts",
                      (unsigned long long)width, count);
         count = 0;
@@ -246,7 +247,7 @@ uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint6
 
     op_attribute(&op, length);
     op_attribute(&op, heads);
-    op_attribute(&op, element_count(builder, table) / length);
+    op_attribute(&op, length == 0 ? 0 : element_count(builder, table) / length);
     op_attribute(&op, 0);
     return build_like(builder, &op, x);
 }

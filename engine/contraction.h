@@ -4,7 +4,7 @@
  * A row of K elements is cut into blocks (one exponent each) and pieces (one peak each, so that no
  * rule reads more than 128 elements for a maximum). An exact contraction is an integer sum S of
  * products of quantized elements, shifted by their blocks' exponents, and one conversion of S to
- * binary32. docs/arithmetic-contraction.md states it in mathematics.
+ * binary32. docs/ARITHMETIC.md states it in mathematics.
  *
  * Why 64 bits are enough. |q| <= 2^(bits-1) - 1 by the symmetric clamp, and a block's exponent lies
  * at most W above the row's smallest (exponents are raised to at least top - W). So
@@ -18,7 +18,8 @@
  * stay canonical; peaks may be NULL. Packed or canonical is the same for all q tensors of a tape.
  *
  * Nothing here allocates. Callers guarantee what op_check() checks. To a rule the values of
- * elements may be anything at all (it also judges what a liar wrote), and none leads to undefined behaviour.
+ * elements may be anything at all, since it also judges what a liar wrote, and none leads to
+ * undefined behaviour.
  * Kernels are given only what their own quantize wrote.
  */
 #ifndef ENGINE_CONTRACTION_H

@@ -25,9 +25,19 @@ struct planner {
     uint32_t hole_count;
 };
 
+/*
+ * Large tensors tend to be multiples of a page long. Laid end to end they would all begin at one
+ * place within their pages, and a kernel that walks several of them would fight over the same
+ * lines of the cache: so each takes some lines more.
+ */
+#define SKEW_FROM 16384
+#define SKEW      (17 * (uint64_t)PLAN_ALIGNMENT)
+
 static uint64_t round_up(uint64_t size)
 {
-    return (size + PLAN_ALIGNMENT - 1) / PLAN_ALIGNMENT * PLAN_ALIGNMENT;
+    uint64_t rounded = (size + PLAN_ALIGNMENT - 1) / PLAN_ALIGNMENT * PLAN_ALIGNMENT;
+
+    return size < SKEW_FROM ? rounded : rounded + SKEW;
 }
 
 /* ---- the block of temporaries ------------------------------------------- */

@@ -18,7 +18,8 @@ struct reverse {
     uint32_t count;     /* tensors of the forward tape */
     const uint32_t *of; /* the tensors asked for */
     uint32_t of_count;
-    const struct op *op;
+    struct op current;   /* a copy: the table of operations moves as it grows */
+    const struct op *op; /* current */
 };
 
 static bool wants(const struct reverse *reverse, uint32_t slot)
@@ -535,24 +536,23 @@ static bool has_side_gradient(const struct reverse *reverse, uint32_t main_outpu
 static void walk(struct reverse *reverse, uint32_t op_count)
 {
     for (uint32_t at = op_count; at > 0 && !builder_failed(reverse->builder); at--) {
-        /* A copy: the table of operations moves as it grows. */
-        const struct op op = reverse->builder->tape.ops[at - 1];
-        const struct gradient_rule *rule = &rules[op.kind];
-        uint32_t main = op.outputs[rule->main_output];
+        reverse->current = reverse->builder->tape.ops[at - 1];
+        const struct gradient_rule *rule = &rules[reverse->op->kind];
+        uint32_t main = reverse->op->outputs[rule->main_output];
 
-        reverse->op = &op;
-        if (op.kind == OP_SPLIT) {
+        if (reverse->op->kind == OP_SPLIT) {
             if (wants(reverse, 0)) {
                 grad_split(reverse);
             }
         } else if (reverse->wanted[main] && has_side_gradient(reverse, rule->main_output)) {
             builder_fail(reverse->builder, STATUS_BAD_FORMAT,
                          "operation '%s' has no gradient rule for one of its outputs that is used",
-                         op_kind_name(op.kind));
+                         op_kind_name(reverse->op->kind));
         } else if (reverse->grad[main] != TENSOR_NONE && reverse->wanted[main]) {
             if (rule->apply == NULL) {
                 builder_fail(reverse->builder, STATUS_BAD_FORMAT,
-                             "operation '%s' has no gradient rule", op_kind_name(op.kind));
+                             "operation '%s' has no gradient rule",
+                             op_kind_name(reverse->op->kind));
                 return;
             }
             rule->apply(reverse, reverse->grad[main]);
@@ -583,6 +583,7 @@ void build_gradients(struct builder *builder, uint32_t *gradients, uint32_t loss
     for (uint32_t id = 0; id < reverse.count; id++) {
         reverse.grad[id] = TENSOR_NONE;
     }
+    reverse.op = &reverse.current;
     mark_wanted(&reverse, of, count);
     reverse.grad[loss] = build_fill(builder, 1.0f, 1, &one);
     walk(&reverse, op_count);

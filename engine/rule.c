@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/float_control.h"
 #include "engine/kernel.h"
 #include "engine/rule_list.h"
 #include "engine/rules.h"
@@ -12,13 +13,22 @@
 
 static rule_function *const rules[OP_KIND_COUNT][OP_OUTPUTS_MAX] = {RULE_LIST(TABLE_ENTRY)};
 
-uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index)
+static uint32_t element(const struct rule_call *call, uint32_t output, uint64_t index)
 {
     assert(output < call->op->output_count);
     if (call->op->kind == OP_SPLIT) {
         return rule_split(call, output, index);
     }
     return rules[call->op->kind][output](call, index);
+}
+
+uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index)
+{
+    uint64_t control = float_control_take();
+    uint32_t bits = element(call, output, index);
+
+    float_control_give_back(control);
+    return bits;
 }
 
 /* ---- the scalar backend ------------------------------------------------- */
@@ -51,7 +61,10 @@ static struct operand operand_of(const struct tensor *tensor, const void *memory
     return (struct operand){.memory = memory, .dtype = tensor->dtype, .count = tensor->count};
 }
 
-/* Needs every output: later rules of an operation read the earlier outputs. */
+/*
+ * Needs every output: later rules of an operation read the earlier outputs. The threads' control
+ * words are the machine's business.
+ */
 void kernel_run_rules(const struct kernel_call *call)
 {
     const struct op *op = call->op;
@@ -71,7 +84,7 @@ void kernel_run_rules(const struct kernel_call *call)
 #pragma omp parallel for schedule(static) num_threads(call->thread_count) if (count > 256)
         for (int64_t index = 0; index < count; index++) {
             put_element(call->outputs[i], tensor->dtype, (uint64_t)index,
-                        rule_element(&rule, i, (uint64_t)index));
+                        element(&rule, i, (uint64_t)index));
         }
     }
 }

@@ -11,6 +11,8 @@
 #ifndef ENGINE_RULE_H
 #define ENGINE_RULE_H
 
+#include <assert.h>
+
 #include "engine/op.h"
 
 /* Changes with any rule, kind or attribute; a job names the version that it was made for. */
@@ -32,12 +34,16 @@ struct rule_call {
     struct operand outputs[OP_OUTPUTS_MAX]; /* a rule may read outputs before its own */
 };
 
-/* The element of output number `output` at `index`, as raw bits. */
+/*
+ * The element of output number `output` at `index`, as raw bits. Whatever the calling thread's
+ * floating-point control is: it is set for the rule and given back.
+ */
 RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
 static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)
 {
     if (operand->memory == NULL) {
+        assert(operand->fetch != NULL);
         return operand->fetch(operand->context, operand->tensor, index);
     }
     switch (operand->dtype) {

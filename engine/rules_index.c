@@ -1,7 +1,7 @@
 /*
  * rules_index.c - rules that choose, draw and move elements.
  *
- * Most of them copy bits and do no arithmetic. See rules.h, and docs/arithmetic-data.md for the
+ * Most of them copy bits and do no arithmetic. See rules.h, and docs/ARITHMETIC.md for the
  * same in mathematics.
  */
 #include <assert.h>

@@ -2,7 +2,7 @@
  * rules_rows.c - the rules of operations along rows: sums, norms, softmax, cross-entropy.
  *
  * Each fold is one output per chunk ("part") and one per row, so that no rule takes more than about
- * FOLD_CHUNK steps. docs/arithmetic-float.md states the same in mathematics.
+ * FOLD_CHUNK steps. docs/ARITHMETIC.md states the same in mathematics.
  */
 #include "engine/fold.h"
 #include "engine/rule_real.h"

@@ -4,7 +4,7 @@
  * A sequence is made of add, subtract, multiply, fma, divide, compare-and-select and, where it says
  * so, of integer operations on the bits. Each floating operation rounds once, to nearest even.
  * Vector kernels, the CUDA backend and the contract run the same steps with the same constants, so
- * the steps are protocol: docs/arithmetic-float.md states them, and any change is a new version of
+ * the steps are protocol: docs/ARITHMETIC.md states them, and any change is a new version of
  * the arithmetic.
  *
  * Over all 2^32 inputs the error is below 0.9 ulp for exp, 1.1 for log and 1.4 for tanh

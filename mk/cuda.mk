@@ -31,7 +31,7 @@ $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
     tests/support/random_tape.c base/error.c base/reader.c \
     $(filter proofs/sha256%,$(room_sources)) proofs/merkle.c proofs/merkle_proof.c proofs/commit.c \
-    proofs/trace.c
+    proofs/trace.c proofs/state_root.c proofs/element.c
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 

@@ -1,7 +1,10 @@
-/* bundle.c - the folder and the journal of a run; see bundle.h. Checkpoints: bundle_state.c. */
+/*
+ * bundle.c - the folder of a run, its lock and its key; see bundle.h. The journal's rows:
+ * bundle_rows.c; checkpoints: bundle_state.c.
+ */
 #include "proofs/bundle.h"
 
-#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,8 @@
 #include <unistd.h>
 
 #include "proofs/bundle_parts.h"
-#include "proofs/commit.h"
+
+static const char key_check_context[] = "journal/key";
 
 const struct job *bundle_job(const struct bundle *bundle)
 {
@@ -22,26 +26,122 @@ const char *bundle_path(const struct bundle *bundle)
     return bundle->path;
 }
 
-/* ---- opening ------------------------------------------------------------ */
-
-static enum status make_paths(struct bundle *bundle, const char *path, char *job_path,
-                              char *journal_path, char *lock_path, struct error *error)
+enum status bundle_file(char *path, const struct bundle *bundle, const char *name,
+                        struct error *error)
 {
-    enum status status = STATUS_OK;
+    return file_path_join(path, FILE_PATH_MAX, error, bundle->folder, name);
+}
 
-    if (snprintf(bundle->path, sizeof(bundle->path), "%s", path) >= (int)sizeof(bundle->path)) {
-        return error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes",
-                         sizeof(bundle->path));
+/* ---- what may lie in the folder ----------------------------------------- */
+
+/* Everything that we write in a bundle, and what it must be where it is there already. */
+static const struct {
+    const char *name;
+    bool is_folder;
+} parts[] = {{"job", false},      {"journal.db", false},     {"journal.db-wal", false},
+             {"lock", false},     {"journal.db-shm", false}, {"journal.db-journal", false},
+             {"key.lock", false}, {"checkpoints", true}};
+#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
+
+/*
+ * A folder from a stranger may hold links to files of ours: a lock is emptied and a database
+ * written through them. No part of a bundle is ever a link.
+ */
+static enum status check_parts(const struct bundle *bundle, struct error *error)
+{
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        char path[FILE_PATH_MAX];
+        struct stat about;
+        enum status status = bundle_file(path, bundle, parts[i].name, error);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+        if (lstat(path, &about) != 0) {
+            if (errno != ENOENT) {
+                return error_set_errno(error, "cannot look at %s", path);
+            }
+        } else if (parts[i].is_folder ? !S_ISDIR(about.st_mode) : !S_ISREG(about.st_mode)) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s is not a plain %s", path,
+                             parts[i].is_folder ? "folder" : "file");
+        }
     }
-    status = file_path_join(job_path, FILE_PATH_MAX, error, path, "job");
-    if (status == STATUS_OK) {
-        status = file_path_join(journal_path, FILE_PATH_MAX, error, path, "journal.db");
+    return STATUS_OK;
+}
+
+/* Files that a crash left half-written: "job.XXXXXX", "key.lock.XXXXXX", "N.safetensors.part-". */
+static bool is_half_written(const char *name)
+{
+    size_t length = strlen(name);
+
+    return (strncmp(name, "job.", 4) == 0 && length == 10) ||
+           (strncmp(name, "key.lock.", 9) == 0 && length == 15) ||
+           strstr(name, ".safetensors.part-") != NULL;
+}
+
+static bool is_part(const char *name)
+{
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        if (strcmp(name, parts[i].name) == 0) {
+            return true;
+        }
     }
-    if (status == STATUS_OK) {
-        status = file_path_join(lock_path, FILE_PATH_MAX, error, path, "lock");
+    return is_half_written(name);
+}
+
+/* Nobody's folder is filled with a run by a slip of the hand: it holds what a crash left, or
+ * nothing. */
+static enum status check_empty(const struct bundle *bundle, struct error *error)
+{
+    DIR *folder = opendir(bundle->folder);
+    enum status status = STATUS_OK;
+    struct dirent *entry;
+
+    if (folder == NULL) {
+        return error_set_errno(error, "cannot read %s", bundle->path);
     }
+    while (status == STATUS_OK && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !is_part(entry->d_name)) {
+            status = error_set(error, STATUS_REFUSED, "%s is not empty: it holds '%.100s'",
+                               bundle->path, entry->d_name);
+            error_advise(error, "choose another folder");
+        }
+    }
+    (void)closedir(folder);
     return status;
 }
+
+/* Needs the lock: a file that is being written looks the same. */
+static enum status clear_half_written(const char *path, struct error *error)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+
+    if (folder == NULL) {
+        return errno == ENOENT ? STATUS_OK : error_set_errno(error, "cannot read %s", path);
+    }
+    while ((entry = readdir(folder)) != NULL) {
+        if (is_half_written(entry->d_name)) {
+            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* waste, if it stays */
+        }
+    }
+    (void)closedir(folder);
+    return STATUS_OK;
+}
+
+static enum status clear_all_half_written(const struct bundle *bundle, struct error *error)
+{
+    char checkpoints[FILE_PATH_MAX];
+    enum status status = bundle_file(checkpoints, bundle, "checkpoints", error);
+
+    if (status == STATUS_OK) {
+        status = clear_half_written(bundle->folder, error);
+    }
+    return status == STATUS_OK ? clear_half_written(checkpoints, error) : status;
+}
+
+/* ---- making, opening, closing ------------------------------------------- */
 
 void bundle_close(struct bundle *bundle)
 {
@@ -56,61 +156,30 @@ void bundle_close(struct bundle *bundle)
         journal_close(&bundle->journal);
     }
     file_lock_close(&bundle->lock);
+    seal_key_wipe(&bundle->key);
     job_free(bundle->job);
     free(bundle);
 }
 
-static struct bundle *bundle_new(struct error *error)
+/* The folder must be there. sqlite3 wants its path without links, and so do we. */
+static enum status bundle_new(struct bundle **result, const char *path, struct error *error)
 {
     struct bundle *bundle = calloc(1, sizeof(*bundle));
+    enum status status = STATUS_OK;
 
     if (bundle == NULL) {
-        (void)error_set(error, STATUS_NO_MEMORY, "no memory for a bundle");
-        return NULL;
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a bundle");
     }
     bundle->lock.descriptor = -1;
-    return bundle;
-}
-
-/* The job file comes last: a folder without one is not a bundle, whatever a crash left in it. */
-enum status bundle_create(struct bundle **result, const char *path, struct job *job,
-                          struct error *error)
-{
-    char job_path[FILE_PATH_MAX];
-    char journal_path[FILE_PATH_MAX];
-    char lock_path[FILE_PATH_MAX];
-    char checkpoints[FILE_PATH_MAX];
-    struct bundle *bundle = bundle_new(error);
-    enum status status;
-
-    if (bundle == NULL) {
-        job_free(job);
-        return STATUS_NO_MEMORY;
-    }
-    bundle->job = job;
-    status = make_paths(bundle, path, job_path, journal_path, lock_path, error);
-    if (status == STATUS_OK) {
-        status = file_path_join(checkpoints, sizeof(checkpoints), error, path, "checkpoints");
-    }
-    if (status == STATUS_OK && file_exists(job_path)) {
-        status = error_set(error, STATUS_REFUSED, "%s is a bundle already", path);
-        error_advise(error, "choose another folder, or resume the run that is there");
-    }
-    if (status == STATUS_OK) {
-        status = file_make_folder(checkpoints, error, 0755);
-    }
-    if (status == STATUS_OK) {
-        status = file_lock_open(&bundle->lock, error, lock_path);
-    }
-    if (status == STATUS_OK && file_exists(journal_path) && unlink(journal_path) != 0) {
+    if (snprintf(bundle->path, sizeof(bundle->path), "%s", path) >= (int)sizeof(bundle->path)) {
         status =
-            error_set_errno(error, "cannot remove %s, which no job file belongs to", journal_path);
-    }
-    if (status == STATUS_OK) {
-        status = journal_open(&bundle->journal, journal_path, JOURNAL_CREATE, error);
-    }
-    if (status == STATUS_OK) {
-        status = job_write(job, job_path, error);
+            error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes", sizeof(bundle->path));
+    } else if (realpath(path, bundle->folder) == NULL) {
+        status = errno == ENOENT
+                     ? error_set(error, STATUS_NOT_FOUND, "%s: there is no such bundle", path)
+                     : error_set_errno(error, "cannot open the bundle %s", path);
+    } else {
+        status = check_parts(bundle, error);
     }
     if (status != STATUS_OK) {
         bundle_close(bundle);
@@ -118,34 +187,216 @@ enum status bundle_create(struct bundle **result, const char *path, struct job *
     }
     *result = bundle;
     return STATUS_OK;
+}
+
+static enum status lock_bundle(struct bundle *bundle, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status = bundle_file(path, bundle, "lock", error);
+
+    if (status == STATUS_OK) {
+        status = file_lock_open(&bundle->lock, error, path);
+    }
+    return status == STATUS_OK ? clear_all_half_written(bundle, error) : status;
+}
+
+/* A journal that no job file belongs to is what a crash left of an earlier attempt. */
+static enum status remove_journal(const struct bundle *bundle, struct error *error)
+{
+    static const char *const names[] = {"journal.db", "journal.db-wal", "journal.db-shm",
+                                        "journal.db-journal", "key.lock"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[FILE_PATH_MAX];
+        enum status status = bundle_file(path, bundle, names[i], error);
+
+        if (status == STATUS_OK && unlink(path) != 0 && errno != ENOENT) {
+            status = error_set_errno(error, "cannot remove %s", path);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* That the bundle is sealed, and by which key: the job's id, sealed, can be opened by it alone. */
+static enum status write_key(struct bundle *bundle, const uint8_t *lock, struct error *error)
+{
+    uint8_t box[DIGEST_SIZE + SEAL_BOX_EXTRA];
+    sqlite3_stmt *statement = NULL;
+    enum status status = STATUS_OK;
+
+    if (lock != NULL) {
+        char path[FILE_PATH_MAX];
+
+        status = bundle_file(path, bundle, "key.lock", error);
+        if (status == STATUS_OK) {
+            status = file_write_new(path, error, lock, SEAL_LOCK_SIZE, 0600);
+        }
+    }
+    if (status == STATUS_OK) {
+        status = seal_box(box, error, &bundle->key, key_check_context, bundle->job->id.bytes,
+                          DIGEST_SIZE);
+    }
+    if (status == STATUS_OK) {
+        status = journal_prepare(&statement, &bundle->journal, error,
+                                 "INSERT INTO facts VALUES ('sealed', 1, NULL, ?)", "b", box,
+                                 sizeof(box));
+    }
+    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
+}
+
+/* Everything but the job file, which makes the folder a bundle. */
+static enum status fill(struct bundle *bundle, const uint8_t *lock, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status = bundle_file(path, bundle, "checkpoints", error);
+
+    if (status == STATUS_OK) {
+        status = file_make_folder(path, error, 0755);
+    }
+    if (status == STATUS_OK) {
+        status = remove_journal(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_file(path, bundle, "journal.db", error);
+    }
+    if (status == STATUS_OK) {
+        status = journal_open(&bundle->journal, path, JOURNAL_CREATE, error);
+    }
+    if (status == STATUS_OK && bundle->sealed) {
+        status = write_key(bundle, lock, error);
+    }
+    return status;
+}
+
+/* Once the lock is held: another process may have made a bundle here a moment ago. */
+static enum status check_new(const struct bundle *bundle, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status = bundle_file(path, bundle, "job", error);
+
+    if (status == STATUS_OK && file_exists(path)) {
+        status = error_set(error, STATUS_REFUSED, "%s is a bundle already", bundle->path);
+        error_advise(error, "choose another folder, or resume the run that is there");
+    }
+    return status;
+}
+
+/* The job file comes last: a folder without one is not a bundle, whatever a crash left in it. */
+static enum status create(struct bundle *bundle, const uint8_t *lock, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status = check_empty(bundle, error);
+
+    if (status == STATUS_OK) {
+        status = check_new(bundle, error); /* before the lock: that one may be in use, in there */
+    }
+    if (status == STATUS_OK) {
+        status = lock_bundle(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = check_new(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = fill(bundle, lock, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_file(path, bundle, "job", error);
+    }
+    return status == STATUS_OK ? job_write(bundle->job, path, error) : status;
+}
+
+enum status bundle_create_sealed(struct bundle **result, const char *path, struct job *job,
+                                 const struct seal_key *key, const uint8_t *lock,
+                                 struct error *error)
+{
+    struct bundle *bundle = NULL;
+    enum status status = file_make_folder(path, error, 0755);
+
+    if (status == STATUS_OK) {
+        status = bundle_new(&bundle, path, error);
+    }
+    if (status != STATUS_OK) {
+        job_free(job);
+        return status;
+    }
+    bundle->job = job;
+    if (key != NULL) {
+        bundle->sealed = true;
+        bundle->has_key = true;
+        bundle->key = *key;
+    }
+    status = create(bundle, lock, error);
+    if (status != STATUS_OK) {
+        bundle_close(bundle);
+        return status;
+    }
+    *result = bundle;
+    return STATUS_OK;
+}
+
+enum status bundle_create(struct bundle **bundle, const char *path, struct job *job,
+                          struct error *error)
+{
+    return bundle_create_sealed(bundle, path, job, NULL, NULL, error);
+}
+
+/* Does the journal say that the bundle is sealed? */
+static enum status find_sealed(struct bundle *bundle, struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    uint64_t value = 0;
+    enum status status = journal_prepare(&statement, &bundle->journal, error,
+                                         "SELECT value FROM facts WHERE name = 'sealed'", "");
+
+    if (status == STATUS_OK) {
+        status = journal_next(&bundle->journal, statement, error);
+    }
+    if (status == STATUS_OK) {
+        status = journal_number(&value, &bundle->journal, statement, 0, 1, error);
+    }
+    (void)sqlite3_finalize(statement);
+    bundle->sealed = value == 1;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status open_parts(struct bundle *bundle, enum bundle_mode mode, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status = bundle_file(path, bundle, "job", error);
+
+    if (status == STATUS_OK && !file_exists(path)) {
+        status =
+            error_set(error, STATUS_NOT_FOUND, "%s is not a bundle: it holds no job", bundle->path);
+    }
+    if (status == STATUS_OK && mode == BUNDLE_WRITE) {
+        status = lock_bundle(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = job_read(&bundle->job, path, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_file(path, bundle, "journal.db", error);
+    }
+    if (status == STATUS_OK) {
+        status = journal_open(&bundle->journal, path,
+                              mode == BUNDLE_WRITE ? JOURNAL_WRITE : JOURNAL_READ, error);
+    }
+    return status == STATUS_OK ? find_sealed(bundle, error) : status;
 }
 
 enum status bundle_open(struct bundle **result, const char *path, enum bundle_mode mode,
                         struct error *error)
 {
-    char job_path[FILE_PATH_MAX];
-    char journal_path[FILE_PATH_MAX];
-    char lock_path[FILE_PATH_MAX];
-    struct bundle *bundle = bundle_new(error);
-    enum status status;
+    struct bundle *bundle = NULL;
+    enum status status = bundle_new(&bundle, path, error);
 
-    if (bundle == NULL) {
-        return STATUS_NO_MEMORY;
+    if (status != STATUS_OK) {
+        return status;
     }
-    status = make_paths(bundle, path, job_path, journal_path, lock_path, error);
-    if (status == STATUS_OK && !file_exists(job_path)) {
-        status = error_set(error, STATUS_NOT_FOUND, "%s is not a bundle: it holds no job", path);
-    }
-    if (status == STATUS_OK && mode == BUNDLE_WRITE) {
-        status = file_lock_open(&bundle->lock, error, lock_path);
-    }
-    if (status == STATUS_OK) {
-        status = job_read(&bundle->job, job_path, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_open(&bundle->journal, journal_path,
-                              mode == BUNDLE_WRITE ? JOURNAL_WRITE : JOURNAL_READ, error);
-    }
+    status = open_parts(bundle, mode, error);
     if (status != STATUS_OK) {
         bundle_close(bundle);
         return status;
@@ -154,257 +405,89 @@ enum status bundle_open(struct bundle **result, const char *path, enum bundle_mo
     return STATUS_OK;
 }
 
-/* ---- steps -------------------------------------------------------------- */
+/* ---- sealed bundles ----------------------------------------------------- */
 
-enum status bundle_flush(struct bundle *bundle, struct error *error)
+bool bundle_is_sealed(const struct bundle *bundle)
 {
-    enum status status = STATUS_OK;
-
-    if (bundle->pending > 0) {
-        status = journal_run(&bundle->journal, "COMMIT", error);
-        bundle->pending = 0;
-    }
-    return status;
+    return bundle->sealed;
 }
 
-static enum status compare_step(const struct bundle_step *known, const struct bundle_step *step,
-                                struct error *error)
+bool bundle_is_locked(const struct bundle *bundle)
 {
-    if (digest_equal(&known->root, &step->root) && known->loss_bits == step->loss_bits) {
-        return STATUS_OK;
-    }
-    (void)error_set(error, STATUS_REFUSED,
-                    "step %llu does not give what the journal says it gave before",
-                    (unsigned long long)step->step);
-    error_advise(error, "either the bundle was changed or this machine computes wrongly: check the "
-                        "bundle with 'lockstep audit' on another machine");
-    return STATUS_REFUSED;
+    return bundle->sealed && !bundle->has_key;
 }
 
-static enum status begin(struct bundle *bundle, struct error *error)
+const struct seal_key *bundle_sealing_key(const struct bundle *bundle)
 {
-    enum status status = STATUS_OK;
-
-    if (bundle->pending >= BUNDLE_PENDING_MAX) {
-        status = bundle_flush(bundle, error);
-    }
-    if (status == STATUS_OK && bundle->pending == 0) {
-        status = journal_run(&bundle->journal, "BEGIN IMMEDIATE", error);
-    }
-    return status;
+    return bundle->sealed ? &bundle->key : NULL;
 }
 
-enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
-                          struct error *error)
+enum status bundle_unlock(struct bundle *bundle, const struct seal_key *key, struct error *error)
 {
-    struct bundle_step known;
+    uint8_t box[DIGEST_SIZE + SEAL_BOX_EXTRA];
+    struct digest id;
     sqlite3_stmt *statement = NULL;
-    enum status status = bundle_step_read(&known, bundle, step->step, NULL);
+    size_t size = 0;
+    enum status status;
 
-    assert(bundle->lock.descriptor >= 0);
-    if (status == STATUS_OK) {
-        return compare_step(&known, step, error);
+    if (!bundle->sealed) {
+        return STATUS_OK; /* nothing needs the key */
     }
-    status = begin(bundle, error);
+    status = journal_prepare(&statement, &bundle->journal, error,
+                             "SELECT sealed FROM facts WHERE name = 'sealed'", "");
     if (status == STATUS_OK) {
-        status = journal_prepare(&statement, &bundle->journal, error,
-                                 "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", "iidiii",
-                                 step->step, (uint64_t)step->loss_bits, &step->root,
-                                 step->nanoseconds, step->nanoseconds_committing, bundle->device);
+        status = journal_next(&bundle->journal, statement, error);
     }
     if (status == STATUS_OK) {
-        status = journal_finish(&bundle->journal, statement, error);
-        bundle->pending++;
+        status = journal_bytes(box, &size, &bundle->journal, statement, 0, sizeof(box), sizeof(box),
+                               error);
     }
-    return status;
+    (void)sqlite3_finalize(statement);
+    if (status == STATUS_OK) {
+        status = seal_box_open(id.bytes, error, key, key_check_context, box, sizeof(box));
+    }
+    if (status != STATUS_OK || !digest_equal(&id, &bundle->job->id)) {
+        return error_set(error, STATUS_REFUSED, "%s: this is not the key of this bundle",
+                         bundle->path);
+    }
+    bundle->key = *key;
+    bundle->has_key = true;
+    return STATUS_OK;
 }
 
-enum status bundle_step_read(struct bundle_step *entry, struct bundle *bundle, uint64_t step,
-                             struct error *error)
+enum status bundle_unlock_with(struct bundle *bundle, const void *passphrase,
+                               size_t passphrase_size, struct error *error)
 {
-    struct journal *journal = &bundle->journal;
-    sqlite3_stmt *statement = NULL;
-    uint64_t loss = 0;
-    enum status status = journal_prepare(&statement, journal, error,
-                                         "SELECT loss, root, nanoseconds, committing FROM steps "
-                                         "WHERE step = ?",
-                                         "i", step);
+    char path[FILE_PATH_MAX];
+    struct file_bytes lock = {0};
+    struct seal_key key;
+    enum status status = bundle_file(path, bundle, "key.lock", error);
 
     if (status == STATUS_OK) {
-        status = journal_next(journal, statement, error);
+        status = file_read(&lock, error, path, SEAL_LOCK_SIZE);
     }
     if (status == STATUS_NOT_FOUND) {
-        (void)error_set(error, STATUS_NOT_FOUND, "step %llu is not in the journal",
-                        (unsigned long long)step);
+        (void)error_set(error, STATUS_NOT_FOUND, "%s: no passphrase opens this bundle",
+                        bundle->path);
+        error_advise(error, "use its key: --key FILE");
     }
     if (status == STATUS_OK) {
-        status = journal_number(&loss, journal, statement, 0, UINT32_MAX, error);
+        status = seal_unlock(&key, error, lock.data, lock.size, passphrase, passphrase_size);
     }
+    file_bytes_release(&lock);
     if (status == STATUS_OK) {
-        status = journal_digest(&entry->root, journal, statement, 1, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_number(&entry->nanoseconds, journal, statement, 2, INT64_MAX, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            journal_number(&entry->nanoseconds_committing, journal, statement, 3, INT64_MAX, error);
-    }
-    entry->step = step;
-    entry->loss_bits = (uint32_t)loss;
-    (void)sqlite3_finalize(statement);
-    return status;
-}
-
-enum status bundle_step_count(uint64_t *count, struct bundle *bundle, struct error *error)
-{
-    struct journal *journal = &bundle->journal;
-    sqlite3_stmt *statement = NULL;
-    enum status status =
-        journal_prepare(&statement, journal, error, "SELECT step FROM steps ORDER BY step", "");
-
-    *count = 0;
-    while (status == STATUS_OK) {
-        uint64_t step = 0;
-
-        status = journal_next(journal, statement, error);
-        if (status == STATUS_OK) {
-            status = journal_number(&step, journal, statement, 0, INT64_MAX, error);
-        }
-        if (status == STATUS_OK && step != *count) {
-            break; /* a gap: what follows it counts for nothing */
-        }
-        *count += status == STATUS_OK;
-    }
-    (void)sqlite3_finalize(statement);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-enum status bundle_segment_root(struct digest *root, struct bundle *bundle, uint64_t segment,
-                                struct error *error)
-{
-    uint64_t first = segment * bundle->job->segment_length;
-    uint64_t end;
-    struct commit_roots roots;
-    enum status status = STATUS_OK;
-
-    if (segment >= job_segments(bundle->job)) {
-        return error_set(error, STATUS_USAGE, "the job has %llu segments; there is no number %llu",
-                         (unsigned long long)job_segments(bundle->job),
-                         (unsigned long long)segment);
-    }
-    end = job_segment_end(bundle->job, segment);
-    commit_roots_init(&roots, COMMIT_SEGMENT, first);
-    for (uint64_t step = first; step < end && status == STATUS_OK; step++) {
-        struct bundle_step entry;
-
-        status = bundle_step_read(&entry, bundle, step, error);
-        if (status == STATUS_OK) {
-            status = commit_roots_add(&roots, &entry.root);
-        }
-    }
-    if (status == STATUS_OK) {
-        commit_roots_end(&roots, root);
+        status = bundle_unlock(bundle, &key, error);
+        seal_key_wipe(&key);
     }
     return status;
 }
 
-/* ---- how the run stands ------------------------------------------------- */
-
-enum status bundle_set_diverged(struct bundle *bundle, uint64_t step, struct error *error)
+enum status bundle_key(struct seal_key *key, const struct bundle *bundle, struct error *error)
 {
-    sqlite3_stmt *statement = NULL;
-    enum status status = bundle_flush(bundle, error);
-
-    if (status == STATUS_OK) {
-        status =
-            journal_prepare(&statement, &bundle->journal, error,
-                            "INSERT OR REPLACE INTO facts VALUES ('diverged', ?, NULL)", "i", step);
+    if (!bundle->sealed || !bundle->has_key) {
+        return error_set(error, STATUS_REFUSED, "%s %s", bundle->path,
+                         bundle->sealed ? "is locked" : "is not sealed and has no key");
     }
-    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
-}
-
-enum status bundle_diverged(uint64_t *step, struct bundle *bundle, struct error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    enum status status = journal_prepare(&statement, &bundle->journal, error,
-                                         "SELECT value FROM facts WHERE name = 'diverged'", "");
-
-    *step = UINT64_MAX;
-    if (status == STATUS_OK) {
-        status = journal_next(&bundle->journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_number(step, &bundle->journal, statement, 0, JOB_STEPS_MAX, error);
-    }
-    (void)sqlite3_finalize(statement);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
-                            struct error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    enum status status = bundle_flush(bundle, error);
-
-    if (status == STATUS_OK) {
-        status =
-            journal_prepare(&statement, &bundle->journal, error,
-                            "INSERT OR REPLACE INTO facts VALUES (?, NULL, ?)", "tt", name, text);
-    }
-    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
-}
-
-enum status bundle_note(char *text, struct bundle *bundle, const char *name, struct error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    enum status status = journal_prepare(&statement, &bundle->journal, error,
-                                         "SELECT text FROM facts WHERE name = ?", "t", name);
-
-    text[0] = '\0';
-    if (status == STATUS_OK) {
-        status = journal_next(&bundle->journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        const unsigned char *found = sqlite3_column_text(statement, 0);
-
-        if (found == NULL || sqlite3_column_bytes(statement, 0) >= FILE_PATH_MAX) {
-            status =
-                error_set(error, STATUS_BAD_FORMAT, "the journal's note '%s' is not a text", name);
-        } else {
-            (void)snprintf(text, FILE_PATH_MAX, "%s", (const char *)found);
-        }
-    }
-    (void)sqlite3_finalize(statement);
-    return status;
-}
-
-enum status bundle_set_device(struct bundle *bundle, const char *device, struct error *error)
-{
-    struct journal *journal = &bundle->journal;
-    char name[BUNDLE_DEVICE_MAX];
-    sqlite3_stmt *statement = NULL;
-    enum status status = bundle_flush(bundle, error);
-
-    (void)snprintf(name, sizeof(name), "%s", device);
-    if (status == STATUS_OK) {
-        status = journal_prepare(&statement, journal, error,
-                                 "INSERT OR IGNORE INTO devices (name) VALUES (?)", "t", name);
-    }
-    if (status == STATUS_OK) {
-        status = journal_finish(journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_prepare(&statement, journal, error,
-                                 "SELECT device FROM devices WHERE name = ?", "t", name);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = journal_next(journal, statement, error);
-    if (status == STATUS_OK) {
-        status = journal_number(&bundle->device, journal, statement, 0, INT64_MAX, error);
-    }
-    (void)sqlite3_finalize(statement);
-    return status;
+    *key = bundle->key;
+    return STATUS_OK;
 }

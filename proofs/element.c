@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/endian.h"
+
 struct names {
     const char *safetensors;
     const char *npy;
@@ -95,4 +97,16 @@ bool element_array_size(uint64_t *size, enum element element, const uint64_t *di
     }
     *size = empty ? 0 : product;
     return true;
+}
+
+bool element_all_finite(const void *bytes, uint64_t count)
+{
+    const uint8_t *at = bytes;
+    uint32_t found = 0;
+
+    /* All exponent bits set: a NaN or an infinity. */
+    for (uint64_t i = 0; i < count; i++) {
+        found |= (endian_load_le32(at + 4 * i) & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+    }
+    return found == 0;
 }

@@ -50,4 +50,7 @@ enum element element_of_dtype(enum dtype dtype);
 /* Bytes of a dense array of these dims; false: they do not fit in 63 bits. */
 bool element_array_size(uint64_t *size, enum element element, const uint64_t *dims, uint32_t rank);
 
+/* Is none of count little-endian binary32 at bytes, which need no alignment, NaN or infinite? */
+bool element_all_finite(const void *bytes, uint64_t count);
+
 #endif /* PROOFS_ELEMENT_H */

@@ -7,6 +7,7 @@
 #include "base/endian.h"
 #include "base/hex.h"
 #include "engine/rule.h"
+#include "proofs/element.h"
 #include "proofs/job_header.h"
 
 void job_free(struct job *job)
@@ -83,22 +84,20 @@ static struct digest program_root(const struct tape *tape)
     return root;
 }
 
-static enum status tape_digest(struct digest *digest, const struct tape *tape, struct error *error)
+static enum status body_digest(struct digest *digest, const struct job *job, struct error *error)
 {
-    uint64_t size = tape_encoded_size(tape);
-    uint8_t *bytes = malloc(size);
+    struct buffer bytes;
+    enum status status;
 
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a tape of %llu bytes",
-                         (unsigned long long)size);
+    buffer_init(&bytes, JOB_FILE_SIZE_MAX);
+    status = job_body_encode(&bytes, job, error);
+    if (status == STATUS_OK) {
+        sha256(digest, bytes.data, bytes.size);
     }
-    tape_encode(bytes, tape);
-    sha256(digest, bytes, size);
-    free(bytes);
-    return STATUS_OK;
+    buffer_release(&bytes);
+    return status;
 }
 
-/* The roots of all tensors of a role, as a list: `bytes` gives each tensor's elements. */
 static struct digest constants_root(const struct job *job)
 {
     struct commit_roots roots;
@@ -119,7 +118,7 @@ static struct digest constants_root(const struct job *job)
     return root;
 }
 
-static enum status first_state_root(struct job *job, struct error *error)
+static enum status drawn_state_root(struct job *job, struct error *error)
 {
     struct commit_roots roots;
     struct digest root;
@@ -144,16 +143,13 @@ static enum status first_state_root(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-enum status job_header_make(struct job *job, struct error *error)
+void job_header_make(struct job *job, const struct digest *body)
 {
     uint8_t *at = job->header;
     struct digest roots[5];
-    enum status status = tape_digest(&roots[1], job->tape, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
     roots[0] = program_root(job->tape);
+    roots[1] = *body;
     roots[2] = constants_root(job);
     commit_list_root(&roots[3], COMMIT_STATE, 0, job->data_roots, job->data_count);
     roots[4] = job->first_state_root;
@@ -169,7 +165,6 @@ enum status job_header_make(struct job *job, struct error *error)
         memcpy(at + 56 + 32 * i, roots[i].bytes, DIGEST_SIZE);
     }
     commit_job_id(&job->id, job->header, sizeof(job->header));
-    return STATUS_OK;
 }
 
 /* ---- checks and making -------------------------------------------------- */
@@ -205,11 +200,29 @@ enum status job_terms_check(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+enum status job_constants_check(const struct job *job, struct error *error)
+{
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < job->tape->tensor_count; id++) {
+        const struct tensor *tensor = &job->tape->tensors[id];
+
+        if (tensor->role != ROLE_CONSTANT) {
+            continue;
+        }
+        if (tensor->dtype == DTYPE_F32 && !element_all_finite(job->constants[at], tensor->count)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "the constant '%s' holds a NaN or an infinity", tensor->name);
+        }
+        at++;
+    }
+    return STATUS_OK;
+}
+
 static enum status take_model(struct job *job, struct model *model, struct error *error)
 {
     job->tape = model->tape;
     model->tape = NULL;
-    job->seed = model->options.seed;
     job->constants = calloc((size_t)model->constant_count + 1, sizeof(*job->constants));
     job->draws = calloc((size_t)model->parameter_count + 1, sizeof(*job->draws));
     if (job->constants == NULL || job->draws == NULL) {
@@ -219,6 +232,10 @@ static enum status take_model(struct job *job, struct model *model, struct error
         job->constants[job->constant_count++] = model->constants[i].bytes;
     }
     model->constant_count = 0;
+    if (job->first_state_given) {
+        return STATUS_OK; /* nothing is drawn, and the seed of the first state means nothing */
+    }
+    job->seed = model->options.seed;
     for (uint32_t i = 0; i < model->parameter_count; i++) {
         uint32_t tensor = model->parameters[i].tensor;
 
@@ -228,14 +245,12 @@ static enum status take_model(struct job *job, struct model *model, struct error
     return STATUS_OK;
 }
 
-enum status job_from_model(struct job **result, struct model *model, const struct job_terms *terms,
-                           struct error *error)
+static struct job *job_of_terms(const struct job_terms *terms)
 {
     struct job *job = calloc(1, sizeof(*job));
-    enum status status;
 
     if (job == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
+        return NULL;
     }
     job->rules_version = RULES_VERSION;
     job->steps = terms->steps;
@@ -243,22 +258,72 @@ enum status job_from_model(struct job **result, struct model *model, const struc
     job->requirements = terms->requirements;
     job->data_count = terms->data_count;
     memcpy(job->data_roots, terms->data_roots, sizeof(job->data_roots));
-    status = take_model(job, model, error);
+    job->first_state_given = terms->first_state_given;
+    job->first_state_root = terms->first_state_root;
+    return job;
+}
+
+/* Checks what was put together, commits to it, and hands it over or frees it. */
+static enum status finish(struct job **result, struct job *job, enum status status,
+                          struct error *error)
+{
+    struct digest body;
+
     if (status == STATUS_OK) {
         status = job_terms_check(job, error);
     }
     if (status == STATUS_OK) {
-        status = first_state_root(job, error);
+        status = job_constants_check(job, error);
+    }
+    if (status == STATUS_OK && !job->first_state_given) {
+        status = drawn_state_root(job, error);
     }
     if (status == STATUS_OK) {
-        status = job_header_make(job, error);
+        status = body_digest(&body, job, error);
     }
     if (status != STATUS_OK) {
         job_free(job);
         return status;
     }
+    job_header_make(job, &body);
     *result = job;
     return STATUS_OK;
+}
+
+enum status job_from_model(struct job **result, struct model *model, const struct job_terms *terms,
+                           struct error *error)
+{
+    struct job *job = job_of_terms(terms);
+
+    if (job == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
+    }
+    return finish(result, job, take_model(job, model, error), error);
+}
+
+enum status job_from_tape(struct job **result, struct tape *tape, void **constants,
+                          uint32_t constant_count, const struct job_terms *terms,
+                          struct error *error)
+{
+    struct job *job = job_of_terms(terms);
+    enum status status = STATUS_OK;
+
+    if (job == NULL) {
+        tape_free(tape);
+        for (uint32_t i = 0; i < constant_count; i++) {
+            free(constants[i]);
+        }
+        free(constants);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
+    }
+    job->tape = tape;
+    job->constants = constants;
+    job->constant_count = constant_count;
+    if (constant_count != job_tensors(NULL, 0, job, ROLE_CONSTANT)) {
+        status = error_set(error, STATUS_USAGE, "%u constants for a tape with %u", constant_count,
+                           job_tensors(NULL, 0, job, ROLE_CONSTANT));
+    }
+    return finish(result, job, status, error);
 }
 
 /* ---- the view for people ------------------------------------------------ */
@@ -292,7 +357,7 @@ json_t *job_json(const struct job *job)
         "tensors", (int)job->tape->tensor_count, "states", (int)job->tape->state_count,
         "state_bytes", (json_int_t)footprint.state, "constant_bytes",
         (json_int_t)footprint.constant, "data_bytes", (json_int_t)footprint.data, "trace_bytes",
-        (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "tape",
+        (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "body",
         digest_json(job->header + 88), "constants", digest_json(job->header + 120), "data",
         digest_json(job->header + 152), "first_state", digest_json(job->header + 184), "data", data,
         "first_state_given", (int)job->first_state_given);

@@ -6,7 +6,9 @@
  * roots commit to and a reader needs: the tape, the constants, and how the first state is drawn.
  * The data stays outside; its roots are in the file. docs/FORMATS.md has every byte.
  *
- * A file from outside is hostile: it is bounded, and every root in its header is recomputed.
+ * A file from outside is hostile: it is bounded, the header commits to every byte that follows it,
+ * and every root in the header but that of the first state is recomputed. The first state is
+ * checked where it is drawn or loaded (bundle.h).
  */
 #ifndef PROOFS_JOB_H
 #define PROOFS_JOB_H
@@ -64,14 +66,24 @@ struct job_terms {
     struct job_requirements requirements;
     struct digest data_roots[JOB_DATA_MAX];
     uint32_t data_count;
+    bool first_state_given; /* nothing is drawn; the root is that of the state that is given */
+    struct digest first_state_root;
 };
 
 /*
  * Makes a job of a model: draws the first state, once, to commit to it. Takes the model's tape and
- * constants: the model keeps only its parameters and options.
+ * constants, also on failure: the model keeps only its parameters and options.
  */
 MUST_CHECK enum status job_from_model(struct job **job, struct model *model,
                                       const struct job_terms *terms, struct error *error);
+
+/*
+ * Makes a job of a checked tape and its constants, in the order of the tape's constant tensors. A
+ * state that is not given begins as zeros. Takes tape, constants and each of them, also on failure.
+ */
+MUST_CHECK enum status job_from_tape(struct job **job, struct tape *tape, void **constants,
+                                     uint32_t constant_count, const struct job_terms *terms,
+                                     struct error *error);
 
 void job_free(struct job *job); /* NULL is allowed */
 

@@ -11,7 +11,7 @@
  *     40      4     contraction rate that a machine must have
  *     44      12    zeros
  *     56      32    program root
- *     88      32    SHA-256 of the tape's canonical bytes
+ *     88      32    SHA-256 of everything after the header
  *     120     32    root of the list of the constants' roots
  *     152     32    root of the list of the data's roots
  *     184     32    root of the first state
@@ -38,7 +38,7 @@ static uint64_t tensor_size(const struct tensor *tensor)
 
 /* ---- writing ------------------------------------------------------------ */
 
-enum status job_encode(struct buffer *bytes, const struct job *job, struct error *error)
+enum status job_body_encode(struct buffer *bytes, const struct job *job, struct error *error)
 {
     uint64_t tape_size = tape_encoded_size(job->tape);
     uint8_t *tape = malloc(tape_size);
@@ -48,7 +48,6 @@ enum status job_encode(struct buffer *bytes, const struct job *job, struct error
         return error_set(error, STATUS_NO_MEMORY, "no memory for a tape");
     }
     tape_encode(tape, job->tape);
-    buffer_add(bytes, job->header, JOB_HEADER_SIZE);
     buffer_add_u64(bytes, tape_size);
     buffer_add(bytes, tape, tape_size);
     free(tape);
@@ -70,6 +69,12 @@ enum status job_encode(struct buffer *bytes, const struct job *job, struct error
         buffer_add_u32(bytes, job->draws[i].init.value_bits);
     }
     return buffer_check(bytes, error, "the job file");
+}
+
+enum status job_encode(struct buffer *bytes, const struct job *job, struct error *error)
+{
+    buffer_add(bytes, job->header, JOB_HEADER_SIZE);
+    return job_body_encode(bytes, job, error);
 }
 
 enum status job_write(const struct job *job, const char *path, struct error *error)
@@ -128,7 +133,7 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
         reader_copy(reader, copy, tensor_size(tensor));
         job->constants[job->constant_count++] = copy;
     }
-    return STATUS_OK;
+    return job_constants_check(job, error);
 }
 
 static bool draw_is_sound(const struct job *job, const struct job_draw *draw)
@@ -199,10 +204,18 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
 static enum status read_job(struct job *job, struct reader *reader, struct error *error)
 {
     const uint8_t *header = reader_take(reader, JOB_HEADER_SIZE);
+    const uint8_t *body = reader->bytes + reader->at;
+    struct digest body_digest;
     enum status status;
 
     if (header == NULL || memcmp(header, JOB_MAGIC, 8) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are not a job");
+    }
+    /* First of all: what is behind the header was agreed to, whatever else is wrong with it. */
+    sha256(&body_digest, body, reader_left(reader));
+    if (memcmp(header + JOB_BODY_DIGEST_AT, body_digest.bytes, DIGEST_SIZE) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the job's header does not commit to what follows it");
     }
     job->rules_version = endian_load_be32(header + 8);
     job->steps = endian_load_be64(header + 12);
@@ -213,11 +226,11 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
     memcpy(job->first_state_root.bytes, header + 184, DIGEST_SIZE);
     status = read_body(job, reader, error);
     if (status == STATUS_OK) {
-        status = job_header_make(job, error);
+        job_header_make(job, &body_digest);
     }
     if (status == STATUS_OK && memcmp(job->header, header, JOB_HEADER_SIZE) != 0) {
         status = error_set(error, STATUS_BAD_FORMAT,
-                           "the job's header does not commit to what follows it");
+                           "the roots in the job's header are not those of what follows it");
     }
     return status;
 }

@@ -8,10 +8,18 @@
 #include "proofs/job.h"
 #include "proofs/sha256.h"
 
-#define JOB_MAGIC "LSJOB\0\0\1"
+#define JOB_MAGIC          "LSJOB\0\0\1"
+#define JOB_BODY_DIGEST_AT 88
 
-/* Fills header and id from everything else. */
-MUST_CHECK enum status job_header_make(struct job *job, struct error *error);
+/* Everything that stands behind the header in a job file. */
+MUST_CHECK enum status job_body_encode(struct buffer *bytes, const struct job *job,
+                                       struct error *error);
+
+/* Fills header and id from everything else; body is the SHA-256 of the encoded body. */
+void job_header_make(struct job *job, const struct digest *body);
+
+/* Are the constants numbers that a state may hold? */
+MUST_CHECK enum status job_constants_check(const struct job *job, struct error *error);
 
 /* Are steps, segments, data and rules such as this program can run? */
 MUST_CHECK enum status job_terms_check(const struct job *job, struct error *error);

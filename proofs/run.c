@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
@@ -34,7 +35,7 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
     return STATUS_OK;
 }
 
-static enum status bind_data(struct run *run, const char *const *paths, size_t path_count,
+static enum status open_data(struct run *run, const char *const *paths, size_t path_count,
                              struct error *error)
 {
     const struct tape *tape = run->job->tape;
@@ -65,12 +66,34 @@ static enum status bind_data(struct run *run, const char *const *paths, size_t p
             error_advise(error, "'lockstep job show' names the root that the data must have");
             return STATUS_REFUSED;
         }
-        status = run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
     }
     return STATUS_OK;
+}
+
+static enum status bind_data(struct run *run, struct error *error)
+{
+    uint32_t ids[JOB_DATA_MAX];
+    enum status status = STATUS_OK;
+
+    (void)job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
+    for (uint32_t i = 0; i < run->data_count && status == STATUS_OK; i++) {
+        status = run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error);
+    }
+    return status;
+}
+
+static enum status write_constants(struct run *run, struct error *error)
+{
+    uint32_t at = 0;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < run->job->tape->tensor_count && status == STATUS_OK; id++) {
+        if (run->job->tape->tensors[id].role == ROLE_CONSTANT) {
+            status =
+                run->machine->backend->write(run->machine, id, run->job->constants[at++], error);
+        }
+    }
+    return status;
 }
 
 enum status run_open(struct run *run, const struct job *job, const char *const *paths,
@@ -80,9 +103,16 @@ enum status run_open(struct run *run, const struct job *job, const char *const *
 
     memset(run, 0, sizeof(*run));
     run->job = job;
-    status = backend_cpu.open(&run->machine, job->tape, options, error);
+    run->options = *options;
+    status = open_data(run, paths, path_count, error);
     if (status == STATUS_OK) {
-        status = bind_data(run, paths, path_count, error);
+        status = backend_cpu.open(&run->machine, job->tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = bind_data(run, error);
+    }
+    if (status == STATUS_OK) {
+        status = write_constants(run, error);
     }
     if (status != STATUS_OK) {
         run_close(run);
@@ -90,16 +120,72 @@ enum status run_open(struct run *run, const struct job *job, const char *const *
     return status;
 }
 
-void run_close(struct run *run)
+static void close_machine(struct run *run)
 {
     if (run->machine != NULL) {
         run->machine->backend->close(run->machine);
         run->machine = NULL;
     }
+}
+
+void run_close(struct run *run)
+{
+    close_machine(run);
     for (uint32_t i = 0; i < run->data_count; i++) {
         dataset_close(&run->data[i]);
     }
     run->data_count = 0;
+}
+
+/* ---- another machine in its place ---------------------------------------- */
+
+static enum status move_states(struct run *run, void **states, bool out, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        uint32_t id = tape->states[i].before;
+
+        if (out) {
+            states[i] = malloc(commit_tensor_size(&tape->tensors[id]));
+            status = states[i] == NULL
+                         ? error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
+                                     tape->tensors[id].name)
+                         : run->machine->backend->read(run->machine, id, states[i], error);
+        } else {
+            status = run->machine->backend->write(run->machine, id, states[i], error);
+        }
+    }
+    return status;
+}
+
+enum status run_reopen(struct run *run, const struct machine_options *options, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    void **states = calloc((size_t)tape->state_count + 1, sizeof(*states));
+    enum status status = states == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for states")
+                                        : move_states(run, states, true, error);
+
+    if (status == STATUS_OK) {
+        close_machine(run);
+        run->options = *options;
+        status = backend_cpu.open(&run->machine, tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = bind_data(run, error);
+    }
+    if (status == STATUS_OK) {
+        status = write_constants(run, error);
+    }
+    if (status == STATUS_OK) {
+        status = move_states(run, states, false, error);
+    }
+    for (uint32_t i = 0; states != NULL && i < tape->state_count; i++) {
+        free(states[i]);
+    }
+    free(states);
+    return status;
 }
 
 enum status run_loss(uint32_t *bits, struct run *run, struct error *error)

@@ -12,6 +12,7 @@
 
 struct run {
     const struct job *job; /* borrowed */
+    struct machine_options options;
     struct machine *machine;
     struct dataset data[JOB_DATA_MAX];
     uint32_t data_count;
@@ -30,6 +31,13 @@ MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *roo
 
 /* The loss of the last step as raw bits; FLOAT_NAN_BITS where the tape has none. */
 MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *error);
+
+/*
+ * Opens another machine in place of the one that is there, with the same data and states: to trace
+ * what the fast machine came to. The states are on the host for a moment; never both machines.
+ */
+MUST_CHECK enum status run_reopen(struct run *run, const struct machine_options *options,
+                                  struct error *error);
 
 /* "cpu avx512, 2 threads": what runs the steps, for people and the journal. */
 void run_describe(char *text, size_t size, const struct machine_options *options);

@@ -370,6 +370,11 @@ const char *safetensors_metadata(const struct safetensors *file, const char *key
     return json_string_value(json_object_get(file->metadata, key));
 }
 
+size_t safetensors_metadata_count(const struct safetensors *file)
+{
+    return json_object_size(file->metadata);
+}
+
 enum status safetensors_read(const struct safetensors *file, struct error *error, void *data,
                              const struct safetensors_entry *entry, size_t size, uint64_t from)
 {

@@ -61,6 +61,9 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *file,
 /* The text kept under key in the metadata, or NULL; lives as long as file. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 
+/* How many texts the metadata holds. */
+size_t safetensors_metadata_count(const struct safetensors *file);
+
 /* Reads size bytes of a tensor from its byte `from` on; they must lie inside. One thread at a time
  * when the file is sealed. */
 MUST_CHECK enum status safetensors_read(const struct safetensors *file, struct error *error,

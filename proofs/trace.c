@@ -114,97 +114,11 @@ static enum status made(void *context, uint32_t op, uint32_t output, const void 
     return STATUS_OK;
 }
 
-/* Hands a state's bytes to take: in place where the backend has them on the host. */
-static enum status with_state(struct machine *machine, uint32_t tensor,
-                              void (*take)(void *context, const struct tensor *tensor,
-                                           const void *bytes),
-                              void *context, struct error *error)
+static enum status take_state(void *context, const struct tensor *tensor, const void *bytes,
+                              struct error *error)
 {
-    const struct tensor *shape = &machine->tape->tensors[tensor];
-    const void *there = machine->backend->peek(machine, tensor);
-    enum status status = STATUS_OK;
-    void *copy = NULL;
-
-    if (there == NULL) {
-        copy = malloc(tensor_size(shape));
-        if (copy == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
-        }
-        status = machine->backend->read(machine, tensor, copy, error);
-        there = copy;
-    }
-    if (status == STATUS_OK) {
-        take(context, shape, there);
-    }
-    free(copy);
-    return status;
-}
-
-static void take_into_trace(void *context, const struct tensor *tensor, const void *bytes)
-{
+    (void)error;
     record(context, tensor, bytes);
-}
-
-static void take_root(void *context, const struct tensor *tensor, const void *bytes)
-{
-    commit_tensor_root(context, COMMIT_TENSOR, tensor, bytes, 0);
-}
-
-/* Of states that the machine hashes where they are. */
-static enum status hashed_state_root(struct digest *root, struct machine *machine,
-                                     struct error *error)
-{
-    const struct tape *tape = machine->tape;
-    size_t count = tape->state_count;
-    uint32_t *ids = calloc(count + 1, sizeof(*ids));
-    struct digest *items = calloc(count + 1, sizeof(*items));
-    enum status status = STATUS_OK;
-
-    if (ids == NULL || items == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory for the roots of %zu states", count);
-        goto out;
-    }
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = tape->states[i].before;
-    }
-    status = machine->backend->leaves_roots(machine, items, ids, tape->state_count, error);
-    if (status != STATUS_OK) {
-        goto out;
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct digest leaves_root = items[i];
-
-        commit_tensor_root_of(&items[i], COMMIT_TENSOR, &tape->tensors[ids[i]], &leaves_root);
-    }
-    commit_list_root(root, COMMIT_STATE, 0, items, count);
-out:
-    free(ids);
-    free(items);
-    return status;
-}
-
-enum status machine_state_root(struct digest *root, struct machine *machine, struct error *error)
-{
-    if (machine->backend->leaves_roots != NULL) {
-        return hashed_state_root(root, machine, error);
-    }
-
-    struct commit_roots roots;
-
-    commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < machine->tape->state_count; i++) {
-        struct digest item;
-        enum status status =
-            with_state(machine, machine->tape->states[i].before, take_root, &item, error);
-
-        if (status == STATUS_OK) {
-            status = commit_roots_add(&roots, &item);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
-    }
-    commit_roots_end(&roots, root);
     return STATUS_OK;
 }
 
@@ -243,7 +157,10 @@ static void finish(struct trace *trace, struct trace_opening *openings, uint32_t
 {
     struct merkle_leaves leaves;
 
-    merkle_leaves_init_hashes(&leaves, trace->items, trace->item_count);
+    for (uint32_t item = 0; item < trace->item_count; item++) {
+        merkle_leaf_hash(&trace->hashes[item], trace->items[item].bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->item_count);
     commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->item_count);
     commit_list_root(&trace->state_root, COMMIT_STATE, 0, trace->items, trace->state_count);
     for (uint32_t i = 0; i < opening_count; i++) {
@@ -268,13 +185,14 @@ enum status trace_run(struct trace *trace, struct machine *machine, struct trace
                              openings[i].item, (unsigned long long)openings[i].element);
         }
     }
-    trace->items = malloc(((size_t)trace->item_count + 1) * sizeof(*trace->items));
+    trace->items = malloc(((size_t)trace->item_count + 1) * 2 * sizeof(*trace->items));
     if (trace->items == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a trace of %u tensors",
                          trace->item_count);
     }
+    trace->hashes = trace->items + trace->item_count;
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = with_state(machine, tape->states[i].before, take_into_trace, &recorder, error);
+        status = state_visit(machine, tape->states[i].before, take_state, &recorder, error);
     }
     if (status == STATUS_OK) {
         status = machine->backend->step(machine, &observer, error);
@@ -295,13 +213,14 @@ void trace_release(struct trace *trace)
 {
     free(trace->items);
     trace->items = NULL;
+    trace->hashes = NULL;
 }
 
 void trace_node(struct digest *node, const struct trace *trace, uint32_t level, uint64_t index)
 {
     struct merkle_leaves leaves;
 
-    merkle_leaves_init_hashes(&leaves, trace->items, trace->item_count);
+    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->item_count);
     merkle_node(node, &leaves, level, index);
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/backend.h"
 #include "proofs/commit.h"
+#include "proofs/state_root.h"
 
 /* Items of a list of state_count states and then outputs. */
 struct trace {
@@ -19,6 +20,7 @@ struct trace {
     uint32_t state_count;
     uint32_t item_count;
     struct digest *items;
+    struct digest *hashes;    /* of the items as leaves of the tree */
     struct digest root;       /* of the trace */
     struct digest state_root; /* of the state before the step */
     struct digest next_root;  /* of the state after it */
@@ -69,11 +71,5 @@ size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
                            const struct trace_opening *opening);
 MUST_CHECK enum status trace_opening_read(struct trace_opening *opening, const uint8_t *bytes,
                                           size_t size);
-
-/* ---- states of a machine ------------------------------------------------ */
-
-/* The root of the state that a machine holds. */
-MUST_CHECK enum status machine_state_root(struct digest *root, struct machine *machine,
-                                          struct error *error);
 
 #endif /* PROOFS_TRACE_H */

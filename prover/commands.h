@@ -8,5 +8,7 @@
 
 extern const struct command_group job_commands;
 extern const struct command_group prover_commands;
+extern const struct command_group bundle_commands;
+extern const struct command_group trace_commands;
 
 #endif /* PROVER_COMMANDS_H */

@@ -1,7 +1,8 @@
 /*
  * job_commands.c - `lockstep job new` and `lockstep job show`.
  *
- * A job is made of a model and its options, or shown from a file. Nothing here touches a ledger.
+ * A job is made of a model and its options or of a tape, or shown from a file. Nothing here touches
+ * a ledger.
  */
 #include "prover/commands.h"
 
@@ -10,7 +11,9 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "proofs/first_state.h"
 #include "proofs/run.h"
+#include "proofs/tape_file.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -21,11 +24,24 @@ static const struct option_spec new_options[] = {
      .choices = "gpt2|llama|mlp|convnet",
      .fallback = "gpt2",
      .help = "what to train"},
-    {.name = "data",
+    {.name = "tape",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .required = true,
-     .help = "tokens (flat or .npy) or samples (.npy)"},
+     .help = "take the program from this tape instead of a model (see 'job show --save-tape')"},
+    {.name = "constants",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "the constants of the tape, by name (.safetensors)"},
+    {.name = "first-state",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "begin with this state (.safetensors, such as GPT-2 from Hugging Face) and not with "
+             "a drawn one"},
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help =
+         "tokens (flat or .npy) or samples (.npy); for a tape, each of its data files in order"},
     {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
     {.name = "data-type",
      .kind = OPTION_CHOICE,
@@ -78,6 +94,11 @@ static const struct option_spec new_options[] = {
      .value = "N",
      .maximum = 1000000,
      .help = "tokens of a sequence"},
+    {.name = "positions",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "rows of the table of positions (gpt2; default: the length)"},
     {.name = "vocabulary",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -190,6 +211,7 @@ static void read_options(struct model_options *model, const struct options *opti
     take_number(&model->precision.block, options, "block");
     take_number(&model->batch, options, "batch");
     take_number(&model->length, options, "length");
+    take_number(&model->positions, options, "positions");
     take_number(&model->vocabulary, options, "vocabulary");
     take_number(&model->layers, options, "layers");
     take_number(&model->heads, options, "heads");
@@ -219,7 +241,7 @@ static bool is_language(const struct model_options *model)
 static enum status look_at_data(struct model_options *model, const struct options *options,
                                 struct error *error)
 {
-    const char *path = options_text(options, "data");
+    const char *path = options_list_item(options, "data", 0);
     const char *labels = options_text(options, "labels");
     struct dataset samples;
     struct dataset classes;
@@ -263,39 +285,66 @@ static enum status look_at_data(struct model_options *model, const struct option
     return status;
 }
 
-static enum status find_roots(struct job_terms *terms, const struct model *model,
-                              const struct options *options, struct error *error)
+static enum status add_root(struct job_terms *terms, const struct tensor *tensor, const char *path,
+                            struct error *error)
 {
-    const char *paths[2] = {options_text(options, "data"), options_text(options, "labels")};
-    uint32_t ids[2] = {model->data, model->labels};
+    struct dataset dataset;
+    enum status status =
+        run_data_open(&dataset, &terms->data_roots[terms->data_count], tensor, path, error);
 
-    for (uint32_t i = 0; i < 2 && ids[i] != TENSOR_NONE; i++) {
-        struct dataset dataset;
-        enum status status = run_data_open(&dataset, &terms->data_roots[i],
-                                           &model->tape->tensors[ids[i]], paths[i], error);
-
-        if (status != STATUS_OK) {
-            return status;
-        }
+    if (status == STATUS_OK) {
         terms->data_count++;
         dataset_close(&dataset);
     }
-    return STATUS_OK;
+    return status;
+}
+
+static enum status find_roots(struct job_terms *terms, const struct model *model,
+                              const struct options *options, struct error *error)
+{
+    enum status status = add_root(terms, &model->tape->tensors[model->data],
+                                  options_list_item(options, "data", 0), error);
+
+    if (status == STATUS_OK && model->labels != TENSOR_NONE) {
+        status = add_root(terms, &model->tape->tensors[model->labels],
+                          options_text(options, "labels"), error);
+    }
+    return status;
+}
+
+/* ---- a first state that is given ------------------------------------------ */
+
+static enum status give_first_state(struct job_terms *terms, const struct tape *tape,
+                                    const struct options *options, struct error *error)
+{
+    const char *path = options_text(options, "first-state");
+    struct first_state first = {0};
+    enum status status;
+
+    if (path == NULL) {
+        return STATUS_OK;
+    }
+    status = first_state_open(&first, tape, path, error);
+    if (status == STATUS_OK) {
+        status = first_state_root(&terms->first_state_root, &first, error);
+    }
+    terms->first_state_given = true;
+    first_state_close(&first);
+    return status;
 }
 
 /* ---- job new ------------------------------------------------------------ */
 
-static enum status make_job(struct job **job, const struct options *options, struct error *error)
+static enum status job_of_model(struct job **job, struct job_terms *terms,
+                                const struct options *options, struct error *error)
 {
     struct model_options model_options;
     struct model model;
-    struct job_terms terms = {.steps = options_number(options, "steps"),
-                              .segment_length = options_number(options, "segment"),
-                              .requirements.memory = options_number(options, "memory")};
     enum status status;
 
-    if (terms.segment_length > terms.steps) {
-        terms.segment_length = terms.steps;
+    if (options_list_count(options, "data") != 1) {
+        return error_set(error, STATUS_USAGE,
+                         "a model is trained on one file: name it with --data");
     }
     read_options(&model_options, options);
     status = look_at_data(&model_options, options, error);
@@ -305,12 +354,79 @@ static enum status make_job(struct job **job, const struct options *options, str
     if (status != STATUS_OK) {
         return status;
     }
-    status = find_roots(&terms, &model, options, error);
+    status = find_roots(terms, &model, options, error);
     if (status == STATUS_OK) {
-        status = job_from_model(job, &model, &terms, error);
+        status = give_first_state(terms, model.tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = job_from_model(job, &model, terms, error);
     }
     model_release(&model);
     return status;
+}
+
+static enum status tape_roots(struct job_terms *terms, const struct tape *tape,
+                              const struct options *options, struct error *error)
+{
+    size_t count = options_list_count(options, "data");
+    size_t at = 0;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+        if (tape->tensors[id].role != ROLE_DATA) {
+            continue;
+        }
+        if (at >= count || at >= JOB_DATA_MAX) {
+            return error_set(error, STATUS_USAGE,
+                             "the tape reads '%s', and no file is named for it (at most %d)",
+                             tape->tensors[id].name, JOB_DATA_MAX);
+        }
+        status =
+            add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++), error);
+    }
+    return status == STATUS_OK && at < count
+               ? error_set(error, STATUS_USAGE, "the tape reads %zu data files; %zu are named", at,
+                           count)
+               : status;
+}
+
+static enum status job_of_tape(struct job **job, struct job_terms *terms,
+                               const struct options *options, struct error *error)
+{
+    struct tape *tape = NULL;
+    void **constants = NULL;
+    uint32_t constant_count = 0;
+    enum status status = tape_file_read(&tape, options_text(options, "tape"), error);
+
+    if (status == STATUS_OK) {
+        status = tape_file_constants(&constants, &constant_count, tape,
+                                     options_text(options, "constants"), error);
+    }
+    if (status == STATUS_OK) {
+        status = tape_roots(terms, tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = give_first_state(terms, tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        return job_from_tape(job, tape, constants, constant_count, terms, error);
+    }
+    tape_file_free_constants(constants, constant_count);
+    tape_free(tape);
+    return status;
+}
+
+static enum status make_job(struct job **job, const struct options *options, struct error *error)
+{
+    struct job_terms terms = {.steps = options_number(options, "steps"),
+                              .segment_length = options_number(options, "segment"),
+                              .requirements.memory = options_number(options, "memory")};
+
+    if (terms.segment_length > terms.steps) {
+        terms.segment_length = terms.steps;
+    }
+    return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
+                                                 : job_of_model(job, &terms, options, error);
 }
 
 static void print_job(FILE *out, const struct job *job)
@@ -384,7 +500,30 @@ static const struct option_spec show_options[] = {
      .kind = OPTION_FLAG,
      .help = "print the whole program, one operation a line",
      .command_line_only = true},
+    {.name = "save-tape",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the program's canonical bytes, for 'job new --tape'",
+     .command_line_only = true},
+    {.name = "save-constants",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the constants (.safetensors), for 'job new --constants'",
+     .command_line_only = true},
 };
+
+static enum status save_parts(const struct job *job, const struct options *options,
+                              struct error *error)
+{
+    const char *tape = options_text(options, "save-tape");
+    const char *constants = options_text(options, "save-constants");
+    enum status status = tape == NULL ? STATUS_OK : tape_file_write(tape, job->tape, error);
+
+    if (status == STATUS_OK && constants != NULL) {
+        status = tape_file_write_constants(constants, job->tape, job->constants, error);
+    }
+    return status;
+}
 
 static int run_show(struct command_context *context)
 {
@@ -396,6 +535,9 @@ static int run_show(struct command_context *context)
 
     error_init(&error);
     status = job_read(&job, context->options->arguments[0], &error);
+    if (status == STATUS_OK) {
+        status = save_parts(job, context->options, &error);
+    }
     if (status == STATUS_OK && options_flag(context->options, "tape")) {
         status = tape_text(&text, job->tape, &error);
     }
@@ -422,7 +564,8 @@ static const struct command commands[] = {
          "Writes a job file: the program of one training step, the roots of the data and of the "
          "first state, and the number of steps. Whoever has the file and the data gets the same "
          "bits after every step, on any machine.",
-     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job",
+     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
+                "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
      .options = new_options,
      .option_count = sizeof(new_options) / sizeof(new_options[0]),
      .run = run_new},

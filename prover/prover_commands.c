@@ -2,14 +2,14 @@
  * prover_commands.c - `lockstep prover run`, `resume` and `status`, without a ledger.
  */
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/log.h"
 #include "base/progress.h"
+#include "prover/access.h"
 #include "prover/commands.h"
 #include "prover/train.h"
 
@@ -18,19 +18,16 @@ static const struct option_spec run_options[] = {
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "where to keep the run (default: the job's name with .run)"},
-    {.name = "data",
-     .kind = OPTION_LIST,
+    {.name = "encrypt",
+     .kind = OPTION_FLAG,
+     .help = "seal checkpoints, losses and times under a key (made in --key FILE where there is "
+             "none) or a passphrase",
+     .command_line_only = true},
+    {.name = "first-state",
+     .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "a data file of the job; once for each, in the job's order"},
-    {.name = "threads",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = MACHINE_THREADS_MAX,
-     .help = "threads to compute with (default: all cores)"},
-    {.name = "memory-max",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .help = "refuse a job that needs more memory"},
+     .help = "the first state (.safetensors) of a job that does not draw it"},
+    ACCESS_RUN_OPTIONS,
     {.name = "keep",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -41,8 +38,13 @@ static const struct option_spec run_options[] = {
      .value = "N",
      .fallback = "0",
      .help = "with --keep: keep also the checkpoint of every N-th segment"},
+    ACCESS_KEY_OPTIONS,
 };
 #define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
+/* Options that only a new bundle has stand first. */
+#define NEW_OPTION_COUNT 2
+
+static const struct option_spec status_options[] = {ACCESS_KEY_OPTIONS};
 
 /* ---- what is told while it trains --------------------------------------- */
 
@@ -71,55 +73,6 @@ static void tell(void *context, const struct bundle_step *step)
 
 /* ---- running ------------------------------------------------------------ */
 
-static enum status choose_machine(struct machine_options *machine, const struct options *options,
-                                  struct error *error)
-{
-    enum status status = machine_options_default(machine, error);
-
-    machine->thread_count = (int)options_number(options, "threads");
-    if (machine->thread_count == 0) {
-        machine->thread_count = omp_get_max_threads();
-    }
-    machine->memory_max = options_number(options, "memory-max");
-    return status;
-}
-
-/* The files named now, else those that the bundle remembers. */
-static enum status find_data(const char **paths, char (*remembered)[FILE_PATH_MAX], size_t *count,
-                             struct bundle *bundle, const struct options *options,
-                             struct error *error)
-{
-    uint32_t wanted = bundle_job(bundle)->data_count;
-    size_t given = options_list_count(options, "data");
-    enum status status = STATUS_OK;
-
-    *count = given;
-    for (size_t i = 0; i < given && i < JOB_DATA_MAX && status == STATUS_OK; i++) {
-        char name[16];
-
-        paths[i] = options_list_item(options, "data", i);
-        (void)snprintf(name, sizeof(name), "data.%zu", i);
-        if (realpath(paths[i], remembered[i]) == NULL) {
-            return error_set_errno(error, "cannot find the data %s", paths[i]);
-        }
-        status = bundle_set_note(bundle, name, remembered[i], error);
-    }
-    for (uint32_t i = 0; given == 0 && i < wanted && status == STATUS_OK; i++) {
-        char name[16];
-
-        (void)snprintf(name, sizeof(name), "data.%u", i);
-        status = bundle_note(remembered[i], bundle, name, error);
-        if (status == STATUS_NOT_FOUND) {
-            (void)error_set(error, STATUS_USAGE, "the bundle does not know where its data is");
-            error_advise(error, "name the %u files with --data", wanted);
-            return STATUS_USAGE;
-        }
-        paths[i] = remembered[i];
-        *count = i + 1;
-    }
-    return status;
-}
-
 static json_t *result_json(const struct bundle *bundle, const struct train_result *result,
                            const struct digest *root, uint32_t loss_bits)
 {
@@ -147,6 +100,9 @@ static int report(struct command_context *context, struct bundle *bundle,
     if (bundle_step_read(&last, bundle, result->steps - 1, error) != STATUS_OK) {
         return command_fail(context, error);
     }
+    if (last.hidden) {
+        last.loss_bits = FLOAT_NAN_BITS;
+    }
     if (context->json) {
         return command_emit(context, result_json(bundle, result, &last.root, last.loss_bits));
     }
@@ -159,6 +115,16 @@ static int report(struct command_context *context, struct bundle *bundle,
     return COMMAND_OK;
 }
 
+static void tell_damage(struct command_context *context, const struct bundle *bundle)
+{
+    const char *why;
+    uint32_t count = bundle_damaged(bundle, &why);
+
+    if (count > 0) {
+        log_warn(context->log, "bundle", "%u damaged checkpoints were passed over: %s", count, why);
+    }
+}
+
 static enum status train_with(struct train_result *result, struct command_context *context,
                               struct bundle *bundle, struct run *run, struct stop *stop,
                               struct error *error)
@@ -166,6 +132,8 @@ static enum status train_with(struct train_result *result, struct command_contex
     struct teller teller = {.steps = 0};
     struct train_options options = {.keep = options_number(context->options, "keep"),
                                     .every = options_number(context->options, "every"),
+                                    .threads = run->options.thread_count,
+                                    .energy = true,
                                     .stop = stop,
                                     .progress = tell,
                                     .progress_context = &teller};
@@ -179,73 +147,119 @@ static enum status train_with(struct train_result *result, struct command_contex
                   progress_now());
     status = train(result, bundle, run, &options, error);
     progress_finish(&teller.progress, teller.steps == 0 ? done : teller.steps, "", progress_now());
+    tell_damage(context, bundle);
     return status;
 }
 
-static int run_bundle(struct command_context *context, struct bundle *bundle, struct error *error)
+/* What a bundle must have before its first step here: notes, a device, a first state. */
+static enum status prepare(struct command_context *context, struct bundle *bundle, struct run *run,
+                           struct error *error)
 {
-    const char *paths[JOB_DATA_MAX] = {0};
-    char(*remembered)[FILE_PATH_MAX] = calloc(JOB_DATA_MAX, FILE_PATH_MAX);
-    size_t path_count = 0;
-    struct machine_options machine;
-    struct train_result result = {0};
-    struct run run = {0};
-    struct stop stop = {.descriptor = -1};
+    const char *first_state = options_text(context->options, "first-state");
     char device[BUNDLE_DEVICE_MAX];
-    enum status status = remembered == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory")
-                                            : stop_open(&stop, error);
+    enum status status = access_remember(bundle, context->options, error);
 
-    if (status == STATUS_OK) {
-        status = choose_machine(&machine, context->options, error);
+    if (status == STATUS_OK && first_state != NULL) {
+        status = bundle_give_first_state(bundle, first_state, error);
     }
     if (status == STATUS_OK) {
-        status = find_data(paths, remembered, &path_count, bundle, context->options, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_open(&run, bundle_job(bundle), paths, path_count, &machine, error);
-    }
-    if (status == STATUS_OK) {
-        run_describe(device, sizeof(device), &machine);
+        run_describe(device, sizeof(device), &run->options);
         status = bundle_set_device(bundle, device, error);
     }
+    return status;
+}
+
+static int run_bundle(struct command_context *context, struct bundle *bundle, struct run *run,
+                      struct stop *stop, struct error *error)
+{
+    struct train_result result = {0};
+    enum status status = prepare(context, bundle, run, error);
+
     if (status == STATUS_OK) {
-        status = train_with(&result, context, bundle, &run, &stop, error);
+        status = train_with(&result, context, bundle, run, stop, error);
     }
-    run_close(&run);
-    stop_close(&stop);
-    free(remembered);
     return status == STATUS_OK ? report(context, bundle, &result, error)
                                : command_fail(context, error);
 }
 
+static enum status open_run(struct run *run, struct stop *stop, struct command_context *context,
+                            const struct job *job, struct bundle *bundle, struct error *error)
+{
+    struct machine_options machine;
+    enum status status = stop_open(stop, error);
+
+    if (status == STATUS_OK) {
+        status = access_machine(&machine, context->options, error);
+    }
+    return status == STATUS_OK ? access_run(run, job, bundle, &machine, context->options, error)
+                               : status;
+}
+
+/* Takes job. */
+static enum status create(struct bundle **bundle, struct command_context *context,
+                          const char *folder, struct job *job, struct error *error)
+{
+    struct access_seal seal;
+    enum status status;
+
+    if (!options_flag(context->options, "encrypt")) {
+        return bundle_create(bundle, folder, job, error);
+    }
+    status = access_seal_make(&seal, context->options, error);
+    if (status != STATUS_OK) {
+        job_free(job);
+    } else {
+        status = bundle_create_sealed(bundle, folder, job, &seal.key,
+                                      seal.has_lock ? seal.lock : NULL, error);
+    }
+    access_seal_wipe(&seal);
+    return status;
+}
+
+/* "text.job" gives "text.run". */
+static enum status default_folder(char *folder, const char *job_path, struct error *error)
+{
+    size_t length = strlen(job_path);
+
+    length -= length > 4 && strcmp(job_path + length - 4, ".job") == 0 ? 4 : 0;
+    if (length + 5 > FILE_PATH_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "the path of the job is too long");
+    }
+    (void)snprintf(folder, FILE_PATH_MAX, "%.*s.run", (int)length, job_path);
+    return STATUS_OK;
+}
+
+/* Data and machine come first: a slip there must not leave a bundle behind. */
 static int run_run(struct command_context *context)
 {
     const char *job_path = context->options->arguments[0];
-    const char *folder = options_text(context->options, "bundle");
-    char default_folder[FILE_PATH_MAX];
+    const char *given = options_text(context->options, "bundle");
+    char folder[FILE_PATH_MAX];
     struct bundle *bundle = NULL;
     struct job *job = NULL;
+    struct run run = {0};
+    struct stop stop = {.descriptor = -1};
     struct error error;
     enum status status;
     int code;
 
     error_init(&error);
-    if (folder == NULL) {
-        size_t length = strlen(job_path);
-
-        length -= length > 4 && strcmp(job_path + length - 4, ".job") == 0 ? 4 : 0;
-        if (length + 5 > sizeof(default_folder)) {
-            return command_usage(context, "the path of the job is too long");
-        }
-        (void)snprintf(default_folder, sizeof(default_folder), "%.*s.run", (int)length, job_path);
-        folder = default_folder;
-    }
-    status = job_read(&job, job_path, &error);
+    status = given == NULL ? default_folder(folder, job_path, &error) : STATUS_OK;
     if (status == STATUS_OK) {
-        status = bundle_create(&bundle, folder, job, &error);
+        status = job_read(&job, job_path, &error);
     }
-    code =
-        status == STATUS_OK ? run_bundle(context, bundle, &error) : command_fail(context, &error);
+    if (status == STATUS_OK) {
+        status = open_run(&run, &stop, context, job, NULL, &error);
+    }
+    if (status == STATUS_OK) {
+        status = create(&bundle, context, given == NULL ? folder : given, job, &error);
+        job = NULL;
+    }
+    code = status == STATUS_OK ? run_bundle(context, bundle, &run, &stop, &error)
+                               : command_fail(context, &error);
+    run_close(&run);
+    stop_close(&stop);
+    job_free(job);
     bundle_close(bundle);
     return code;
 }
@@ -253,14 +267,24 @@ static int run_run(struct command_context *context)
 static int run_resume(struct command_context *context)
 {
     struct bundle *bundle = NULL;
+    struct run run = {0};
+    struct stop stop = {.descriptor = -1};
     struct error error;
+    enum status status;
     int code;
 
     error_init(&error);
-    if (bundle_open(&bundle, context->options->arguments[0], BUNDLE_WRITE, &error) != STATUS_OK) {
-        return command_fail(context, &error);
+    status = bundle_open(&bundle, context->options->arguments[0], BUNDLE_WRITE, &error);
+    if (status == STATUS_OK) {
+        status = access_unlock(bundle, context->options, &error);
     }
-    code = run_bundle(context, bundle, &error);
+    if (status == STATUS_OK) {
+        status = open_run(&run, &stop, context, bundle_job(bundle), bundle, &error);
+    }
+    code = status == STATUS_OK ? run_bundle(context, bundle, &run, &stop, &error)
+                               : command_fail(context, &error);
+    run_close(&run);
+    stop_close(&stop);
     bundle_close(bundle);
     return code;
 }
@@ -278,6 +302,9 @@ static int run_status(struct command_context *context)
 
     error_init(&error);
     status = bundle_open(&bundle, context->options->arguments[0], BUNDLE_READ, &error);
+    if (status == STATUS_OK) {
+        status = access_unlock_if_given(bundle, context->options, &error);
+    }
     if (status == STATUS_OK) {
         status = bundle_step_count(&result.steps, bundle, &error);
     }
@@ -310,7 +337,8 @@ static const struct command commands[] = {
                     "a checkpoint at the end of every segment. Ctrl-C stops cleanly after the "
                     "step; 'lockstep prover resume' goes on to the same bits.",
      .arguments = "JOB",
-     .example = "lockstep prover run text.job --data text.u8",
+     .example = "lockstep prover run text.job --data text.u8\n"
+                "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,
      .run = run_run},
@@ -318,13 +346,15 @@ static const struct command commands[] = {
      .summary = "go on with a run that stopped or crashed",
      .arguments = "BUNDLE",
      .example = "lockstep prover resume text.run",
-     .options = run_options + 1, /* all but --bundle */
-     .option_count = RUN_OPTION_COUNT - 1,
+     .options = run_options + NEW_OPTION_COUNT,
+     .option_count = RUN_OPTION_COUNT - NEW_OPTION_COUNT,
      .run = run_resume},
     {.name = "status",
      .summary = "say how far a bundle is",
      .arguments = "BUNDLE",
      .example = "lockstep prover status text.run",
+     .options = status_options,
+     .option_count = sizeof(status_options) / sizeof(status_options[0]),
      .run = run_status},
 };
 

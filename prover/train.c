@@ -3,7 +3,8 @@
 
 #include <time.h>
 
-#include "proofs/trace.h"
+#include "proofs/state_root.h"
+#include "prover/energy.h"
 
 static uint64_t now_ns(void)
 {
@@ -28,9 +29,15 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
                               const struct train_options *options, struct error *error)
 {
     const struct job *job = bundle_job(bundle);
-    struct bundle_step entry = {.step = result->steps};
-    uint64_t start = now_ns();
-    enum status status = run->machine->backend->step(run->machine, NULL, error);
+    struct bundle_step entry = {.step = result->steps, .microjoules = BUNDLE_ENERGY_UNKNOWN};
+    struct energy energy;
+    uint64_t start;
+    enum status status;
+    bool finite = true;
+
+    energy_start(&energy, options->energy ? ENERGY_FOLDER : NULL);
+    start = now_ns();
+    status = run->machine->backend->step(run->machine, NULL, error);
 
     if (status == STATUS_OK) {
         status = run_loss(&entry.loss_bits, run, error);
@@ -38,10 +45,13 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
     entry.nanoseconds = now_ns() - start;
     start = now_ns();
     if (status == STATUS_OK) {
-        status = machine_state_root(&entry.root, run->machine, error);
-        result->diverged = run->machine->backend->diverged(run->machine);
+        status = state_root_find(&entry.root, &finite, run->machine, options->threads, error);
+        result->diverged = !finite;
     }
     entry.nanoseconds_committing = now_ns() - start;
+    if (!energy_stop(&entry.microjoules, &energy)) {
+        entry.microjoules = BUNDLE_ENERGY_UNKNOWN;
+    }
     if (status == STATUS_OK) {
         status = bundle_record(bundle, &entry, error);
     }

@@ -14,6 +14,8 @@
 struct train_options {
     uint64_t keep;  /* newest checkpoints that stay; 0: all */
     uint64_t every; /* and one of so many segments; 0: none */
+    int threads;    /* to hash with; 0: as many as OpenMP would use */
+    bool energy;    /* ask the processor what it used, where it tells */
     struct stop *stop;
     /* Told after each step; NULL: nobody. */
     void (*progress)(void *context, const struct bundle_step *step);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/host.h"
+
 #define REPETITIONS_MIN     5
 #define REPETITIONS_MAX     4096
 #define SECONDS_MIN_DEFAULT 0.5
@@ -25,6 +27,7 @@ double bench_now(void)
 void bench_init(struct bench *bench, const char *title, const char *peer_name, int argc,
                 char **argv)
 {
+    host_wait_quietly(argv);
     memset(bench, 0, sizeof(*bench));
     bench->title = title;
     bench->peer_name = peer_name;

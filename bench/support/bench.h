@@ -46,7 +46,10 @@ struct bench_case {
     double seconds_min; /* how long to measure each side at least; 0: 0.5 s */
 };
 
-/* argv[1], when given, is where the JSON goes. Borrows the texts until bench_finish. */
+/*
+ * First thing in main: it may start the program anew, to tell OpenMP how to wait. argv[1], when
+ * given, is where the JSON goes. Borrows the texts until bench_finish.
+ */
 void bench_init(struct bench *bench, const char *title, const char *peer_name, int argc,
                 char **argv);
 

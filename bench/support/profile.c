@@ -136,5 +136,6 @@ void profile_print(const struct profile *profile, const char *title, int steps)
     memset(groups, 0, profile->tape->op_count * sizeof(*groups));
     printf("  the most expensive shapes, batch x (M, N, K) or first attributes:\n");
     print_groups(groups, make_groups(groups, profile, true), steps, total, true);
+    (void)fflush(stdout);
     free(groups);
 }

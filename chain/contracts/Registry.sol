@@ -38,9 +38,8 @@ contract Registry is IRegistry {
         address client;
         uint24 finalized;
         uint24 openClaims;
-        bool ended; // the last committed segment says that the training diverged
         uint16 attestors;
-        // Terms.
+        // Terms, and one flag that fills their slot.
         uint40 steps;
         uint24 segmentSteps;
         uint24 segments;
@@ -50,6 +49,7 @@ contract Registry is IRegistry {
         uint24 revealPeriod;
         uint24 claimPeriod;
         uint24 responsePeriod;
+        bool ended; // the last committed segment says that the training diverged
         uint96 stake;
         uint96 claimBond;
         uint24 coveragePpm;

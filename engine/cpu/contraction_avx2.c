@@ -159,7 +159,8 @@ INLINE __m256i low_halves(__m256i first, __m256i second, const bool interleave)
                       : _mm256_set_m128i(b, a);
 }
 
-/* f * 2^n for 0 or 1 <= f < 2^62: the first step is exact, so only the second rounds. */
+/* f * 2^n for 0 or 1 <= |f| < 2^62: the first step is exact, so only the second rounds. NaN where
+ * the exponent is poison. */
 INLINE __m256 scale(__m256 value, __m256i exponents)
 {
     const __m256i least = _mm256_set1_epi32(-126);
@@ -170,8 +171,13 @@ INLINE __m256 scale(__m256 value, __m256i exponents)
 
     first = _mm256_slli_epi32(_mm256_add_epi32(first, most), 23);
     second = _mm256_slli_epi32(_mm256_add_epi32(second, most), 23);
-    return _mm256_mul_ps(_mm256_mul_ps(value, _mm256_castsi256_ps(first)),
-                         _mm256_castsi256_ps(second));
+    value = _mm256_mul_ps(_mm256_mul_ps(value, _mm256_castsi256_ps(first)),
+                          _mm256_castsi256_ps(second));
+
+    __m256i poison = _mm256_cmpgt_epi32(exponents, _mm256_set1_epi32(LOWEST_POISON / 2));
+
+    return _mm256_blendv_ps(value, _mm256_castsi256_ps(_mm256_set1_epi32(FLOAT_NAN_BITS)),
+                            _mm256_castsi256_ps(poison));
 }
 
 /* Eight sums in two vectors, columns interleaved or in order, to the rule's binary32. */
@@ -185,48 +191,86 @@ INLINE __m256 finish_lanes(__m256i first, __m256i second, __m256i exponents, con
                                                     _mm_unpacklo_ps(a.magnitude, b.magnitude))
                                   : _mm256_set_m128(b.magnitude, a.magnitude);
     __m256i moved = _mm256_add_epi32(exponents, _mm256_and_si256(big, _mm256_set1_epi32(11)));
-    __m256 value = _mm256_or_ps(scale(magnitude, moved), _mm256_castsi256_ps(sign));
-    __m256i poison = _mm256_cmpgt_epi32(exponents, _mm256_set1_epi32(LOWEST_POISON / 2));
 
-    return _mm256_blendv_ps(value, _mm256_castsi256_ps(_mm256_set1_epi32(FLOAT_NAN_BITS)),
-                            _mm256_castsi256_ps(poison));
+    return scale(_mm256_or_ps(magnitude, _mm256_castsi256_ps(sign)), moved);
+}
+
+/* Masks half a panel of one row and writes the elements that are wanted. h counts half panels. */
+INLINE void write_lanes(const struct finish_call *call, int r, int h, __m256 value)
+{
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    int64_t visible = call->visible[r] - 8 * h;
+    uint32_t wanted = call->wanted[h / 2] >> (8 * (h & 1)) & 0xff;
+    float *to = call->out[r] + 8 * h;
+
+    if (visible < 8) {
+        __m256i limit = _mm256_set1_epi32(visible <= 0 ? 0 : (int32_t)visible);
+
+        value = _mm256_and_ps(value, _mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, lanes)));
+    }
+    if (call->stream && wanted == 0xff && (uintptr_t)to % HALF_LINE == 0) {
+        _mm256_stream_ps(to, value);
+    } else if (wanted == 0xff) {
+        _mm256_storeu_ps(to, value);
+    } else {
+        __m256i chosen = _mm256_and_si256(_mm256_set1_epi32((int32_t)wanted), bits);
+
+        _mm256_maskstore_ps(to, _mm256_cmpeq_epi32(chosen, bits), value);
+    }
+}
+
+INLINE __m256i lane_exponents(const struct finish_call *call, int r, int h)
+{
+    const int32_t *column = call->b_lowest[h / 2] + 8 * (h & 1);
+
+    return _mm256_add_epi32(_mm256_set1_epi32(call->a_lowest[r] + call->exponent),
+                            _mm256_loadu_si256((const __m256i *)column));
 }
 
 static void finish(const struct finish_call *call)
 {
-    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-
     for (int r = 0; r < TILE_ROWS; r++) {
-        if (call->out[r] == NULL) {
-            continue;
-        }
-        __m256i row = _mm256_set1_epi32(call->a_lowest[r] + call->exponent);
-
-        for (int h = 0; h < 2 * call->panels; h++) {
+        for (int h = 0; h < 2 * call->panels && call->out[r] != NULL; h++) {
             const __m256i *sums =
                 (const __m256i *)call->sums + r * TILE_PANELS * SUM_VECTORS + 2 * h;
-            const int32_t *column = call->b_lowest[h / 2] + 8 * (h & 1);
-            __m256i exponents = _mm256_add_epi32(row, _mm256_loadu_si256((const __m256i *)column));
-            int64_t visible = call->visible[r] - 8 * h;
-            int32_t limit = visible >= 8 ? 8 : (visible <= 0 ? 0 : (int32_t)visible);
-            uint32_t wanted = call->wanted[h / 2] >> (8 * (h & 1)) & 0xff;
-            __m256i seen = _mm256_cmpgt_epi32(_mm256_set1_epi32(limit), lanes);
-            __m256 value = _mm256_and_ps(finish_lanes(sums[0], sums[1], exponents, true),
-                                         _mm256_castsi256_ps(seen));
-            float *to = call->out[r] + 8 * h;
 
-            if (call->stream && wanted == 0xff && (uintptr_t)to % HALF_LINE == 0) {
-                _mm256_stream_ps(to, value);
-            } else if (wanted == 0xff) {
-                _mm256_storeu_ps(to, value);
-            } else {
-                __m256i chosen = _mm256_and_si256(_mm256_set1_epi32((int32_t)wanted), bits);
+            write_lanes(call, r, h,
+                        finish_lanes(sums[0], sums[1], lane_exponents(call, r, h), true));
+        }
+    }
+}
 
-                _mm256_maskstore_ps(to, _mm256_cmpeq_epi32(chosen, bits), value);
+static bool tile_short(const struct tile_call *call, const struct finish_call *finish)
+{
+    int64_t pairs = (call->count + 1) / 2;
+    __m256i acc[TILE_STEP][2];
+
+    for (int c = 0; c < call->panels; c++) {
+        int64_t run = safe_pairs(call->a_heads->norms, call->b_heads[c]->norms, call->bits);
+
+        /* 0: nothing but zeros, which any run may add. */
+        if (run > 0 && run < pairs) {
+            return false;
+        }
+    }
+    for (int c = 0; c < call->panels; c++) {
+        for (int step = 0; step < TILE_ROWS; step += TILE_STEP) {
+            multiply(acc, call->a + 4 * step, call->b[c], pairs);
+#pragma GCC unroll 8
+            for (int i = 0; i < 2 * TILE_STEP; i++) {
+                int r = step + i / 2;
+                int h = 2 * c + i % 2;
+
+                if (finish->out[r] != NULL) {
+                    write_lanes(
+                        finish, r, h,
+                        scale(_mm256_cvtepi32_ps(acc[i / 2][i % 2]), lane_exponents(finish, r, h)));
+                }
             }
         }
     }
+    return true;
 }
 
 static void finish_row(float *out, const int64_t *sums, const int32_t *exponents)
@@ -569,6 +613,7 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
 static const struct contraction_isa avx2 = {
     .tile = tile,
     .finish = finish,
+    .tile_short = tile_short,
     .magnitudes = magnitudes,
     .integers = integers,
     .norms = norms,

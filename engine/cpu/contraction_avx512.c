@@ -172,17 +172,44 @@ static void tile(const struct tile_call *call)
 
 /* ---- the last step ---- */
 
-/* 16 sums to binary32 (one rounding), times 2^exponents (one more where subnormal). */
-INLINE __m512 finish_lanes(__m512i low, __m512i high, __m512i order, __m512i exponents)
+/* value * 2^exponents, rounded where the result is subnormal; NaN where an exponent is poison. */
+INLINE __m512 scaled_lanes(__m512 value, __m512i exponents)
 {
-    __m512 value = _mm512_castps256_ps512(_mm512_cvtepi64_ps(low));
-    __m512 other = _mm512_castps256_ps512(_mm512_cvtepi64_ps(high));
-    __m512 scaled = _mm512_scalef_ps(_mm512_permutex2var_ps(value, order, other),
-                                     _mm512_cvtepi32_ps(exponents));
+    __m512 scaled = _mm512_scalef_ps(value, _mm512_cvtepi32_ps(exponents));
     __mmask16 poison = _mm512_cmpge_epi32_mask(exponents, _mm512_set1_epi32(LOWEST_POISON / 2));
 
     return _mm512_mask_blend_ps(poison, scaled,
                                 _mm512_castsi512_ps(_mm512_set1_epi32(FLOAT_NAN_BITS)));
+}
+
+/* 16 sums to binary32 with one rounding, then scaled. */
+INLINE __m512 finish_lanes(__m512i low, __m512i high, __m512i order, __m512i exponents)
+{
+    __m512 value = _mm512_castps256_ps512(_mm512_cvtepi64_ps(low));
+    __m512 other = _mm512_castps256_ps512(_mm512_cvtepi64_ps(high));
+
+    return scaled_lanes(_mm512_permutex2var_ps(value, order, other), exponents);
+}
+
+/* Masks one row's values of a panel and writes those that are wanted. */
+INLINE void write_lanes(const struct finish_call *call, int r, int c, __m512 value)
+{
+    int64_t visible = call->visible[r] - PANEL_ROWS * c;
+    uint32_t mask = visible >= PANEL_ROWS ? 0xffff : (visible <= 0 ? 0 : (1U << visible) - 1);
+    float *to = call->out[r] + PANEL_ROWS * c;
+
+    value = _mm512_maskz_mov_ps((__mmask16)mask, value);
+    if (call->stream && call->wanted[c] == 0xffff && (uintptr_t)to % LINE_SIZE == 0) {
+        _mm512_stream_ps(to, value);
+    } else {
+        _mm512_mask_storeu_ps(to, (__mmask16)call->wanted[c], value);
+    }
+}
+
+INLINE __m512i lane_exponents(const struct finish_call *call, int r, int c)
+{
+    return _mm512_add_epi32(_mm512_set1_epi32(call->a_lowest[r] + call->exponent),
+                            _mm512_loadu_si512(call->b_lowest[c]));
 }
 
 static void finish(const struct finish_call *call)
@@ -191,29 +218,54 @@ static void finish(const struct finish_call *call)
         _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 
     for (int r = 0; r < TILE_ROWS; r++) {
-        if (call->out[r] == NULL) {
-            continue;
-        }
-        __m512i row = _mm512_set1_epi32(call->a_lowest[r] + call->exponent);
-
-        for (int c = 0; c < call->panels; c++) {
+        for (int c = 0; c < call->panels && call->out[r] != NULL; c++) {
             const __m512i *sums = (const __m512i *)call->sums + (r * TILE_PANELS + c) * 2;
-            __m512i exponents = _mm512_add_epi32(row, _mm512_loadu_si512(call->b_lowest[c]));
-            int64_t visible = call->visible[r] - PANEL_ROWS * c;
-            uint32_t mask =
-                visible >= PANEL_ROWS ? 0xffff : (visible <= 0 ? 0 : (1U << visible) - 1);
-            __m512 value = finish_lanes(sums[0], sums[1], interleave, exponents);
 
-            float *to = call->out[r] + PANEL_ROWS * c;
+            write_lanes(call, r, c,
+                        finish_lanes(sums[0], sums[1], interleave, lane_exponents(call, r, c)));
+        }
+    }
+}
 
-            value = _mm512_maskz_mov_ps((__mmask16)mask, value);
-            if (call->stream && call->wanted[c] == 0xffff && (uintptr_t)to % LINE_SIZE == 0) {
-                _mm512_stream_ps(to, value);
-            } else {
-                _mm512_mask_storeu_ps(to, (__mmask16)call->wanted[c], value);
+INLINE void short_panels(const struct tile_call *call, const struct finish_call *finish,
+                         const int width)
+{
+    __m512i acc[TILE_ROWS][TILE_PANELS];
+
+    multiply(acc, call->a, call->b, (call->count + 1) / 2, width);
+#pragma GCC unroll 8
+    for (int r = 0; r < TILE_ROWS; r++) {
+#pragma GCC unroll 3
+        for (int c = 0; c < width; c++) {
+            if (finish->out[r] != NULL) {
+                write_lanes(
+                    finish, r, c,
+                    scaled_lanes(_mm512_cvtepi32_ps(acc[r][c]), lane_exponents(finish, r, c)));
             }
         }
     }
+}
+
+static bool tile_short(const struct tile_call *call, const struct finish_call *finish)
+{
+    int64_t run = tile_pairs(call, 0);
+
+    /* 0: nothing but zeros, which any run may add. */
+    if (run > 0 && run < (call->count + 1) / 2) {
+        return false;
+    }
+    switch (call->panels) {
+    case 1:
+        short_panels(call, finish, 1);
+        break;
+    case 2:
+        short_panels(call, finish, 2);
+        break;
+    default:
+        short_panels(call, finish, 3);
+        break;
+    }
+    return true;
 }
 
 static void finish_row(float *out, const int64_t *sums, const int32_t *exponents)
@@ -498,6 +550,7 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
 static const struct contraction_isa avx512 = {
     .tile = tile,
     .finish = finish,
+    .tile_short = tile_short,
     .magnitudes = magnitudes,
     .integers = integers,
     .norms = norms,

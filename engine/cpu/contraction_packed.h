@@ -185,6 +185,9 @@ struct contraction_isa {
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
     void (*finish)(const struct finish_call *call);
+    /* Both in one for rows of a single piece, whose sums may stay in 32 bits; where they may not,
+     * does nothing and returns false. finish->sums is not used. A count of 0 gives zeros. */
+    bool (*tile_short)(const struct tile_call *call, const struct finish_call *finish);
     /* The largest magnitude of each row, as the bits of binary32. Adjacent rows are also copied to
      * `copy`, element by element, unless it is NULL: see contraction_quantize.c. */
     void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);

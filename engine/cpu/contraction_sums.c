@@ -98,6 +98,27 @@ static void canonical_sums(int64_t *sums, const int32_t *lowest, const struct ro
     }
 }
 
+static void ones_panels(const struct contraction_isa *isa, float *out, const struct rows_view *view,
+                        int thread_count)
+{
+#pragma omp parallel for schedule(static) num_threads(thread_count)
+    for (int64_t panel = 0; panel < view->layout.panels; panel++) {
+        int32_t exponents[PANEL_ROWS];
+        int32_t lowest[PANEL_ROWS];
+        int64_t sums[PANEL_ROWS];
+        float values[PANEL_ROWS];
+
+        last_exponents(exponents, lowest, view, panel);
+        if (view->call->packed) {
+            panel_sums(isa, sums, view, panel);
+        } else {
+            canonical_sums(sums, lowest, view, panel);
+        }
+        isa->finish_row(values, sums, exponents);
+        memcpy(out + panel * PANEL_ROWS, values, sizeof(float) * (size_t)rows_count(view, panel));
+    }
+}
+
 void contraction_ones(const struct contraction_isa *isa, const struct kernel_call *call)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
@@ -105,26 +126,10 @@ void contraction_ones(const struct contraction_isa *isa, const struct kernel_cal
                              .layout = packed_layout(&shape, call->op->attributes[ONES_ROWS]),
                              .q = call->inputs[0],
                              .exponents = call->inputs[1]};
-    float *out = call->outputs[0];
-    int threads =
-        contraction_threads(call->thread_count, view.layout.rows * shape.k, THREAD_ELEMENTS);
 
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t panel = 0; panel < view.layout.panels; panel++) {
-        int32_t exponents[PANEL_ROWS];
-        int32_t lowest[PANEL_ROWS];
-        int64_t sums[PANEL_ROWS];
-        float values[PANEL_ROWS];
-
-        last_exponents(exponents, lowest, &view, panel);
-        if (call->packed) {
-            panel_sums(isa, sums, &view, panel);
-        } else {
-            canonical_sums(sums, lowest, &view, panel);
-        }
-        isa->finish_row(values, sums, exponents);
-        memcpy(out + panel * PANEL_ROWS, values, sizeof(float) * (size_t)rows_count(&view, panel));
-    }
+    ones_panels(
+        isa, call->outputs[0], &view,
+        contraction_threads(call->thread_count, view.layout.rows * shape.k, THREAD_ELEMENTS));
 }
 
 /* ---- one-hots ---- */
@@ -230,6 +235,16 @@ static void onehot_panel(const struct contraction_isa *isa, float *out,
     }
 }
 
+static void onehot_panels(const struct contraction_isa *isa, float *out,
+                          const struct rows_view *view, const struct word_places *places,
+                          int thread_count)
+{
+#pragma omp parallel for schedule(static) num_threads(thread_count)
+    for (int64_t panel = 0; panel < view->layout.panels; panel++) {
+        onehot_panel(isa, out, view, places, panel);
+    }
+}
+
 void contraction_onehot(const struct contraction_isa *isa, const struct kernel_call *call)
 {
     const int64_t *attributes = call->op->attributes;
@@ -243,12 +258,8 @@ void contraction_onehot(const struct contraction_isa *isa, const struct kernel_c
     places.order = (uint32_t *)((char *)call->scratch +
                                 round_to_line(sizeof(uint32_t) * (size_t)(places.words + 2)));
     sort_places(&places, call->inputs[0], shape.k);
-
-    int threads = contraction_threads(call->thread_count,
-                                      view.layout.rows * (shape.k + places.words), THREAD_ELEMENTS);
-
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t panel = 0; panel < view.layout.panels; panel++) {
-        onehot_panel(isa, call->outputs[0], &view, &places, panel);
-    }
+    onehot_panels(isa, call->outputs[0], &view, &places,
+                  contraction_threads(call->thread_count,
+                                      view.layout.rows * (shape.k + places.words),
+                                      THREAD_ELEMENTS));
 }

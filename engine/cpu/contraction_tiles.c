@@ -56,6 +56,8 @@ struct task_scratch {
     struct slice a[TASK_A];
     struct slice b[TASK_B];
     int32_t lowest[TASK_A + TASK_B][PANEL_ROWS];
+    int64_t places[TASK_A * PANEL_ROWS];  /* of the task's rows in out, inside the batch */
+    int64_t visible[TASK_A * PANEL_ROWS]; /* columns that are not masked; 0: no such row */
 };
 
 static int64_t slice_length(const struct contraction_shape *shape)
@@ -179,94 +181,86 @@ static int64_t batch_place(const struct contract *contract, int64_t batch)
            batch % contract->dims[1] * contract->strides[1];
 }
 
-/* Where a tile stands: its first row and column inside its batch (they may be before it). */
-struct tile_place {
-    int64_t batch;
-    int64_t m;
-    int64_t n;
+/* One tile of a task. */
+struct tile {
+    float *out;             /* of its batch */
+    const int64_t *places;  /* of its rows in out; see task_scratch */
+    const int64_t *visible; /* of its rows; see task_scratch */
+    int64_t n;              /* its first column inside the batch; it may be before it */
     int panels;
+    int a_row; /* its first row inside its panel */
+    const struct slice *a;
+    const struct slice *b;
+    int64_t *sums;
 };
 
-/* Columns of row m that are not masked. */
-static int64_t visible_columns(const struct contract *contract, int64_t m)
+/* Fills in what tiles need to know of the task's rows: divisions are dear beside a short tile. */
+static void open_rows(struct task_scratch *scratch, const struct contract *contract, int64_t first,
+                      int64_t count)
 {
-    return contract->causal > 0 ? m % contract->causal + 1 : contract->b.batch_rows;
-}
+    for (int64_t i = 0; i < count; i++) {
+        int64_t m = first + i;
 
-/* Is every element of the tile masked? */
-static bool tile_hidden(const struct contract *contract, const struct tile_place *place)
-{
-    if (contract->causal == 0) {
-        return false;
-    }
-    for (int r = 0; r < TILE_ROWS; r++) {
-        int64_t m = place->m + r;
-
-        if (m >= 0 && m < contract->a.batch_rows && place->n < visible_columns(contract, m)) {
-            return false;
+        scratch->visible[i] = 0;
+        scratch->places[i] = 0;
+        if (m >= 0 && m < contract->a.batch_rows) {
+            scratch->places[i] = row_place(contract, m);
+            scratch->visible[i] =
+                contract->causal > 0 ? m % contract->causal + 1 : contract->b.batch_rows;
         }
     }
-    return true;
+}
+
+/* Is every element of the tile masked? visible is that of its rows. */
+static bool tile_hidden(const int64_t *visible, int64_t n)
+{
+    int64_t most = 0;
+
+    for (int r = 0; r < TILE_ROWS; r++) {
+        most = visible[r] > most ? visible[r] : most;
+    }
+    return n >= most;
 }
 
 /* Writes a finished tile of which columns are not neighbours in out. */
-static void scatter(const struct contract *contract, const struct tile_place *place,
-                    const float *values)
+static void scatter(const struct contract *contract, const struct tile *tile, const float *values)
 {
-    float *out = contract->out + batch_place(contract, place->batch);
-
     for (int r = 0; r < TILE_ROWS; r++) {
-        int64_t m = place->m + r;
-
-        if (m < 0 || m >= contract->a.batch_rows) {
-            continue;
-        }
-        for (int c = 0; c < place->panels * PANEL_ROWS; c++) {
-            int64_t n = place->n + c;
+        for (int c = 0; c < tile->panels * PANEL_ROWS && tile->visible[r] > 0; c++) {
+            int64_t n = tile->n + c;
 
             if (n >= 0 && n < contract->b.batch_rows) {
-                out[row_place(contract, m) + column_place(contract, n)] =
+                tile->out[tile->places[r] + column_place(contract, n)] =
                     values[r * TILE_COLUMNS + c];
             }
         }
     }
 }
 
-static void finish_tile(const struct contract *contract, const struct tile_place *place,
-                        const int64_t *sums, const struct slice *a, int a_row,
-                        const struct slice *b)
+/* Where a tile's values go: straight to out, or to `values`, to be scattered. */
+static bool open_finish(struct finish_call *call, float *values, const struct contract *contract,
+                        const struct tile *tile)
 {
-    float values[TILE_ROWS * TILE_COLUMNS];
-    bool direct = contract->unit && place->n >= 0;
-    float *out = contract->out + batch_place(contract, place->batch) + (direct ? place->n : 0);
-    struct finish_call call = {
-        .sums = sums,
-        .panels = place->panels,
-        .stream = direct && contract->stream,
-        .exponent = -2 * (contract->shape.bits - 1),
-        .a_lowest = a->lowest + a_row,
-    };
+    bool direct = contract->unit && tile->n >= 0;
 
-    for (int c = 0; c < place->panels; c++) {
-        int64_t first = place->n + c * PANEL_ROWS;
-        int64_t left = contract->b.batch_rows - first;
+    call->sums = tile->sums;
+    call->panels = tile->panels;
+    call->stream = direct && contract->stream;
+    call->exponent = -2 * (contract->shape.bits - 1);
+    call->a_lowest = tile->a->lowest + tile->a_row;
+    for (int c = 0; c < tile->panels; c++) {
+        int64_t left = contract->b.batch_rows - tile->n - c * PANEL_ROWS;
 
-        call.b_lowest[c] = b[c].lowest;
-        call.wanted[c] =
+        call->b_lowest[c] = tile->b[c].lowest;
+        call->wanted[c] =
             !direct || left >= PANEL_ROWS ? 0xffff : (left <= 0 ? 0 : (1U << left) - 1);
     }
     for (int r = 0; r < TILE_ROWS; r++) {
-        int64_t m = place->m + r;
-
-        if (m >= 0 && m < contract->a.batch_rows) {
-            call.out[r] = direct ? out + row_place(contract, m) : values + r * TILE_COLUMNS;
-            call.visible[r] = visible_columns(contract, m) - place->n;
-        }
+        call->out[r] = direct ? tile->out + tile->places[r] + tile->n : values + r * TILE_COLUMNS;
+        call->out[r] = tile->visible[r] > 0 ? call->out[r] : NULL;
+        call->visible[r] = tile->visible[r] - tile->n;
     }
-    contract->isa->finish(&call);
-    if (!direct) {
-        scatter(contract, place, values);
-    }
+    return direct;
 }
 
 /* ---- tasks ---- */
@@ -279,64 +273,79 @@ struct task {
     int64_t b_count;
 };
 
-static void tile_run(const struct contract *contract, const struct slice *a, int a_row,
-                     const struct slice *b, int panels, int64_t count, int64_t *sums)
+static struct tile_call open_tile(const struct contract *contract, const struct tile *tile)
 {
     struct tile_call call = {
-        .a = a->lines + a_row * 4,
-        .a_heads = a->heads,
-        .a_row = a_row,
-        .a_plane_size = a->plane_size,
-        .b_plane_size = b->plane_size,
-        .panels = panels,
+        .a = tile->a->lines + tile->a_row * 4,
+        .a_heads = tile->a->heads,
+        .a_row = tile->a_row,
+        .a_plane_size = tile->a->plane_size,
+        .b_plane_size = tile->b->plane_size,
+        .panels = tile->panels,
         .bits = contract->shape.bits,
         .piece = contract->shape.piece,
-        .count = count,
-        .sums = sums,
+        .sums = tile->sums,
     };
 
-    for (int c = 0; c < panels; c++) {
-        call.b[c] = b[c].lines;
-        call.b_heads[c] = b[c].heads;
+    for (int c = 0; c < tile->panels; c++) {
+        call.b[c] = tile->b[c].lines;
+        call.b_heads[c] = tile->b[c].heads;
     }
-    contract->isa->tile(&call);
+    return call;
 }
 
-/* All tiles of a task over one slice of K; the last slice finishes them. */
+/* One tile over one slice of K, from `start` on; the last slice finishes it. */
+static void run_tile(const struct contract *contract, const struct tile *tile, int64_t start)
+{
+    int64_t left = contract->shape.k - start;
+    bool last = left <= SLICE_K;
+    bool hidden = tile_hidden(tile->visible, tile->n);
+    bool single = contract->shape.pieces == 1 && contract->shape.bits != 22;
+    struct tile_call call = open_tile(contract, tile);
+    float values[TILE_ROWS * TILE_COLUMNS];
+    struct finish_call finish;
+    bool direct = !last || open_finish(&finish, values, contract, tile);
+
+    call.count = hidden ? 0 : (last ? left : SLICE_K);
+    if (!last || !(single || hidden) || !contract->isa->tile_short(&call, &finish)) {
+        if (start == 0) {
+            memset(tile->sums, 0, sizeof(int64_t) * TILE_SUMS);
+        }
+        contract->isa->tile(&call);
+        if (last) {
+            contract->isa->finish(&finish);
+        }
+    }
+    if (!direct) {
+        scatter(contract, tile, values);
+    }
+}
+
+/* All tiles of a task over one slice of K. */
 static void run_slice(const struct contract *contract, struct task_scratch *scratch,
                       const struct task *task, int64_t start)
 {
-    int64_t left = contract->shape.k - start;
-    int64_t count = left < SLICE_K ? left : SLICE_K;
     bool whole = contract->shape.k <= SLICE_K;
-    int64_t *sums = scratch->sums;
+    int64_t first_column = task->b_panel * PANEL_ROWS - task->batch * contract->b.batch_rows;
+    int64_t used = 0;
 
     for (int64_t j = 0; j < task->b_count; j += TILE_PANELS) {
-        int64_t panels = task->b_count - j < TILE_PANELS ? task->b_count - j : TILE_PANELS;
-
         for (int64_t i = 0; i < task->a_count * PANEL_ROWS; i += TILE_ROWS) {
-            struct tile_place place = {
-                .batch = task->batch,
-                .m = task->a_panel * PANEL_ROWS + i - task->batch * contract->a.batch_rows,
-                .n = (task->b_panel + j) * PANEL_ROWS - task->batch * contract->b.batch_rows,
+            int64_t panels = task->b_count - j < TILE_PANELS ? task->b_count - j : TILE_PANELS;
+            struct tile tile = {
+                .out = contract->out + batch_place(contract, task->batch),
+                .places = &scratch->places[i],
+                .visible = &scratch->visible[i],
+                .n = first_column + j * PANEL_ROWS,
                 .panels = (int)panels,
+                .a_row = (int)(i % PANEL_ROWS),
+                .a = &scratch->a[i / PANEL_ROWS],
+                .b = &scratch->b[j],
+                .sums = scratch->sums + used,
             };
-            const struct slice *a = &scratch->a[i / PANEL_ROWS];
 
-            if (place.m + TILE_ROWS <= 0 || place.m >= contract->a.batch_rows) {
-                continue;
-            }
-            if (start == 0) {
-                memset(sums, 0, sizeof(int64_t) * TILE_SUMS);
-            }
-            if (!tile_hidden(contract, &place)) {
-                tile_run(contract, a, (int)(i % PANEL_ROWS), &scratch->b[j], (int)panels, count,
-                         sums);
-            }
-            if (left <= SLICE_K) {
-                finish_tile(contract, &place, sums, a, (int)(i % PANEL_ROWS), &scratch->b[j]);
-            }
-            sums += whole ? 0 : TILE_SUMS;
+            run_tile(contract, &tile, start);
+            used += whole ? 0 : TILE_SUMS;
         }
     }
 }
@@ -344,6 +353,8 @@ static void run_slice(const struct contract *contract, struct task_scratch *scra
 static void run_task(const struct contract *contract, struct task_scratch *scratch,
                      const struct task *task)
 {
+    open_rows(scratch, contract, task->a_panel * PANEL_ROWS - task->batch * contract->a.batch_rows,
+              task->a_count * PANEL_ROWS);
     for (int64_t start = 0; start < contract->shape.k; start += SLICE_K) {
         open_slices(scratch->a, contract, &contract->a, task->a_panel, task->a_count, start,
                     scratch->panels, scratch->lowest);

@@ -11,13 +11,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
+#include "engine/assumptions.h"
 #include "engine/backend.h"
 #include "engine/contraction.h"
+#include "engine/float_control.h"
 #include "engine/plan.h"
+
+/* Operations that touch fewer elements run on one thread. */
+#define SERIAL_ELEMENTS 16384
 
 struct machine_cpu {
     struct machine machine;
@@ -31,6 +33,9 @@ struct machine_cpu {
 };
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
+
+/* Numbers that are tested for infinity at a time. */
+#define FINITE_SPAN 1024
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -62,45 +67,20 @@ enum status machine_options_default(struct machine_options *options, struct erro
 /* ---- floating-point control --------------------------------------------- */
 
 /*
- * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
- * thread of the team gets the default: round to nearest even, subnormals kept, no traps.
+ * Every thread of the team takes the default control word and shows that it now computes as the
+ * rules demand. The caller has taken it before: see float_control.h.
  */
-static void set_float_control(int thread_count)
+static enum status prepare_threads(int thread_count, struct error *error)
 {
-#if defined(__x86_64__)
-#pragma omp parallel num_threads(thread_count)
-    _mm_setcsr(0x1f80);
-#elif defined(__aarch64__)
-#pragma omp parallel num_threads(thread_count)
-    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
-#else
-    (void)thread_count;
-#endif
-}
+    int bad = 0;
 
-static uint64_t get_float_control(void)
-{
-#if defined(__x86_64__)
-    return _mm_getcsr();
-#elif defined(__aarch64__)
-    uint64_t control;
-
-    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-    return control;
-#else
-    return 0;
-#endif
-}
-
-static void restore_float_control(uint64_t control)
-{
-#if defined(__x86_64__)
-    _mm_setcsr((uint32_t)control);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"(control));
-#else
-    (void)control;
-#endif
+#pragma omp parallel num_threads(thread_count) reduction(| : bad)
+    {
+        (void)float_control_take();
+        bad |= assumptions_check(NULL) != STATUS_OK;
+    }
+    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
+               : STATUS_OK;
 }
 
 /* ---- planning ----------------------------------------------------------- */
@@ -190,7 +170,7 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
             (void)madvise(cpu->blocks[block], size, MADV_HUGEPAGE);
         }
     }
-    if (cpu->block_sizes[BLOCK_STATE] > 0) {
+    if (cpu->blocks[BLOCK_STATE] != NULL) {
         memset(cpu->blocks[BLOCK_STATE], 0, cpu->block_sizes[BLOCK_STATE]);
     }
     cpu->memory = calloc((size_t)tape->tensor_count + 1, sizeof(*cpu->memory));
@@ -314,13 +294,31 @@ static enum status cpu_bind(struct machine *machine, uint32_t tensor, const void
     return STATUS_OK;
 }
 
+/*
+ * An operation this small is over before a second thread has woken up, and on a busy machine a
+ * thread that was put aside makes the others wait for it at the end of every operation.
+ */
+static int threads_for(const struct machine_cpu *cpu, const struct op *op)
+{
+    const struct tensor *tensors = cpu->machine.tape->tensors;
+    uint64_t touched = 0;
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        touched += tensors[op->inputs[i]].count;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        touched += tensors[op->outputs[i]].count;
+    }
+    return touched < SERIAL_ELEMENTS ? 1 : cpu->options.thread_count;
+}
+
 static void run_op(struct machine_cpu *cpu, const struct op *op)
 {
     const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
     struct kernel_call call = {.op = op,
                                .tensors = cpu->machine.tape->tensors,
                                .scratch = cpu->blocks[BLOCK_SCRATCH],
-                               .thread_count = cpu->options.thread_count,
+                               .thread_count = threads_for(cpu, op),
                                .packed = cpu->packed};
 
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -396,11 +394,13 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
                             struct error *error)
 {
     struct machine_cpu *cpu = cpu_of(machine);
-    uint64_t control = get_float_control();
+    uint64_t control = float_control_take();
     enum status status = check_bound(cpu, error);
 
     assert(observer == NULL || cpu->options.trace);
-    set_float_control(cpu->options.thread_count);
+    if (status == STATUS_OK) {
+        status = prepare_threads(cpu->options.thread_count, error);
+    }
     for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
         if (cpu->plan.runs[at]) {
             if (cpu->options.timed == NULL) {
@@ -416,20 +416,32 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     if (status == STATUS_OK) {
         take_next_states(cpu);
     }
-    restore_float_control(control);
+    float_control_give_back(control);
     return status;
+}
+
+/* The sign bit of the result is set where one of the numbers is a NaN or an infinity: all of their
+ * exponent bits are set, and only then one more carries into the sign. */
+static uint32_t carry_of(const uint32_t *bits, uint64_t count)
+{
+    uint32_t found = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        found |= (bits[i] & UINT32_C(0x7f800000)) + UINT32_C(0x00800000);
+    }
+    return found;
 }
 
 static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
 {
-    uint32_t found = 0;
+    uint64_t spans = count / FINITE_SPAN;
+    uint32_t found = carry_of(bits + spans * FINITE_SPAN, count % FINITE_SPAN);
 
-    /* All exponent bits set: a NaN or an infinity. */
-#pragma omp parallel for simd schedule(static) reduction(| : found) num_threads(thread_count)
-    for (uint64_t i = 0; i < count; i++) {
-        found |= (bits[i] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+#pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
+    for (uint64_t span = 0; span < spans; span++) {
+        found |= carry_of(bits + span * FINITE_SPAN, FINITE_SPAN); /* a length known to compilers */
     }
-    return found == 0;
+    return found >> 31 == 0;
 }
 
 static bool cpu_diverged(struct machine *machine)

@@ -75,21 +75,18 @@ static void span_layer_norm(const struct kernel_call *call, size_t begin, size_t
 
 /* ---- layer norm, backward ---------------------------------------------------------- */
 
-SIMD_INLINE simd_real step_g(struct row row, simd_real sum, size_t i, size_t lanes)
-{
-    return simd_add(sum, simd_mul(simd_get(row.dy + i, lanes), simd_get(row.gain + i, lanes)));
-}
-
 SIMD_INLINE simd_real layer_norm_xhat(struct row row, size_t i, size_t lanes)
 {
     return simd_mul(simd_sub(simd_get(row.x + i, lanes), row.mean), row.rstd);
 }
 
-SIMD_INLINE simd_real step_gx(struct row row, simd_real sum, size_t i, size_t lanes)
+/* first = fold of g, second = fold of g * xhat */
+SIMD_INLINE void step_g_and_gx(struct sums *sums, struct row row, size_t i, size_t lanes)
 {
     simd_real g = simd_mul(simd_get(row.dy + i, lanes), simd_get(row.gain + i, lanes));
 
-    return simd_fma(g, layer_norm_xhat(row, i, lanes), sum);
+    sums->first = simd_add(sums->first, g);
+    sums->second = simd_fma(g, layer_norm_xhat(row, i, lanes), sums->second);
 }
 
 /* scale = mean of g, slope = mean of g * xhat */
@@ -123,10 +120,10 @@ static void span_layer_norm_grad(const struct kernel_call *call, size_t begin, s
             .y = output_row(call, 4, r, columns),
             .z = output_row(call, 5, r, columns),
         };
-        float g = fold_row(row, columns, output_row(call, 0, r, chunks), step_g);
-        float gx = fold_row(row, columns, output_row(call, 1, r, chunks), step_gx);
-        float mean_g = real_stored(g / (float)columns);
-        float mean_gx = real_stored(gx / (float)columns);
+        struct totals total = fold_row_pair(row, columns, output_row(call, 0, r, chunks),
+                                            output_row(call, 1, r, chunks), step_g_and_gx);
+        float mean_g = real_stored(total.first / (float)columns);
+        float mean_gx = real_stored(total.second / (float)columns);
 
         put_scalar(call, 2, r, mean_g);
         put_scalar(call, 3, r, mean_gx);

@@ -75,6 +75,15 @@ SIMD_INLINE simd_real step_sum(struct row row, simd_real sum, size_t i, size_t l
     return simd_add(sum, simd_get(row.x + i, lanes));
 }
 
+/* The fold of a row's parts, which are also written to parts unless that is NULL. */
+SIMD_INLINE float total_of_parts(const float *own, float *parts, size_t chunks)
+{
+    if (parts != NULL) {
+        memcpy(parts, own, chunks * sizeof(*parts));
+    }
+    return chunks == 1 ? own[0] : fold_chunk((struct row){.x = own}, 0, chunks, step_sum);
+}
+
 /* Folds the first `columns` elements chunk by chunk; parts may be NULL. */
 SIMD_INLINE float fold_row(struct row row, size_t columns, float *parts, fold_step *step)
 {
@@ -86,11 +95,78 @@ SIMD_INLINE float fold_row(struct row row, size_t columns, float *parts, fold_st
         size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
         own[c] = fold_chunk(row, from, to, step);
     }
-    if (parts != NULL) {
-        memcpy(parts, own, chunks * sizeof(*parts));
-    }
-    return chunks == 1 ? own[0] : fold_chunk((struct row){.x = own}, 0, chunks, step_sum);
+    return total_of_parts(own, parts, chunks);
 }
+
+/* ---- two folds in one pass -------------------------------------------------- */
+
+struct sums {
+    simd_real first;
+    simd_real second;
+};
+
+struct totals {
+    float first;
+    float second;
+};
+
+/* Moves both accumulators over elements [i, i + lanes). */
+typedef void fold_pair_step(struct sums *sums, struct row row, size_t i, size_t lanes);
+
+SIMD_INLINE struct totals fold_chunk_pair(struct row row, size_t from, size_t to,
+                                          fold_pair_step *step)
+{
+    struct sums sums[SIMD_GROUP];
+    simd_real first[SIMD_GROUP];
+    simd_real second[SIMD_GROUP];
+    size_t i = from;
+
+    SIMD_UNROLL
+    for (size_t j = 0; j < SIMD_GROUP; j++) {
+        sums[j] = (struct sums){simd_set(-0.0f), simd_set(-0.0f)};
+    }
+    for (; i + FOLD_LANES <= to; i += FOLD_LANES) {
+        SIMD_UNROLL
+        for (size_t j = 0; j < SIMD_GROUP; j++) {
+            step(&sums[j], row, i + j * SIMD_WIDTH, SIMD_WIDTH);
+        }
+    }
+    SIMD_UNROLL
+    for (size_t j = 0; j < SIMD_GROUP; j++) {
+        size_t at = i + j * SIMD_WIDTH;
+        if (at < to) {
+            size_t lanes = to - at < SIMD_WIDTH ? to - at : SIMD_WIDTH;
+            struct sums next = sums[j];
+            step(&next, row, at, lanes);
+            sums[j].first = simd_select(simd_first(lanes), next.first, sums[j].first);
+            sums[j].second = simd_select(simd_first(lanes), next.second, sums[j].second);
+        }
+        first[j] = sums[j].first;
+        second[j] = sums[j].second;
+    }
+    return (struct totals){real_stored(simd_fold(first)), real_stored(simd_fold(second))};
+}
+
+/* As fold_row(), for both. */
+SIMD_INLINE struct totals fold_row_pair(struct row row, size_t columns, float *first_parts,
+                                        float *second_parts, fold_pair_step *step)
+{
+    float first[PARTS_MAX];
+    float second[PARTS_MAX];
+    size_t chunks = (size_t)fold_chunks(columns);
+
+    for (size_t c = 0; c < chunks; c++) {
+        size_t from = c * FOLD_CHUNK;
+        size_t to = columns - from < FOLD_CHUNK ? columns : from + FOLD_CHUNK;
+        struct totals part = fold_chunk_pair(row, from, to, step);
+        first[c] = part.first;
+        second[c] = part.second;
+    }
+    return (struct totals){total_of_parts(first, first_parts, chunks),
+                           total_of_parts(second, second_parts, chunks)};
+}
+
+/* ---- rows of a call ----------------------------------------------------------- */
 
 /* The row's part of an output that has `width` elements per row; NULL stays NULL. */
 static float *output_row(const struct kernel_call *call, uint32_t output, size_t row, size_t width)

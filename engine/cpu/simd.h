@@ -56,7 +56,9 @@ SIMD_INLINE float simd_max_eight(__m256 x)
 
 /* ---- AVX-512 -------------------------------------------------------------- */
 
-#define SIMD_WIDTH 16
+#define SIMD_WIDTH          16
+/* Does simd_scale() take one instruction? */
+#define SIMD_SCALES_AT_ONCE true
 
 typedef __m512 simd_real;
 typedef __mmask16 simd_mask;
@@ -182,6 +184,12 @@ SIMD_INLINE simd_mask simd_greater(simd_real a, simd_real b)
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
+/* Is |a| <= bound in all lanes? Not where there is a NaN. */
+SIMD_INLINE bool simd_all_within(simd_real a, float bound)
+{
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(a), _mm512_set1_ps(bound), _CMP_NLE_UQ) == 0;
+}
+
 SIMD_INLINE simd_mask simd_no_lane(void)
 {
     return 0;
@@ -209,6 +217,12 @@ SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
     return _mm512_scalef_ps(p, n);
 }
 
+/* The same where p and the result are normal numbers. */
+SIMD_INLINE simd_real simd_scale_normal(simd_real p, simd_real t, simd_real n)
+{
+    return simd_scale(p, t, n);
+}
+
 /* The tree of a canonical fold. */
 SIMD_INLINE float simd_fold(const simd_real lanes[2])
 {
@@ -228,7 +242,8 @@ SIMD_INLINE float simd_max_lane(const simd_real lanes[2])
 
 /* ---- AVX2 with FMA -------------------------------------------------------- */
 
-#define SIMD_WIDTH 8
+#define SIMD_WIDTH          8
+#define SIMD_SCALES_AT_ONCE false
 
 typedef __m256 simd_real;
 typedef __m256 simd_mask; /* all bits of a lane, or none */
@@ -350,6 +365,14 @@ SIMD_INLINE simd_mask simd_greater(simd_real a, simd_real b)
     return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
 }
 
+SIMD_INLINE bool simd_all_within(simd_real a, float bound)
+{
+    __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+    __m256 outside = _mm256_cmp_ps(size, _mm256_set1_ps(bound), _CMP_NLE_UQ);
+
+    return _mm256_testz_ps(outside, outside) != 0;
+}
+
 SIMD_INLINE simd_mask simd_no_lane(void)
 {
     return _mm256_setzero_ps();
@@ -385,6 +408,15 @@ SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
     half = _mm256_slli_epi32(_mm256_add_epi32(half, offset), 23);
     rest = _mm256_slli_epi32(_mm256_add_epi32(rest, offset), 23);
     return _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(half)), _mm256_castsi256_ps(rest));
+}
+
+/* Adds k to the exponent: of t's bits only the low nine stay, and those are k's. */
+SIMD_INLINE simd_real simd_scale_normal(simd_real p, simd_real t, simd_real n)
+{
+    __m256i shift = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
+
+    (void)n;
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), shift));
 }
 
 SIMD_INLINE float simd_fold(const simd_real lanes[4])

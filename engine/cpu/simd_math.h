@@ -7,12 +7,16 @@
 #include "engine/cpu/simd.h"
 #include "engine/scalar.h"
 
-/* scalar_exp(). NaN comes through: min and max give their second operand for it. */
-SIMD_INLINE simd_real simd_exp(simd_real x)
-{
-    x = simd_max(simd_set(SCALAR_EXP_LEAST), x);
-    x = simd_min(simd_set(SCALAR_EXP_MOST), x);
+/* Where |x| is at most this, exp(x) and every step to it are normal numbers. */
+#define SIMD_EXP_EASY 86.0f
 
+/* exp(x) = p * 2^k: k is the integer in the low bits of t, n is k as a number. */
+struct simd_exp {
+    simd_real p, t, n;
+};
+
+SIMD_INLINE struct simd_exp simd_exp_parts(simd_real x)
+{
     simd_real t = simd_fma(x, simd_set(SCALAR_LOG2_E), simd_set(SCALAR_ROUNDER));
     simd_real n = simd_sub(t, simd_set(SCALAR_ROUNDER));
     simd_real r = simd_fnma(n, simd_set(SCALAR_LN2_HIGH), x);
@@ -24,7 +28,29 @@ SIMD_INLINE simd_real simd_exp(simd_real x)
     p = simd_fma(p, r, simd_set(SCALAR_EXP_C2));
     p = simd_fma(p, r, simd_set(1.0f));
     p = simd_fma(p, r, simd_set(1.0f));
-    return simd_scale(p, t, n);
+    return (struct simd_exp){.p = p, .t = t, .n = n};
+}
+
+/* scalar_exp() for |x| <= SIMD_EXP_EASY; of a NaN the result is any number. */
+SIMD_INLINE simd_real simd_exp_easy(simd_real x)
+{
+    struct simd_exp e = simd_exp_parts(x);
+
+    return simd_scale_normal(e.p, e.t, e.n);
+}
+
+/* scalar_exp(). NaN comes through: min and max give their second operand for it. */
+SIMD_INLINE simd_real simd_exp(simd_real x)
+{
+    if (!SIMD_SCALES_AT_ONCE && simd_all_within(x, SIMD_EXP_EASY)) {
+        return simd_exp_easy(x);
+    }
+    x = simd_max(simd_set(SCALAR_EXP_LEAST), x);
+    x = simd_min(simd_set(SCALAR_EXP_MOST), x);
+
+    struct simd_exp e = simd_exp_parts(x);
+
+    return simd_scale(e.p, e.t, e.n);
 }
 
 /* rule_gelu() */
@@ -44,7 +70,8 @@ SIMD_INLINE simd_real simd_gelu_slope(simd_real x)
     x = simd_min(simd_set(SCALAR_GELU_FLAT), x);
     simd_real square = simd_mul(x, x);
     simd_real w = simd_fma(simd_set(SCALAR_GELU_W3), square, simd_set(SCALAR_GELU_W1));
-    simd_real e = simd_exp(simd_mul(x, w));
+    /* |x * w| < 77; a NaN is brought back by x * s. */
+    simd_real e = simd_exp_easy(simd_mul(x, w));
     simd_real s = simd_div(one, simd_add(one, e));
     simd_real slope = simd_fma(simd_set(SCALAR_GELU_D3), square, simd_set(SCALAR_GELU_W1));
     simd_real m = simd_mul(simd_mul(x, s), simd_mul(e, s));
@@ -65,7 +92,7 @@ SIMD_INLINE simd_real simd_silu_slope(simd_real x)
 
     x = simd_max(simd_set(-SCALAR_SILU_FLAT), x);
     x = simd_min(simd_set(SCALAR_SILU_FLAT), x);
-    simd_real e = simd_exp(simd_negate(x));
+    simd_real e = simd_exp_easy(simd_negate(x)); /* a NaN is brought back by x * s */
     simd_real s = simd_div(one, simd_add(one, e));
 
     return simd_fma(simd_mul(x, s), simd_mul(e, s), s);

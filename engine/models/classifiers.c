@@ -4,6 +4,9 @@
 #include "engine/builder_core.h"
 #include "engine/models/write.h"
 
+/* Height, width and channels of a picture: what the operations over pictures take. */
+#define SIDE_MAX 65535u
+
 static uint32_t write_layer(struct writer *writer, const char *name, uint32_t x, uint64_t out,
                             uint64_t in)
 {
@@ -38,7 +41,7 @@ void write_mlp(struct writer *writer)
     require(writer, options->layers, "layers");
     require(writer, options->hidden, "hidden");
     write_sample_batch(writer, &x, &labels, width);
-    for (uint32_t layer = 0; layer < options->layers; layer++) {
+    for (uint32_t layer = 0; layer < options->layers && !builder_failed(writer->builder); layer++) {
         char name[24];
 
         (void)snprintf(name, sizeof(name), "layers.%u", layer);
@@ -50,7 +53,7 @@ void write_mlp(struct writer *writer)
     write_end(writer, x, labels);
 }
 
-/* A 3x3 convolution, ReLU and a pool of 2x2; (batch, high, wide, in) to (.., high/2, wide/2, out). */
+/* 3x3 convolution, ReLU, 2x2 pool; (batch, high, wide, in) to (.., high/2, wide/2, out). */
 static uint32_t write_convolution(struct writer *writer, const char *name, uint32_t x,
                                   const uint64_t *size, uint64_t out, enum op_kind pool)
 {

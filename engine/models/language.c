@@ -1,4 +1,4 @@
-/* language.c - GPT-2 and a Llama-style decoder. Names and layouts are those of published weights. */
+/* language.c - GPT-2 and a Llama-style decoder, with the names and layouts of published weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,11 @@
 
 #define GPT2_DEVIATION 0.02
 #define ROTARY_BASE    10000.0
+
+/* Longest sequence: a softmax has no longer rows. */
+#define LENGTH_MAX (1u << 20)
+/* Elements of a rotary table, which is held in the job. */
+#define ROTARY_MAX (UINT64_C(1) << 28)
 
 static void require_language(struct writer *writer)
 {
@@ -19,6 +24,10 @@ static void require_language(struct writer *writer)
     require(writer, options->layers, "layers");
     require(writer, options->heads, "heads");
     require(writer, options->width, "width");
+    if (options->length > LENGTH_MAX) {
+        builder_fail(writer->builder, STATUS_USAGE, "sequences of %u tokens; at most %u",
+                     options->length, LENGTH_MAX);
+    }
     if (options->heads != 0 && options->width % options->heads != 0) {
         builder_fail(writer->builder, STATUS_USAGE, "a width of %u is not a multiple of %u heads",
                      options->width, options->heads);
@@ -111,6 +120,9 @@ void write_gpt2(struct writer *writer)
         builder_fail(builder, STATUS_USAGE, "sequences of %u tokens need as many positions, not %u",
                      options->length, positions);
     }
+    if (builder_failed(builder)) {
+        return;
+    }
     write_token_batch(writer, &tokens, &targets);
     uint32_t wte = write_parameter(writer, "wte.weight", options->vocabulary, options->width,
                                    init_normal(GPT2_DEVIATION));
@@ -119,7 +131,7 @@ void write_gpt2(struct writer *writer)
     uint32_t x =
         build_add(builder, build_gather(builder, wte, tokens), gpt2_positions(writer, wpe), 1);
     x = write_dropout(writer, x);
-    for (uint32_t layer = 0; layer < options->layers; layer++) {
+    for (uint32_t layer = 0; layer < options->layers && !builder_failed(builder); layer++) {
         x = gpt2_block(writer, x, layer);
     }
     build_scope(builder, "");
@@ -187,6 +199,11 @@ void write_llama(struct writer *writer)
         return;
     }
     uint64_t d = options->width / options->heads;
+    if (d * options->length > ROTARY_MAX) {
+        builder_fail(builder, STATUS_USAGE, "a rotary table of %u tokens by %llu is too large",
+                     options->length, (unsigned long long)d);
+        return;
+    }
     if (d % 2 != 0 || options->heads % kv_heads != 0) {
         builder_fail(builder, STATUS_USAGE,
                      "%u heads in %llu groups of a width of %llu: heads must divide evenly and "
@@ -202,7 +219,7 @@ void write_llama(struct writer *writer)
                      write_parameter(writer, "model.embed_tokens.weight", options->vocabulary,
                                      options->width, init_normal(GPT2_DEVIATION)),
                      tokens);
-    for (uint32_t layer = 0; layer < options->layers; layer++) {
+    for (uint32_t layer = 0; layer < options->layers && !builder_failed(builder); layer++) {
         char scope[28];
 
         (void)snprintf(scope, sizeof(scope), "model.layers.%u", layer);

@@ -58,7 +58,7 @@ static void sine_cosine(double *sine, double *cosine, double x)
     }
 }
 
-/* base^(-part/whole) by Newton's root: no logarithm is needed, and whole is a power of two or not. */
+/* ln x = exponent * ln 2 + 2 artanh((m-1)/(m+1)) for x = m * 2^exponent, by the odd series. */
 static double natural_log(double x)
 {
     int exponent;

@@ -24,7 +24,7 @@ static void expect(const struct abi_writer *writer, const char *hex)
 }
 
 /* Solidity documents, "Contract ABI Specification", section "Examples". */
-static void test_published_examples(void **state)
+static void test_published_examples_are_met(void **state)
 {
     uint8_t bytes[512];
     struct abi_writer writer;
@@ -137,7 +137,7 @@ static void test_blobs_that_point_outside_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_examples),
+        cmocka_unit_test(test_published_examples_are_met),
         cmocka_unit_test(test_dirty_words_are_refused),
         cmocka_unit_test(test_short_input_is_refused),
         cmocka_unit_test(test_blobs_that_point_outside_are_refused),

@@ -17,11 +17,13 @@
 #include "chain/local_game.h"
 #include "tests/contracts/harness_code.h"
 #include "tests/support/anvil.h"
+#include "tests/support/promised.h"
 
 enum {
     HISTORIES_FULL = 10000,
     HISTORIES_SHARE = 150,
     HISTORIES_OF_A_REGISTRY = 50,
+    HISTORIES_OF_A_CHAIN = 500,
     MOVES = 150,
     PLAYERS = 6, /* number 0 is the referee */
     JOBS = 2,
@@ -29,6 +31,7 @@ enum {
     CLAIMS = 32,
     SEALS = 8,
     ATTESTATIONS = 32,
+    ATTESTED = 8192,
     SCRIPT_MAX = MOVES * (35 + GAME_MOVE_SIZE_MAX),
     LOGS_MAX = MOVES * LOCAL_EVENTS_MAX,
 };
@@ -65,6 +68,8 @@ struct history {
         struct address attestor;
     } attestations[ATTESTATIONS];
     uint32_t attestation_count;
+    struct promised_segment attested[ATTESTED]; /* every segment of this registry */
+    uint32_t attested_count;
     uint8_t script[SCRIPT_MAX];
     size_t script_size;
     struct game_log logs[LOGS_MAX]; /* what the embedded side told, in order */
@@ -77,6 +82,8 @@ struct history {
         enum game_move_kind kind;
     } outcomes[MOVES];
     uint32_t outcome_count;
+    wei paid_in; /* of this registry, and out of it */
+    wei paid_out;
     uint32_t done_of[GAME_MOVE_KINDS];
     uint32_t refused_of[GAME_REFUSAL_KINDS];
 };
@@ -115,6 +122,11 @@ static void learn(struct history *history, const struct game_event *event)
 
         history->segments[at].job = event->job;
         history->segments[at].segment = event->segment;
+        assert_true(history->attested_count < ATTESTED);
+        history->attested[history->attested_count].segment =
+            game_segment_hash(&event->job, &event->segment);
+        history->attested[history->attested_count].job = event->job;
+        history->attested[history->attested_count++].index = event->index;
     } else if (event->kind == GAME_CLAIMED || event->kind == GAME_ACCUSED) {
         uint32_t at =
             history->claim_count < CLAIMS ? history->claim_count++ : below(history, CLAIMS);
@@ -163,7 +175,11 @@ static void play_embedded(struct history *history, const struct game_move *move,
         for (uint32_t i = 0; i < game.event_count; i++) {
             game_event_encode(&history->logs[history->log_count++], &game.events[i]);
             learn(history, &game.events[i]);
+            if (game.events[i].kind == GAME_WITHDRAWN) {
+                history->paid_out += game.events[i].amount;
+            }
         }
+        history->paid_in += move->value;
         history->done_of[move->kind]++;
         sql(history, "RELEASE move");
         return;
@@ -700,6 +716,8 @@ static void check_balances(struct history *history, const struct game_log *log)
 {
     struct abi_reader reader;
     struct uint256 held;
+    wei contract = 0;
+    wei sum = 0;
 
     abi_reader_init(&reader, log->data, log->data_size);
     assert_int_equal(abi_get_uint256(&reader, &held), STATUS_OK);
@@ -713,7 +731,12 @@ static void check_balances(struct history *history, const struct game_log *log)
                          STATUS_OK);
         ours = wei_to_uint256(account.owed);
         assert_int_equal(uint256_compare(&owed, &ours), 0);
+        sum += account.owed;
     }
+    assert_true(wei_from_uint256(&contract, &held));
+    assert_true(contract == history->paid_in - history->paid_out);
+    assert_true(contract ==
+                sum + promised_money(&history->store, history->attested, history->attested_count));
 }
 
 static void compare(struct history *history, const json_t *receipt)
@@ -822,34 +845,68 @@ static void show_coverage(const struct history *history)
     }
 }
 
+struct chain {
+    struct anvil *anvil;
+    struct rpc *rpc;
+    struct address driver;
+};
+
+static void stop_chain(struct chain *chain)
+{
+    if (chain->anvil != NULL) {
+        rpc_free(chain->rpc);
+        anvil_stop(chain->anvil);
+    }
+}
+
+/* Anvil keeps every block in memory: thousands of these want a fresh one from time to time. */
+static void start_chain(struct chain *chain, struct history *history)
+{
+    static const char *const arguments[] = {"--hardfork", "cancun", "--balance", "1000000000",
+                                            NULL};
+
+    stop_chain(chain);
+    chain->anvil = anvil_start(arguments);
+    chain->rpc = anvil_rpc(chain->anvil);
+    chain->driver = anvil_deploy(chain->rpc, 0, DRIVER_CODE, NULL, "0x0");
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        history->players[i] = read_player(chain->rpc, &chain->driver, i);
+    }
+}
+
+static void start_registry(struct chain *chain, struct history *history)
+{
+    char restart[16];
+
+    (void)snprintf(restart, sizeof(restart), "0x%08x", abi_selector("restart()"));
+    json_decref(anvil_send(chain->rpc, 0, &chain->driver, restart, "0x0"));
+    close_store(history);
+    open_store(history);
+    history->attested_count = 0;
+    history->paid_in = 0;
+    history->paid_out = 0;
+}
+
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    static const char *const arguments[] = {"--silent",   "--hardfork",      "cancun", "--balance",
-                                            "1000000000", "--prune-history", NULL};
-    struct anvil *anvil = anvil_start(arguments);
-    struct rpc *rpc = anvil_rpc(anvil);
-    struct address driver = anvil_deploy(rpc, 0, DRIVER_CODE, NULL, "0x0");
+    struct chain chain = {0};
     struct history *history = calloc(1, sizeof(*history));
     uint64_t count = test_share(HISTORIES_FULL, HISTORIES_SHARE);
-    char restart[16];
 
     (void)state;
     assert_non_null(history);
     history->random = 20260301;
-    (void)snprintf(restart, sizeof(restart), "0x%08x", abi_selector("restart()"));
-    for (uint32_t i = 0; i < PLAYERS; i++) {
-        history->players[i] = read_player(rpc, &driver, i);
-    }
     open_store(history);
     for (uint64_t i = 0; i < count; i++) {
+        if (i % HISTORIES_OF_A_CHAIN == 0) {
+            start_chain(&chain, history);
+        }
         if (i % HISTORIES_OF_A_REGISTRY == 0) {
-            close_store(history);
-            open_store(history);
-            json_decref(anvil_send(rpc, 0, &driver, restart, "0x0"));
+            start_registry(&chain, history);
         }
         history->now_s = 1000000 + 10000 * i;
         history->height = 1000 + 1000 * i;
-        play_history(history, rpc, &driver);
+        play_history(history, chain.rpc, &chain.driver);
     }
     show_coverage(history);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {
@@ -857,8 +914,7 @@ static void test_both_ledgers_play_the_same_histories(void **state)
     }
     close_store(history);
     free(history);
-    rpc_free(rpc);
-    anvil_stop(anvil);
+    stop_chain(&chain);
 }
 
 int main(void)

@@ -24,7 +24,7 @@ static void check(const void *bytes, size_t size, const char *hex)
 }
 
 /* The Keccak team's own vectors (KeccakKAT, Keccak-256), and the usual sentence. */
-static void test_published_values(void **state)
+static void test_published_values_are_met(void **state)
 {
     const char *fox = "The quick brown fox jumps over the lazy dog";
 
@@ -83,7 +83,7 @@ static void test_every_cut_gives_the_same_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_values),
+        cmocka_unit_test(test_published_values_are_met),
         cmocka_unit_test(test_edges_of_the_block),
         cmocka_unit_test(test_every_cut_gives_the_same_hash),
     };

@@ -25,7 +25,7 @@ static void expect(const struct rlp_writer *writer, const char *hex)
 
 /* The examples of the RLP page of the Ethereum documents (ethereum.org, "Recursive-length prefix
  * serialization"). */
-static void test_published_examples(void **state)
+static void test_published_examples_are_met(void **state)
 {
     const char *lorem = "Lorem ipsum dolor sit amet, consectetur adipisicing elit";
     uint8_t bytes[256];
@@ -185,7 +185,7 @@ static void test_a_full_buffer_is_reported_and_not_passed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_examples),
+        cmocka_unit_test(test_published_examples_are_met),
         cmocka_unit_test(test_every_short_input_is_canonical_or_refused),
         cmocka_unit_test(test_long_lengths_that_lie_are_refused),
         cmocka_unit_test(test_integers_with_leading_zeros_are_refused),

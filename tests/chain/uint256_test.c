@@ -112,7 +112,7 @@ static void test_texts_come_back(void **state)
     }
 }
 
-static void test_known_spellings(void **state)
+static void test_known_spellings_are_used(void **state)
 {
     struct uint256 value = largest();
     char text[UINT256_DECIMAL_SIZE];
@@ -185,7 +185,7 @@ int main(void)
         cmocka_unit_test(test_the_ends_of_the_range_do_not_wrap),
         cmocka_unit_test(test_operations_agree_with_each_other),
         cmocka_unit_test(test_texts_come_back),
-        cmocka_unit_test(test_known_spellings),
+        cmocka_unit_test(test_known_spellings_are_used),
         cmocka_unit_test(test_malformed_texts_are_refused),
     };
 

@@ -354,6 +354,62 @@ static void test_extremes_widest_exponent_window(void **state)
     }
 }
 
+/*
+ * One operand at the clamp, so that its norm is past 32 bits, the other in phase and with a norm
+ * just below 2^30: their dot product is beyond 2^31, though the cut norms' product is below 2^62.
+ */
+static void test_extremes_norms_that_do_not_fit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        int64_t dims[8] = {1, 1, 1, 8, 1, 48, 1, 512};
+        uint64_t seed = 13;
+        struct problem problem;
+
+        problem_init(&seed, &problem, dims, problem_bits[i], 128, 0, VALUES_FULL, true);
+        for (int64_t at = 0; at < 8 * 512; at++) {
+            problem.a.x[at] = 0x1.fffffep-1F;
+        }
+        for (int64_t at = 0; at < 48 * 512; at++) {
+            problem.b.x[at] = at % 128 == 5 ? 0.6F : 2650.0F / 8192.0F;
+        }
+        problem_solve(&problem);
+        check_contract(&problem);
+        check_all_kernels(&problem, true);
+        problem_release(&problem);
+    }
+}
+
+/*
+ * S = 4097^2 * 2^30 + d: just past, on, and just before a tie of binary32, with the difference 55
+ * bits below the top. A conversion that rounds twice, by way of binary64, gets one of them wrong.
+ */
+static void test_extremes_sums_beside_a_tie(void **state)
+{
+    (void)state;
+    for (int step = -1; step <= 1; step++) {
+        int64_t dims[8] = {1, 1, 1, 3, 1, 20, 1, 32};
+        uint64_t seed = 14;
+        struct problem problem;
+
+        problem_init(&seed, &problem, dims, 14, 16, 0, VALUES_NORMAL, true);
+        for (int64_t at = 0; at < 23 * 32; at++) {
+            float x = at % 32 == 3 ? 4097.0F / 8192.0F : 0.0F;
+
+            if (at % 32 == 20) {
+                x = at < 3 * 32 ? (float)step * 0x1p-28F : 0x1p-28F;
+            }
+            *(at < 3 * 32 ? &problem.a.x[at] : &problem.b.x[at - 3 * 32]) = x;
+        }
+        problem_solve(&problem);
+        assert_int_equal(float_to_bits(problem.out[0]),
+                         reference_finish((wide)4097 * 4097 * (1 << 30) + step, -30 - 26));
+        check_contract(&problem);
+        check_all_kernels(&problem, true);
+        problem_release(&problem);
+    }
+}
+
 /* ---- properties ---- */
 
 /* Exchanging the operands, and the strides with them, leaves out as it was. */
@@ -399,6 +455,8 @@ int main(void)
         cmocka_unit_test(test_kernels_results_larger_than_the_caches),
         cmocka_unit_test(test_extremes_longest_rows_at_the_clamp),
         cmocka_unit_test(test_extremes_widest_exponent_window),
+        cmocka_unit_test(test_extremes_norms_that_do_not_fit),
+        cmocka_unit_test(test_extremes_sums_beside_a_tie),
         cmocka_unit_test(test_exchanged_operands_give_the_transpose),
     };
 

@@ -1,6 +1,6 @@
 /*
  * Goal: the rules of quantization and exact contraction have the bits that
- * docs/arithmetic-contraction.md states, on ordinary and on hostile numbers, for any cut of K.
+ * docs/ARITHMETIC.md states, on ordinary and on hostile numbers, for any cut of K.
  * Method: an independent reference (long double and 128-bit integers) judges the rules over random
  * shapes, views and values. contraction_kernels_test.c then judges the kernels by the rules.
  */

@@ -15,6 +15,11 @@
 #include "tests/support/fake_device.h"
 #include "tests/support/test.h"
 
+static int32_t signed_byte(uint8_t byte)
+{
+    return byte < 128 ? byte : byte - 256;
+}
+
 /* ---- limbs ------------------------------------------------------------------ */
 
 static void check_limbs(int bits)
@@ -27,8 +32,8 @@ static void check_limbs(int bits)
         packed_split(limbs, q, bits);
         assert_int_equal(packed_join(limbs[0], limbs[1], limbs[2], bits), q);
         if (bits == 14) {
-            int32_t high = (int8_t)limbs[0];
-            int32_t low = (int8_t)limbs[1];
+            int32_t high = signed_byte(limbs[0]);
+            int32_t low = signed_byte(limbs[1]);
 
             assert_true(high >= -64 && high <= 64 && low >= -64 && low <= 63);
             assert_true(high + low >= INT8_MIN && high + low <= INT8_MAX);

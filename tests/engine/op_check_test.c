@@ -307,7 +307,7 @@ static void test_tensor_of_another_type_is_named(void **state)
     }
 }
 
-/* The first tensor whose size is free (an index, the data) decides the others: one of them is named. */
+/* A tensor whose size is free (an index, the data) decides the others: one of them is named. */
 static void test_tensor_of_another_size_is_refused(void **state)
 {
     (void)state;

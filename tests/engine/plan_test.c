@@ -88,10 +88,10 @@ static void judge_open(struct judge *judge, const struct tape *tape, const struc
     *judge = (struct judge){.tape = tape, .temper = temper};
     error_init(&error);
     assert_int_equal(plan_build(&judge->plan, tape, &hooks, &error), STATUS_OK);
-    judge->made = malloc(count * sizeof(*judge->made));
-    judge->last_read = malloc(count * sizeof(*judge->last_read));
+    judge->made = calloc(count, sizeof(*judge->made));
+    judge->last_read = calloc(count, sizeof(*judge->last_read));
     judge->to_the_end = calloc(count, sizeof(*judge->to_the_end));
-    judge->sizes = malloc(count * sizeof(*judge->sizes));
+    judge->sizes = calloc(count, sizeof(*judge->sizes));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         judge->made[id] = judge->last_read[id] = NEVER;
         judge->sizes[id] = plain_size(&tape->tensors[id]);
@@ -162,7 +162,7 @@ static void judge_bounds(const struct judge *judge)
     }
 }
 
-/* The last operation during which a tensor's bytes matter; tape->op_count is the end of the step. */
+/* The last operation during which a tensor's bytes matter; op_count is the end of the step. */
 static uint32_t end_of(const struct judge *judge, uint32_t id)
 {
     bool lasts = !role_is_made(judge->tape->tensors[id].role);

@@ -3,7 +3,7 @@
  *
  * For each small tape three things are compared, for every element of every parameter:
  *
- *   1. central differences of the forward operations in double precision (tests/support/reference.h)
+ *   1. central differences of the forward operations in double (tests/support/reference.h)
  *   2. the tape's own backward operations in double precision: must agree to about 1e-7
  *   3. the engine's backward operations, quantized: must agree as far as the bits allow
  *
@@ -134,10 +134,10 @@ static void *first_values(const struct net *net, uint32_t id, uint64_t *random)
                 id == net->indexes ? (uint32_t)test_random_below(random, net->index_below) : 3;
         } else if (net->spread > 0.0 && tensor->role == ROLE_STATE) {
             /* Odd multiples of half the spread, each once, in a scattered order. */
-            uint64_t place = i * 37 % tensor->count;
+            int64_t count = (int64_t)tensor->count;
+            int64_t place = (int64_t)i * 37 % count - count / 2;
 
-            ((float *)bytes)[i] =
-                (float)(((double)place - (double)(tensor->count / 2) + 0.5) * net->spread);
+            ((float *)bytes)[i] = (float)(((double)place + 0.5) * net->spread);
         } else {
             ((float *)bytes)[i] =
                 (float)((double)test_random_below(random, 2000001) / 1000000.0 - 1.0);

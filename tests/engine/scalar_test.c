@@ -1,5 +1,5 @@
 /*
- * Goal: exp, log, tanh and the canonical fold are what docs/arithmetic-float.md says, to the bit,
+ * Goal: exp, log, tanh and the canonical fold are what docs/ARITHMETIC.md says, to the bit,
  * and as accurate as scalar.h says.
  * Method: every k-th input of all 2^32 against the C library in double precision (whose own error
  * is 2^-28 of ours; bench/scalar_bench.c does all of them), the edges by name, bits pinned by

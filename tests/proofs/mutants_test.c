@@ -23,7 +23,7 @@
 #define GROUP        6
 #define PART_MAX     2048
 #define MUTANTS_FULL 1000000
-#define MUTANTS      60000
+#define MUTANTS      40000
 
 /* What is shown to a verifier, in parts; what is not used has size 0. */
 struct opening {
@@ -455,7 +455,7 @@ static void test_flipped_and_cut_checkpoints_are_detected(void **state)
     assert_true(descriptor >= 0);
     size = (size_t)read(descriptor, bytes, sizeof(bytes));
     assert_in_range(size, 1 << 16, sizeof(bytes) - 1);
-    step = size * 8 / test_share(size * 8, 20000);
+    step = size * 8 / test_share(size * 8, 8000);
     for (uint64_t bit = 0; bit < size * 8; bit += bit < 4096 ? 1 : step) {
         uint8_t changed = bytes[bit / 8] ^ (uint8_t)(1 << bit % 8);
 
@@ -464,7 +464,7 @@ static void test_flipped_and_cut_checkpoints_are_detected(void **state)
         assert_int_equal(pwrite(descriptor, &bytes[bit / 8], 1, (off_t)(bit / 8)), 1);
     }
     assert_int_equal(checkpoint_check(path, &root), VERDICT_VALID);
-    step = size / test_share(size, 4000);
+    step = size / test_share(size, 2000);
     for (size_t cut = size - 1;; cut -= cut > 1000 ? step : 1) {
         assert_int_equal(ftruncate(descriptor, (off_t)cut), 0);
         assert_int_equal(checkpoint_check(path, &root), VERDICT_INVALID);

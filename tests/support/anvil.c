@@ -242,14 +242,15 @@ struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
     size_t size = strlen(code) + 80;
     char *data = malloc(size);
     struct address address;
+    char word[2 * ADDRESS_SIZE + 1] = "";
     json_t *receipt;
 
     assert_non_null(data);
-    (void)snprintf(data, size, "0x%s", code);
     if (argument != NULL) {
-        (void)strcat(data, "000000000000000000000000");
-        hex_write(data + strlen(data), argument->bytes, ADDRESS_SIZE, false);
+        hex_write(word, argument->bytes, ADDRESS_SIZE, false);
     }
+    (void)snprintf(data, size, "0x%s%s%s", code, argument == NULL ? "" : "000000000000000000000000",
+                   word);
     receipt = anvil_send(rpc, number, NULL, data, value);
     assert_int_equal(rpc_field_address(&address, receipt, "contractAddress", NULL), STATUS_OK);
     json_decref(receipt);

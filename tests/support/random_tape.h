@@ -30,7 +30,7 @@ void random_machine_open(struct random_machine *random, const struct tape *tape,
 void random_machine_step(struct random_machine *random, const struct observer *observer);
 void random_machine_close(struct random_machine *random);
 
-/* Do two machines of one tape hold the same states, outputs and loss? Names the first that differs. */
+/* Have two machines of one tape the same states, outputs and loss? Names what differs. */
 bool random_machine_equal(const char **name, const struct random_machine *a,
                           const struct random_machine *b);
 

@@ -111,8 +111,9 @@ static void step_next(const struct reference_op *run)
 static void schedule(const struct reference_op *run)
 {
     int64_t columns = run->attributes[SCHEDULE_COLUMNS];
-    double last = (double)(run->in_count[0] / columns - 1);
-    int64_t row = (int64_t)fmin(run->in[1][0], last);
+    int64_t last = run->in_count[0] / columns - 1;
+    int64_t step = (int64_t)run->in[1][0];
+    int64_t row = step < last ? step : last;
 
     run->out[0][0] = run->in[0][row * columns + run->attributes[SCHEDULE_COLUMN]];
 }

@@ -28,6 +28,9 @@ struct product {
     bool single; /* float, not double */
     const void *a;
     const void *b;
+    int64_t *batch_places; /* offsets in the result */
+    int64_t *m_places;
+    int64_t *n_places;
 };
 
 /* ---- rounding ----------------------------------------------------------- */
@@ -170,22 +173,32 @@ static void pack_panels(const struct product *product, void *memory, const doubl
 
 /* ---- contract ----------------------------------------------------------- */
 
+/* Offset of each index of two axes: so that no element needs a division. */
+static int64_t *axis_places(const int64_t *dims, const int64_t *strides)
+{
+    int64_t *places = reference_room((size_t)(dims[0] * dims[1]), sizeof(*places));
+
+    for (int64_t i = 0; i < dims[0] * dims[1]; i++) {
+        places[i] = i / dims[1] * strides[0] + i % dims[1] * strides[1];
+    }
+    return places;
+}
+
 static void store_tile(const struct product *product, const double *sums, int64_t row,
                        int64_t panel)
 {
-    const int64_t *dims = &product->run->attributes[CONTRACT_DIMS];
-    const int64_t *strides = &product->run->attributes[CONTRACT_STRIDES];
     int64_t causal = product->run->attributes[CONTRACT_CAUSAL];
-    int64_t base = product->batch / dims[1] * strides[0] + product->batch % dims[1] * strides[1];
+    int64_t rows = product->m - row < TILE ? product->m - row : TILE;
+    int64_t first = panel * PANEL;
+    int64_t columns = product->n - first < PANEL ? product->n - first : PANEL;
 
-    for (int64_t i = 0; i < TILE * PANEL; i++) {
-        int64_t m = row + i / PANEL;
-        int64_t n = panel * PANEL + i % PANEL;
-        int64_t place = base + m / dims[3] * strides[2] + m % dims[3] * strides[3] +
-                        n / dims[5] * strides[4] + n % dims[5] * strides[5];
+    for (int64_t i = 0; i < rows; i++) {
+        double *out = product->run->out[0] + product->batch_places[product->batch] +
+                      product->m_places[row + i];
+        int64_t seen = causal > 0 ? (row + i) % causal : INT64_MAX;
 
-        if (m < product->m && n < product->n) {
-            product->run->out[0][place] = causal > 0 && n > m % causal ? 0.0 : sums[i];
+        for (int64_t j = 0; j < columns; j++) {
+            out[product->n_places[first + j]] = first + j > seen ? 0.0 : sums[i * PANEL + j];
         }
     }
 }
@@ -208,6 +221,7 @@ static void multiply_batch(const struct product *product)
 void reference_contract(const struct reference_op *run)
 {
     const int64_t *dims = &run->attributes[CONTRACT_DIMS];
+    const int64_t *strides = &run->attributes[CONTRACT_STRIDES];
     int64_t bits = run->attributes[CONTRACT_BITS];
     struct product product = {.run = run,
                               .m = dims[2] * dims[3],
@@ -223,6 +237,9 @@ void reference_contract(const struct reference_op *run)
     b = reference_room((size_t)(product.panels * PANEL * product.k), size);
     product.a = a;
     product.b = b;
+    product.batch_places = axis_places(dims, strides);
+    product.m_places = axis_places(dims + 2, strides + 2);
+    product.n_places = axis_places(dims + 4, strides + 4);
     for (product.batch = 0; product.batch < dims[0] * dims[1]; product.batch++) {
         pack_rows(&product, a, run->in[0] + product.batch * product.m * product.k, bits);
         pack_panels(&product, b, run->in[2] + product.batch * product.n * product.k, bits);
@@ -230,6 +247,9 @@ void reference_contract(const struct reference_op *run)
     }
     free(a);
     free(b);
+    free(product.batch_places);
+    free(product.m_places);
+    free(product.n_places);
 }
 
 /* ---- the rest ----------------------------------------------------------- */
@@ -242,6 +262,8 @@ void reference_quantize(const struct reference_op *run)
     int64_t k = dims[4] * dims[5];
     int64_t rows = run->out_count[2] / k;
 
+    int64_t *places = axis_places(dims + 4, strides + 4);
+
 #pragma omp parallel for if (rows * k > 4096)
     for (int64_t row = 0; row < rows; row++) {
         int64_t place = row % dims[3] * strides[3] + row / dims[3] % dims[2] * strides[2] +
@@ -249,10 +271,10 @@ void reference_quantize(const struct reference_op *run)
                         row / dims[3] / dims[2] / dims[1] * strides[0];
 
         for (int64_t i = 0; i < k; i++) {
-            run->out[2][row * k + i] =
-                run->in[0][place + i / dims[5] * strides[4] + i % dims[5] * strides[5]];
+            run->out[2][row * k + i] = run->in[0][place + places[i]];
         }
     }
+    free(places);
 }
 
 /* One term of a sum in the mode's arithmetic. */

@@ -14,6 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define ZEROS    "0000000000000000000000000000000000000000000000000000000000000000"
+#define REVERTED "{\"code\":3,\"message\":\"execution reverted\\u001b[2J\",\"data\":\"0x08c379a0\"}"
+#define LIMITED  "{\"code\":-32005,\"message\":\"limit exceeded\"}"
+
 enum {
     REQUEST_SIZE = 1 << 20,
     REPLY_SIZE = 4 << 20,
@@ -126,6 +130,7 @@ static bool send_reply(const struct rpc_server *server, int connection, const ch
 
 static void make_body(char *body, size_t size, enum rpc_behaviour behaviour, unsigned long id)
 {
+    /* NOLINTBEGIN(bugprone-suspicious-missing-comma): some lines are made of parts */
     static const char *const formats[RPC_BEHAVIOURS] = {
         [RPC_GOOD] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x2a\"}",
         [RPC_NOT_JSON] = "<html>%lu</html>",
@@ -135,29 +140,27 @@ static void make_body(char *body, size_t size, enum rpc_behaviour behaviour, uns
         [RPC_TEXT_ID] = "{\"jsonrpc\":\"2.0\",\"id\":\"%lu\",\"result\":\"0x2a\"}",
         [RPC_NO_ID] = "{\"jsonrpc\":\"2.0\",\"result\":\"0x2a\",\"x\":%lu}",
         [RPC_NO_VERSION] = "{\"id\":%lu,\"result\":\"0x2a\"}",
-        [RPC_DUPLICATE_KEY] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x2b\","
-                              "\"result\":\"0x2a\"}",
-        [RPC_BOTH] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x2a\",\"error\":{\"code\":1,"
-                     "\"message\":\"x\"}}",
+        [RPC_DUPLICATE_KEY] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":1,\"result\":\"0x2a\"}",
+        [RPC_BOTH] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x2a\",\"error\":{}}",
         [RPC_NEITHER] = "{\"jsonrpc\":\"2.0\",\"id\":%lu}",
         [RPC_BAD_ERROR] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"error\":{\"message\":\"x\"}}",
         [RPC_BAD_UTF8] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"\xff\xfe\"}",
         [RPC_WRONG_TYPE] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":42}",
-        [RPC_PAST_RANGE] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x1000000000000000000000"
-                           "0000000000000000000000000000000000000000000\"}",
+        [RPC_PAST_RANGE] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x1" ZEROS "\"}",
         [RPC_LEADING_ZERO] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":\"0x02a\"}",
-        [RPC_REFUSES] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"error\":{\"code\":3,\"message\":"
-                        "\"execution reverted\\u001b[2J\",\"data\":\"0x08c379a0\"}}",
-        [RPC_LIMITS] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"error\":{\"code\":-32005,\"message\":"
-                       "\"limit exceeded\"}}",
+        [RPC_REFUSES] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"error\":" REVERTED "}",
+        [RPC_LIMITS] = "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"error\":" LIMITED "}",
     };
+    /* NOLINTEND(bugprone-suspicious-missing-comma) */
 
     if (behaviour == RPC_DEEP) {
         memset(body, '[', DEPTH);
         memset(body + DEPTH, ']', DEPTH);
         body[2 * DEPTH] = '\0';
+    } else if (formats[behaviour] == NULL) {
+        body[0] = '\0';
     } else {
-        int length = snprintf(body, size, formats[behaviour] == NULL ? "" : formats[behaviour], id);
+        int length = snprintf(body, size, formats[behaviour], id);
 
         assert(length >= 0);
     }

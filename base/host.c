@@ -1,5 +1,5 @@
-/* machine.c - see machine.h. */
-#include "base/machine.h"
+/* host.c - see host.h. */
+#include "base/host.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -50,16 +50,16 @@ static uint64_t memory_available(void)
     return strtoull(value, NULL, 10) * 1024; /* 0 where the system does not tell */
 }
 
-static void look_at_instructions(struct machine *machine)
+static void look_at_instructions(struct host *host)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    machine->has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    machine->has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    machine->has_avx512_vnni = machine->has_avx512 && __builtin_cpu_supports("avx512vnni");
+    host->has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    host->has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    host->has_avx512_vnni = host->has_avx512 && __builtin_cpu_supports("avx512vnni");
 #else
-    (void)machine;
+    (void)host;
 #endif
 }
 
@@ -73,26 +73,36 @@ static bool subnormals_are_flushed(void)
     return half == 0.0f || again != smallest_normal;
 }
 
-void machine_look(struct machine *machine)
+void host_look(struct host *host)
 {
     struct utsname names;
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_size = sysconf(_SC_PAGESIZE);
 
-    memset(machine, 0, sizeof(*machine));
-    proc_value(machine->cpu, sizeof(machine->cpu), "/proc/cpuinfo", "model name");
-    if (machine->cpu[0] == '\0') {
-        snprintf(machine->cpu, sizeof(machine->cpu), "unknown processor");
+    memset(host, 0, sizeof(*host));
+    proc_value(host->cpu, sizeof(host->cpu), "/proc/cpuinfo", "model name");
+    if (host->cpu[0] == '\0') {
+        snprintf(host->cpu, sizeof(host->cpu), "unknown processor");
     }
     if (uname(&names) == 0) {
-        snprintf(machine->system, sizeof(machine->system), "%.40s %.40s %.40s", names.sysname,
+        snprintf(host->system, sizeof(host->system), "%.40s %.40s %.40s", names.sysname,
                  names.release, names.machine);
     }
-    machine->cores = core_count();
+    host->cores = core_count();
     if (pages > 0 && page_size > 0) {
-        machine->memory_bytes = (uint64_t)pages * (uint64_t)page_size;
+        host->memory_bytes = (uint64_t)pages * (uint64_t)page_size;
     }
-    machine->memory_free_bytes = memory_available();
-    machine->flushes_subnormals = subnormals_are_flushed();
-    look_at_instructions(machine);
+    host->memory_free_bytes = memory_available();
+    host->flushes_subnormals = subnormals_are_flushed();
+    look_at_instructions(host);
+}
+
+#define SPIN_COUNT "1000" /* some twenty microseconds */
+
+void host_wait_quietly(char **argv)
+{
+    if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
+        setenv("GOMP_SPINCOUNT", SPIN_COUNT, 0) == 0) {
+        (void)execv("/proc/self/exe", argv); /* a failure changes nothing but the speed */
+    }
 }

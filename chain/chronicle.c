@@ -1,0 +1,207 @@
+/* chronicle.c - see chronicle.h. */
+#include "chain/chronicle.h"
+
+#include <string.h>
+
+static enum status read_block(struct sql *sql, sqlite3_stmt *row, struct chronicle_block *block,
+                              struct error *error)
+{
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = sql_step(sql, row, error);
+    if (status == STATUS_OK) {
+        block->height = (uint64_t)sqlite3_column_int64(row, 0);
+        block->time_s = (uint64_t)sqlite3_column_int64(row, 2);
+        if (!sql_blob_column(row, 1, block->hash.bytes, HASH32_SIZE)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "the chronicle is damaged");
+        }
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+enum status chronicle_top(struct sql *sql, struct chronicle_block *block, struct error *error)
+{
+    return read_block(sql,
+                      sql_query(sql, error,
+                                "SELECT height, hash, time_s FROM blocks ORDER BY height DESC"
+                                " LIMIT 1",
+                                ""),
+                      block, error);
+}
+
+enum status chronicle_block_at(struct sql *sql, struct chronicle_block *block, uint64_t height,
+                               struct error *error)
+{
+    return read_block(sql,
+                      sql_query(sql, error,
+                                "SELECT height, hash, time_s FROM blocks WHERE height = ?", "i",
+                                (int64_t)height),
+                      block, error);
+}
+
+enum status chronicle_add_block(struct sql *sql, const struct chronicle_block *block,
+                                struct error *error)
+{
+    return sql_run(sql, error, "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)", "ibi",
+                   (int64_t)block->height, &(struct sql_blob){block->hash.bytes, HASH32_SIZE},
+                   (int64_t)block->time_s);
+}
+
+enum status chronicle_add_log(struct sql *sql, const struct chronicle_block *block, uint32_t place,
+                              const struct game_log *log, struct error *error)
+{
+    return sql_run(sql, error,
+                   "INSERT INTO chronicle (kind, height, block, time_s, place, topics, data)"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                   "iibiibb", (int64_t)LEDGER_EVENT, (int64_t)block->height,
+                   &(struct sql_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)block->time_s,
+                   (int64_t)place,
+                   &(struct sql_blob){log->topics, log->topic_count * sizeof(log->topics[0])},
+                   &(struct sql_blob){log->data, log->data_size});
+}
+
+enum status chronicle_rewind(struct sql *sql, uint64_t height, struct error *error)
+{
+    const struct hash32 nothing = {{0}};
+    int64_t told = 0;
+    enum status status =
+        sql_number(sql, &told, 0, error,
+                   "SELECT count(*) FROM chronicle JOIN blocks ON chronicle.block = blocks.hash"
+                   " WHERE blocks.height > ?",
+                   "i", (int64_t)height);
+
+    if (status == STATUS_OK) {
+        status = sql_run(sql, error, "DELETE FROM blocks WHERE height > ?", "i", (int64_t)height);
+    }
+    if (status == STATUS_OK && told > 0) {
+        status = sql_run(sql, error,
+                         "INSERT INTO chronicle (kind, height, block, time_s, place, topics, data)"
+                         " VALUES (?, ?, ?, 0, 0, x'', x'')",
+                         "iib", (int64_t)LEDGER_REWIND, (int64_t)height,
+                         &(struct sql_blob){nothing.bytes, HASH32_SIZE});
+    }
+    return status;
+}
+
+static enum status read_log(struct game_log *log, sqlite3_stmt *row, int topics, int data,
+                            struct error *error)
+{
+    size_t topics_size = (size_t)sqlite3_column_bytes(row, topics);
+
+    memset(log, 0, sizeof(*log));
+    log->topic_count = (uint32_t)(topics_size / HASH32_SIZE);
+    log->data_size = (size_t)sqlite3_column_bytes(row, data);
+    if (topics_size > sizeof(log->topics) || log->data_size > sizeof(log->data) ||
+        !sql_blob_column(row, topics, log->topics, topics_size) ||
+        !sql_blob_column(row, data, log->data, log->data_size)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the chronicle is damaged");
+    }
+    return STATUS_OK;
+}
+
+static void hash_log(struct keccak *keccak, const struct game_log *log, uint32_t place)
+{
+    keccak_add(keccak, &place, sizeof(place));
+    keccak_add(keccak, &log->topic_count, sizeof(log->topic_count));
+    keccak_add(keccak, log->topics, log->topic_count * sizeof(log->topics[0]));
+    keccak_add(keccak, &log->data_size, sizeof(log->data_size));
+    keccak_add(keccak, log->data, log->data_size);
+}
+
+struct hash32 chronicle_hash_of(const struct game_log *logs, const uint32_t *places, size_t count)
+{
+    struct keccak keccak;
+
+    keccak_init(&keccak);
+    for (size_t i = 0; i < count; i++) {
+        hash_log(&keccak, &logs[i], places[i]);
+    }
+    return keccak_end(&keccak);
+}
+
+enum status chronicle_logs_hash(struct sql *sql, struct hash32 *hash,
+                                const struct chronicle_block *block, struct error *error)
+{
+    /* After a rewind a block can be told a second time: the newest telling counts. */
+    sqlite3_stmt *rows =
+        sql_query(sql, error,
+                  "SELECT place, topics, data FROM chronicle WHERE block = ? AND number >"
+                  " (SELECT coalesce(max(number), 0) FROM chronicle WHERE kind = ? AND height < ?)"
+                  " ORDER BY number",
+                  "bii", &(struct sql_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)LEDGER_REWIND,
+                  (int64_t)block->height);
+    enum status status = rows == NULL ? STATUS_IO : STATUS_OK;
+    struct keccak keccak;
+
+    keccak_init(&keccak);
+    while (status == STATUS_OK) {
+        struct game_log log;
+
+        status = sql_step(sql, rows, error);
+        if (status == STATUS_OK) {
+            status = read_log(&log, rows, 1, 2, error);
+        }
+        if (status == STATUS_OK) {
+            hash_log(&keccak, &log, (uint32_t)sqlite3_column_int64(rows, 0));
+        }
+    }
+    (void)sqlite3_finalize(rows);
+    *hash = keccak_end(&keccak);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row, struct error *error)
+{
+    struct game_log log;
+    enum status status;
+
+    memset(entry, 0, sizeof(*entry));
+    entry->number = (uint64_t)sqlite3_column_int64(row, 0);
+    entry->kind = (enum ledger_entry_kind)sqlite3_column_int(row, 1);
+    entry->height = (uint64_t)sqlite3_column_int64(row, 2);
+    entry->time_s = (uint64_t)sqlite3_column_int64(row, 3);
+    if (entry->kind == LEDGER_REWIND) {
+        return STATUS_OK;
+    }
+    status = read_log(&log, row, 4, 5, error);
+    if (status == STATUS_OK) {
+        status = game_event_decode(&entry->event, &log);
+    }
+    if (status == STATUS_OK && entry->event.kind == GAME_COMMITTED) {
+        entry->event.segment.height = entry->height;
+    }
+    return status;
+}
+
+enum status chronicle_next(struct sql *sql, struct ledger_entry *entry, uint64_t after,
+                           uint64_t height_most, struct error *error)
+{
+    sqlite3_stmt *rows =
+        sql_query(sql, error,
+                  "SELECT number, kind, height, time_s, topics, data FROM chronicle AS told"
+                  " WHERE number > ? AND (kind = ? OR (EXISTS (SELECT 1 FROM blocks"
+                  " WHERE blocks.height = told.height AND hash = told.block) AND NOT EXISTS"
+                  " (SELECT 1 FROM chronicle WHERE number > told.number AND kind = ?"
+                  " AND height < told.height))) ORDER BY number",
+                  "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
+    enum status status = rows == NULL ? STATUS_IO : STATUS_BAD_FORMAT;
+
+    /* A log that does not decode (absurd numbers, a stranger's terms) is passed over: it can be no
+     * job that we could take part in. */
+    while (status == STATUS_BAD_FORMAT) {
+        status = sql_step(sql, rows, error);
+        if (status == STATUS_OK) {
+            status = read_entry(entry, rows, error);
+            status = status == STATUS_NOT_FOUND ? STATUS_BAD_FORMAT : status;
+        }
+    }
+    (void)sqlite3_finalize(rows);
+    if (status == STATUS_OK && entry->kind == LEDGER_EVENT && entry->height > height_most) {
+        return STATUS_NOT_FOUND;
+    }
+    return status;
+}

@@ -1,0 +1,15 @@
+/* ledger_evm.h - what only a ledger on an EVM chain has: its contract must be put there first. */
+#ifndef CHAIN_LEDGER_EVM_H
+#define CHAIN_LEDGER_EVM_H
+
+#include "chain/ledger.h"
+
+/* Deploys a registry with the account of options->signer. The referee may be zero: then every
+ * dispute ends by a timeout. name: as for ledger_submit; after a crash the same name finds the same
+ * contract. *height is the first block to read. */
+MUST_CHECK enum status ledger_evm_deploy(const struct ledger_options *options,
+                                         const struct address *referee, const char *name,
+                                         struct address *registry, uint64_t *height,
+                                         uint32_t timeout_s, struct error *error);
+
+#endif /* CHAIN_LEDGER_EVM_H */

@@ -1,0 +1,94 @@
+#!/bin/sh
+# Goal: an embedded ledger and a contract on a chain are made, looked at and watched from the shell.
+# Method: runs the built program, the chain being the pinned anvil on a free port. Prints TAP.
+set -u
+
+L=$TEST_LOCKSTEP
+ANVIL=tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
+dir=$(mktemp -d)
+chain=
+stop() {
+    [ -z "$chain" ] || kill "$chain" 2>/dev/null
+    rm -rf "$dir"
+}
+trap stop EXIT
+export XDG_DATA_HOME="$dir/data" XDG_STATE_HOME="$dir/state" XDG_CONFIG_HOME="$dir/config"
+printf 'pass words\n' >"$dir/pass"
+chmod 600 "$dir/pass"
+count=0
+bad=0
+
+run() {
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    code=$?
+}
+check() {
+    count=$((count + 1))
+    if [ "$2" = "$code" ] && eval "$3"; then
+        echo "ok $count - $1"
+    else
+        echo "not ok $count - $1"
+        echo "# exit code $code, wanted $2 and: $3"
+        sed 's/^/# out: /' "$dir/out"
+        sed 's/^/# err: /' "$dir/err"
+        bad=1
+    fi
+}
+says() { grep -qF -- "$2" "$dir/$1"; }
+
+# The first account of anvil.
+printf 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n' >"$dir/key"
+address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+run "$L" wallet import --light --passphrase-file "$dir/pass" "$dir/key"
+check "a key is there" 0 'says out $address'
+
+run "$L" ledger status
+check "without a ledger it says how to name one" 3 'says err "--ledger local:PATH"'
+run "$L" ledger status --ledger "local:$dir/none"
+check "a ledger that is not there is not made by looking" 3 'says err "lockstep ledger init"'
+run "$L" ledger init "$dir/try.ledger"
+check "an embedded ledger is made" 0 'says out "local:$dir/try.ledger"'
+run "$L" ledger init "$dir/try.ledger"
+check "and not made twice" 1 'says err "already something"'
+run "$L" ledger faucet $address 1.5ether --ledger "local:$dir/try.ledger"
+check "its money is free" 0 'true'
+run "$L" ledger faucet $address much --ledger "local:$dir/try.ledger"
+check "an amount is a number" 3 'says err "1.5ether"'
+run "$L" ledger status --ledger "local:$dir/try.ledger"
+check "it shows the money" 0 'says out "$address has 1.5 ether"'
+run "$L" ledger status --ledger "local:$dir/try.ledger" --json
+check "as JSON too" 0 'says out "\"purse_wei\":\"1500000000000000000\""'
+run "$L" ledger watch --ledger "local:$dir/try.ledger"
+check "nothing has happened yet" 0 '[ ! -s "$dir/out" ]'
+run "$L" ledger status --ledger "http://127.0.0.1:1" --registry 0x12
+check "a wrong address is named" 3 'says err "--registry"'
+run "$L" ledger status --ledger "http://127.0.0.1:1" --registry $address
+check "a chain that is not there cannot be reached" 2 'says err "127.0.0.1:1"'
+
+if [ ! -x "$ANVIL" ]; then
+    count=$((count + 1))
+    echo "ok $count # SKIP anvil is not installed: (cd tests/evm && npm ci)"
+else
+    "$ANVIL" --host 127.0.0.1 --port 0 >"$dir/anvil" 2>&1 &
+    chain=$!
+    tries=0
+    while ! grep -q 'Listening on' "$dir/anvil" && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    url=http://$(sed -n 's/^Listening on //p' "$dir/anvil")
+    run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --timeout 20s
+    check "a contract is deployed" 0 'says out "registry=0x"'
+    registry=$(sed -n 's/^registry=//p' "$dir/out")
+    first=$(cat "$dir/out")
+    run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --timeout 20s
+    check "the same name is the same contract" 0 '[ "$(cat "$dir/out")" = "$first" ]'
+    run "$L" ledger status --ledger "$url" --registry "$registry"
+    check "its money is shown" 0 'says out "$address has 9999."'
+    run "$L" ledger watch --ledger "$url" --registry "$registry"
+    check "it can be watched" 0 'true'
+    run "$L" ledger status --ledger "$url" --registry 0x0000000000000000000000000000000000000001
+    check "what is no registry is told" 1 'says err "is the address right"'
+fi
+echo "1..$count"
+exit $bad

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Goal: the committed contract code is what the pinned compiler makes of the committed sources.
+# Method: compiles again and compares. Prints TAP.
+set -u
+
+if ! command -v node >/dev/null || [ ! -d tests/evm/node_modules/solc ]; then
+    echo "ok 1 # SKIP solc is not installed: (cd tests/evm && npm ci)"
+elif node scripts/contracts.mjs --check; then
+    echo "ok 1 - the headers are current"
+else
+    echo "not ok 1 - the headers are not current"
+fi
+echo "1..1"

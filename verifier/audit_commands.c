@@ -1,0 +1,254 @@
+/*
+ * audit_commands.c - `lockstep audit`: the replay of bundles, offline.
+ */
+#include <inttypes.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/progress.h"
+#include "verifier/audit.h"
+#include "verifier/commands.h"
+
+static const struct option_spec options[] = {
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "a data file of the job; once for each, in the job's order (default: where the "
+             "bundle's own solver had it)"},
+    {.name = "sample",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "replay only N segments, drawn by --sample-seed; 0: all"},
+    {.name = "sample-seed",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "what the sample is drawn by; a cheat must not know it before"},
+    {.name = "threads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = MACHINE_THREADS_MAX,
+     .help = "threads to compute with (default: all cores)"},
+    {.name = "memory-max",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "refuse a job that needs more memory"},
+};
+
+/* ---- one bundle --------------------------------------------------------- */
+
+struct audit_paths {
+    const char *paths[JOB_DATA_MAX];
+    char noted[JOB_DATA_MAX][FILE_PATH_MAX];
+    size_t count;
+};
+
+static enum status find_data(struct audit_paths *data, struct bundle *bundle,
+                             const struct options *given, struct error *error)
+{
+    data->count = options_list_count(given, "data");
+    for (size_t i = 0; i < data->count && i < JOB_DATA_MAX; i++) {
+        data->paths[i] = options_list_item(given, "data", i);
+    }
+    if (data->count > 0) {
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < bundle_job(bundle)->data_count; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "data.%u", i);
+        if (bundle_note(data->noted[i], bundle, name, error) != STATUS_OK) {
+            (void)error_set(error, STATUS_USAGE, "the bundle does not say where its data is");
+            error_advise(error, "name the %u files with --data", bundle_job(bundle)->data_count);
+            return STATUS_USAGE;
+        }
+        data->paths[i] = data->noted[i];
+        data->count = i + 1;
+    }
+    return STATUS_OK;
+}
+
+static void tell(void *context, uint64_t done, uint64_t wanted)
+{
+    struct progress *progress = context;
+
+    progress->total = wanted;
+    progress_update(progress, done, "", progress_now());
+}
+
+static enum status prepare(struct audit_options *audit_options, struct command_context *context,
+                           struct progress *progress, struct stop *stop, struct error *error)
+{
+    const struct options *given = context->options;
+    enum status status = machine_options_default(&audit_options->machine, error);
+
+    audit_options->machine.thread_count = (int)options_number(given, "threads");
+    if (audit_options->machine.thread_count == 0) {
+        audit_options->machine.thread_count = omp_get_max_threads();
+    }
+    audit_options->machine.memory_max = options_number(given, "memory-max");
+    audit_options->sample = options_number(given, "sample");
+    audit_options->sample_seed = options_number(given, "sample-seed");
+    audit_options->stop = stop;
+    audit_options->progress = tell;
+    audit_options->progress_context = progress;
+    return status;
+}
+
+static void audit_path(struct audit_result *result, struct command_context *context,
+                       const char *path, struct stop *stop)
+{
+    struct audit_paths *data = calloc(1, sizeof(*data));
+    struct audit_options audit_options = {0};
+    struct bundle *bundle = NULL;
+    struct progress progress;
+    struct error *error = &result->reason;
+    enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
+
+    if (data == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to audit");
+    }
+    if (status == STATUS_OK) {
+        status = prepare(&audit_options, context, &progress, stop, error);
+    }
+    if (status == STATUS_OK) {
+        status = find_data(data, bundle, context->options, error);
+    }
+    if (status == STATUS_OK) {
+        progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
+        audit(result, bundle, data->paths, data->count, &audit_options);
+        progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
+                        progress_now());
+    }
+    bundle_close(bundle);
+    free(data);
+}
+
+/* ---- telling ------------------------------------------------------------ */
+
+static json_t *result_json(const char *path, const struct audit_result *result)
+{
+    char wrong[HEX_SIZE(DIGEST_SIZE)];
+    char right[HEX_SIZE(DIGEST_SIZE)];
+    json_t *view = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I}", "bundle", path, "answer",
+        audit_answer_name(result->answer), "steps_of_job", (json_int_t)result->steps_of_job,
+        "steps_journaled", (json_int_t)result->steps_journaled, "steps_wanted",
+        (json_int_t)result->steps_wanted, "steps_checked", (json_int_t)result->steps_checked);
+
+    if (view != NULL && result->answer == AUDIT_REFUTED) {
+        hex_encode(wrong, result->wrong_root.bytes, DIGEST_SIZE);
+        hex_encode(right, result->true_root.bytes, DIGEST_SIZE);
+        (void)json_object_set_new(view, "wrong_step", json_integer((json_int_t)result->wrong_step));
+        (void)json_object_set_new(view, "journal_root", json_string(wrong));
+        (void)json_object_set_new(view, "true_root", json_string(right));
+    }
+    if (view != NULL && result->answer == AUDIT_CANNOT_TELL) {
+        char text[ERROR_TEXT_MAX * 6];
+
+        (void)log_escape(text, sizeof(text), result->reason.text, 0);
+        (void)json_object_set_new(view, "reason", json_string(text));
+    }
+    return view;
+}
+
+static void print_result(FILE *out, const char *path, const struct audit_result *result)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    fprintf(out, "%s: %s\n", path, audit_answer_name(result->answer));
+    switch (result->answer) {
+    case AUDIT_PROVEN:
+        fprintf(out, "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
+                result->steps_checked, result->steps_of_job);
+        if (result->steps_checked < result->steps_of_job) {
+            fprintf(out, "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
+                    result->steps_of_job - result->steps_checked,
+                    result->steps_of_job - result->steps_journaled);
+        }
+        return;
+    case AUDIT_REFUTED:
+        fprintf(out,
+                "  step %" PRIu64 " does not give what the journal says; two replays agree on it\n",
+                result->wrong_step);
+        hex_encode(text, result->wrong_root.bytes, DIGEST_SIZE);
+        fprintf(out, "  journal  %s\n", text);
+        hex_encode(text, result->true_root.bytes, DIGEST_SIZE);
+        fprintf(out, "  truth    %s\n", text);
+        return;
+    case AUDIT_CANNOT_TELL:
+        fprintf(out, "  %s\n", result->reason.text);
+        if (result->reason.advice[0] != '\0') {
+            fprintf(out, "  try: %s\n", result->reason.advice);
+        }
+        return;
+    }
+}
+
+/* Refuted beats cannot tell, which beats proven. */
+static int worse(int code, enum audit_answer answer)
+{
+    if (code == COMMAND_REFUSED || answer == AUDIT_REFUTED) {
+        return COMMAND_REFUSED;
+    }
+    return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
+}
+
+static int run_audit(struct command_context *context)
+{
+    struct stop stop = {.descriptor = -1};
+    json_t *views = json_array();
+    struct error error;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    if (stop_open(&stop, &error) != STATUS_OK) {
+        json_decref(views);
+        return command_fail(context, &error);
+    }
+    for (size_t i = 0; i < context->options->argument_count; i++) {
+        const char *path = context->options->arguments[i];
+        struct audit_result result;
+
+        memset(&result, 0, sizeof(result));
+        error_init(&result.reason);
+        audit_path(&result, context, path, &stop);
+        code = worse(code, result.answer);
+        if (context->json) {
+            (void)json_array_append_new(views, result_json(path, &result));
+        } else {
+            print_result(context->out, path, &result);
+        }
+    }
+    stop_close(&stop);
+    if (context->json) {
+        int emitted = command_emit(context, json_pack("{s:o}", "audits", views));
+
+        return emitted == COMMAND_OK ? code : emitted;
+    }
+    json_decref(views);
+    return code;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct command commands[] = {
+    {.name = "audit",
+     .summary = "replay bundles offline and say whether they are true",
+     .description =
+         "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
+         "compares every state with the journal. Exit code 0: proven, every step that was asked "
+         "for gave the same bits. 1: refuted, some step does not, and a second replay with other "
+         "instructions confirmed it. 2: could not tell, and why.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 text.run",
+     .options = options,
+     .option_count = sizeof(options) / sizeof(options[0]),
+     .run = run_audit},
+};
+
+const struct command_group audit_commands = {
+    .commands = commands, .command_count = sizeof(commands) / sizeof(commands[0])};

@@ -1,0 +1,11 @@
+/*
+ * commands.h - the verifier's tables of commands, for the front door.
+ */
+#ifndef VERIFIER_COMMANDS_H
+#define VERIFIER_COMMANDS_H
+
+#include "base/command.h"
+
+extern const struct command_group audit_commands;
+
+#endif /* VERIFIER_COMMANDS_H */
