@@ -18,7 +18,7 @@
 #include "engine/plan.h"
 
 #define MIB                  1048576.0
-#define BLOCKS_PER_PROCESSOR 16   /* of striding grids */
+#define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
 #define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download */
 #define ALIGNMENT            UINT64_C(256)
 

@@ -31,11 +31,12 @@ static RULE inline float in_f32(const struct rows_args *args, uint32_t input, ui
     return ((const float *)args->inputs[input])[index];
 }
 
+/* Stored as it is read, so that a compiler sees when an output lies over an input. */
 static RULE inline void out_f32(const struct rows_args *args, uint32_t output, uint64_t index,
                                 float value)
 {
     if (args->outputs[output] != NULL) {
-        ((uint32_t *)args->outputs[output])[index] = real_to_bits(value);
+        ((float *)args->outputs[output])[index] = real_stored(value);
     }
 }
 
