@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef error_set
+#undef error_set_errno
+
 void error_init(struct error *error)
 {
     error->status = STATUS_OK;

@@ -190,8 +190,13 @@ static int measure_isa(struct bench *bench, enum isa isa)
         if (isa == ISA_AVX2) {
             setenv("OPENBLAS_CORETYPE", "Haswell", 1);
         }
-        /* Our waiting threads sleep, and take no time from the peer's. */
+        /*
+         * Waiting threads of either side must take no time from the other's. Ours sleep at once;
+         * OpenBLAS' spin for 2^20 cycles (by default 2^26, longer than many of these products), so
+         * they are still awake for the next call of their own measurement.
+         */
         setenv("OMP_WAIT_POLICY", "passive", 1);
+        setenv("OPENBLAS_THREAD_TIMEOUT", "20", 1);
         setenv("CONTRACTION_BENCH_ISA", isa_name(isa), 1);
         execl("/proc/self/exe", "contraction_bench", (char *)NULL);
         _exit(127);

@@ -8,7 +8,8 @@
  * all steps of its relative deviation from the double curve; "end" compares the means of the last
  * 50 steps. The peer is bfloat16: a ratio above 1 means that ours is closer.
  *
- * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run.
+ * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run. CURVES_RATE is another learning
+ * rate: the higher it is, the more early training amplifies any rounding.
  */
 #include <math.h>
 #include <stdio.h>
@@ -43,12 +44,16 @@ static uint32_t setting(const char *name, uint32_t otherwise, uint32_t most)
 static void open_model(struct small_model *small, const struct course *course, uint32_t seed,
                        uint32_t steps)
 {
+    const char *rate = getenv("CURVES_RATE");
     struct model_options options;
 
     model_options_default(&options, MODEL_GPT2);
     options.precision = course->precision;
     options.seed = 1000 + seed;
     options.steps = steps;
+    if (rate != NULL) {
+        options.rate = strtod(rate, NULL);
+    }
     small_model_open(small, &options);
 }
 

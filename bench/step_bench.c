@@ -25,8 +25,11 @@
 #include "bench/support/profile.h"
 
 #define ROUNDS_MAX          1000
-/* Relative. Early training amplifies any rounding, so later steps may part a little more. */
-#define LOSS_DIFFERENCE_MAX 1e-3
+/*
+ * Relative. 14 bits differ from binary32 by up to 6e-5 here; the exact GELU instead of tanh and a
+ * wrong decay and no clipping, in one peer alone, by 5e-4.
+ */
+#define LOSS_DIFFERENCE_MAX 2e-4
 #define LOSS_STEPS_CHECKED  10
 #define THREADS_MEASURED    2
 

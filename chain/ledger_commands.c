@@ -333,11 +333,16 @@ static void show_entry(struct command_context *context, const struct ledger_entr
     if (!context->json) {
         (void)fprintf(context->out, "%llu\t%llu\t%s", (unsigned long long)entry->number,
                       (unsigned long long)entry->height, name);
-        (void)fprintf(context->out, hash32_is_zero(&event->job) ? "" : "\tjob %.18s", job);
-        (void)fprintf(context->out, hash32_is_zero(&event->claim) ? "" : "\tclaim %.18s", claim);
-        (void)fprintf(context->out, address_is_zero(&event->account) ? "" : "\t%s", account);
-        (void)fprintf(context->out, hash32_is_zero(&event->job) ? "\n" : "\tsegment %u\n",
-                      event->index);
+        if (!hash32_is_zero(&event->job)) {
+            (void)fprintf(context->out, "\tjob %.18s segment %u", job, event->index);
+        }
+        if (!hash32_is_zero(&event->claim)) {
+            (void)fprintf(context->out, "\tclaim %.18s", claim);
+        }
+        if (!address_is_zero(&event->account)) {
+            (void)fprintf(context->out, "\t%s", account);
+        }
+        (void)fprintf(context->out, "\n");
         return;
     }
     object = json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i}", "number",

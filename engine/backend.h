@@ -9,6 +9,7 @@
 #ifndef ENGINE_BACKEND_H
 #define ENGINE_BACKEND_H
 
+#include "base/digest.h"
 #include "engine/cpu/cpu.h"
 #include "engine/tape.h"
 
@@ -66,9 +67,19 @@ struct backend {
 
     /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. */
     bool (*diverged)(struct machine *machine);
+
+    /*
+     * Where the machine can hash what it holds: roots[i] is the Merkle root over the leaves of
+     * tensor tensors[i], which can be read (proofs/merkle.h says what that is; a caller makes
+     * commitments of it). NULL: it cannot, and the caller reads and hashes.
+     */
+    enum status (*leaves_roots)(struct machine *machine, struct digest *roots,
+                                const uint32_t *tensors, uint32_t count, struct error *error);
 };
 
 extern const struct backend backend_cpu;
+/* On the first NVIDIA GPU, through the plugin that cuda/loader.h finds. */
+extern const struct backend backend_cuda;
 
 /* Best instruction set (or LOCKSTEP_ISA, which must name an available one), all threads, fast. */
 MUST_CHECK enum status machine_options_default(struct machine_options *options,

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-struct contraction_shape contraction_shape_of(const struct op *op)
+RULE struct contraction_shape contraction_shape_of(const struct op *op)
 {
     const int64_t *a = op->attributes;
 
@@ -25,7 +25,7 @@ struct contraction_shape contraction_shape_of(const struct op *op)
     }
 }
 
-uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k)
+RULE uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k)
 {
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
     const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
@@ -42,7 +42,7 @@ uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k)
     return place;
 }
 
-int contraction_lowest(bool *poison, const int16_t *exponents, int64_t blocks)
+RULE int contraction_lowest(bool *poison, const int16_t *exponents, int64_t blocks)
 {
     int lowest = exponents[0];
 
@@ -59,7 +59,7 @@ int contraction_lowest(bool *poison, const int16_t *exponents, int64_t blocks)
 }
 
 /* Sums are unsigned, so that what a liar wrote wraps instead of being undefined. */
-static int64_t dot16(const int16_t *a, const int16_t *b, int64_t count)
+static RULE int64_t dot16(const int16_t *a, const int16_t *b, int64_t count)
 {
     uint64_t sum = 0;
 
@@ -69,7 +69,7 @@ static int64_t dot16(const int16_t *a, const int16_t *b, int64_t count)
     return (int64_t)sum;
 }
 
-static int64_t dot32(const int32_t *a, const int32_t *b, int64_t count)
+static RULE int64_t dot32(const int32_t *a, const int32_t *b, int64_t count)
 {
     uint64_t sum = 0;
 
@@ -79,8 +79,9 @@ static int64_t dot32(const int32_t *a, const int32_t *b, int64_t count)
     return (int64_t)sum;
 }
 
-int64_t contraction_partial(const struct contraction_shape *shape, const struct quantized_row *a,
-                            const struct quantized_row *b, int64_t first, int64_t last)
+RULE int64_t contraction_partial(const struct contraction_shape *shape,
+                                 const struct quantized_row *a, const struct quantized_row *b,
+                                 int64_t first, int64_t last)
 {
     bool poison;
     int base = contraction_lowest(&poison, a->exponents, shape->blocks) +
@@ -104,7 +105,7 @@ int64_t contraction_partial(const struct contraction_shape *shape, const struct 
 }
 
 /* RNE(value / 2^drop) for any drop >= 0. */
-static uint64_t shift_right_rne(uint64_t value, int drop)
+static RULE uint64_t shift_right_rne(uint64_t value, int drop)
 {
     if (drop == 0) {
         return value;
@@ -120,7 +121,7 @@ static uint64_t shift_right_rne(uint64_t value, int drop)
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-uint32_t contraction_finish(int64_t sum, int exponent)
+RULE uint32_t contraction_finish(int64_t sum, int exponent)
 {
     if (sum == 0) {
         return 0;

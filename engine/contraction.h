@@ -51,32 +51,33 @@ struct contraction_shape {
 };
 
 /* Smallest n with value <= 2^n; value is at least 1. */
-static inline int ceil_log2(uint64_t value)
+static RULE inline int ceil_log2(uint64_t value)
 {
     return value == 1 ? 0 : 64 - __builtin_clzll(value - 1);
 }
 
 /* W, or a negative number where bits and k leave no room: op_check() refuses that. */
-static inline int contraction_window(int64_t bits, int64_t k)
+static RULE inline int contraction_window(int64_t bits, int64_t k)
 {
     int64_t room = 62 - 2 * (bits - 1) - ceil_log2((uint64_t)k);
 
     return room < 0 ? -1 : (int)(room / 2);
 }
 
-static inline bool contraction_bits_known(int64_t bits)
+static RULE inline bool contraction_bits_known(int64_t bits)
 {
     return bits == 14 || bits == 15 || bits == 16 || bits == 22;
 }
 
 /* 0 (the whole row) or a power of two in range. */
-static inline bool contraction_block_known(int64_t block)
+static RULE inline bool contraction_block_known(int64_t block)
 {
     return block == 0 || (block >= CONTRACTION_BLOCK_MIN && block <= CONTRACTION_BLOCK_MAX &&
                           (block & (block - 1)) == 0);
 }
 
-static inline struct contraction_shape contraction_shape(int64_t k, int64_t bits, int64_t block)
+static RULE inline struct contraction_shape contraction_shape(int64_t k, int64_t bits,
+                                                              int64_t block)
 {
     struct contraction_shape shape = {.bits = (int)bits, .k = k};
 
@@ -90,10 +91,10 @@ static inline struct contraction_shape contraction_shape(int64_t k, int64_t bits
 }
 
 /* The shape of the rows that a quantize, contract, ones or onehot operation works on. */
-struct contraction_shape contraction_shape_of(const struct op *op);
+RULE struct contraction_shape contraction_shape_of(const struct op *op);
 
 /* Rows of a quantize operation's result: batch0 * batch1 * row0 * row1. */
-static inline int64_t quantize_rows(const struct op *op)
+static RULE inline int64_t quantize_rows(const struct op *op)
 {
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
 
@@ -101,10 +102,10 @@ static inline int64_t quantize_rows(const struct op *op)
 }
 
 /* Place in x of element k of row, through the operation's view. */
-uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k);
+RULE uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k);
 
 /* E(x): smallest e with |x| < 2^e; EXPONENT_ZERO for zero, EXPONENT_POISON for NaN and infinity. */
-static inline int exponent_of_bits(uint32_t bits)
+static RULE inline int exponent_of_bits(uint32_t bits)
 {
     uint32_t magnitude = bits & UINT32_C(0x7fffffff);
 
@@ -124,20 +125,21 @@ struct quantized_row {
 };
 
 /* The smallest exponent of a row's blocks; *poison tells whether one is EXPONENT_POISON. */
-int contraction_lowest(bool *poison, const int16_t *exponents, int64_t blocks);
+RULE int contraction_lowest(bool *poison, const int16_t *exponents, int64_t blocks);
 
 /*
  * The part of S that the blocks [first, last) of two rows give. Parts over any cut of the blocks
  * add up, modulo 2^64, to the part over all of them: this is what ranks exchange.
  */
-int64_t contraction_partial(const struct contraction_shape *shape, const struct quantized_row *a,
-                            const struct quantized_row *b, int64_t first, int64_t last);
+RULE int64_t contraction_partial(const struct contraction_shape *shape,
+                                 const struct quantized_row *a, const struct quantized_row *b,
+                                 int64_t first, int64_t last);
 
 /*
  * The last step of every contraction: RNE(sum) to binary32, times 2^exponent, rounded once more
  * only where the result is subnormal; overflow gives infinity, a sum of 0 gives +0. Raw bits.
  */
-uint32_t contraction_finish(int64_t sum, int exponent);
+RULE uint32_t contraction_finish(int64_t sum, int exponent);
 
 /* Bytes of the q buffer of a quantize operation in fast mode; a multiple of 64. */
 size_t contraction_packed_size(const struct op *quantize);

@@ -9,21 +9,21 @@
  * In place of "absent" the code starts every lane at -0: v + -0 has the bits of v for every v, also
  * for v = -0. (+0 would not do: -0 + +0 is +0.)
  *
- * A fold of products takes the same order, each step one fma.
+ * A fold of products takes the same order, each step one fma. A maximum needs no order.
  */
 #ifndef ENGINE_FOLD_H
 #define ENGINE_FOLD_H
 
 #include <math.h>
 
-#include "engine/op.h"
+#include "engine/real.h"
 
 struct fold {
     float lanes[FOLD_LANES];
     uint32_t count;
 };
 
-static inline void fold_init(struct fold *fold)
+static RULE inline void fold_init(struct fold *fold)
 {
     for (uint32_t l = 0; l < FOLD_LANES; l++) {
         fold->lanes[l] = -0.0f;
@@ -31,14 +31,14 @@ static inline void fold_init(struct fold *fold)
     fold->count = 0;
 }
 
-static inline void fold_add(struct fold *fold, float v)
+static RULE inline void fold_add(struct fold *fold, float v)
 {
     float *lane = &fold->lanes[fold->count++ % FOLD_LANES];
 
     *lane = *lane + v;
 }
 
-static inline void fold_multiply_add(struct fold *fold, float a, float b)
+static RULE inline void fold_multiply_add(struct fold *fold, float a, float b)
 {
     float *lane = &fold->lanes[fold->count++ % FOLD_LANES];
 
@@ -46,7 +46,7 @@ static inline void fold_multiply_add(struct fold *fold, float a, float b)
 }
 
 /* The sum; the lanes are used up. At least one element must have been added. */
-static inline float fold_total(struct fold *fold)
+static RULE inline float fold_total(struct fold *fold)
 {
     for (uint32_t d = FOLD_LANES / 2; d > 0; d /= 2) {
         for (uint32_t l = 0; l < d; l++) {
@@ -54,6 +54,23 @@ static inline float fold_total(struct fold *fold)
         }
     }
     return fold->lanes[0];
+}
+
+/*
+ * The running maximum is NaN once a NaN was seen, else the largest number; which of -0 and +0 comes
+ * first must not show, so the result of -0 is written as +0.
+ */
+static RULE inline float fold_maximum(float so_far, float v)
+{
+    if (so_far != so_far || v <= so_far) {
+        return so_far;
+    }
+    return v; /* larger, or NaN */
+}
+
+static RULE inline uint32_t fold_maximum_bits(float maximum)
+{
+    return real_to_bits(maximum == 0.0f ? 0.0f : maximum);
 }
 
 #endif /* ENGINE_FOLD_H */

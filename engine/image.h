@@ -29,7 +29,7 @@ struct image_span {
     int64_t last;
 };
 
-static inline struct image image_of(const struct op *op)
+static RULE inline struct image image_of(const struct op *op)
 {
     const int64_t *a = op->attributes;
     struct image image = {
@@ -49,8 +49,8 @@ static inline struct image image_of(const struct op *op)
 }
 
 /* Windows o of one direction with o*stride <= position + padding < o*stride + kernel. */
-static inline struct image_span image_windows(int64_t position, int64_t padding, int64_t kernel,
-                                              int64_t stride, int64_t out_size)
+static RULE inline struct image_span image_windows(int64_t position, int64_t padding,
+                                                   int64_t kernel, int64_t stride, int64_t out_size)
 {
     int64_t at = position + padding;
     struct image_span span = {0, at / stride};

@@ -26,6 +26,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "engine/float_control.h"
 #include "engine/philox.h"
 #include "engine/real.h"
 
@@ -110,29 +111,47 @@ static void fill_constant(float *out, uint64_t count, float value)
     }
 }
 
+static float uniform_at(uint64_t i, double limit, uint64_t seed, uint32_t stream)
+{
+    struct philox_block block = philox_draw(i, stream, INIT_STEP, seed);
+    int32_t k = (int32_t)(block.words[0] >> 8);
+
+    /* 25 bits times 24: exact in binary64, so that the one rounding is the last. */
+    return (float)((double)(2 * k + 1 - (1 << 24)) * 0x1p-24 * limit);
+}
+
+/* Each thread's floating-point control is its own: see float_control.h. */
 static void fill_uniform(float *out, uint64_t count, double limit, uint64_t seed, uint32_t stream)
 {
-#pragma omp parallel for
-    for (uint64_t i = 0; i < count; i++) {
-        struct philox_block block = philox_draw(i, stream, INIT_STEP, seed);
-        int32_t k = (int32_t)(block.words[0] >> 8);
+#pragma omp parallel
+    {
+        uint64_t control = float_control_take();
 
-        /* 25 bits times 24: exact in binary64, so that the one rounding is the last. */
-        out[i] = (float)((double)(2 * k + 1 - (1 << 24)) * 0x1p-24 * limit);
+#pragma omp for
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = uniform_at(i, limit, seed, stream);
+        }
+        float_control_give_back(control);
     }
 }
 
 static void fill_normal(float *out, uint64_t count, double std, uint64_t seed, uint32_t stream)
 {
-#pragma omp parallel for
-    for (uint64_t j = 0; j < count / 2 + count % 2; j++) {
-        struct philox_block block = philox_draw(j, stream, INIT_STEP, seed);
-        struct normal_pair pair = normal_pair_of(&block);
+#pragma omp parallel
+    {
+        uint64_t control = float_control_take();
 
-        out[2 * j] = (float)(pair.first * std);
-        if (2 * j + 1 < count) {
-            out[2 * j + 1] = (float)(pair.second * std);
+#pragma omp for
+        for (uint64_t j = 0; j < count / 2 + count % 2; j++) {
+            struct philox_block block = philox_draw(j, stream, INIT_STEP, seed);
+            struct normal_pair pair = normal_pair_of(&block);
+
+            out[2 * j] = (float)(pair.first * std);
+            if (2 * j + 1 < count) {
+                out[2 * j + 1] = (float)(pair.second * std);
+            }
         }
+        float_control_give_back(control);
     }
 }
 

@@ -186,7 +186,7 @@ struct op {
     int64_t attributes[OP_ATTRIBUTES_MAX];
 };
 
-static inline uint64_t fold_chunks(uint64_t columns)
+static RULE inline uint64_t fold_chunks(uint64_t columns)
 {
     return (columns + FOLD_CHUNK - 1) / FOLD_CHUNK;
 }

@@ -1,7 +1,8 @@
 /* philox.c - see philox.h. */
 #include "engine/philox.h"
 
-static struct philox_block philox_round(const struct philox_block *in, uint32_t key0, uint32_t key1)
+static RULE struct philox_block philox_round(const struct philox_block *in, uint32_t key0,
+                                             uint32_t key1)
 {
     uint64_t product0 = (uint64_t)PHILOX_MULTIPLIER_0 * in->words[0];
     uint64_t product2 = (uint64_t)PHILOX_MULTIPLIER_2 * in->words[2];
@@ -14,7 +15,7 @@ static struct philox_block philox_round(const struct philox_block *in, uint32_t 
     }};
 }
 
-struct philox_block philox(const uint32_t counter[4], const uint32_t key[2])
+RULE struct philox_block philox(const uint32_t counter[4], const uint32_t key[2])
 {
     struct philox_block block = {{counter[0], counter[1], counter[2], counter[3]}};
     uint32_t key0 = key[0];
@@ -28,7 +29,8 @@ struct philox_block philox(const uint32_t counter[4], const uint32_t key[2])
     return block;
 }
 
-struct philox_block philox_draw(uint64_t element, uint32_t stream, uint32_t step, uint64_t seed)
+RULE struct philox_block philox_draw(uint64_t element, uint32_t stream, uint32_t step,
+                                     uint64_t seed)
 {
     const uint32_t counter[4] = {(uint32_t)element, (uint32_t)(element >> 32), stream, step};
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
@@ -36,7 +38,7 @@ struct philox_block philox_draw(uint64_t element, uint32_t stream, uint32_t step
     return philox(counter, key);
 }
 
-uint64_t philox_below(const struct philox_block *block, uint64_t count)
+RULE uint64_t philox_below(const struct philox_block *block, uint64_t count)
 {
     /* (w1*2^32 + w0) * (c1*2^32 + c0) >> 64, by parts that cannot overflow. */
     uint64_t low = (uint32_t)count;

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "engine/portable.h"
+
 #define PHILOX_ROUNDS       10
 /* What two words of the counter are multiplied with in a round. */
 #define PHILOX_MULTIPLIER_0 UINT32_C(0xd2511f53)
@@ -25,15 +27,16 @@ struct philox_block {
 };
 
 /* The block of a counter under a key, in the order of the words that the paper has. */
-struct philox_block philox(const uint32_t counter[4], const uint32_t key[2]);
+RULE struct philox_block philox(const uint32_t counter[4], const uint32_t key[2]);
 
 /* The block that the engine draws for an element of a stream in a step. */
-struct philox_block philox_draw(uint64_t element, uint32_t stream, uint32_t step, uint64_t seed);
+RULE struct philox_block philox_draw(uint64_t element, uint32_t stream, uint32_t step,
+                                     uint64_t seed);
 
 /*
  * floor(r * count / 2^64), where r = word 1 * 2^32 + word 0: an integer in 0 .. count-1. Each has
  * a probability within 2^-64 of 1/count.
  */
-uint64_t philox_below(const struct philox_block *block, uint64_t count);
+RULE uint64_t philox_below(const struct philox_block *block, uint64_t count);
 
 #endif /* ENGINE_PHILOX_H */

@@ -13,7 +13,7 @@
 
 #include "engine/op.h"
 
-static inline float real_from_bits(uint32_t bits)
+static RULE inline float real_from_bits(uint32_t bits)
 {
     float value;
 
@@ -21,7 +21,7 @@ static inline float real_from_bits(uint32_t bits)
     return value;
 }
 
-static inline uint32_t real_to_bits(float value)
+static RULE inline uint32_t real_to_bits(float value)
 {
     uint32_t bits;
 
@@ -30,7 +30,7 @@ static inline uint32_t real_to_bits(float value)
 }
 
 /* The value as it is stored: any NaN becomes the one NaN. */
-static inline float real_stored(float value)
+static RULE inline float real_stored(float value)
 {
     return value == value ? value : real_from_bits(FLOAT_NAN_BITS);
 }

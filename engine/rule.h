@@ -34,10 +34,13 @@ struct rule_call {
     struct operand outputs[OP_OUTPUTS_MAX]; /* a rule may read outputs before its own */
 };
 
-/* The element of output number `output` at `index`, as raw bits. */
-uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
+/*
+ * The element of output number `output` at `index`, as raw bits. Whatever the calling thread's
+ * floating-point control is: it is set for the rule and given back.
+ */
+RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
-static inline uint32_t operand_get(const struct operand *operand, uint64_t index)
+static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)
 {
     if (operand->memory == NULL) {
         assert(operand->fetch != NULL);

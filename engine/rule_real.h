@@ -7,18 +7,18 @@
 #include "engine/real.h"
 #include "engine/rule.h"
 
-static inline float rule_input(const struct rule_call *call, uint32_t input, uint64_t index)
+static RULE inline float rule_input(const struct rule_call *call, uint32_t input, uint64_t index)
 {
     return real_from_bits(operand_get(&call->inputs[input], index));
 }
 
 /* An earlier output of the same operation. */
-static inline float rule_output(const struct rule_call *call, uint32_t output, uint64_t index)
+static RULE inline float rule_output(const struct rule_call *call, uint32_t output, uint64_t index)
 {
     return real_from_bits(operand_get(&call->outputs[output], index));
 }
 
-static inline float rule_constant(const struct rule_call *call, uint32_t attribute)
+static RULE inline float rule_constant(const struct rule_call *call, uint32_t attribute)
 {
     return real_from_bits((uint32_t)call->op->attributes[attribute]);
 }

@@ -8,7 +8,7 @@
 #include "engine/contraction.h"
 #include "engine/rules.h"
 
-static int exponent_at(const struct operand *exponents, uint64_t index)
+static RULE int exponent_at(const struct operand *exponents, uint64_t index)
 {
     return (int)(int32_t)operand_get(exponents, index);
 }
@@ -17,7 +17,7 @@ static int exponent_at(const struct operand *exponents, uint64_t index)
 
 enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
 
-uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t row = index / (uint64_t)shape.pieces;
@@ -34,7 +34,7 @@ uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
     return (uint32_t)peak;
 }
 
-uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t row = index / (uint64_t)shape.blocks;
@@ -58,7 +58,7 @@ uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
 }
 
 /* RNE(magnitude * 2^shift), or limit if that is smaller; magnitude < 2^24. */
-static uint32_t scale_clamped(uint32_t magnitude, int shift, uint32_t limit)
+static RULE uint32_t scale_clamped(uint32_t magnitude, int shift, uint32_t limit)
 {
     if (magnitude == 0 || shift < -25) {
         return 0; /* less than one half */
@@ -80,7 +80,7 @@ static uint32_t scale_clamped(uint32_t magnitude, int shift, uint32_t limit)
     return value < limit ? (uint32_t)value : limit;
 }
 
-uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t row = index / (uint64_t)shape.k;
@@ -121,8 +121,8 @@ struct row {
     bool poison;
 };
 
-static struct row row_open(const struct contraction_shape *shape, const struct operand *q,
-                           const struct operand *exponents, uint64_t row)
+static RULE struct row row_open(const struct contraction_shape *shape, const struct operand *q,
+                                const struct operand *exponents, uint64_t row)
 {
     struct row opened = {.q = q,
                          .exponents = exponents,
@@ -139,17 +139,18 @@ static struct row row_open(const struct contraction_shape *shape, const struct o
     return opened;
 }
 
-static int row_shift(const struct row *row, int64_t block)
+static RULE int row_shift(const struct row *row, int64_t block)
 {
     return exponent_at(row->exponents, row->exponent_start + (uint64_t)block) - row->lowest;
 }
 
-static int64_t row_q(const struct row *row, int64_t k)
+static RULE int64_t row_q(const struct row *row, int64_t k)
 {
     return (int32_t)operand_get(row->q, row->q_start + (uint64_t)k);
 }
 
-static struct quantized_row row_memory(const struct contraction_shape *shape, const struct row *row)
+static RULE struct quantized_row row_memory(const struct contraction_shape *shape,
+                                            const struct row *row)
 {
     size_t size = shape->bits == 22 ? sizeof(int32_t) : sizeof(int16_t);
 
@@ -159,8 +160,8 @@ static struct quantized_row row_memory(const struct contraction_shape *shape, co
     };
 }
 
-static int64_t rows_sum(const struct contraction_shape *shape, const struct row *a,
-                        const struct row *b)
+static RULE int64_t rows_sum(const struct contraction_shape *shape, const struct row *a,
+                             const struct row *b)
 {
     if (a->q->memory != NULL && b->q->memory != NULL && a->exponents->memory != NULL &&
         b->exponents->memory != NULL) {
@@ -195,7 +196,7 @@ struct place {
  * Strides are a permutation of out, so walking the axes from the largest stride down recovers each
  * axis index by division. Axes of length 1 may carry any stride and are skipped.
  */
-static struct place place_of(const int64_t *attributes, uint64_t index)
+static RULE struct place place_of(const int64_t *attributes, uint64_t index)
 {
     const int64_t *dims = &attributes[CONTRACT_DIMS];
     const int64_t *strides = &attributes[CONTRACT_STRIDES];
@@ -224,7 +225,7 @@ static struct place place_of(const int64_t *attributes, uint64_t index)
     };
 }
 
-uint32_t rule_contract(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
 {
     const int64_t *attributes = call->op->attributes;
     const int64_t *dims = &attributes[CONTRACT_DIMS];
@@ -246,7 +247,7 @@ uint32_t rule_contract(const struct rule_call *call, uint64_t index)
     return contraction_finish(rows_sum(&shape, &a, &b), a.lowest + b.lowest - 2 * (shape.bits - 1));
 }
 
-uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     struct row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
@@ -268,7 +269,7 @@ uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
     return contraction_finish((int64_t)sum, row.lowest - (shape.bits - 1));
 }
 
-uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t width = (uint64_t)call->op->attributes[ONEHOT_WIDTH];

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static float broadcast_real(const struct rule_call *call, uint64_t index)
+static RULE float broadcast_real(const struct rule_call *call, uint64_t index)
 {
     const int64_t *attributes = call->op->attributes;
     uint64_t at = index / (uint64_t)attributes[BROADCAST_DIV] % (uint64_t)attributes[BROADCAST_MOD];
@@ -16,29 +16,29 @@ static float broadcast_real(const struct rule_call *call, uint64_t index)
     return rule_input(call, 1, at);
 }
 
-uint32_t rule_add(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_add(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rule_input(call, 0, index) + broadcast_real(call, index));
 }
 
-uint32_t rule_mul(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_mul(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rule_input(call, 0, index) * broadcast_real(call, index));
 }
 
-uint32_t rule_scale(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_scale(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rule_input(call, 0, index) * rule_constant(call, SCALE_FACTOR_BITS));
 }
 
-uint32_t rule_relu(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_relu(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
 
     return x != x ? FLOAT_NAN_BITS : x > 0.0f ? real_to_bits(x) : 0;
 }
 
-uint32_t rule_relu_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_relu_grad(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
 
@@ -49,7 +49,7 @@ uint32_t rule_relu_grad(const struct rule_call *call, uint64_t index)
 }
 
 /* x / (1 + exp(-2u)): see scalar.h. */
-uint32_t rule_gelu(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_gelu(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
     float z = x * fmaf(SCALAR_GELU_W3, x * x, SCALAR_GELU_W1);
@@ -57,7 +57,7 @@ uint32_t rule_gelu(const struct rule_call *call, uint64_t index)
     return real_to_bits(x / (1.0f + scalar_exp(z)));
 }
 
-uint32_t rule_gelu_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_gelu_grad(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
     float dy = rule_input(call, 1, index);
@@ -75,14 +75,14 @@ uint32_t rule_gelu_grad(const struct rule_call *call, uint64_t index)
     return real_to_bits(fmaf(-m, slope, s) * dy);
 }
 
-uint32_t rule_silu(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_silu(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
 
     return real_to_bits(x / (1.0f + scalar_exp(-x)));
 }
 
-uint32_t rule_silu_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_silu_grad(const struct rule_call *call, uint64_t index)
 {
     float x = rule_input(call, 0, index);
     float dy = rule_input(call, 1, index);
@@ -95,7 +95,7 @@ uint32_t rule_silu_grad(const struct rule_call *call, uint64_t index)
     return real_to_bits(fmaf(x * s, e * s, s) * dy);
 }
 
-uint32_t rule_rotary(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rotary(const struct rule_call *call, uint64_t index)
 {
     const int64_t *attributes = call->op->attributes;
     uint64_t width = (uint64_t)attributes[ROTARY_WIDTH];
@@ -115,14 +115,14 @@ uint32_t rule_rotary(const struct rule_call *call, uint64_t index)
     return real_to_bits(fmaf(x0, s, x1 * c));
 }
 
-uint32_t rule_squared_error(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_squared_error(const struct rule_call *call, uint64_t index)
 {
     float d = rule_input(call, 0, index) - rule_input(call, 1, index);
 
     return real_to_bits(d * d);
 }
 
-uint32_t rule_squared_error_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_squared_error_grad(const struct rule_call *call, uint64_t index)
 {
     float d = rule_input(call, 0, index) - rule_input(call, 1, index);
 

@@ -18,7 +18,7 @@ struct place {
     int64_t channel;
 };
 
-static struct place place_of(uint64_t index, int64_t height, int64_t width, int64_t channels)
+static RULE struct place place_of(uint64_t index, int64_t height, int64_t width, int64_t channels)
 {
     int64_t rest = (int64_t)index;
     struct place place;
@@ -33,8 +33,8 @@ static struct place place_of(uint64_t index, int64_t height, int64_t width, int6
 }
 
 /* The place in the picture; at is the window (y, x), with the offset (ky, kx) inside it. */
-static uint64_t input_index(const struct image *image, const struct place *at, int64_t ky,
-                            int64_t kx)
+static RULE uint64_t input_index(const struct image *image, const struct place *at, int64_t ky,
+                                 int64_t kx)
 {
     int64_t y = at->y * image->stride + ky;
     int64_t x = at->x * image->stride + kx;
@@ -44,8 +44,8 @@ static uint64_t input_index(const struct image *image, const struct place *at, i
 }
 
 /* The place of the window (oy, ox) among the windows, for the batch and channel of at. */
-static uint64_t window_index(const struct image *image, const struct place *at, int64_t oy,
-                             int64_t ox)
+static RULE uint64_t window_index(const struct image *image, const struct place *at, int64_t oy,
+                                  int64_t ox)
 {
     return (uint64_t)(((at->batch * image->out_height + oy) * image->out_width + ox) *
                           image->channels +
@@ -58,18 +58,18 @@ struct running_sum {
     bool begun;
 };
 
-static void running_sum_add(struct running_sum *sum, float term)
+static RULE void running_sum_add(struct running_sum *sum, float term)
 {
     sum->total = sum->begun ? sum->total + term : term;
     sum->begun = true;
 }
 
-static float value_at(const struct operand *operand, uint64_t index)
+static RULE float value_at(const struct operand *operand, uint64_t index)
 {
     return real_from_bits(operand_get(operand, index));
 }
 
-uint32_t rule_im2col(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_im2col(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     int64_t columns = image.kernel_height * image.kernel_width * image.channels;
@@ -91,7 +91,7 @@ uint32_t rule_im2col(const struct rule_call *call, uint64_t index)
 }
 
 /* The window of one direction whose element `offset` is `position`, or -1. */
-static int64_t window_with(int64_t position, int64_t offset, int64_t stride, int64_t out_size)
+static RULE int64_t window_with(int64_t position, int64_t offset, int64_t stride, int64_t out_size)
 {
     int64_t start = position - offset;
 
@@ -101,7 +101,7 @@ static int64_t window_with(int64_t position, int64_t offset, int64_t stride, int
     return start / stride;
 }
 
-uint32_t rule_col2im(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_col2im(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     struct place at = place_of(index, image.height, image.width, image.channels);
@@ -127,8 +127,8 @@ uint32_t rule_col2im(const struct rule_call *call, uint64_t index)
 }
 
 /* The offset ky*KW+kx of a window's first maximum, or of its first NaN. */
-static uint32_t first_maximum(const struct rule_call *call, const struct image *image,
-                              const struct place *at)
+static RULE uint32_t first_maximum(const struct rule_call *call, const struct image *image,
+                                   const struct place *at)
 {
     uint32_t place = 0;
     float best = value_at(&call->inputs[0], input_index(image, at, 0, 0));
@@ -146,7 +146,7 @@ static uint32_t first_maximum(const struct rule_call *call, const struct image *
     return place;
 }
 
-uint32_t rule_max_pool(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_max_pool(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     struct place at = place_of(index, image.out_height, image.out_width, image.channels);
@@ -157,7 +157,7 @@ uint32_t rule_max_pool(const struct rule_call *call, uint64_t index)
                  input_index(&image, &at, place / image.kernel_width, place % image.kernel_width)));
 }
 
-uint32_t rule_max_pool_index(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_max_pool_index(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     struct place at = place_of(index, image.out_height, image.out_width, image.channels);
@@ -165,7 +165,7 @@ uint32_t rule_max_pool_index(const struct rule_call *call, uint64_t index)
     return first_maximum(call, &image, &at);
 }
 
-uint32_t rule_max_pool_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_max_pool_grad(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     struct place at = place_of(index, image.height, image.width, image.channels);
@@ -189,7 +189,7 @@ uint32_t rule_max_pool_grad(const struct rule_call *call, uint64_t index)
     return real_to_bits(sum.total);
 }
 
-uint32_t rule_mean_pool(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_mean_pool(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     struct place at = place_of(index, image.out_height, image.out_width, image.channels);
@@ -203,7 +203,7 @@ uint32_t rule_mean_pool(const struct rule_call *call, uint64_t index)
     return real_to_bits(sum.total / (float)(image.kernel_height * image.kernel_width));
 }
 
-uint32_t rule_mean_pool_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_mean_pool_grad(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
     struct place at = place_of(index, image.height, image.width, image.channels);

@@ -10,23 +10,23 @@
 #include "engine/real.h"
 #include "engine/rules.h"
 
-static uint64_t attribute(const struct rule_call *call, uint32_t at)
+static RULE uint64_t attribute(const struct rule_call *call, uint32_t at)
 {
     return (uint64_t)call->op->attributes[at];
 }
 
-static uint64_t seed_at(const struct rule_call *call, uint32_t low)
+static RULE uint64_t seed_at(const struct rule_call *call, uint32_t low)
 {
     return (uint64_t)(uint32_t)attribute(call, low + 1) << 32 | (uint32_t)attribute(call, low);
 }
 
-uint32_t rule_step_next(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_step_next(const struct rule_call *call, uint64_t index)
 {
     (void)index;
     return operand_get(&call->inputs[0], 0) + 1;
 }
 
-uint32_t rule_schedule(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_schedule(const struct rule_call *call, uint64_t index)
 {
     (void)index;
     uint64_t columns = attribute(call, SCHEDULE_COLUMNS);
@@ -37,15 +37,15 @@ uint32_t rule_schedule(const struct rule_call *call, uint64_t index)
     return operand_get(&call->inputs[0], row * columns + attribute(call, SCHEDULE_COLUMN));
 }
 
-uint32_t rule_fill(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_fill(const struct rule_call *call, uint64_t index)
 {
     (void)index;
     return (uint32_t)attribute(call, FILL_VALUE_BITS);
 }
 
 /* An integer below count, drawn for one row of the batch. step_input holds the step's number. */
-static uint64_t batch_draw(const struct rule_call *call, uint64_t row, uint32_t step_input,
-                           uint64_t count)
+static RULE uint64_t batch_draw(const struct rule_call *call, uint64_t row, uint32_t step_input,
+                                uint64_t count)
 {
     uint32_t step = operand_get(&call->inputs[step_input], 0);
     struct philox_block block = philox_draw(row, (uint32_t)attribute(call, BATCH_STREAM), step,
@@ -55,7 +55,7 @@ static uint64_t batch_draw(const struct rule_call *call, uint64_t row, uint32_t 
 }
 
 /* ahead is 0 for the token at index, 1 for the one that follows it. */
-static uint32_t batch_token(const struct rule_call *call, uint64_t index, uint64_t ahead)
+static RULE uint32_t batch_token(const struct rule_call *call, uint64_t index, uint64_t ahead)
 {
     uint64_t length = attribute(call, BATCH_LENGTH);
     uint64_t windows = call->inputs[0].count - length; /* op_check: the data holds length+1 */
@@ -64,17 +64,17 @@ static uint32_t batch_token(const struct rule_call *call, uint64_t index, uint64
     return operand_get(&call->inputs[0], start + index % length + ahead);
 }
 
-uint32_t rule_batch_tokens(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_batch_tokens(const struct rule_call *call, uint64_t index)
 {
     return batch_token(call, index, 0);
 }
 
-uint32_t rule_batch_targets(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_batch_targets(const struct rule_call *call, uint64_t index)
 {
     return batch_token(call, index, 1);
 }
 
-uint32_t rule_batch_samples(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_batch_samples(const struct rule_call *call, uint64_t index)
 {
     const struct operand *samples = &call->inputs[0];
     uint64_t width = attribute(call, BATCH_LENGTH);
@@ -85,14 +85,14 @@ uint32_t rule_batch_samples(const struct rule_call *call, uint64_t index)
     return real_to_bits(value * real_from_bits((uint32_t)attribute(call, BATCH_SCALE_BITS)));
 }
 
-uint32_t rule_batch_labels(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_batch_labels(const struct rule_call *call, uint64_t index)
 {
     uint64_t samples = call->inputs[0].count / attribute(call, BATCH_LENGTH);
 
     return operand_get(&call->inputs[1], batch_draw(call, index, 2, samples));
 }
 
-uint32_t rule_dropout(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_dropout(const struct rule_call *call, uint64_t index)
 {
     uint32_t step = operand_get(&call->inputs[1], 0);
     struct philox_block block = philox_draw(index >> 2, (uint32_t)attribute(call, DROPOUT_STREAM),
@@ -105,7 +105,7 @@ uint32_t rule_dropout(const struct rule_call *call, uint64_t index)
                         real_from_bits((uint32_t)attribute(call, DROPOUT_SCALE_BITS)));
 }
 
-uint32_t rule_gather(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_gather(const struct rule_call *call, uint64_t index)
 {
     uint64_t width = attribute(call, GATHER_WIDTH);
     uint64_t row = operand_get(&call->inputs[1], index / width);
@@ -117,7 +117,7 @@ uint32_t rule_gather(const struct rule_call *call, uint64_t index)
 }
 
 /* The parts' widths stand behind SPLIT_ROWS; their sum is the width of a whole row. */
-static uint64_t parts_width(const struct rule_call *call, uint32_t part_count)
+static RULE uint64_t parts_width(const struct rule_call *call, uint32_t part_count)
 {
     uint64_t width = 0;
 
@@ -127,7 +127,7 @@ static uint64_t parts_width(const struct rule_call *call, uint32_t part_count)
     return width;
 }
 
-uint32_t rule_split(const struct rule_call *call, uint32_t part, uint64_t index)
+RULE uint32_t rule_split(const struct rule_call *call, uint32_t part, uint64_t index)
 {
     uint64_t width = attribute(call, SPLIT_WIDTHS + part);
     uint64_t whole = parts_width(call, call->op->output_count);
@@ -136,7 +136,7 @@ uint32_t rule_split(const struct rule_call *call, uint32_t part, uint64_t index)
     return operand_get(&call->inputs[0], index / width * whole + before + index % width);
 }
 
-uint32_t rule_concat(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_concat(const struct rule_call *call, uint64_t index)
 {
     uint64_t whole = parts_width(call, call->op->input_count); /* op_check: at least 1 */
     uint32_t part = 0;
@@ -153,7 +153,7 @@ uint32_t rule_concat(const struct rule_call *call, uint64_t index)
     return operand_get(&call->inputs[part], row * attribute(call, SPLIT_WIDTHS + part) + column);
 }
 
-uint32_t rule_expand(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_expand(const struct rule_call *call, uint64_t index)
 {
     return operand_get(&call->inputs[0],
                        index / attribute(call, EXPAND_DIV) % attribute(call, EXPAND_MOD));

@@ -15,7 +15,7 @@
 
 /* ---- rows, chunks and folds ---------------------------------------------- */
 
-static uint64_t columns_of(const struct rule_call *call)
+static RULE uint64_t columns_of(const struct rule_call *call)
 {
     return (uint64_t)call->op->attributes[COLUMNS];
 }
@@ -28,8 +28,8 @@ struct span {
 };
 
 /* visible = how many columns of the row take part. */
-static struct span span_of_chunk(const struct rule_call *call, uint64_t row, uint64_t chunk,
-                                 uint64_t visible)
+static RULE struct span span_of_chunk(const struct rule_call *call, uint64_t row, uint64_t chunk,
+                                      uint64_t visible)
 {
     uint64_t start = row * columns_of(call);
     uint64_t from = chunk * FOLD_CHUNK;
@@ -40,7 +40,7 @@ static struct span span_of_chunk(const struct rule_call *call, uint64_t row, uin
 }
 
 /* The chunk that element `index` of a part output stands for, in an operation that sees all. */
-static struct span span_of_part(const struct rule_call *call, uint64_t index)
+static RULE struct span span_of_part(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(columns_of(call));
 
@@ -48,8 +48,8 @@ static struct span span_of_part(const struct rule_call *call, uint64_t index)
 }
 
 /* fold(parts of the row), the first `chunks` of them. */
-static float fold_parts(const struct rule_call *call, uint32_t part_output, uint64_t row,
-                        uint64_t chunks)
+static RULE float fold_parts(const struct rule_call *call, uint32_t part_output, uint64_t row,
+                             uint64_t chunks)
 {
     uint64_t stride = fold_chunks(columns_of(call));
     struct fold fold;
@@ -62,7 +62,7 @@ static float fold_parts(const struct rule_call *call, uint32_t part_output, uint
 }
 
 /* Sum over the whole row, divided by its length: C <= 2^20 is exact in binary32. */
-static float mean_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
+static RULE float mean_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
 {
     uint64_t columns = columns_of(call);
 
@@ -71,7 +71,7 @@ static float mean_of_parts(const struct rule_call *call, uint32_t part_output, u
 
 /* ---- row sum ------------------------------------------------------------- */
 
-uint32_t rule_row_sum_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_row_sum_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     struct fold fold;
@@ -83,7 +83,7 @@ uint32_t rule_row_sum_part(const struct rule_call *call, uint64_t index)
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_row_sum(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_row_sum(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(fold_parts(call, 0, index, fold_chunks(columns_of(call))));
 }
@@ -92,24 +92,24 @@ uint32_t rule_row_sum(const struct rule_call *call, uint64_t index)
 
 enum { NORM_SUM_PART, NORM_MEAN, NORM_SQUARE_PART, NORM_RSTD };
 
-static float rstd_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
+static RULE float rstd_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
 {
     float variance = mean_of_parts(call, part_output, row);
 
     return 1.0f / sqrtf(variance + rule_constant(call, NORM_EPSILON_BITS));
 }
 
-uint32_t rule_layer_norm_sum_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_sum_part(const struct rule_call *call, uint64_t index)
 {
     return rule_row_sum_part(call, index);
 }
 
-uint32_t rule_layer_norm_mean(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_mean(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(mean_of_parts(call, NORM_SUM_PART, index));
 }
 
-uint32_t rule_layer_norm_square_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_square_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     float mean = rule_output(call, NORM_MEAN, span.row);
@@ -123,12 +123,12 @@ uint32_t rule_layer_norm_square_part(const struct rule_call *call, uint64_t inde
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_layer_norm_rstd(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_rstd(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rstd_of_parts(call, NORM_SQUARE_PART, index));
 }
 
-uint32_t rule_layer_norm(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
     uint64_t column = index % columns_of(call);
@@ -148,7 +148,7 @@ struct norm_element {
     float g; /* dy * gain */
 };
 
-static struct norm_element layer_norm_element(const struct rule_call *call, uint64_t index)
+static RULE struct norm_element layer_norm_element(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
     uint64_t column = index % columns_of(call);
@@ -160,7 +160,7 @@ static struct norm_element layer_norm_element(const struct rule_call *call, uint
     };
 }
 
-uint32_t rule_layer_norm_grad_part_g(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_grad_part_g(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     struct fold fold;
@@ -172,7 +172,7 @@ uint32_t rule_layer_norm_grad_part_g(const struct rule_call *call, uint64_t inde
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_layer_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     struct fold fold;
@@ -185,17 +185,17 @@ uint32_t rule_layer_norm_grad_part_gx(const struct rule_call *call, uint64_t ind
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_layer_norm_grad_mean_g(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_grad_mean_g(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(mean_of_parts(call, GRAD_PART_G, index));
 }
 
-uint32_t rule_layer_norm_grad_mean_gx(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_grad_mean_gx(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(mean_of_parts(call, GRAD_PART_GX, index));
 }
 
-uint32_t rule_layer_norm_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_grad(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
     struct norm_element element = layer_norm_element(call, index);
@@ -205,7 +205,7 @@ uint32_t rule_layer_norm_grad(const struct rule_call *call, uint64_t index)
     return real_to_bits(rule_input(call, 4, row) * inner);
 }
 
-uint32_t rule_layer_norm_grad_product(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_layer_norm_grad_product(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rule_input(call, 0, index) * layer_norm_element(call, index).xhat);
 }
@@ -214,7 +214,7 @@ uint32_t rule_layer_norm_grad_product(const struct rule_call *call, uint64_t ind
 
 enum { RMS_SQUARE_PART, RMS_RSTD };
 
-uint32_t rule_rms_norm_square_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm_square_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     struct fold fold;
@@ -227,12 +227,12 @@ uint32_t rule_rms_norm_square_part(const struct rule_call *call, uint64_t index)
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_rms_norm_rstd(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm_rstd(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rstd_of_parts(call, RMS_SQUARE_PART, index));
 }
 
-uint32_t rule_rms_norm(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
     uint64_t column = index % columns_of(call);
@@ -245,7 +245,7 @@ uint32_t rule_rms_norm(const struct rule_call *call, uint64_t index)
 
 enum { RMS_GRAD_PART_GX, RMS_GRAD_MEAN_GX };
 
-static struct norm_element rms_norm_element(const struct rule_call *call, uint64_t index)
+static RULE struct norm_element rms_norm_element(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
     uint64_t column = index % columns_of(call);
@@ -256,7 +256,7 @@ static struct norm_element rms_norm_element(const struct rule_call *call, uint64
     };
 }
 
-uint32_t rule_rms_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     struct fold fold;
@@ -269,12 +269,12 @@ uint32_t rule_rms_norm_grad_part_gx(const struct rule_call *call, uint64_t index
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_rms_norm_grad_mean_gx(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm_grad_mean_gx(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(mean_of_parts(call, RMS_GRAD_PART_GX, index));
 }
 
-uint32_t rule_rms_norm_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm_grad(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
     struct norm_element element = rms_norm_element(call, index);
@@ -283,39 +283,23 @@ uint32_t rule_rms_norm_grad(const struct rule_call *call, uint64_t index)
     return real_to_bits(rule_input(call, 3, row) * inner);
 }
 
-uint32_t rule_rms_norm_grad_product(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_rms_norm_grad_product(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(rule_input(call, 0, index) * rms_norm_element(call, index).xhat);
 }
 
 /* ---- row maximum ---------------------------------------------------------- */
 
-/*
- * The running maximum is NaN once a NaN was seen, else the largest number; which of -0 and +0 comes
- * first must not show, so the result of -0 is written as +0.
- */
-static float maximum_of(float so_far, float v)
-{
-    if (so_far != so_far || v <= so_far) {
-        return so_far;
-    }
-    return v; /* larger, or NaN */
-}
-
-static uint32_t maximum_to_bits(float maximum)
-{
-    return real_to_bits(maximum == 0.0f ? 0.0f : maximum);
-}
-
-static uint32_t maximum_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
+static RULE uint32_t maximum_of_parts(const struct rule_call *call, uint32_t part_output,
+                                      uint64_t row)
 {
     uint64_t chunks = fold_chunks(columns_of(call));
     float maximum = rule_output(call, part_output, row * chunks);
 
     for (uint64_t c = 1; c < chunks; c++) {
-        maximum = maximum_of(maximum, rule_output(call, part_output, row * chunks + c));
+        maximum = fold_maximum(maximum, rule_output(call, part_output, row * chunks + c));
     }
-    return maximum_to_bits(maximum);
+    return fold_maximum_bits(maximum);
 }
 
 /* ---- softmax: input x ----------------------------------------------------- */
@@ -323,7 +307,7 @@ static uint32_t maximum_of_parts(const struct rule_call *call, uint32_t part_out
 enum { SOFTMAX_MAX_PART, SOFTMAX_MAX, SOFTMAX_EXPS, SOFTMAX_SUM_PART, SOFTMAX_SUM };
 
 /* How many columns row r sees; at least one. */
-static uint64_t softmax_visible(const struct rule_call *call, uint64_t row)
+static RULE uint64_t softmax_visible(const struct rule_call *call, uint64_t row)
 {
     uint64_t columns = columns_of(call);
     uint64_t causal = (uint64_t)call->op->attributes[SOFTMAX_CAUSAL];
@@ -334,14 +318,14 @@ static uint64_t softmax_visible(const struct rule_call *call, uint64_t row)
     return row % causal + 1;
 }
 
-static bool softmax_sees(const struct rule_call *call, uint64_t index)
+static RULE bool softmax_sees(const struct rule_call *call, uint64_t index)
 {
     uint64_t columns = columns_of(call);
 
     return index % columns < softmax_visible(call, index / columns);
 }
 
-static struct span softmax_span(const struct rule_call *call, uint64_t index)
+static RULE struct span softmax_span(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(columns_of(call));
     uint64_t row = index / chunks;
@@ -349,24 +333,24 @@ static struct span softmax_span(const struct rule_call *call, uint64_t index)
     return span_of_chunk(call, row, index % chunks, softmax_visible(call, row));
 }
 
-uint32_t rule_softmax_max_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_max_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = softmax_span(call, index);
     float scale = rule_constant(call, SOFTMAX_SCALE_BITS);
     float maximum = -INFINITY;
 
     for (uint64_t i = span.first; i < span.end; i++) {
-        maximum = maximum_of(maximum, rule_input(call, 0, i) * scale);
+        maximum = fold_maximum(maximum, rule_input(call, 0, i) * scale);
     }
-    return maximum_to_bits(maximum);
+    return fold_maximum_bits(maximum);
 }
 
-uint32_t rule_softmax_max(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_max(const struct rule_call *call, uint64_t index)
 {
     return maximum_of_parts(call, SOFTMAX_MAX_PART, index);
 }
 
-uint32_t rule_softmax_exps(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_exps(const struct rule_call *call, uint64_t index)
 {
     if (!softmax_sees(call, index)) {
         return 0;
@@ -377,7 +361,7 @@ uint32_t rule_softmax_exps(const struct rule_call *call, uint64_t index)
     return real_to_bits(scalar_exp(v - maximum));
 }
 
-uint32_t rule_softmax_sum_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_sum_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = softmax_span(call, index);
     struct fold fold;
@@ -392,14 +376,14 @@ uint32_t rule_softmax_sum_part(const struct rule_call *call, uint64_t index)
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_softmax_sum(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_sum(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(softmax_visible(call, index));
 
     return real_to_bits(fold_parts(call, SOFTMAX_SUM_PART, index, chunks));
 }
 
-uint32_t rule_softmax(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax(const struct rule_call *call, uint64_t index)
 {
     if (!softmax_sees(call, index)) {
         return 0;
@@ -413,7 +397,7 @@ uint32_t rule_softmax(const struct rule_call *call, uint64_t index)
 
 enum { SOFTMAX_GRAD_DOT_PART, SOFTMAX_GRAD_DOT };
 
-uint32_t rule_softmax_grad_dot_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_grad_dot_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = softmax_span(call, index);
     struct fold fold;
@@ -428,14 +412,14 @@ uint32_t rule_softmax_grad_dot_part(const struct rule_call *call, uint64_t index
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_softmax_grad_dot(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_grad_dot(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(softmax_visible(call, index));
 
     return real_to_bits(fold_parts(call, SOFTMAX_GRAD_DOT_PART, index, chunks));
 }
 
-uint32_t rule_softmax_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_softmax_grad(const struct rule_call *call, uint64_t index)
 {
     if (!softmax_sees(call, index)) {
         return 0;
@@ -457,30 +441,30 @@ enum {
     CROSS_ENTROPY_SUM
 };
 
-uint32_t rule_cross_entropy_max_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy_max_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     float maximum = -INFINITY;
 
     for (uint64_t i = span.first; i < span.end; i++) {
-        maximum = maximum_of(maximum, rule_input(call, 0, i));
+        maximum = fold_maximum(maximum, rule_input(call, 0, i));
     }
-    return maximum_to_bits(maximum);
+    return fold_maximum_bits(maximum);
 }
 
-uint32_t rule_cross_entropy_max(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy_max(const struct rule_call *call, uint64_t index)
 {
     return maximum_of_parts(call, CROSS_ENTROPY_MAX_PART, index);
 }
 
-uint32_t rule_cross_entropy_exps(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy_exps(const struct rule_call *call, uint64_t index)
 {
     float maximum = rule_output(call, CROSS_ENTROPY_MAX, index / columns_of(call));
 
     return real_to_bits(scalar_exp(rule_input(call, 0, index) - maximum));
 }
 
-uint32_t rule_cross_entropy_sum_part(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy_sum_part(const struct rule_call *call, uint64_t index)
 {
     struct span span = span_of_part(call, index);
     struct fold fold;
@@ -492,14 +476,14 @@ uint32_t rule_cross_entropy_sum_part(const struct rule_call *call, uint64_t inde
     return real_to_bits(fold_total(&fold));
 }
 
-uint32_t rule_cross_entropy_sum(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy_sum(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(columns_of(call));
 
     return real_to_bits(fold_parts(call, CROSS_ENTROPY_SUM_PART, index, chunks));
 }
 
-uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
 {
     uint64_t columns = columns_of(call);
     uint32_t target = operand_get(&call->inputs[1], index);
@@ -515,7 +499,7 @@ uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
 
 /* ---- cross-entropy, backward: inputs x, target, max, sum, dloss ------------ */
 
-uint32_t rule_cross_entropy_grad(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_cross_entropy_grad(const struct rule_call *call, uint64_t index)
 {
     uint64_t columns = columns_of(call);
     uint64_t row = index / columns;

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-uint32_t rule_clip_factor(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_clip_factor(const struct rule_call *call, uint64_t index)
 {
     float norm = sqrtf(rule_input(call, 0, index));
     float limit = rule_constant(call, CLIP_LIMIT_BITS);
@@ -22,7 +22,7 @@ uint32_t rule_clip_factor(const struct rule_call *call, uint64_t index)
 
 /* ---- SGD with momentum: inputs p, g, v, rate, gscale --------------------- */
 
-static float sgd_velocity(const struct rule_call *call, uint64_t index)
+static RULE float sgd_velocity(const struct rule_call *call, uint64_t index)
 {
     float scaled = rule_input(call, 1, index) * rule_input(call, 4, 0);
     float gradient = fmaf(rule_constant(call, SGD_DECAY_BITS), rule_input(call, 0, index), scaled);
@@ -30,12 +30,12 @@ static float sgd_velocity(const struct rule_call *call, uint64_t index)
     return fmaf(rule_constant(call, SGD_MOMENTUM_BITS), rule_input(call, 2, index), gradient);
 }
 
-uint32_t rule_sgd_velocity(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_sgd_velocity(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(sgd_velocity(call, index));
 }
 
-uint32_t rule_sgd_parameter(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_sgd_parameter(const struct rule_call *call, uint64_t index)
 {
     float rate = rule_input(call, 3, 0);
 
@@ -44,19 +44,19 @@ uint32_t rule_sgd_parameter(const struct rule_call *call, uint64_t index)
 
 /* ---- AdamW: inputs p, g, m, v, rate, correct1, correct2, gscale ---------- */
 
-static float adamw_gradient(const struct rule_call *call, uint64_t index)
+static RULE float adamw_gradient(const struct rule_call *call, uint64_t index)
 {
     return rule_input(call, 1, index) * rule_input(call, 7, 0);
 }
 
-static float adamw_moment1(const struct rule_call *call, uint64_t index)
+static RULE float adamw_moment1(const struct rule_call *call, uint64_t index)
 {
     float fresh = rule_constant(call, ADAMW_ONE_LESS_BETA1_BITS) * adamw_gradient(call, index);
 
     return fmaf(rule_constant(call, ADAMW_BETA1_BITS), rule_input(call, 2, index), fresh);
 }
 
-static float adamw_moment2(const struct rule_call *call, uint64_t index)
+static RULE float adamw_moment2(const struct rule_call *call, uint64_t index)
 {
     float gradient = adamw_gradient(call, index);
     float fresh = rule_constant(call, ADAMW_ONE_LESS_BETA2_BITS) * (gradient * gradient);
@@ -64,17 +64,17 @@ static float adamw_moment2(const struct rule_call *call, uint64_t index)
     return fmaf(rule_constant(call, ADAMW_BETA2_BITS), rule_input(call, 3, index), fresh);
 }
 
-uint32_t rule_adamw_moment1(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_adamw_moment1(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(adamw_moment1(call, index));
 }
 
-uint32_t rule_adamw_moment2(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_adamw_moment2(const struct rule_call *call, uint64_t index)
 {
     return real_to_bits(adamw_moment2(call, index));
 }
 
-uint32_t rule_adamw_parameter(const struct rule_call *call, uint64_t index)
+RULE uint32_t rule_adamw_parameter(const struct rule_call *call, uint64_t index)
 {
     float p = rule_input(call, 0, index);
     float rate = rule_input(call, 4, 0);

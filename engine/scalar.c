@@ -12,7 +12,7 @@
 #define EXPONENT_OFFSET 127
 
 /* The bits as they are: real_to_bits() would make one of every NaN. */
-static uint32_t raw_bits(float x)
+static RULE uint32_t raw_bits(float x)
 {
     uint32_t bits;
 
@@ -21,12 +21,12 @@ static uint32_t raw_bits(float x)
 }
 
 /* 2^k for -126 <= k <= 127, from its bits. */
-static float power_of_two(int32_t k)
+static RULE float power_of_two(int32_t k)
 {
     return real_from_bits((uint32_t)(k + EXPONENT_OFFSET) << MANTISSA_BITS);
 }
 
-float scalar_exp(float x)
+RULE float scalar_exp(float x)
 {
     if (x != x) {
         return x;
@@ -53,7 +53,7 @@ float scalar_exp(float x)
     return (p * power_of_two(half)) * power_of_two(k - half);
 }
 
-float scalar_log(float x)
+RULE float scalar_log(float x)
 {
     if (x != x || x < 0.0f) {
         return real_from_bits(FLOAT_NAN_BITS);
@@ -86,7 +86,7 @@ float scalar_log(float x)
     return fmaf(k, SCALAR_LN2_HIGH, p);
 }
 
-float scalar_tanh(float x)
+RULE float scalar_tanh(float x)
 {
     if (x != x) {
         return x;

@@ -14,6 +14,8 @@
 #ifndef ENGINE_SCALAR_H
 #define ENGINE_SCALAR_H
 
+#include "engine/portable.h"
+
 /* x + 1.5 * 2^23 rounds x to an integer, which then stands in the low bits of the sum. */
 #define SCALAR_ROUNDER 0x1.8p23f
 
@@ -70,12 +72,12 @@
 #define SCALAR_SILU_FLAT 80.0f
 
 /* exp(x) and exp(-inf) = +0, exp(+inf) = +inf; gradual underflow is rounded once. */
-float scalar_exp(float x);
+RULE float scalar_exp(float x);
 
 /* log(x); log(+-0) = -inf, log(+inf) = +inf, NaN below zero. */
-float scalar_log(float x);
+RULE float scalar_log(float x);
 
 /* tanh(x); tanh(+-0) = +-0, tanh(+-inf) = +-1. */
-float scalar_tanh(float x);
+RULE float scalar_tanh(float x);
 
 #endif /* ENGINE_SCALAR_H */

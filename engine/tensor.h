@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/portable.h"
+
 #define TENSOR_RANK_MAX  4
 #define TENSOR_NAME_MAX  63
 /* Elements of one tensor: keeps every byte offset and every product with a dimension in 64 bits. */
@@ -45,7 +47,7 @@ struct tensor {
     uint64_t count; /* elements: the product of dims */
 };
 
-static inline size_t dtype_size(enum dtype dtype)
+static RULE inline size_t dtype_size(enum dtype dtype)
 {
     static const uint8_t sizes[DTYPE_COUNT] = {4, 1, 2, 4, 2, 4};
 
@@ -56,7 +58,7 @@ const char *dtype_name(enum dtype dtype);
 const char *role_name(enum role role);
 
 /* Is a tensor of this role made by an operation? */
-static inline bool role_is_made(enum role role)
+static RULE inline bool role_is_made(enum role role)
 {
     return role == ROLE_TEMPORARY || role == ROLE_OUTPUT;
 }

@@ -11,16 +11,47 @@ NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
 cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
-NVCCFLAGS ?= -O3 -std=c++17
+# C++20 for designated initializers, which the rules' C has.
+NVCCFLAGS ?= -O3 -std=c++20
 
-$(BUILD)/%.cu.o: %.cu | $(ready)
+$(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Xcompiler -fPIC,-Wall \
-	    -MMD -MF $@.d -c -o $@ $<
+	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Werror all-warnings \
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -t 2 -MMD -MF $@.d -c -o $@ $<
 
 $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 	$(call say,LINK,$@)
-	$(Q)$(NVCC) $(cuda_codes) -shared -o $@ $^
+	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL -o $@ $^
 
 -include $(wildcard $(cuda_sources:%=$(BUILD)/%.o.d))
+
+# gpu-check: one program that is built where there is gcc and nvcc and nothing else. So it has
+# objects of its own, which wait for no setup, and links only what is listed here.
+gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
+    tests/support/random_tape.c base/error.c base/reader.c \
+    $(filter proofs/sha256%,$(room_sources)) proofs/merkle.c proofs/merkle_proof.c proofs/commit.c \
+    proofs/trace.c proofs/state_root.c proofs/element.c
+gpu_check := $(BUILD)/gpu-check
+gpu_python ?= python3
+
+$(BUILD)/gpu/%.o: %.c
+	$(compile)
+$(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm
+
+gpu-check: $(cuda_plugin) $(gpu_check) ## on a GPU: the same bits, then how fast; and PyTorch where it is
+ifeq ($(NVCC),)
+	@echo "gpu-check: without nvcc there is no plugin to check, unless LOCKSTEP_CUDA names one"
+endif
+	@mkdir -p $(BUILD)/bench
+	$(Q)$(gpu_check) $(BUILD)/bench/gpu-check.json
+	$(Q)$(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json
+
+# Without a device it says so: tests/gpu/gpu_check_test.sh.
+all test: $(gpu_check)
+
+.PHONY: gpu-check
+
+-include $(wildcard $(gpu_check_sources:%.c=$(BUILD)/gpu/%.d))

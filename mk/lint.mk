@@ -32,7 +32,7 @@ lint-globals: $(BUILD)/liblockstep.a
 	$(Q)scripts/check-globals $<
 
 lint-scripts: | $(BUILD)/setup/lint.ok
-	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(filter-out %.txt,$(wildcard scripts/*)) .ci/run; \
+	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(filter-out %.txt %.mjs %.py,$(wildcard scripts/*)) .ci/run; \
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
 .PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts

@@ -1,7 +1,7 @@
 # setup.mk - what must be on the machine before something is built. scripts/setup finds it and,
 # for the targets that a newcomer types first, installs it; the stamps keep later runs quick.
 
-installing := $(filter demo test check asan soak fuzz bench lint gpu-check,$(MAKECMDGOALS))
+installing := $(filter demo test check asan soak fuzz bench lint,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
 # The compiler first: on a fresh machine "make -j" would otherwise install everything at once.

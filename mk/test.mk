@@ -6,8 +6,7 @@ FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 10
 scripted := $(sort $(shell find tests -not -path '*/node_modules/*' \
     \( -name '*_test.sh' -o -name '*_test.py' -o -name '*_test.mjs' \)))
-gpu_tests := $(filter %_gpu_test,$(test_names))
-host_names := $(filter-out %_gpu_test,$(test_names)) $(fuzz_names)
+host_names := $(test_names) $(fuzz_names)
 host_tests := $(addprefix $(BUILD)/,$(host_names)) $(scripted)
 asan_tests := $(addprefix $(BUILD)/asan/,$(host_names)) $(scripted)
 run_tests = scripts/run-tests -b $1 -j $(JOBS) -t $2
@@ -58,13 +57,6 @@ asan: $(asan_tests) $(program:$(BUILD)/%=$(BUILD)/asan/%) $(evm_ready) ## the te
 soak: $(host_tests) $(program) $(evm_ready) ## the long version of the tests (SOAK_MINUTES=10)
 	$(Q)SOAK_MINUTES=$(SOAK_MINUTES) $(call run_tests,$(BUILD),$(SOAK_MINUTES)000) $(host_tests)
 
-gpu-check: $(cuda_plugin) $(addprefix $(BUILD)/,$(gpu_tests)) $(program) ## the tests that need an NVIDIA GPU
-ifeq ($(NVCC),)
-	@echo "gpu-check: skipped: nvcc was not found (set NVCC=/path/to/nvcc)"
-else
-	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) $(addprefix $(BUILD)/,$(gpu_tests))
-endif
-
 fuzz: $(addprefix fuzz/,$(notdir $(fuzz_names))) ## fuzz every target (FUZZ_SECONDS=60 each; one: make fuzz/NAME_fuzz)
 fuzz/%: $(BUILD)/fuzz/tests/fuzz/%
 	@mkdir -p $(BUILD)/fuzz/corpus/$* fixtures/corpus/$(*:_fuzz=)
@@ -72,4 +64,4 @@ fuzz/%: $(BUILD)/fuzz/tests/fuzz/%
 	    -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 corpus/$* \
 	    $(CURDIR)/fixtures/corpus/$(*:_fuzz=)
 
-.PHONY: test check asan soak gpu-check fuzz
+.PHONY: test check asan soak fuzz

@@ -27,7 +27,7 @@
 
 struct archive_writer {
     struct whole_file file;
-    void *stream; /* of libzstd; NULL: not open */
+    void *stream;  /* of libzstd; NULL: not open */
     uint64_t left; /* bytes of the entry that are still to come */
     uint64_t padding;
     uint8_t out[ARCHIVE_PIECE];
@@ -61,7 +61,7 @@ struct archive_reader {
     uint64_t padding;
     size_t in_at;
     size_t in_size;
-    bool ended; /* the frame is over */
+    bool ended;     /* the frame is over */
     char path[256]; /* for errors; a longer one is cut */
     uint8_t in[ARCHIVE_PIECE];
 };

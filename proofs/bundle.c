@@ -38,9 +38,9 @@ enum status bundle_file(char *path, const struct bundle *bundle, const char *nam
 static const struct {
     const char *name;
     bool is_folder;
-} parts[] = {{"job", false},         {"journal.db", false},     {"journal.db-wal", false},
-             {"lock", false},        {"journal.db-shm", false}, {"journal.db-journal", false},
-             {"key.lock", false},    {"checkpoints", true}};
+} parts[] = {{"job", false},      {"journal.db", false},     {"journal.db-wal", false},
+             {"lock", false},     {"journal.db-shm", false}, {"journal.db-journal", false},
+             {"key.lock", false}, {"checkpoints", true}};
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
 /*
@@ -172,8 +172,8 @@ static enum status bundle_new(struct bundle **result, const char *path, struct e
     }
     bundle->lock.descriptor = -1;
     if (snprintf(bundle->path, sizeof(bundle->path), "%s", path) >= (int)sizeof(bundle->path)) {
-        status = error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes",
-                           sizeof(bundle->path));
+        status =
+            error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes", sizeof(bundle->path));
     } else if (realpath(path, bundle->folder) == NULL) {
         status = errno == ENOENT
                      ? error_set(error, STATUS_NOT_FOUND, "%s: there is no such bundle", path)
@@ -368,8 +368,8 @@ static enum status open_parts(struct bundle *bundle, enum bundle_mode mode, stru
     enum status status = bundle_file(path, bundle, "job", error);
 
     if (status == STATUS_OK && !file_exists(path)) {
-        status = error_set(error, STATUS_NOT_FOUND, "%s is not a bundle: it holds no job",
-                           bundle->path);
+        status =
+            error_set(error, STATUS_NOT_FOUND, "%s is not a bundle: it holds no job", bundle->path);
     }
     if (status == STATUS_OK && mode == BUNDLE_WRITE) {
         status = lock_bundle(bundle, error);
@@ -439,8 +439,8 @@ enum status bundle_unlock(struct bundle *bundle, const struct seal_key *key, str
         status = journal_next(&bundle->journal, statement, error);
     }
     if (status == STATUS_OK) {
-        status = journal_bytes(box, &size, &bundle->journal, statement, 0, sizeof(box),
-                               sizeof(box), error);
+        status = journal_bytes(box, &size, &bundle->journal, statement, 0, sizeof(box), sizeof(box),
+                               error);
     }
     (void)sqlite3_finalize(statement);
     if (status == STATUS_OK) {

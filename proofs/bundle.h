@@ -79,9 +79,9 @@ MUST_CHECK enum status bundle_key(struct seal_key *key, const struct bundle *bun
 /* What is known of a step that was run. */
 struct bundle_step {
     uint64_t step;
-    struct digest root; /* of the state after the step */
-    bool hidden;        /* the bundle is locked: what follows is zeros */
-    uint32_t loss_bits; /* binary32; FLOAT_NAN_BITS where the tape has no loss */
+    struct digest root;              /* of the state after the step */
+    bool hidden;                     /* the bundle is locked: what follows is zeros */
+    uint32_t loss_bits;              /* binary32; FLOAT_NAN_BITS where the tape has no loss */
     uint64_t nanoseconds;            /* of the step */
     uint64_t nanoseconds_committing; /* of hashing and writing */
     uint64_t microjoules;            /* of the step; BUNDLE_ENERGY_UNKNOWN */

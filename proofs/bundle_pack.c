@@ -25,8 +25,9 @@ static enum status copy_file(struct archive_writer *archive, const char *name, c
     uint8_t *piece = malloc(PIECE_SIZE);
     uint64_t size = 0;
     int descriptor = -1;
-    enum status status = piece == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
-                                       : whole_file_read_open(&descriptor, &size, error, path);
+    enum status status = piece == NULL
+                             ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
+                             : whole_file_read_open(&descriptor, &size, error, path);
 
     if (status == STATUS_OK && size > size_max) {
         status = error_set(error, STATUS_OVER_LIMIT, "%s has %" PRIu64 " bytes", path, size);
@@ -190,7 +191,7 @@ enum status bundle_export(struct bundle *bundle, const char *path,
 struct importer {
     struct bundle_import *import;
     struct archive_reader *archive;
-    struct bundle *bundle; /* NULL until the job was read */
+    struct bundle *bundle;    /* NULL until the job was read */
     char part[FILE_PATH_MAX]; /* the folder, until it is whole */
     uint64_t next_checkpoint; /* the least step that may come */
     bool journal_read;
@@ -289,9 +290,8 @@ static uint64_t checkpoint_size_max(const struct bundle *bundle)
 {
     uint64_t plain = tape_footprint(bundle->job->tape).state + 8 + SAFETENSORS_HEADER_MAX;
 
-    return bundle->sealed
-               ? plain + SEAL_HEADER_SIZE + (plain / SEAL_CHUNK_SIZE + 1) * SEAL_TAG_SIZE
-               : plain;
+    return bundle->sealed ? plain + SEAL_HEADER_SIZE + (plain / SEAL_CHUNK_SIZE + 1) * SEAL_TAG_SIZE
+                          : plain;
 }
 
 static enum status write_entry(struct archive_reader *archive, const char *path, uint64_t size,
@@ -441,8 +441,9 @@ static enum status put_in_place(const char *part, const char *folder, struct err
         failed = rename(part, folder);
     }
     if (failed != 0) {
-        return errno == EEXIST || errno == ENOTEMPTY ? error_set(error, STATUS_REFUSED, "%s: exists already", folder)
-                               : error_set_errno(error, "cannot make %s", folder);
+        return errno == EEXIST || errno == ENOTEMPTY
+                   ? error_set(error, STATUS_REFUSED, "%s: exists already", folder)
+                   : error_set_errno(error, "cannot make %s", folder);
     }
     return file_sync_folder(folder, error);
 }

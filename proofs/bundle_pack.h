@@ -28,9 +28,9 @@ MUST_CHECK enum status bundle_export(struct bundle *bundle, const char *path,
                                      enum bundle_pack_checkpoints checkpoints, struct error *error);
 
 struct bundle_import {
-    uint64_t size_max;                 /* that the file may unpack to */
-    const struct seal_key *key;        /* of a sealed bundle, or NULL */
-    const void *passphrase;            /* or this; NULL: none */
+    uint64_t size_max;          /* that the file may unpack to */
+    const struct seal_key *key; /* of a sealed bundle, or NULL */
+    const void *passphrase;     /* or this; NULL: none */
     size_t passphrase_size;
     uint32_t checkpoints; /* set: how many came */
     uint32_t unchecked;   /* set: how many of them are sealed and could not be opened */

@@ -187,8 +187,8 @@ static enum status read_sealed(struct bundle_step *entry, struct bundle *bundle,
     uint8_t box[BUNDLE_STEP_BOX];
     char context[BUNDLE_CONTEXT_MAX];
     size_t size = 0;
-    enum status status = journal_bytes(box, &size, &bundle->journal, statement, 6, sizeof(box),
-                                       sizeof(box), error);
+    enum status status =
+        journal_bytes(box, &size, &bundle->journal, statement, 6, sizeof(box), sizeof(box), error);
 
     entry->hidden = bundle_is_locked(bundle);
     if (status != STATUS_OK || entry->hidden) {
@@ -400,8 +400,8 @@ enum status bundle_diverged(uint64_t *step, struct bundle *bundle, struct error 
         status = journal_next(&bundle->journal, statement, error);
     }
     if (status == STATUS_OK) {
-        status = journal_number(step, &bundle->journal, statement, 0, bundle->job->steps - 1,
-                                error);
+        status =
+            journal_number(step, &bundle->journal, statement, 0, bundle->job->steps - 1, error);
     }
     (void)sqlite3_finalize(statement);
     if (status == STATUS_OK && bundle_state_root(&root, bundle, *step + 1, error) != STATUS_OK) {
@@ -435,10 +435,10 @@ static enum status put_text(struct bundle *bundle, const char *sql_plain, const 
         status = bundle_flush(bundle, error);
     }
     if (status == STATUS_OK) {
-        status = bundle->sealed ? journal_prepare(&statement, &bundle->journal, error, sql_sealed,
-                                                  "b", box, size + SEAL_BOX_EXTRA)
-                                : journal_prepare(&statement, &bundle->journal, error, sql_plain,
-                                                  "t", text);
+        status = bundle->sealed
+                     ? journal_prepare(&statement, &bundle->journal, error, sql_sealed, "b", box,
+                                       size + SEAL_BOX_EXTRA)
+                     : journal_prepare(&statement, &bundle->journal, error, sql_plain, "t", text);
     }
     return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
 }

@@ -178,9 +178,9 @@ static enum status write_checkpoint(struct bundle *bundle, const struct supply *
     enum status status = bundle_state_root(&wanted, bundle, step, error);
 
     if (status == STATUS_OK && !digest_equal(root, &wanted)) {
-        status = error_set(error, STATUS_REFUSED,
-                           "this is not the state before step %" PRIu64 " that was committed to",
-                           step);
+        status =
+            error_set(error, STATUS_REFUSED,
+                      "this is not the state before step %" PRIu64 " that was committed to", step);
     }
     if (status == STATUS_OK) {
         status = refuse_locked(bundle, error);
@@ -269,14 +269,12 @@ static enum status open_checkpoint(struct safetensors *file, struct digest *root
         return status;
     }
     bundle_checkpoint_name(context, step);
-    status = bundle->sealed
-                 ? safetensors_open_sealed(file, error, path, &bundle->key, context)
-                 : safetensors_open(file, error, path);
+    status = bundle->sealed ? safetensors_open_sealed(file, error, path, &bundle->key, context)
+                            : safetensors_open(file, error, path);
     if (status == STATUS_OK && !says_what_it_is(file, bundle, step, root)) {
-        status = error_set(error, STATUS_BAD_FORMAT,
-                           "%s does not say that it is the state before step %" PRIu64
-                           " of this job",
-                           path, step);
+        status = error_set(
+            error, STATUS_BAD_FORMAT,
+            "%s does not say that it is the state before step %" PRIu64 " of this job", path, step);
         safetensors_close(file);
     }
     return status;
@@ -331,9 +329,9 @@ static enum status hash_file(struct digest *root, const struct safetensors *file
 {
     uint8_t *piece = malloc(PIECE_SIZE);
     struct commit_roots roots;
-    enum status status = piece == NULL
-                             ? error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path)
-                             : STATUS_OK;
+    enum status status =
+        piece == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path)
+                      : STATUS_OK;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
@@ -550,7 +548,7 @@ static enum status remove_checkpoint(struct bundle *bundle, uint64_t step, struc
     char path[FILE_PATH_MAX];
     enum status status = bundle_checkpoint_path(path, bundle, step, error);
 
-    /* The entry goes first: a file without an entry is only waste, the reverse is a broken promise. */
+    /* The entry goes first: a file without one is only waste, the reverse a broken promise. */
     if (status == STATUS_OK) {
         status = journal_prepare(&statement, &bundle->journal, error,
                                  "DELETE FROM checkpoints WHERE step = ?", "i", step);

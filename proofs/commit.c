@@ -120,8 +120,8 @@ enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *
     return STATUS_OK;
 }
 
-static void header_root(struct digest *root, enum commit_array kind, const struct tensor *tensor,
-                        const struct digest *leaves_root)
+void commit_tensor_root_of(struct digest *root, enum commit_array kind, const struct tensor *tensor,
+                           const struct digest *leaves_root)
 {
     uint8_t header[COMMIT_TENSOR_HEADER_MAX];
 
@@ -137,7 +137,7 @@ void commit_tensor_root(struct digest *root, enum commit_array kind, const struc
     merkle_leaves_init_bytes(&leaves, data, commit_tensor_size(tensor));
     leaves.threads = threads;
     merkle_root(&leaves_root, &leaves);
-    header_root(root, kind, tensor, &leaves_root);
+    commit_tensor_root_of(root, kind, tensor, &leaves_root);
 }
 
 void commit_stream_init(struct commit_stream *stream, enum commit_array kind,
@@ -165,7 +165,7 @@ void commit_stream_root(const struct commit_stream *stream, struct digest *root)
 
     assert(stream->stream.size == commit_tensor_size(stream->tensor));
     merkle_stream_root(&stream->stream, &leaves_root);
-    header_root(root, stream->kind, stream->tensor, &leaves_root);
+    commit_tensor_root_of(root, stream->kind, stream->tensor, &leaves_root);
 }
 
 /* docs/FORMATS.md, list header: 0 tag (32), 32 items root (32), 64 first (8), 72 count (8). */

@@ -53,6 +53,10 @@ MUST_CHECK enum status commit_tensor_header_read(struct tensor *tensor, enum com
 void commit_tensor_root(struct digest *root, enum commit_array kind, const struct tensor *tensor,
                         const void *data, int threads);
 
+/* The same where a device has hashed the leaves: leaves_root is their Merkle root. */
+void commit_tensor_root_of(struct digest *root, enum commit_array kind, const struct tensor *tensor,
+                           const struct digest *leaves_root);
+
 /* The same from pieces, in order: hash what is there while the rest is computed. Borrows tensor. */
 struct commit_stream {
     const struct tensor *tensor;

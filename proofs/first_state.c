@@ -120,7 +120,7 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     if (status != STATUS_OK) {
         return status;
     }
-    first->entries = calloc((size_t)tape->state_count + 1, sizeof(*first->entries));
+    first->entries = calloc((size_t)tape->state_count + 1, sizeof(void *));
     taken = calloc((size_t)first->file.entry_count + 1, sizeof(*taken));
     status = first->entries == NULL || taken == NULL
                  ? error_set(error, STATUS_NO_MEMORY, "no memory for the states of %s", path)

@@ -120,8 +120,7 @@ enum status journal_number(uint64_t *number, struct journal *journal, sqlite3_st
     int type = sqlite3_column_type(statement, column);
     sqlite3_int64 value = sqlite3_column_int64(statement, column);
 
-    if (type != SQLITE_INTEGER || value < 0 ||
-        (uint64_t)value > maximum) {
+    if (type != SQLITE_INTEGER || value < 0 || (uint64_t)value > maximum) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not a number from 0 to %llu",
                          journal->path, sqlite3_column_name(statement, column),
                          (unsigned long long)maximum);
@@ -158,8 +157,8 @@ enum status journal_bytes(void *bytes, size_t *size, struct journal *journal,
     const void *found = sqlite3_column_blob(statement, column);
     size_t length = (size_t)sqlite3_column_bytes(statement, column);
 
-    if (type != SQLITE_BLOB || length < size_least ||
-        length > size_most || (found == NULL && length > 0)) {
+    if (type != SQLITE_BLOB || length < size_least || length > size_most ||
+        (found == NULL && length > 0)) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not of %zu to %zu bytes",
                          journal->path, sqlite3_column_name(statement, column), size_least,
                          size_most);
@@ -243,8 +242,8 @@ static enum status check_schema(struct journal *journal, struct error *error)
     while (status == STATUS_OK) {
         status = journal_next(journal, row, error);
         if (status == STATUS_OK && !is_ours(row, &seen)) {
-            status = error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep",
-                               journal->path);
+            status =
+                error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep", journal->path);
         }
     }
     (void)sqlite3_finalize(row);
@@ -310,8 +309,8 @@ static enum status set_up(struct journal *journal, enum journal_mode mode, struc
         status = journal_run(journal, "PRAGMA synchronous=FULL", error);
     }
     if (status == STATUS_OK) {
-        status = mode == JOURNAL_CREATE ? create_tables(journal, error)
-                                        : check_ours(journal, error);
+        status =
+            mode == JOURNAL_CREATE ? create_tables(journal, error) : check_ours(journal, error);
     }
     return status;
 }
@@ -342,7 +341,8 @@ static enum status open_as(struct journal *journal, const char *name, int flags,
  */
 static enum status open_unchanging(struct journal *journal, struct error *error)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
     char name[3 * FILE_PATH_MAX + 32] = "file:";
     size_t length = strlen(name);
     char log[FILE_PATH_MAX + 8];
@@ -355,9 +355,9 @@ static enum status open_unchanging(struct journal *journal, struct error *error)
                          journal->path);
     }
     for (const char *at = journal->path; *at != '\0'; at++) {
-        length += (size_t)snprintf(name + length, sizeof(name) - length,
-                                   strchr(plain, *at) != NULL ? "%c" : "%%%02X",
-                                   (unsigned char)*at);
+        length +=
+            (size_t)snprintf(name + length, sizeof(name) - length,
+                             strchr(plain, *at) != NULL ? "%c" : "%%%02X", (unsigned char)*at);
     }
     (void)snprintf(name + length, sizeof(name) - length, "?immutable=1");
     return open_as(journal, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, JOURNAL_READ, error);

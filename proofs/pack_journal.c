@@ -42,8 +42,7 @@ static enum status read_box(uint8_t *box, size_t *size, size_t size_max, struct 
                             const char *sql, uint64_t number, struct error *error)
 {
     sqlite3_stmt *statement = NULL;
-    enum status status =
-        journal_prepare(&statement, &bundle->journal, error, sql, "i", number);
+    enum status status = journal_prepare(&statement, &bundle->journal, error, sql, "i", number);
 
     if (status == STATUS_OK) {
         status = journal_next(&bundle->journal, statement, error);
@@ -60,8 +59,8 @@ static enum status read_box(uint8_t *box, size_t *size, size_t size_max, struct 
     return status;
 }
 
-static enum status read_device(uint8_t *bytes, size_t *size, struct bundle *bundle,
-                               uint64_t device, struct error *error)
+static enum status read_device(uint8_t *bytes, size_t *size, struct bundle *bundle, uint64_t device,
+                               struct error *error)
 {
     char name[BUNDLE_DEVICE_MAX];
     enum status status;
@@ -344,13 +343,12 @@ static enum status get_device(struct bundle *bundle, struct source *source, uint
         }
     }
     if (status == STATUS_OK) {
-        status = bundle->sealed
-                     ? journal_prepare(&statement, &bundle->journal, error,
-                                       "INSERT INTO devices VALUES (?, NULL, ?)", "ib", device,
-                                       bytes, size)
-                     : journal_prepare(&statement, &bundle->journal, error,
-                                       "INSERT INTO devices VALUES (?, ?, NULL)", "it", device,
-                                       (const char *)bytes);
+        status = bundle->sealed ? journal_prepare(&statement, &bundle->journal, error,
+                                                  "INSERT INTO devices VALUES (?, NULL, ?)", "ib",
+                                                  device, bytes, size)
+                                : journal_prepare(&statement, &bundle->journal, error,
+                                                  "INSERT INTO devices VALUES (?, ?, NULL)", "it",
+                                                  device, (const char *)bytes);
     }
     return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
 }
@@ -360,8 +358,7 @@ static enum status get_step(struct bundle *bundle, struct source *source, uint64
 {
     uint8_t bytes[STEP_SEALED];
     struct bundle_step entry = {.step = step};
-    enum status status =
-        get(source, bytes, bundle->sealed ? STEP_SEALED : STEP_PLAIN, error);
+    enum status status = get(source, bytes, bundle->sealed ? STEP_SEALED : STEP_PLAIN, error);
 
     if (status != STATUS_OK) {
         return status;

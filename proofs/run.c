@@ -89,8 +89,8 @@ static enum status write_constants(struct run *run, struct error *error)
 
     for (uint32_t id = 0; id < run->job->tape->tensor_count && status == STATUS_OK; id++) {
         if (run->job->tape->tensors[id].role == ROLE_CONSTANT) {
-            status = run->machine->backend->write(run->machine, id, run->job->constants[at++],
-                                                  error);
+            status =
+                run->machine->backend->write(run->machine, id, run->job->constants[at++], error);
         }
     }
     return status;

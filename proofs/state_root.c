@@ -7,7 +7,6 @@
 
 #include "proofs/commit.h"
 #include "proofs/element.h"
-#include "proofs/sha256.h"
 
 /* Leaves of one piece: 256 KiB of a tensor, which is one node of its tree. */
 #define PIECE_LEVEL 8
@@ -92,6 +91,42 @@ static enum status find_by_reading(struct digest *root, bool *finite, struct mac
     return status;
 }
 
+/* ---- states that the machine hashes where they are ---------------------- */
+
+static enum status find_by_asking(struct digest *root, bool *finite, struct machine *machine,
+                                  struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    size_t count = tape->state_count;
+    uint32_t *ids = calloc(count + 1, sizeof(*ids));
+    struct digest *items = calloc(count + 1, sizeof(*items));
+    enum status status = STATUS_OK;
+
+    if (ids == NULL || items == NULL) {
+        status = STATUS_NO_MEMORY;
+        (void)error_set(error, status, "no memory for the roots of %zu states", count);
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = tape->states[i].before;
+    }
+    status = machine->backend->leaves_roots(machine, items, ids, tape->state_count, error);
+    if (status != STATUS_OK) {
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct digest leaves_root = items[i];
+
+        commit_tensor_root_of(&items[i], COMMIT_TENSOR, &tape->tensors[ids[i]], &leaves_root);
+    }
+    commit_list_root(root, COMMIT_STATE, 0, items, count);
+    *finite = !machine->backend->diverged(machine);
+out:
+    free(ids);
+    free(items);
+    return status;
+}
+
 /* ---- states on the host, all at once ------------------------------------ */
 
 static const struct source *source_of(const struct work *work, uint64_t piece)
@@ -138,33 +173,37 @@ static enum status join(struct digest *root, const struct work *work)
     commit_roots_init(&roots, COMMIT_STATE, 0);
     for (uint32_t i = 0; i < work->count && status == STATUS_OK; i++) {
         uint64_t end = i + 1 < work->count ? work->sources[i + 1].first : work->piece_count;
-        uint8_t header[COMMIT_TENSOR_HEADER_MAX];
         struct merkle_leaves nodes;
         struct digest top;
         struct digest item;
-        size_t size;
 
         merkle_leaves_init_hashes(&nodes, work->nodes + work->sources[i].first,
                                   end - work->sources[i].first);
         nodes.threads = 1;
         merkle_root(&top, &nodes);
-        size = commit_tensor_header(header, COMMIT_TENSOR, work->sources[i].tensor, &top);
-        sha256(&item, header, size);
+        commit_tensor_root_of(&item, COMMIT_TENSOR, work->sources[i].tensor, &top);
         status = commit_roots_add(&roots, &item);
     }
     commit_roots_end(&roots, root);
     return status;
 }
 
+static int thread_count(uint64_t size, int threads)
+{
+    if (size < ALONE_SIZE) {
+        return 1;
+    }
+    return threads > 0 ? threads : omp_get_max_threads();
+}
+
 static enum status find_at_once(struct digest *root, bool *finite, struct work *work, int threads,
                                 struct error *error)
 {
-    int wanted = threads > 0 ? threads : omp_get_max_threads();
-    int used = work->size < ALONE_SIZE ? 1 : wanted;
+    int used = thread_count(work->size, threads);
     bool all_finite = true;
     enum status status;
 
-    work->nodes = malloc((size_t)work->piece_count * sizeof(*work->nodes));
+    work->nodes = malloc(((size_t)work->piece_count + 1) * sizeof(*work->nodes));
     if (work->nodes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for %llu nodes of a state",
                          (unsigned long long)work->piece_count);
@@ -192,6 +231,9 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
     enum status status;
 
     finite = finite == NULL ? &unwanted : finite;
+    if (machine->backend->leaves_roots != NULL) {
+        return find_by_asking(root, finite, machine, error);
+    }
     work.sources = calloc((size_t)tape->state_count + 1, sizeof(*work.sources));
     if (work.sources == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a list of %u states",

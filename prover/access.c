@@ -56,8 +56,9 @@ enum status access_seal_make(struct access_seal *seal, const struct options *opt
     const char *key = options_text(options, "key");
 
     memset(seal, 0, sizeof(*seal));
-    return key != NULL ? key_from_file(&seal->key, key, error)
-                       : key_under_passphrase(seal, options_text(options, "passphrase-file"), error);
+    return key != NULL
+               ? key_from_file(&seal->key, key, error)
+               : key_under_passphrase(seal, options_text(options, "passphrase-file"), error);
 }
 
 static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool asking,

@@ -9,10 +9,7 @@
 
 /* The options by which a sealed bundle is opened, for a command's table. */
 #define ACCESS_KEY_OPTIONS                                                                         \
-    {.name = "key",                                                                                \
-     .kind = OPTION_TEXT,                                                                          \
-     .value = "FILE",                                                                              \
-     .help = "the key of a sealed bundle"},                                                        \
+    {.name = "key", .kind = OPTION_TEXT, .value = "FILE", .help = "the key of a sealed bundle"},   \
     {                                                                                              \
         .name = "passphrase-file", .kind = OPTION_TEXT, .value = "FILE",                           \
         .help = "its passphrase, in the file's first line (default: LOCKSTEP_PASSPHRASE, else "    \

@@ -1,5 +1,5 @@
 /*
- * bundle_commands.c - `lockstep bundle`: what a run left on disk, shown, checked, packed, handed on.
+ * bundle_commands.c - `lockstep bundle`: what a run left on disk, checked, packed, handed on.
  *
  * Nothing here runs a step: 'lockstep audit' does.
  */
@@ -34,8 +34,8 @@ static enum status open_bundle(struct bundle **bundle, struct command_context *c
     return status;
 }
 
-static int end(struct command_context *context, struct bundle *bundle, enum status status,
-               int code, struct error *error)
+static int end(struct command_context *context, struct bundle *bundle, enum status status, int code,
+               struct error *error)
 {
     bundle_close(bundle);
     return status == STATUS_OK ? code : command_fail(context, error);
@@ -122,8 +122,8 @@ static int run_steps(struct command_context *context)
         }
     }
     if (status == STATUS_OK && context->json) {
-        code = command_emit(context, json_pack("{s:I, s:O}", "step_count", (json_int_t)known,
-                                               "steps", views));
+        code = command_emit(
+            context, json_pack("{s:I, s:O}", "step_count", (json_int_t)known, "steps", views));
     }
     json_decref(views);
     return end(context, bundle, status, code, &error);
@@ -240,9 +240,8 @@ static int tell_findings(struct command_context *context, const struct bundle *b
         int emitted = command_emit(
             context,
             json_pack("{s:s, s:I, s:I, s:I, s:O}", "bundle", bundle_path(bundle), "steps",
-                      (json_int_t)findings->steps, "checkpoints",
-                      (json_int_t)findings->checkpoints, "damaged", (json_int_t)findings->damaged,
-                      "findings", findings->list));
+                      (json_int_t)findings->steps, "checkpoints", (json_int_t)findings->checkpoints,
+                      "damaged", (json_int_t)findings->damaged, "findings", findings->list));
 
         return emitted == COMMAND_OK ? code : emitted;
     }
@@ -310,8 +309,8 @@ static int run_export(struct command_context *context)
                                &error);
     }
     if (status == STATUS_OK && context->json) {
-        code = command_emit(context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file",
-                                               path));
+        code = command_emit(context,
+                            json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path));
     } else if (status == STATUS_OK) {
         fprintf(context->out, "%s is in %s\n", bundle_path(bundle), path);
     }
@@ -351,6 +350,7 @@ static enum status import_with(struct bundle_import *import, struct command_cont
     if (status == STATUS_OK) {
         status = bundle_import(options->arguments[1], options->arguments[0], import, error);
     }
+    import->key = NULL;
     if (key_path != NULL) {
         seal_key_wipe(&key);
     }
@@ -401,8 +401,8 @@ static int run_key(struct command_context *context)
     }
     seal_key_wipe(&key);
     if (status == STATUS_OK && context->json) {
-        code = command_emit(context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle),
-                                               "key_file", path));
+        code = command_emit(
+            context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "key_file", path));
     } else if (status == STATUS_OK) {
         fprintf(context->out, "%s opens %s: whoever has it reads all of this bundle\n", path,
                 bundle_path(bundle));
@@ -429,8 +429,9 @@ static const struct command commands[] = {
      .run = run_segments},
     {.name = "check",
      .summary = "hash every checkpoint and compare it with the journal",
-     .description = "Exit code 0: every checkpoint is the state that the journal names; 1: some are "
-                    "damaged. No step is run again: 'lockstep audit' does that.",
+     .description =
+         "Exit code 0: every checkpoint is the state that the journal names; 1: some are "
+         "damaged. No step is run again: 'lockstep audit' does that.",
      .arguments = "BUNDLE",
      .example = "lockstep bundle check text.run",
      OPTIONS_OF(key_options),

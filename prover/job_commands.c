@@ -40,7 +40,8 @@ static const struct option_spec new_options[] = {
     {.name = "data",
      .kind = OPTION_LIST,
      .value = "FILE",
-     .help = "tokens (flat or .npy) or samples (.npy); for a tape, each of its data files in order"},
+     .help =
+         "tokens (flat or .npy) or samples (.npy); for a tape, each of its data files in order"},
     {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
     {.name = "data-type",
      .kind = OPTION_CHOICE,
@@ -342,7 +343,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     enum status status;
 
     if (options_list_count(options, "data") != 1) {
-        return error_set(error, STATUS_USAGE, "a model is trained on one file: name it with --data");
+        return error_set(error, STATUS_USAGE,
+                         "a model is trained on one file: name it with --data");
     }
     read_options(&model_options, options);
     status = look_at_data(&model_options, options, error);
@@ -379,8 +381,8 @@ static enum status tape_roots(struct job_terms *terms, const struct tape *tape,
                              "the tape reads '%s', and no file is named for it (at most %d)",
                              tape->tensors[id].name, JOB_DATA_MAX);
         }
-        status = add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++),
-                          error);
+        status =
+            add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++), error);
     }
     return status == STATUS_OK && at < count
                ? error_set(error, STATUS_USAGE, "the tape reads %zu data files; %zu are named", at,

@@ -191,9 +191,8 @@ static enum status open_run(struct run *run, struct stop *stop, struct command_c
     if (status == STATUS_OK) {
         status = access_machine(&machine, context->options, error);
     }
-    return status == STATUS_OK
-               ? access_run(run, job, bundle, &machine, context->options, error)
-               : status;
+    return status == STATUS_OK ? access_run(run, job, bundle, &machine, context->options, error)
+                               : status;
 }
 
 /* Takes job. */

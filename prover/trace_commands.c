@@ -17,7 +17,7 @@
 
 /* ---- places ------------------------------------------------------------- */
 
-/* Reads digits up to a character of ends (or the text's end); false: there are none, or too many. */
+/* Reads digits up to a character of ends (or the text's end); false: none, or too many. */
 static bool read_number(uint64_t *number, const char **at, const char *ends)
 {
     char *end;
@@ -331,8 +331,7 @@ static int run_open_element(struct command_context *context)
         status = error_set(&error, STATUS_NO_MEMORY, "no memory for an opening");
     }
     if (status == STATUS_OK) {
-        status =
-            read_place(opening, traced.run.job->tape, context->options->arguments[2], &error);
+        status = read_place(opening, traced.run.job->tape, context->options->arguments[2], &error);
     }
     if (status == STATUS_OK) {
         status = run_trace(&traced, opening, 1, &error);
@@ -396,8 +395,7 @@ static enum status check_opening(uint32_t *bits, struct trace_opening *opening,
     if (status == STATUS_OK) {
         status = file_read(&bytes, error, options->arguments[0], TRACE_OPENING_BYTES_MAX);
     }
-    if (status == STATUS_OK &&
-        trace_opening_read(opening, bytes.data, bytes.size) != STATUS_OK) {
+    if (status == STATUS_OK && trace_opening_read(opening, bytes.data, bytes.size) != STATUS_OK) {
         status = error_set(error, STATUS_BAD_FORMAT, "%s is not an opening", options->arguments[0]);
     }
     if (status == STATUS_OK &&

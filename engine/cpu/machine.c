@@ -11,13 +11,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "engine/assumptions.h"
 #include "engine/backend.h"
 #include "engine/contraction.h"
+#include "engine/float_control.h"
 #include "engine/plan.h"
 
 /* Operations that touch fewer elements run on one thread. */
@@ -68,19 +66,9 @@ enum status machine_options_default(struct machine_options *options, struct erro
 
 /* ---- floating-point control --------------------------------------------- */
 
-static void default_float_control(void)
-{
-#if defined(__x86_64__)
-    _mm_setcsr(0x1f80);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
-#endif
-}
-
 /*
- * A library that was loaded can have set flush-to-zero or another rounding on any thread. Every
- * thread of the team gets the default (round to nearest even, subnormals kept, no traps) and shows
- * that it now computes as the rules demand.
+ * Every thread of the team takes the default control word and shows that it now computes as the
+ * rules demand. The caller has taken it before: see float_control.h.
  */
 static enum status prepare_threads(int thread_count, struct error *error)
 {
@@ -88,36 +76,11 @@ static enum status prepare_threads(int thread_count, struct error *error)
 
 #pragma omp parallel num_threads(thread_count) reduction(| : bad)
     {
-        default_float_control();
+        (void)float_control_take();
         bad |= assumptions_check(NULL) != STATUS_OK;
     }
     return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
                : STATUS_OK;
-}
-
-static uint64_t get_float_control(void)
-{
-#if defined(__x86_64__)
-    return _mm_getcsr();
-#elif defined(__aarch64__)
-    uint64_t control;
-
-    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-    return control;
-#else
-    return 0;
-#endif
-}
-
-static void restore_float_control(uint64_t control)
-{
-#if defined(__x86_64__)
-    _mm_setcsr((uint32_t)control);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"(control));
-#else
-    (void)control;
-#endif
 }
 
 /* ---- planning ----------------------------------------------------------- */
@@ -431,7 +394,7 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
                             struct error *error)
 {
     struct machine_cpu *cpu = cpu_of(machine);
-    uint64_t control = get_float_control();
+    uint64_t control = float_control_take();
     enum status status = check_bound(cpu, error);
 
     assert(observer == NULL || cpu->options.trace);
@@ -453,7 +416,7 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     if (status == STATUS_OK) {
         take_next_states(cpu);
     }
-    restore_float_control(control);
+    float_control_give_back(control);
     return status;
 }
 

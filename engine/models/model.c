@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/builder_core.h"
+#include "engine/float_control.h"
 #include "engine/models/write.h"
 
 /* A schedule is held in the job, twelve bytes a step. */
@@ -94,6 +95,7 @@ enum status model_build(struct model *model, const struct model_options *options
                                                                   write_gpt2, write_llama};
     struct writer writer = {.model = model, .options = &model->options};
     enum status status = check_options(options, error);
+    uint64_t control;
 
     *model = (struct model){.options = *options,
                             .data = TENSOR_NONE,
@@ -107,7 +109,9 @@ enum status model_build(struct model *model, const struct model_options *options
     if (writer.builder == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
     }
+    control = float_control_take(); /* tables of constants are computed */
     writers[options->kind](&writer);
+    float_control_give_back(control);
     status = builder_finish(&model->tape, writer.builder, error);
     builder_free(writer.builder);
     if (status != STATUS_OK) {

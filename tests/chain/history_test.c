@@ -17,11 +17,13 @@
 #include "chain/local_game.h"
 #include "tests/contracts/harness_code.h"
 #include "tests/support/anvil.h"
+#include "tests/support/promised.h"
 
 enum {
     HISTORIES_FULL = 10000,
     HISTORIES_SHARE = 150,
     HISTORIES_OF_A_REGISTRY = 50,
+    HISTORIES_OF_A_CHAIN = 500,
     MOVES = 150,
     PLAYERS = 6, /* number 0 is the referee */
     JOBS = 2,
@@ -66,11 +68,7 @@ struct history {
         struct address attestor;
     } attestations[ATTESTATIONS];
     uint32_t attestation_count;
-    struct {
-        struct hash32 segment;
-        struct hash32 job;
-        uint32_t index;
-    } attested[ATTESTED]; /* every segment of this registry */
+    struct promised_segment attested[ATTESTED]; /* every segment of this registry */
     uint32_t attested_count;
     uint8_t script[SCRIPT_MAX];
     size_t script_size;
@@ -713,100 +711,6 @@ static void check_outcome(struct history *history, const struct game_log *log, u
     }
 }
 
-static wei promised_by_job(struct history *history, const struct hash32 *key)
-{
-    struct local_job job;
-    wei sum = 0;
-
-    assert_int_equal(local_get_job(&history->store, &job, key), STATUS_OK);
-    if (job.phase == GAME_PHASE_RUNNING) {
-        sum += job.terms.stake;
-    }
-    if (job.phase == GAME_PHASE_RUNNING || job.phase == GAME_PHASE_OPEN) {
-        sum += (job.segments - job.finalized) *
-               (job.terms.segment_reward + (wei)job.terms.attestors * job.terms.attest_fee);
-    }
-    return sum;
-}
-
-static wei promised_by_claim(struct history *history, const struct hash32 *key)
-{
-    struct local_claim claim;
-    struct local_job job;
-
-    assert_int_equal(local_get_claim(&history->store, &claim, key), STATUS_OK);
-    assert_int_equal(local_get_job(&history->store, &job, &claim.job), STATUS_OK);
-    return claim.phase == GAME_CLAIM_CALLED || claim.phase == GAME_CLAIM_TRIED
-               ? job.terms.claim_bond
-               : 0;
-}
-
-/* The bond; and the fee, where the segment is final. Which job and index a segment's hash belongs
- * to, the test remembers from its event. */
-static wei promised_by_attestation(struct history *history, const struct hash32 *segment,
-                                   const struct address *attestor)
-{
-    struct local_attestation attestation;
-
-    assert_int_equal(local_get_attestation(&history->store, &attestation, segment, attestor),
-                     STATUS_OK);
-    for (uint32_t i = 0; i < history->attested_count; i++) {
-        struct hash32 standing;
-        struct local_job job;
-
-        if (!hash32_equal(&history->attested[i].segment, segment)) {
-            continue;
-        }
-        assert_int_equal(local_get_job(&history->store, &job, &history->attested[i].job),
-                         STATUS_OK);
-        assert_int_equal(local_get_segment(&history->store, &standing, &history->attested[i].job,
-                                           history->attested[i].index),
-                         STATUS_OK);
-        if (attestation.phase == GAME_ATTESTATION_CLOSED) {
-            return 0;
-        }
-        return job.terms.attest_bond + (attestation.phase == GAME_ATTESTATION_REVEALED &&
-                                                history->attested[i].index < job.finalized &&
-                                                hash32_equal(&standing, segment)
-                                            ? job.terms.attest_fee
-                                            : 0);
-    }
-    fail_msg("an attestation of a segment that nobody committed");
-    return 0;
-}
-
-/* Escrow, stakes and bonds that the rules have promised to somebody: all of it, read from the
- * records, must be what the contract holds beyond what is owed already. */
-static wei liabilities(struct history *history)
-{
-    sqlite3_stmt *rows = NULL;
-    wei sum = 0;
-
-    assert_int_equal(sqlite3_prepare_v2(history->database,
-                                        "SELECT kind, key FROM records WHERE kind IN (1, 4, 5)", -1,
-                                        &rows, NULL),
-                     SQLITE_OK);
-    while (sqlite3_step(rows) == SQLITE_ROW) {
-        int kind = sqlite3_column_int(rows, 0);
-        struct hash32 key;
-
-        memcpy(key.bytes, sqlite3_column_blob(rows, 1), HASH32_SIZE);
-        if (kind == 1) {
-            sum += promised_by_job(history, &key);
-        } else if (kind == 5) {
-            sum += promised_by_claim(history, &key);
-        } else {
-            struct address attestor;
-
-            memcpy(attestor.bytes, (const uint8_t *)sqlite3_column_blob(rows, 1) + HASH32_SIZE,
-                   ADDRESS_SIZE);
-            sum += promised_by_attestation(history, &key, &attestor);
-        }
-    }
-    (void)sqlite3_finalize(rows);
-    return sum;
-}
-
 /* The sums of the embedded side: what each is owed, and what must lie in the contract. */
 static void check_balances(struct history *history, const struct game_log *log)
 {
@@ -831,7 +735,8 @@ static void check_balances(struct history *history, const struct game_log *log)
     }
     assert_true(wei_from_uint256(&contract, &held));
     assert_true(contract == history->paid_in - history->paid_out);
-    assert_true(contract == sum + liabilities(history));
+    assert_true(contract ==
+                sum + promised_money(&history->store, history->attested, history->attested_count));
 }
 
 static void compare(struct history *history, const json_t *receipt)
@@ -940,37 +845,68 @@ static void show_coverage(const struct history *history)
     }
 }
 
+struct chain {
+    struct anvil *anvil;
+    struct rpc *rpc;
+    struct address driver;
+};
+
+static void stop_chain(struct chain *chain)
+{
+    if (chain->anvil != NULL) {
+        rpc_free(chain->rpc);
+        anvil_stop(chain->anvil);
+    }
+}
+
+/* Anvil keeps every block in memory: thousands of these want a fresh one from time to time. */
+static void start_chain(struct chain *chain, struct history *history)
+{
+    static const char *const arguments[] = {"--hardfork", "cancun", "--balance", "1000000000",
+                                            NULL};
+
+    stop_chain(chain);
+    chain->anvil = anvil_start(arguments);
+    chain->rpc = anvil_rpc(chain->anvil);
+    chain->driver = anvil_deploy(chain->rpc, 0, DRIVER_CODE, NULL, "0x0");
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        history->players[i] = read_player(chain->rpc, &chain->driver, i);
+    }
+}
+
+static void start_registry(struct chain *chain, struct history *history)
+{
+    char restart[16];
+
+    (void)snprintf(restart, sizeof(restart), "0x%08x", abi_selector("restart()"));
+    json_decref(anvil_send(chain->rpc, 0, &chain->driver, restart, "0x0"));
+    close_store(history);
+    open_store(history);
+    history->attested_count = 0;
+    history->paid_in = 0;
+    history->paid_out = 0;
+}
+
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    static const char *const arguments[] = {"--hardfork", "cancun",          "--balance",
-                                            "1000000000", "--prune-history", NULL};
-    struct anvil *anvil = anvil_start(arguments);
-    struct rpc *rpc = anvil_rpc(anvil);
-    struct address driver = anvil_deploy(rpc, 0, DRIVER_CODE, NULL, "0x0");
+    struct chain chain = {0};
     struct history *history = calloc(1, sizeof(*history));
     uint64_t count = test_share(HISTORIES_FULL, HISTORIES_SHARE);
-    char restart[16];
 
     (void)state;
     assert_non_null(history);
     history->random = 20260301;
-    (void)snprintf(restart, sizeof(restart), "0x%08x", abi_selector("restart()"));
-    for (uint32_t i = 0; i < PLAYERS; i++) {
-        history->players[i] = read_player(rpc, &driver, i);
-    }
     open_store(history);
     for (uint64_t i = 0; i < count; i++) {
+        if (i % HISTORIES_OF_A_CHAIN == 0) {
+            start_chain(&chain, history);
+        }
         if (i % HISTORIES_OF_A_REGISTRY == 0) {
-            close_store(history);
-            open_store(history);
-            history->attested_count = 0;
-            history->paid_in = 0;
-            history->paid_out = 0;
-            json_decref(anvil_send(rpc, 0, &driver, restart, "0x0"));
+            start_registry(&chain, history);
         }
         history->now_s = 1000000 + 10000 * i;
         history->height = 1000 + 1000 * i;
-        play_history(history, rpc, &driver);
+        play_history(history, chain.rpc, &chain.driver);
     }
     show_coverage(history);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {
@@ -978,8 +914,7 @@ static void test_both_ledgers_play_the_same_histories(void **state)
     }
     close_store(history);
     free(history);
-    rpc_free(rpc);
-    anvil_stop(anvil);
+    stop_chain(&chain);
 }
 
 int main(void)

@@ -6,9 +6,11 @@
  */
 #include "tests/support/test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +25,8 @@ enum {
     VERIFIER = 2,
     PLAYERS = 3,
     SEGMENTS = 3,
+    PROCESSES = 4,
+    MOVES = 60,
     COMMITS = 300,
     CLAIMS = 5,
     WAIT_MS = 20000,
@@ -557,12 +561,100 @@ static void test_what_cannot_be_is_refused(void **state)
     tear_down(&world);
 }
 
+static struct game_move numbered_seal(uint32_t process, uint32_t number)
+{
+    struct game_move move = {.kind = GAME_SEAL_CLAIM};
+
+    move.seal.bytes[0] = (uint8_t)(1 + process);
+    move.seal.bytes[1] = (uint8_t)number;
+    return move;
+}
+
+/* In a process of its own: submits its moves, in an order of its own, until it is killed. */
+static void submit_moves(const struct world *world, uint32_t process)
+{
+    struct secret_key key = anvil_key(process % PLAYERS);
+    struct ledger_options options = world->options;
+    struct ledger *ledger;
+    struct error error;
+
+    options.signer = signer_new(&key, &error);
+    if (options.signer == NULL || ledger_open(&ledger, &options, &error) != STATUS_OK) {
+        _exit(1);
+    }
+    for (uint32_t i = 0; i < MOVES; i++) {
+        struct game_move move = numbered_seal(process, i);
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "%u/%u", process, i);
+        if (ledger_submit(ledger, name, &move, &error) != STATUS_OK) {
+            _exit(1);
+        }
+    }
+    ledger_close(ledger);
+    _exit(0);
+}
+
+static pid_t start_process(const struct world *world, uint32_t process)
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        submit_moves(world, process);
+    }
+    return child;
+}
+
+/* Several processes share the file; each is killed once at some instant and started again, and
+ * submits everything from the beginning. Every move must be there once. */
+static void test_processes_that_die_share_an_embedded_ledger(void **state)
+{
+    struct world world;
+    struct ledger_entry entry = {0};
+    struct error error;
+    pid_t children[PROCESSES];
+    uint64_t random = 3;
+    uint32_t counts[PROCESSES][MOVES] = {{0}};
+    uint64_t last_height = 0;
+
+    (void)state;
+    set_up(&world, true, "shared");
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        children[i] = start_process(&world, i);
+    }
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        usleep((useconds_t)test_random_below(&random, 60000));
+        (void)kill(children[i], SIGKILL);
+        (void)waitpid(children[i], NULL, 0);
+        children[i] = start_process(&world, i);
+    }
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        int result = -1;
+
+        (void)waitpid(children[i], &result, 0);
+        assert_int_equal(result, 0);
+    }
+    while (ledger_next(world.ledgers[0], &entry, entry.number, 0, &error) == STATUS_OK) {
+        assert_true(entry.height > last_height); /* a move is a block */
+        last_height = entry.height;
+        counts[entry.event.seal.bytes[0] - 1][entry.event.seal.bytes[1]]++;
+    }
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        for (uint32_t j = 0; j < MOVES; j++) {
+            assert_int_equal(counts[i][j], 1);
+        }
+    }
+    tear_down(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_on_the_embedded_ledger),
         cmocka_unit_test(test_jobs_on_a_chain),
         cmocka_unit_test(test_a_reorganization_under_a_running_client),
+        cmocka_unit_test(test_processes_that_die_share_an_embedded_ledger),
         cmocka_unit_test(test_commits_and_claims_are_quick),
         cmocka_unit_test(test_what_cannot_be_is_refused),
     };

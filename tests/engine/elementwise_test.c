@@ -279,7 +279,7 @@ static void test_invalid_sums_give_the_one_stored_nan(void **state)
 
 static void test_rotary_turns_by_the_tables_angle_and_back(void **state)
 {
-    enum { LENGTH = 6, HEADS = 2, WIDTH = 8, COUNT = 3 * LENGTH * HEADS * WIDTH };
+    enum { LENGTH = 6, HEADS = 2, WIDTH = 8, HALF = WIDTH / 2, COUNT = 3 * LENGTH * HEADS * WIDTH };
     struct float_case there;
     struct float_case back;
 
@@ -297,7 +297,8 @@ static void test_rotary_turns_by_the_tables_angle_and_back(void **state)
     for (int i = 0; i < COUNT; i += 2) {
         const float *x = (const float *)there.inputs[0] + i;
         int t = i / (HEADS * WIDTH) % LENGTH;
-        double angle = t * (WIDTH / 2) + i % WIDTH / 2;
+        int pair = i % WIDTH / 2;
+        double angle = t * HALF + pair;
 
         assert_true(fabs(there.expected[0][i] - (x[0] * cos(angle) - x[1] * sin(angle))) < 4e-6);
         assert_true(fabs(there.expected[0][i + 1] - (x[0] * sin(angle) + x[1] * cos(angle))) <

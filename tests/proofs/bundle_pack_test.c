@@ -79,6 +79,7 @@ static void discard(const char *name)
     char command[900];
 
     (void)snprintf(command, sizeof(command), "rm -rf '%s/%s'", inbox(), name);
+    /* NOLINTNEXTLINE(cert-env33-c): the commands and paths are the test's own. */
     assert_int_equal(system(command), 0);
 }
 
@@ -104,8 +105,8 @@ static void check_same_file(const char *left, const char *right)
 }
 
 /* Imports and exports again; the second file equals the first. */
-static void check_round_trip(struct bundle *bundle, const char *name,
-                             const struct seal_key *key, uint32_t checkpoints)
+static void check_round_trip(struct bundle *bundle, const char *name, const struct seal_key *key,
+                             uint32_t checkpoints)
 {
     struct bundle_import import = {.size_max = SIZE_MAX_OK, .key = key};
     struct bundle *again = NULL;
@@ -235,9 +236,9 @@ static void test_locked_key_travels_along(void **state)
 
     (void)state;
     assert_int_equal(seal_lock(lock, NULL, &the_key, "sesame", 6, 10), STATUS_OK);
-    assert_int_equal(bundle_create_sealed(&bundle, small_path("travel"), small_job(), &the_key,
-                                          lock, NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        bundle_create_sealed(&bundle, small_path("travel"), small_job(), &the_key, lock, NULL),
+        STATUS_OK);
     small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
     small_run_begin(&run);
     small_bundle_fill(bundle, &run, 0, 5);
@@ -418,9 +419,8 @@ static void test_more_than_is_allowed_is_not_unpacked(void **state)
 
     (void)state;
     pack_small(&packed, "limit", NULL);
-    assert_int_equal(
-        import_bytes("limit", packed.file.data, packed.file.size, packed.tar_size - 1),
-        STATUS_OVER_LIMIT);
+    assert_int_equal(import_bytes("limit", packed.file.data, packed.file.size, packed.tar_size - 1),
+                     STATUS_OVER_LIMIT);
     assert_int_equal(import_bytes("limit", packed.file.data, packed.file.size, 1000),
                      STATUS_OVER_LIMIT);
     assert_int_equal(import_bytes("limit", packed.file.data, packed.file.size, packed.tar_size),
@@ -477,16 +477,35 @@ static void test_changed_headers_are_refused(void **state)
         const char *bytes;
         size_t size;
     } changes[] = {
-        {0, "/job\0", 5},           {0, "../job\0", 7},        {0, "./job\0", 6},
-        {0, "JOB", 3},              {0, "job\0x", 5},          {0, "\0", 1},
-        {100, "0000755", 7},        {108, "0000001", 7},       {116, "0000001", 7},
-        {136, "00000000001", 11},   {156, "\0", 1},            {156, "1", 1},
-        {156, "2", 1},              {156, "5", 1},             {156, "6", 1},
-        {156, "x", 1},              {156, "g", 1},             {156, "L", 1},
-        {157, "/etc/passwd", 11},   {257, "ustar  ", 8},       {265, "root", 4},
-        {297, "root", 4},           {345, "..", 2},            {500, "\1", 1},
-        {124, "77777777777", 11},   {124, "\x80\0\0\0\1", 5},  {124, "\xff\xff\xff\xff", 4},
-        {124, "           ", 11},   {124, "0000000000 ", 11},
+        {0, "/job\0", 5},
+        {0, "../job\0", 7},
+        {0, "./job\0", 6},
+        {0, "JOB", 3},
+        {0, "job\0x", 5},
+        {0, "\0", 1},
+        {100, "0000755", 7},
+        {108, "0000001", 7},
+        {116, "0000001", 7},
+        {136, "00000000001", 11},
+        {156, "\0", 1},
+        {156, "1", 1},
+        {156, "2", 1},
+        {156, "5", 1},
+        {156, "6", 1},
+        {156, "x", 1},
+        {156, "g", 1},
+        {156, "L", 1},
+        {157, "/etc/passwd", 11},
+        {257, "ustar  ", 8},
+        {265, "root", 4},
+        {297, "root", 4},
+        {345, "..", 2},
+        {500, "\1", 1},
+        {124, "77777777777", 11},
+        {124, "\x80\0\0\0\1", 5},
+        {124, "\xff\xff\xff\xff", 4},
+        {124, "           ", 11},
+        {124, "0000000000 ", 11},
     };
     struct packed packed;
 
@@ -527,9 +546,19 @@ static enum status import_order(const struct packed *packed, const int *order)
 static void test_entries_in_another_order_are_refused(void **state)
 {
     static const int orders[][8] = {
-        {1, 0, 2, 3, 4, -1}, {0, 2, 1, 3, 4, -1}, {0, 1, 3, 2, 4, -1}, {0, 0, 1, 2, 3, 4, -1},
-        {0, 1, 1, 2, 3, 4, -1}, {0, 1, 2, 2, 3, 4, -1}, {0, 1, 2, 3, 0, 4, -1}, {0, 4, -1},
-        {4, -1}, {1, 4, -1}, {2, 3, 4, -1}, {0, 1, 2, 3, -1}, {0, 1, 2, 4, 3, 4, -1},
+        {1, 0, 2, 3, 4, -1},
+        {0, 2, 1, 3, 4, -1},
+        {0, 1, 3, 2, 4, -1},
+        {0, 0, 1, 2, 3, 4, -1},
+        {0, 1, 1, 2, 3, 4, -1},
+        {0, 1, 2, 2, 3, 4, -1},
+        {0, 1, 2, 3, 0, 4, -1},
+        {0, 4, -1},
+        {4, -1},
+        {1, 4, -1},
+        {2, 3, 4, -1},
+        {0, 1, 2, 3, -1},
+        {0, 1, 2, 4, 3, 4, -1},
     };
     static const int good[][8] = {{0, 1, 2, 4, -1}, {0, 1, 3, 4, -1}, {0, 1, 4, -1}};
     struct packed packed;
@@ -549,11 +578,18 @@ static void test_entries_in_another_order_are_refused(void **state)
 static void test_checkpoints_that_do_not_belong_are_refused(void **state)
 {
     static const char *const names[] = {
-        "checkpoints/000000000011.safetensors", "checkpoints/000000000004.safetensors",
-        "checkpoints/000000000000.safetensors", "checkpoints/999999999999.safetensors",
-        "checkpoints/00000000005.safetensors", "checkpoints/+00000000005.safetensors",
-        "checkpoints/000000000005.safetensors.part-abcdef", "checkpoints/../../../evil",
-        "checkpoints/", "key.lock", "lock", "journal.db",
+        "checkpoints/000000000011.safetensors",
+        "checkpoints/000000000004.safetensors",
+        "checkpoints/000000000000.safetensors",
+        "checkpoints/999999999999.safetensors",
+        "checkpoints/00000000005.safetensors",
+        "checkpoints/+00000000005.safetensors",
+        "checkpoints/000000000005.safetensors.part-abcdef",
+        "checkpoints/../../../evil",
+        "checkpoints/",
+        "key.lock",
+        "lock",
+        "journal.db",
     };
     struct entry entries[5];
     struct packed packed;
@@ -655,29 +691,29 @@ static void test_false_journals_are_refused(void **state)
     segments = steps + 10 * 68;
     check_journal_change(&packed, 0, "X", 1);
     check_journal_change(&packed, 7, "\2", 1);
-    check_journal_change(&packed, 8, ones, 8);           /* another job */
-    check_journal_change(&packed, 40, "\1", 1);          /* sealed, it says */
+    check_journal_change(&packed, 8, ones, 8);  /* another job */
+    check_journal_change(&packed, 40, "\1", 1); /* sealed, it says */
     check_journal_change(&packed, 40, "\2", 1);
-    check_journal_change(&packed, 41, ones, 8);          /* steps */
+    check_journal_change(&packed, 41, ones, 8); /* steps */
     check_journal_change(&packed, 41, zero, 8);
     check_journal_change(&packed, 48, "\11", 1);
-    check_journal_change(&packed, 49, zero, 8);          /* diverged at step 0, and went on */
-    check_journal_change(&packed, 57, ones, 4);          /* devices */
+    check_journal_change(&packed, 49, zero, 8); /* diverged at step 0, and went on */
+    check_journal_change(&packed, 57, ones, 4); /* devices */
     check_journal_change(&packed, 57, zero, 4);
-    check_journal_change(&packed, 61, ones, 8);          /* segments */
+    check_journal_change(&packed, 61, ones, 8); /* segments */
     check_journal_change(&packed, 68, "\2", 1);
     check_journal_change(&packed, 68, "\0", 1);
-    check_journal_change(&packed, device, ones, 2);      /* the length of a name */
+    check_journal_change(&packed, device, ones, 2); /* the length of a name */
     check_journal_change(&packed, device + 4, "\n", 1);
-    check_journal_change(&packed, steps + 4 * 68, ones, 1);      /* the root before a checkpoint */
-    check_journal_change(&packed, steps + 36, ones, 1);          /* a time above 2^63 */
-    check_journal_change(&packed, steps + 60, ones, 8);          /* a device that there is not */
+    check_journal_change(&packed, steps + 4 * 68, ones, 1); /* the root before a checkpoint */
+    check_journal_change(&packed, steps + 36, ones, 1);     /* a time above 2^63 */
+    check_journal_change(&packed, steps + 60, ones, 8);     /* a device that there is not */
     check_journal_change(&packed, steps + 67, "\1", 1);
-    check_journal_change(&packed, steps + 68, ones, 1);          /* a root of a signed segment */
-    check_journal_change(&packed, segments + 7, "\4", 1);        /* a segment that there is not */
-    check_journal_change(&packed, segments + 7, "\1", 1);        /* whose root is another */
+    check_journal_change(&packed, steps + 68, ones, 1);   /* a root of a signed segment */
+    check_journal_change(&packed, segments + 7, "\4", 1); /* a segment that there is not */
+    check_journal_change(&packed, segments + 7, "\1", 1); /* whose root is another */
     check_journal_change(&packed, segments + 8, ones, 1);
-    check_journal_change(&packed, segments + 40, zero, 2);       /* signatures */
+    check_journal_change(&packed, segments + 40, zero, 2); /* signatures */
     check_journal_change(&packed, segments + 40, ones, 2);
     check_journal_change(&packed, segments + 41, "\2", 1);
     packed_release(&packed);
@@ -714,8 +750,7 @@ static void mutate(uint8_t *tar, size_t *size, const struct entry *entries, uint
         tar[entry->at + entry->whole - 1] ^= 1;
         break;
     default:
-        memmove(tar + entry->at, tar + entry->at + entry->whole,
-                *size - entry->at - entry->whole);
+        memmove(tar + entry->at, tar + entry->at + entry->whole, *size - entry->at - entry->whole);
         *size -= entry->whole;
         break;
     }
@@ -777,6 +812,7 @@ static void test_archive_is_an_ordinary_tar(void **state)
     char command[1600];
 
     (void)state;
+    /* NOLINTNEXTLINE(cert-env33-c): the commands and paths are the test's own. */
     if (system("tar --version >/dev/null 2>&1 && zstd --version >/dev/null 2>&1") != 0) {
         test_skip("tar or zstd is not installed");
     }
@@ -793,6 +829,7 @@ static void test_archive_is_an_ordinary_tar(void **state)
                    small_path("untarred"), small_path("ordinary.zst"), small_path("untarred"),
                    small_path("untarred"), small_path("ordinary"), small_path("untarred"),
                    small_path("ordinary"));
+    /* NOLINTNEXTLINE(cert-env33-c): the commands and paths are the test's own. */
     assert_int_equal(system(command), 0);
 }
 

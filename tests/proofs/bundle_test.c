@@ -158,9 +158,9 @@ static void test_segment_root_is_the_list_of_its_states(void **state)
         struct digest root;
 
         for (uint64_t i = 0; i < SMALL_JOB_SEGMENT; i++) {
-            assert_int_equal(bundle_state_root(&items[i], bundle,
-                                               segment * SMALL_JOB_SEGMENT + i + 1, NULL),
-                             STATUS_OK);
+            assert_int_equal(
+                bundle_state_root(&items[i], bundle, segment * SMALL_JOB_SEGMENT + i + 1, NULL),
+                STATUS_OK);
         }
         commit_list_root(&expected, COMMIT_SEGMENT, segment * SMALL_JOB_SEGMENT, items,
                          SMALL_JOB_SEGMENT);
@@ -339,8 +339,8 @@ static void test_what_a_crash_left_is_cleared_away(void **state)
 
 static void test_links_in_a_bundle_are_refused(void **state)
 {
-    static const char *const names[] = {"job", "journal.db", "lock", "journal.db-wal",
-                                        "journal.db-shm", "key.lock", "checkpoints"};
+    static const char *const names[] = {
+        "job", "journal.db", "lock", "journal.db-wal", "journal.db-shm", "key.lock", "checkpoints"};
     const char *path = small_path("links");
     char target[700];
     struct file_bytes bytes;
@@ -636,8 +636,7 @@ static void test_every_flipped_bit_and_every_cut_of_a_checkpoint_is_detected(voi
 
 /* ---- retention ---------------------------------------------------------- */
 
-static void check_kept(struct bundle *bundle, uint64_t keep, uint64_t every,
-                       const char *wanted)
+static void check_kept(struct bundle *bundle, uint64_t keep, uint64_t every, const char *wanted)
 {
     char found[256] = "";
 
@@ -645,7 +644,8 @@ static void check_kept(struct bundle *bundle, uint64_t keep, uint64_t every,
     for (uint64_t step = 0; step <= 20; step++) {
         char path[FILE_PATH_MAX];
         uint64_t next = UINT64_MAX;
-        bool listed = bundle_checkpoint_find(&next, bundle, step, NULL) == STATUS_OK && next == step;
+        bool listed =
+            bundle_checkpoint_find(&next, bundle, step, NULL) == STATUS_OK && next == step;
 
         assert_int_equal(bundle_checkpoint_path(path, bundle, step, NULL), STATUS_OK);
         assert_int_equal(file_exists(path), listed);
@@ -769,8 +769,7 @@ static void test_sealed_bundle_holds_nothing_in_the_clear(void **state)
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
         const char *path = small_path(sealing[sealed]);
-        struct bundle *bundle =
-            small_bundle_new(path, small_job(), sealed ? &the_key : NULL, 10);
+        struct bundle *bundle = small_bundle_new(path, small_job(), sealed ? &the_key : NULL, 10);
         char checkpoint[FILE_PATH_MAX];
         char journal[700];
         struct run run;
@@ -779,7 +778,8 @@ static void test_sealed_bundle_holds_nothing_in_the_clear(void **state)
 
         small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
         assert_int_equal(bundle_restore(&step, bundle, run.machine, 10, NULL), STATUS_OK);
-        weights = run.machine->backend->peek(run.machine, bundle_job(bundle)->tape->states[1].before);
+        weights =
+            run.machine->backend->peek(run.machine, bundle_job(bundle)->tape->states[1].before);
         assert_int_equal(bundle_set_note(bundle, "data.0", "/home/somebody/novel.txt", NULL),
                          STATUS_OK);
         assert_int_equal(bundle_checkpoint_path(checkpoint, bundle, 10, NULL), STATUS_OK);

@@ -245,16 +245,17 @@ static void test_senseless_draws_are_refused(void **state)
 
     assert_true(job->draw_count > 2);
     assert_int_equal(endian_load_be32(bytes.data + at + 9), job->draw_count);
-    assert_int_equal(parse_mended(&bytes, at, 2), STATUS_BAD_FORMAT);             /* given: 2 */
-    assert_int_equal(parse_mended(&bytes, at, 1), STATUS_BAD_FORMAT);             /* and drawn */
-    assert_int_equal(parse_mended(&bytes, at + 9, 1), STATUS_BAD_FORMAT);         /* 2^24 draws */
-    assert_int_equal(parse_mended(&bytes, draw, 0xff), STATUS_BAD_FORMAT);        /* no tensor */
-    assert_int_equal(parse_mended(&bytes, draw + 3, 0), STATUS_BAD_FORMAT);       /* the data */
-    assert_int_equal(parse_mended(&bytes, draw + 8, 5), STATUS_BAD_FORMAT);       /* no such kind */
-    assert_int_equal(parse_mended(&bytes, draw + 9, 0x7f), STATUS_BAD_FORMAT);    /* infinite, or */
+    assert_int_equal(parse_mended(&bytes, at, 2), STATUS_BAD_FORMAT);          /* given: 2 */
+    assert_int_equal(parse_mended(&bytes, at, 1), STATUS_BAD_FORMAT);          /* and drawn */
+    assert_int_equal(parse_mended(&bytes, at + 9, 1), STATUS_BAD_FORMAT);      /* 2^24 draws */
+    assert_int_equal(parse_mended(&bytes, draw, 0xff), STATUS_BAD_FORMAT);     /* no tensor */
+    assert_int_equal(parse_mended(&bytes, draw + 3, 0), STATUS_BAD_FORMAT);    /* the data */
+    assert_int_equal(parse_mended(&bytes, draw + 8, 5), STATUS_BAD_FORMAT);    /* no such kind */
+    assert_int_equal(parse_mended(&bytes, draw + 9, 0x7f), STATUS_BAD_FORMAT); /* infinite, or */
     assert_int_equal(parse_mended(&bytes, draw + 13 + 3, (uint8_t)job->draws[0].tensor),
                      STATUS_BAD_FORMAT); /* one tensor twice */
-    assert_int_equal(parse_mended(&bytes, at + 8, 99), STATUS_OK); /* a seed is as good as another */
+    assert_int_equal(parse_mended(&bytes, at + 8, 99),
+                     STATUS_OK); /* a seed is as good as another */
     buffer_release(&bytes);
     job_free(job);
 }
@@ -288,12 +289,8 @@ static void test_impossible_terms_are_refused(void **state)
     static const struct {
         size_t at;
         uint64_t value;
-    } terms[] = {{12, 0},
-                 {12, UINT64_C(1) << 32},
-                 {12, UINT64_MAX},
-                 {20, 0},
-                 {20, SMALL_JOB_STEPS + 1},
-                 {20, UINT64_MAX}};
+    } terms[] = {{12, 0}, {12, UINT64_C(1) << 32},   {12, UINT64_MAX},
+                 {20, 0}, {20, SMALL_JOB_STEPS + 1}, {20, UINT64_MAX}};
     struct buffer bytes = small_file();
 
     (void)state;
@@ -464,8 +461,8 @@ static void test_tape_without_a_state_begins_as_zeros(void **state)
         }
     }
     terms.data_count = 1;
-    assert_int_equal(
-        job_from_tape(&again, tape, constants, job->constant_count, &terms, &error), STATUS_OK);
+    assert_int_equal(job_from_tape(&again, tape, constants, job->constant_count, &terms, &error),
+                     STATUS_OK);
     memset(bytes, 1, sizeof(bytes));
     job_first_state(bytes, again, again->tape->states[0].before);
     assert_int_equal(bytes[0] | bytes[1] | bytes[2] | bytes[3], 0);

@@ -77,11 +77,11 @@ static void test_databases_of_others_are_refused(void **state)
         "DROP TABLE steps",
         "DROP TABLE facts",
         "DROP TABLE steps; CREATE VIEW steps AS SELECT 1 AS step, 2 AS root",
-        "DROP TABLE steps; CREATE TABLE steps (step INTEGER PRIMARY KEY, root BLOB, loss INTEGER,"
-        " nanoseconds INTEGER, committing INTEGER, microjoules INTEGER, device INTEGER,"
-        " sealed BLOB)",
-        "DROP TABLE checkpoints; CREATE TABLE checkpoints (step INTEGER PRIMARY KEY,"
-        " root BLOB AS (zeroblob(32)))",
+        ("DROP TABLE steps; CREATE TABLE steps (step INTEGER PRIMARY KEY, root BLOB, loss INTEGER,"
+         " nanoseconds INTEGER, committing INTEGER, microjoules INTEGER, device INTEGER,"
+         " sealed BLOB)"),
+        ("DROP TABLE checkpoints; CREATE TABLE checkpoints (step INTEGER PRIMARY KEY,"
+         " root BLOB AS (zeroblob(32)))"),
         "ALTER TABLE steps ADD COLUMN more INTEGER DEFAULT 5",
         "ALTER TABLE steps RENAME TO stepz",
         "ANALYZE",
@@ -168,17 +168,28 @@ static void test_values_of_another_kind_are_refused(void **state)
         const char *sql;
         const char *accepted; /* as which kinds */
     } values[] = {
-        {"SELECT 7", "n"},          {"SELECT 0", "n"},
-        {"SELECT 1000", "n"},       {"SELECT 1001", ""},
-        {"SELECT -1", ""},          {"SELECT 9223372036854775807", ""},
-        {"SELECT 7.0", ""},         {"SELECT NULL", ""},
-        {"SELECT '7'", "t"},        {"SELECT ''", "t"},
-        {"SELECT 'plain'", "t"},    {"SELECT 'too long to fit'", "t"},
-        {"SELECT 'too long to fit.'", ""}, {"SELECT 'a' || char(10)", ""},
-        {"SELECT 'a' || char(0) || 'b'", ""}, {"SELECT zeroblob(32)", "d"},
-        {"SELECT zeroblob(31)", ""},  {"SELECT zeroblob(33)", ""},
-        {"SELECT x''", ""},         {"SELECT x'00'", ""},
-        {"SELECT x'0000'", "b"},    {"SELECT zeroblob(16)", "b"},
+        {"SELECT 7", "n"},
+        {"SELECT 0", "n"},
+        {"SELECT 1000", "n"},
+        {"SELECT 1001", ""},
+        {"SELECT -1", ""},
+        {"SELECT 9223372036854775807", ""},
+        {"SELECT 7.0", ""},
+        {"SELECT NULL", ""},
+        {"SELECT '7'", "t"},
+        {"SELECT ''", "t"},
+        {"SELECT 'plain'", "t"},
+        {"SELECT 'too long to fit'", "t"},
+        {"SELECT 'too long to fit.'", ""},
+        {"SELECT 'a' || char(10)", ""},
+        {"SELECT 'a' || char(0) || 'b'", ""},
+        {"SELECT zeroblob(32)", "d"},
+        {"SELECT zeroblob(31)", ""},
+        {"SELECT zeroblob(33)", ""},
+        {"SELECT x''", ""},
+        {"SELECT x'00'", ""},
+        {"SELECT x'0000'", "b"},
+        {"SELECT zeroblob(16)", "b"},
         {"SELECT zeroblob(17)", ""},
     };
     static const char kinds[] = "ndtb";
@@ -295,9 +306,8 @@ static void test_every_changed_byte_is_survived(void **state)
     FILE *file;
 
     (void)state;
-    make("damaged",
-         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) "
-         "INSERT INTO steps SELECT i, randomblob(32), 7, 8, 9, NULL, 0, NULL FROM n");
+    make("damaged", "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) "
+                    "INSERT INTO steps SELECT i, randomblob(32), 7, 8, 9, NULL, 0, NULL FROM n");
     file = fopen(path_of("damaged"), "rb");
     size = fread(bytes, 1, sizeof(bytes), file);
     (void)fclose(file);

@@ -513,7 +513,8 @@ static void mutate(uint8_t *bytes, size_t *size, const uint8_t *other, size_t ot
 
     switch (test_random_below(seed, 8)) {
     case 0:
-        bytes[12 + test_random_below(seed, *size - 12)] ^= (uint8_t)(1 << test_random_below(seed, 8));
+        bytes[12 + test_random_below(seed, *size - 12)] ^=
+            (uint8_t)(1 << test_random_below(seed, 8));
         break;
     case 1:
         endian_store_be32(bytes, endian_load_be32(bytes) + (test_random_below(seed, 2) ? 1 : -1u));

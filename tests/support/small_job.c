@@ -75,8 +75,8 @@ struct job *small_job_new(const struct small_job_options *wanted)
     ids[1] = small.model.labels;
     for (uint32_t i = 0; i < 2 && ids[i] != TENSOR_NONE; i++) {
         commit_tensor_root(&terms.data_roots[terms.data_count++], COMMIT_DATA,
-                           &small.model.tape->tensors[ids[i]],
-                           i == 0 ? small.data : small.labels, 1);
+                           &small.model.tape->tensors[ids[i]], i == 0 ? small.data : small.labels,
+                           1);
     }
     if (wanted->first_state != NULL) {
         terms.first_state_given = true;

@@ -1,0 +1,217 @@
+/*
+ * args.h - the kernels of the CUDA backend by number, and what each is given.
+ *
+ * Read by C17 and by nvcc: plain structs of fixed-width fields and device pointers. launch.c fills
+ * them in; the kernels are in the *_body.h files of this folder.
+ */
+#ifndef ENGINE_CUDA_ARGS_H
+#define ENGINE_CUDA_ARGS_H
+
+#include "engine/op.h"
+#include "engine/rule.h"
+
+#define CUDA_WARP 32
+
+/* KERNEL_LIST(ENTRY) expands to ENTRY(NUMBER, function, arguments) for each kernel. */
+/* clang-format off */
+#define KERNEL_LIST(ENTRY) \
+    ENTRY(RULE, kernel_rule, struct rule_args) \
+    ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
+    ENTRY(ROWS, kernel_rows, struct rows_args) \
+    ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
+    ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
+    ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
+    ENTRY(PACK, kernel_pack, struct pack_args) \
+    ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
+    ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
+    ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
+    ENTRY(ONES, kernel_ones, struct sums_args) \
+    ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
+    ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
+    ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
+    ENTRY(HASH_NODES, kernel_hash_nodes, struct hash_args) \
+    ENTRY(FINITE, kernel_finite, struct finite_args)
+/* clang-format on */
+
+#define KERNEL_NUMBER(number, function, arguments) KERNEL_##number,
+enum cuda_kernel { KERNEL_LIST(KERNEL_NUMBER) KERNEL_COUNT };
+
+/* One output of one operation, element by element, by its rule. */
+struct rule_args {
+    struct rule_call call; /* op and memory are the device's */
+    uint64_t count;
+    uint32_t output;
+    uint32_t reserved;
+};
+
+/* All outputs of an operation whose elements depend on inputs of one index: f32 memory only. */
+struct elements_args {
+    const struct op *op; /* the device's */
+    const void *inputs[OP_INPUTS_MAX];
+    uint64_t input_counts[OP_INPUTS_MAX];
+    void *outputs[OP_OUTPUTS_MAX];
+    uint64_t count;
+};
+
+/* An operation along rows; outputs that are not wanted are NULL. */
+struct rows_args {
+    const void *inputs[OP_INPUTS_MAX];
+    void *outputs[OP_OUTPUTS_MAX];
+    uint64_t rows;
+    uint64_t columns;
+    uint64_t causal;
+    uint32_t kind;     /* enum op_kind */
+    uint32_t constant; /* epsilon or scale: bits */
+};
+
+struct quantize_args {
+    const float *x;
+    int16_t *peaks; /* (rows, pieces) */
+    int16_t *exponents;
+    uint8_t *planes; /* packed; NULL: canonical q is written */
+    void *q;         /* canonical, or NULL */
+    int32_t *lowest; /* NULL with canonical q */
+    int64_t dims[6];
+    int64_t strides[6];
+    uint64_t rows;
+    uint64_t pitch;
+    uint64_t plane_size;
+    uint64_t k;
+    uint64_t block;
+    uint64_t blocks;
+    uint64_t piece;
+    uint64_t pieces;
+    uint64_t block_span;
+    int32_t window;
+    int32_t bits;
+    int32_t across; /* neighbouring rows are neighbours in memory */
+    int32_t reserved;
+};
+
+/* Planes and lowest[] of a canonical q. */
+struct pack_args {
+    const void *q;
+    const int16_t *exponents;
+    uint8_t *planes;
+    int32_t *lowest;
+    uint64_t rows;
+    uint64_t k;
+    uint64_t pitch;
+    uint64_t plane_size;
+    uint64_t blocks;
+    int32_t bits;
+    int32_t reserved;
+};
+
+struct packed_operand {
+    const uint8_t *planes;
+    const int32_t *lowest;
+    const int16_t *exponents;
+    uint64_t plane_size;
+};
+
+struct contract_args {
+    struct packed_operand a;
+    struct packed_operand b;
+    uint32_t *out; /* bits of binary32 */
+    int64_t dims[6];
+    int64_t strides[6];
+    uint64_t m; /* rows of A in a batch */
+    uint64_t n;
+    uint64_t k;
+    uint64_t pitch;
+    uint64_t block;
+    uint64_t blocks;
+    uint64_t causal;
+    uint64_t tiles_n;
+    uint64_t batch_first; /* a grid has 65,535 blocks in y at most */
+    uint32_t piece;
+    int32_t bits;
+};
+
+struct sums_args {
+    struct packed_operand q;
+    const uint32_t *index; /* one-hots */
+    uint32_t *heads;       /* (vocabulary): the last k of each word, plus one */
+    uint32_t *links;       /* (K): the k before it, plus one */
+    uint32_t *out;         /* bits */
+    uint64_t rows;         /* of q: the width of one-hots' results */
+    uint64_t vocabulary;
+    uint64_t k;
+    uint64_t pitch;
+    uint64_t block;
+    uint64_t blocks;
+    int32_t bits;
+    int32_t reserved;
+};
+
+#define HASH_LEAF    1024
+#define HASH_DIGEST  32
+#define HASH_SEGMENT 256 /* digests that a block folds into one */
+#define HASH_LEVELS  6   /* leaves, and segments of segments: 2^40 bytes and more */
+
+/* A tensor to hash. first[level]: where its digests of that level begin among all tensors'. */
+struct hash_item {
+    const uint8_t *bytes;
+    uint64_t size; /* more than 0 */
+    uint64_t first[HASH_LEVELS];
+};
+
+/* How many digests a tensor of this size has at a level. */
+static RULE inline uint64_t hash_count(uint64_t size, uint32_t level)
+{
+    uint64_t count = (size + HASH_LEAF - 1) / HASH_LEAF;
+
+    for (uint32_t i = 0; i < level; i++) {
+        count = (count + HASH_SEGMENT - 1) / HASH_SEGMENT;
+    }
+    return count;
+}
+
+/* Many tensors at once: a leaf is a long chain of steps, and a small tensor has few of them. */
+struct hash_args {
+    const struct hash_item *items;
+    const uint8_t *from; /* digests of level - 1 */
+    uint8_t *to;         /* digests of level */
+    uint64_t total;      /* of level, of all items */
+    uint32_t item_count;
+    uint32_t level; /* 0: leaves */
+};
+
+/* Raises *found to 1 where an exponent is all ones. */
+struct finite_args {
+    const uint32_t *bits;
+    uint32_t *found;
+    uint64_t count;
+};
+
+/* A number that changes with the size of any of these. */
+#define KERNEL_SIZE(number, function, arguments)                                                   \
+    +((KERNEL_##number + 1) * (uint32_t)sizeof(arguments))
+#define KERNEL_ARGUMENTS_CHECK (0u KERNEL_LIST(KERNEL_SIZE) + (uint32_t)sizeof(struct op))
+
+/* Dynamic shared memory of the contraction kernels, and their tiles: contract_body.h. */
+#define CONTRACT_THREADS     256
+#define CONTRACT_ROWS        128 /* of A in a tile */
+#define CONTRACT_COLUMNS     64  /* rows of B in a tile */
+#define CONTRACT_STAGE       64  /* elements of k that lie in shared memory together */
+#define CONTRACT_STAGES      2
+#define CONTRACT_PITCH       80 /* bytes: 16 more than the stage, so that no two rows share banks */
+#define CONTRACT_TILE_ROWS   (CONTRACT_ROWS + CONTRACT_COLUMNS)
+#define CONTRACT_PLANE_SIZE  (CONTRACT_TILE_ROWS * CONTRACT_PITCH)
+#define CONTRACT_STAGE_SIZE  (2 * CONTRACT_PLANE_SIZE)
+#define CONTRACT_SHIFTS_SIZE (CONTRACT_STAGE / 32 * CONTRACT_TILE_ROWS)
+#define CONTRACT_SHARED      (CONTRACT_STAGES * (CONTRACT_STAGE_SIZE + CONTRACT_SHIFTS_SIZE))
+
+#define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
+#define PLAIN_STEP 16 /* elements of k: no block is shorter */
+
+#define QUANTIZE_TILE_ROWS 32
+#define QUANTIZE_TILE_K    128
+
+#define ROWS_WARPS         8 /* of a block of kernel_rows */
+#define HASH_NODES_THREADS 128
+#define HASH_LEAF_THREADS  64
+#define BLOCK_THREADS      256 /* of every other kernel */
+
+#endif /* ENGINE_CUDA_ARGS_H */

@@ -1,0 +1,161 @@
+/*
+ * execution.cuh - the execution model of the *_body.h files, for nvcc.
+ *
+ * The emulator of tests/support gives the same names for a processor; what they promise is said
+ * there and tested against the rules. Fragments follow the PTX ISA: "Matrix fragments for
+ * mma.m16n8k32" and "ldmatrix". sm_75 has only mma.m8n8k16, of which four make the larger one with
+ * the very same registers: a lane holds row l/4 and four elements of k from 4 (l % 4) on in both.
+ */
+#ifndef ENGINE_CUDA_EXECUTION_CUH
+#define ENGINE_CUDA_EXECUTION_CUH
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cuda_pipeline_primitives.h>
+
+#include "engine/portable.h"
+
+#define KERNEL(name, type) extern "C" __global__ void name(const __grid_constant__ type args)
+#define KERNEL_LIMITED(name, type, threads)                                                        \
+    extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ type args)
+#define SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#define CONSTANT                  __constant__ const
+#define UNROLL                    _Pragma("unroll")
+#define LANES_ALL                 0xffffffffu
+
+static RULE inline uint32_t thread_index(void)
+{
+    return threadIdx.x;
+}
+
+static RULE inline uint32_t block_index(void)
+{
+    return blockIdx.x;
+}
+
+static RULE inline uint32_t block_index_y(void)
+{
+    return blockIdx.y;
+}
+
+static RULE inline uint32_t block_size(void)
+{
+    return blockDim.x;
+}
+
+static RULE inline uint32_t grid_size(void)
+{
+    return gridDim.x;
+}
+
+static RULE inline void barrier(void)
+{
+    __syncthreads();
+}
+
+static RULE inline void warp_barrier(void)
+{
+    __syncwarp();
+}
+
+static RULE inline uint8_t *dynamic_shared(void)
+{
+    extern __shared__ __align__(16) uint8_t dynamic_memory[];
+
+    return dynamic_memory;
+}
+
+static RULE inline uint32_t shuffle_xor(uint32_t value, uint32_t distance)
+{
+    return __shfl_xor_sync(LANES_ALL, value, (int)distance);
+}
+
+static RULE inline float shuffle_xor_real(float value, uint32_t distance)
+{
+    return __shfl_xor_sync(LANES_ALL, value, (int)distance);
+}
+
+static RULE inline float shuffle_down_real(float value, uint32_t distance)
+{
+    return __shfl_down_sync(LANES_ALL, value, distance);
+}
+
+static RULE inline float shuffle_real(float value, uint32_t lane)
+{
+    return __shfl_sync(LANES_ALL, value, (int)lane);
+}
+
+static RULE inline uint32_t atomic_swap(uint32_t *at, uint32_t value)
+{
+    return atomicExch(at, value);
+}
+
+/* Nearest, ties to even. */
+static RULE inline int32_t round_to_int(float x)
+{
+    return __float2int_rn(x);
+}
+
+/* 16 bytes to shared memory, or zeros where there are none; done after the wait of its group. */
+static RULE inline void copy_async(void *to, const void *from, bool there)
+{
+    __pipeline_memcpy_async(to, from, 16, there ? 0 : 16);
+}
+
+static RULE inline void copy_commit(void)
+{
+    __pipeline_commit();
+}
+
+static RULE inline void copy_wait_all_but_last(void)
+{
+    __pipeline_wait_prior(1);
+}
+
+/* Four 8 x 16 byte matrices; lanes 8i .. 8i+7 give the rows of the i-th. */
+static RULE inline void load_matrices(uint32_t words[4], const void *row)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#define MULTIPLY(name, a_type, b_type)                                                             \
+    static RULE inline void name(int32_t *sums, const uint32_t *a, const uint32_t *b)              \
+    {                                                                                              \
+        asm("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type                             \
+            ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                 \
+            : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])                           \
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                   \
+    }
+#else
+#define MULTIPLY(name, a_type, b_type)                                                             \
+    static RULE inline void name##_half(int32_t *sums, uint32_t a, uint32_t b)                     \
+    {                                                                                              \
+        asm("mma.sync.aligned.m8n8k16.row.col.s32." a_type "." b_type                              \
+            ".s32 {%0, %1}, {%2}, {%3}, {%0, %1};"                                                 \
+            : "+r"(sums[0]), "+r"(sums[1])                                                         \
+            : "r"(a), "r"(b));                                                                     \
+    }                                                                                              \
+    static RULE inline void name(int32_t *sums, const uint32_t *a, const uint32_t *b)              \
+    {                                                                                              \
+        name##_half(sums, a[0], b[0]);                                                             \
+        name##_half(sums, a[2], b[1]);                                                             \
+        name##_half(sums + 2, a[1], b[0]);                                                         \
+        name##_half(sums + 2, a[3], b[1]);                                                         \
+    }
+#endif
+
+/* sums += A B: signed or unsigned bytes in A and in B. */
+MULTIPLY(multiply_ss, "s8", "s8")
+MULTIPLY(multiply_su, "s8", "u8")
+MULTIPLY(multiply_us, "u8", "s8")
+MULTIPLY(multiply_uu, "u8", "u8")
+
+#endif /* ENGINE_CUDA_EXECUTION_CUH */

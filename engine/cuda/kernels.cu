@@ -1,0 +1,57 @@
+/*
+ * kernels.cu - the device code of the plugin: the execution model, then every kernel's body; and
+ * the table by which device.cu finds them.
+ */
+#include <assert.h>
+#include <stdbool.h>
+
+#include "engine/cuda/execution.cuh"
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/packed.h"
+#include "engine/rule_list.h"
+
+/* ---- the rules, in one unit so that they are inlined ----------------------- */
+
+#include "engine/contraction.c"
+#include "engine/philox.c"
+#include "engine/scalar.c"
+
+#include "engine/rules_elementwise.c"
+#include "engine/rules_index.c"
+#include "engine/rules_rows.c"
+#include "engine/rules_update.c"
+/* Two families each have a private struct of this name. */
+#define place    contraction_place
+#define place_of contraction_place_of
+#include "engine/rules_contraction.c"
+#undef place
+#undef place_of
+#include "engine/rules_image.c"
+
+#define RULE_KEY(kind, output) ((uint32_t)(kind)*OP_OUTPUTS_MAX + (uint32_t)(output))
+#define RULE_CASE(kind, output, rule)                                                              \
+    case RULE_KEY(kind, output):                                                                   \
+        return rule(call, index);
+
+RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index)
+{
+    switch (RULE_KEY(call->op->kind, output)) {
+        RULE_LIST(RULE_CASE)
+    default:
+        return rule_split(call, output, index);
+    }
+}
+
+/* ---- the kernels ------------------------------------------------------------ */
+
+#include "engine/cuda/rule_body.h"
+
+#include "engine/cuda/contract_body.h"
+#include "engine/cuda/hash_body.h"
+#include "engine/cuda/quantize_body.h"
+#include "engine/cuda/rows_body.h"
+
+#define KERNEL_ADDRESS(number, function, arguments) (const void *)(function),
+
+extern "C" const void *const cuda_kernel_table[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_ADDRESS)};

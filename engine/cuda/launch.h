@@ -1,0 +1,63 @@
+/*
+ * launch.h - which kernels an operation becomes, with which grids and arguments.
+ *
+ * No memory is allocated and nothing waits: the machine plans scratch of launch_scratch_size() and
+ * hands everything in. A kind without a kernel of its own is served by its rules, output after
+ * output, as is every operation whose tensors a kernel does not take.
+ */
+#ifndef ENGINE_CUDA_LAUNCH_H
+#define ENGINE_CUDA_LAUNCH_H
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/device.h"
+#include "engine/tape.h"
+
+struct launcher {
+    const struct device_calls *calls;
+    struct device *device;
+    const struct tape *tape;
+    const struct op *ops; /* the tape's operations in device memory */
+    void *const *memory;  /* per tensor, device memory; NULL: not there */
+    uint8_t *scratch;     /* device memory */
+    uint32_t block_count; /* blocks that fill the device some times over */
+    bool packed;          /* fast mode: q tensors are packed.h's planes */
+    bool rules_only;      /* every operation by its rules: for tests and doubts */
+};
+
+/* Is op within what the kernels count with? (Rows of a contraction below 2^32 elements.) */
+bool launch_takes(const struct op *op);
+
+enum device_result launch_op(const struct launcher *launcher, uint32_t at);
+
+/* Bytes of scratch for one operation. */
+uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, bool packed);
+
+/* Bytes of an output; packed q tensors are larger than their elements. */
+uint64_t launch_output_size(const struct op *op, uint32_t output, const struct tensor *tensors,
+                            bool packed);
+
+/* As kernel.h's op_in_place(), for the kernels of this folder. */
+bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input);
+
+/* May unread outputs of this kind be left out? */
+bool launch_may_omit(enum op_kind kind);
+
+/* Fills first[] of items whose bytes and size are set. */
+void launch_hash_plan(struct hash_item *items, uint32_t count);
+
+/* Bytes of scratch for items that were planned. */
+uint64_t launch_hash_scratch_size(const struct hash_item *items, uint32_t count);
+
+/*
+ * Puts the Merkle root over the leaves of each item (merkle.h) into roots, 32 bytes each, all in
+ * device memory; on_device is the device's copy of items.
+ */
+enum device_result launch_hash(const struct launcher *launcher, void *roots,
+                               const struct hash_item *on_device, const struct hash_item *items,
+                               uint32_t count);
+
+/* Sets the word at `found` to 1 if one of count binary32 numbers is no finite number. */
+enum device_result launch_finite(const struct launcher *launcher, uint32_t *found,
+                                 const void *values, uint64_t count);
+
+#endif /* ENGINE_CUDA_LAUNCH_H */

@@ -1,0 +1,33 @@
+/*
+ * machine.h - the CUDA backend's machine over any table of device calls.
+ *
+ * backend_cuda opens the plugin's table; tests open their own.
+ */
+#ifndef ENGINE_CUDA_MACHINE_H
+#define ENGINE_CUDA_MACHINE_H
+
+#include "engine/backend.h"
+#include "engine/cuda/device.h"
+
+struct machine_way {
+    const struct device_calls *calls; /* must outlive the machine */
+    int ordinal;
+    bool rules_only; /* every operation by its rules, nothing fused */
+};
+
+/* As backend->open(), which it serves. */
+MUST_CHECK enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
+                                         const struct machine_options *options,
+                                         const struct machine_way *way, struct error *error);
+
+/* What the machine runs on; borrowed from it. */
+const struct device_facts *machine_cuda_facts(const struct machine *machine);
+
+/* Waits for everything that was queued, and says what of it failed. */
+MUST_CHECK enum status machine_cuda_wait(struct machine *machine, struct error *error);
+
+/* Device seconds that the step takes, repeated: for benchmarks. */
+MUST_CHECK enum status machine_cuda_time(double *seconds, struct machine *machine, uint32_t steps,
+                                         struct error *error);
+
+#endif /* ENGINE_CUDA_MACHINE_H */

@@ -1,0 +1,277 @@
+/*
+ * quantize_body.h - quantization of any permuted view: peaks, then exponents, then integers.
+ *
+ * Two ways to read a view, alike in their results: a warp along k, for rows that lie in memory one
+ * after another, and a warp across 32 rows, for views whose neighbouring rows are neighbours.
+ */
+
+/* The magnitude as bits, largest for a NaN or an infinity: E() is monotone in it. */
+static RULE inline uint32_t magnitude_of(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits & UINT32_C(0x7fffffff);
+}
+
+static RULE inline int64_t view_row(const struct quantize_args *args, uint64_t row)
+{
+    int64_t at = 0;
+
+    for (int axis = 3; axis >= 0; axis--) {
+        at += (int64_t)(row % (uint64_t)args->dims[axis]) * args->strides[axis];
+        row /= (uint64_t)args->dims[axis];
+    }
+    return at;
+}
+
+/* K is below 2^32: a row of more elements has no room for a window (op_check). */
+static RULE inline int64_t view_k(const struct quantize_args *args, uint32_t k)
+{
+    uint32_t inner = (uint32_t)args->dims[5];
+
+    return (int64_t)(k / inner) * args->strides[4] + (int64_t)(k % inner) * args->strides[5];
+}
+
+static RULE inline void write_peak(const struct quantize_args *args, uint64_t row, uint64_t piece,
+                                   uint32_t magnitude)
+{
+    args->peaks[row * args->pieces + piece] = (int16_t)exponent_of_bits(magnitude);
+}
+
+/* grid: any; block: BLOCK_THREADS. A warp takes a piece of one row, or of 32. */
+KERNEL(kernel_quantize_peaks, struct quantize_args)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint64_t warps = place_stride() / CUDA_WARP;
+    const uint64_t groups = args.across ? (args.rows + CUDA_WARP - 1) / CUDA_WARP : args.rows;
+
+    for (uint64_t at = first_place() / CUDA_WARP; at < groups * args.pieces; at += warps) {
+        /* Across, neighbouring warps take neighbouring rows; along, neighbouring pieces. */
+        const uint64_t group = args.across ? at % groups : at / args.pieces;
+        const uint64_t piece = args.across ? at / groups : at % args.pieces;
+        const uint32_t start = (uint32_t)(piece * args.piece);
+        const uint32_t end =
+            args.k - start < args.piece ? (uint32_t)args.k : start + (uint32_t)args.piece;
+        uint32_t largest = 0;
+
+        if (args.across) {
+            const uint64_t row = group * CUDA_WARP + lane;
+
+            if (row < args.rows) {
+                const float *x = args.x + view_row(&args, row);
+
+                for (uint32_t k = start; k < end; k++) {
+                    const uint32_t magnitude = magnitude_of(x[view_k(&args, k)]);
+
+                    largest = magnitude > largest ? magnitude : largest;
+                }
+                write_peak(&args, row, piece, largest);
+            }
+        } else {
+            const float *x = args.x + view_row(&args, group);
+
+            for (uint32_t k = start + lane; k < end; k += CUDA_WARP) {
+                const uint32_t magnitude = magnitude_of(x[view_k(&args, k)]);
+
+                largest = magnitude > largest ? magnitude : largest;
+            }
+            for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
+                const uint32_t other = shuffle_xor(largest, d);
+
+                largest = other > largest ? other : largest;
+            }
+            if (lane == 0) {
+                write_peak(&args, group, piece, largest);
+            }
+        }
+    }
+}
+
+static RULE inline int32_t warp_maximum(int32_t value)
+{
+    for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
+        const int32_t other = (int32_t)shuffle_xor((uint32_t)value, d);
+
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
+/* The smallest of a row's exponents, or PACKED_POISON; every lane of a warp gets it. */
+static RULE inline int32_t warp_lowest(const int16_t *exponents, uint64_t blocks)
+{
+    int32_t least = INT16_MAX;
+    int32_t most = INT16_MIN;
+
+    for (uint64_t b = thread_index() % CUDA_WARP; b < blocks; b += CUDA_WARP) {
+        least = exponents[b] < least ? exponents[b] : least;
+        most = exponents[b] > most ? exponents[b] : most;
+    }
+    least = -warp_maximum(-least);
+    most = warp_maximum(most);
+    return most == EXPONENT_POISON ? PACKED_POISON : least;
+}
+
+/* grid: any; block: BLOCK_THREADS. A warp takes a row. */
+KERNEL(kernel_quantize_exponents, struct quantize_args)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint64_t warps = place_stride() / CUDA_WARP;
+
+    for (uint64_t row = first_place() / CUDA_WARP; row < args.rows; row += warps) {
+        const int16_t *peaks = args.peaks + row * args.pieces;
+        int16_t *exponents = args.exponents + row * args.blocks;
+        int32_t top = INT16_MIN;
+
+        for (uint64_t p = lane; p < args.pieces; p += CUDA_WARP) {
+            top = peaks[p] > top ? peaks[p] : top;
+        }
+        top = warp_maximum(top);
+        for (uint64_t b = lane; b < args.blocks; b += CUDA_WARP) {
+            const uint64_t end =
+                (b + 1) * args.block_span < args.pieces ? (b + 1) * args.block_span : args.pieces;
+            int32_t own = top - args.window;
+
+            for (uint64_t p = b * args.block_span; p < end; p++) {
+                own = peaks[p] > own ? peaks[p] : own;
+            }
+            exponents[b] = (int16_t)own;
+        }
+        warp_barrier();
+        if (args.lowest != NULL) {
+            const int32_t lowest = warp_lowest(exponents, args.blocks);
+
+            if (lane == 0) {
+                args.lowest[row] = lowest;
+            }
+        }
+    }
+}
+
+static RULE inline float exact_power(int exponent)
+{
+    return real_from_bits((uint32_t)(exponent + 127) << 23);
+}
+
+/*
+ * RNE(x * 2^(bits-1-e)), clamped. The exponent is this operation's own, so |x| < 2^e and e >= -149:
+ * the factor is at most 2^(21 + 149), made of two, each product exact; only a product below 2^-126
+ * may round, and that is far below one half.
+ */
+static RULE inline int32_t quantized(float x, int exponent, int bits)
+{
+    const int shift = bits - 1 - exponent;
+    const int first = shift > 127 ? 127 : shift;
+    const int32_t limit = (1 << (bits - 1)) - 1;
+
+    if (exponent == EXPONENT_POISON) {
+        return 0;
+    }
+    const int32_t q = round_to_int((x * exact_power(first)) * exact_power(shift - first));
+
+    return q > limit ? limit : q < -limit ? -limit : q;
+}
+
+/* Writes the limbs of q[0..3], which lie at row, k .. k+3. */
+static RULE inline void write_limbs(uint8_t *planes, uint64_t plane_size, uint64_t place,
+                                    const int32_t *q, int bits)
+{
+    uint32_t words[PACKED_PLANES_MAX] = {0, 0, 0};
+
+    for (int i = 0; i < 4; i++) {
+        uint8_t limbs[PACKED_PLANES_MAX];
+
+        packed_split(limbs, q[i], bits);
+        for (int plane = 0; plane < PACKED_PLANES_MAX; plane++) {
+            words[plane] |= (uint32_t)limbs[plane] << (8 * i);
+        }
+    }
+    for (int plane = 0; plane < PACKED_PLANES_MAX; plane++) {
+        if (plane < 2 || bits == 22) {
+            *(uint32_t *)(planes + (uint64_t)plane * plane_size + place) = words[plane];
+        }
+    }
+}
+
+/*
+ * grid: tiles of QUANTIZE_TILE_ROWS x QUANTIZE_TILE_K, those of one stripe of rows side by side;
+ * block: BLOCK_THREADS. Read one way, written the other, through shared memory.
+ */
+KERNEL(kernel_quantize_integers, struct quantize_args)
+{
+    SHARED(int32_t, tile, QUANTIZE_TILE_ROWS * (QUANTIZE_TILE_K + 4));
+    SHARED(int64_t, starts, QUANTIZE_TILE_ROWS);
+    const uint64_t width = args.planes != NULL ? args.pitch : args.k;
+    const uint64_t across = (width + QUANTIZE_TILE_K - 1) / QUANTIZE_TILE_K;
+    const uint64_t first_row = block_index() / across * QUANTIZE_TILE_ROWS;
+    const uint32_t first_k = (uint32_t)(block_index() % across) * QUANTIZE_TILE_K;
+    const uint32_t thread = thread_index();
+
+    if (thread < QUANTIZE_TILE_ROWS && first_row + thread < args.rows) {
+        starts[thread] = view_row(&args, first_row + thread);
+    }
+    barrier();
+    for (uint32_t at = thread; at < QUANTIZE_TILE_ROWS * QUANTIZE_TILE_K; at += BLOCK_THREADS) {
+        const uint32_t r = args.across ? at % QUANTIZE_TILE_ROWS : at / QUANTIZE_TILE_K;
+        const uint32_t c = args.across ? at / QUANTIZE_TILE_ROWS : at % QUANTIZE_TILE_K;
+        const uint32_t k = first_k + c;
+        int32_t q = 0;
+
+        if (first_row + r < args.rows && k < args.k) {
+            const uint64_t block = (first_row + r) * args.blocks + k / args.block;
+
+            q = quantized(args.x[starts[r] + view_k(&args, k)], args.exponents[block], args.bits);
+        }
+        tile[r * (QUANTIZE_TILE_K + 4) + c] = q;
+    }
+    barrier();
+    for (uint32_t at = thread; at < QUANTIZE_TILE_ROWS * QUANTIZE_TILE_K / 4; at += BLOCK_THREADS) {
+        const uint32_t r = at / (QUANTIZE_TILE_K / 4);
+        const uint32_t c = at % (QUANTIZE_TILE_K / 4) * 4;
+        const uint64_t row = first_row + r;
+        const int32_t *q = &tile[r * (QUANTIZE_TILE_K + 4) + c];
+
+        if (row >= args.rows || first_k + c >= width) {
+            continue;
+        }
+        if (args.planes != NULL) {
+            write_limbs(args.planes, args.plane_size, row * args.pitch + first_k + c, q, args.bits);
+            continue;
+        }
+        for (uint32_t i = 0; i < 4 && first_k + c + i < args.k; i++) {
+            if (args.bits == 22) {
+                ((int32_t *)args.q)[row * args.k + first_k + c + i] = q[i];
+            } else {
+                ((int16_t *)args.q)[row * args.k + first_k + c + i] = (int16_t)q[i];
+            }
+        }
+    }
+}
+
+/* grid: any; block: BLOCK_THREADS. A warp takes a row of a canonical q. */
+KERNEL(kernel_pack, struct pack_args)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint64_t warps = place_stride() / CUDA_WARP;
+
+    for (uint64_t row = first_place() / CUDA_WARP; row < args.rows; row += warps) {
+        const int32_t lowest = warp_lowest(args.exponents + row * args.blocks, args.blocks);
+
+        if (lane == 0) {
+            args.lowest[row] = lowest;
+        }
+        for (uint64_t k = (uint64_t)lane * 4; k < args.pitch; k += (uint64_t)CUDA_WARP * 4) {
+            int32_t q[4];
+
+            for (uint32_t i = 0; i < 4; i++) {
+                const uint64_t at = row * args.k + k + i;
+
+                q[i] = k + i >= args.k   ? 0
+                       : args.bits == 22 ? ((const int32_t *)args.q)[at]
+                                         : ((const int16_t *)args.q)[at];
+            }
+            write_limbs(args.planes, args.plane_size, row * args.pitch + k, q, args.bits);
+        }
+    }
+}

@@ -1,0 +1,405 @@
+/*
+ * gpu_speed.c - gpu-check's second half: contraction against cuBLAS, whole GPT-2 steps with and
+ * without commitments, hashing against the copy bandwidth. Events of the device, random data,
+ * medians. cuBLAS is looked for at run time; without it its rows are left out aloud.
+ *
+ *     GPU_CHECK_QUICK=1   small sizes, to see that everything runs
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/cuda/launch.h"
+#include "proofs/trace.h"
+#include "tests/gpu/gpu_check.h"
+
+#define ROUNDS 7
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), by_size);
+    return values[count / 2];
+}
+
+static double now(void)
+{
+    struct timespec time;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Failures of calls made here, outside any machine. */
+static void must_call(const struct gpu_check *check, enum device_result result)
+{
+    struct error error;
+
+    error_init(&error);
+    if (result != DEVICE_OK) {
+        gpu_check_must(error_set(&error, STATUS_DEVICE, "%s", check->calls->trouble()), &error);
+    }
+}
+
+/* ---- cuBLAS ------------------------------------------------------------------ */
+
+/* Numbers of cublas_api.h and library_types.h. */
+enum { CUBLAS_N = 0, CUBLAS_T = 1 };
+enum { CUDA_REAL_32 = 0, CUDA_BF_16 = 14 };
+enum { COMPUTE_32 = 68, COMPUTE_32_PEDANTIC = 69, COMPUTE_32_TF32 = 77 };
+
+struct cublas {
+    void *library;
+    void *handle;
+    int (*create)(void **handle);
+    int (*set_stream)(void *handle, void *stream);
+    int (*gemm)(void *handle, int a_form, int b_form, int m, int n, int k, const void *alpha,
+                const void *a, int a_type, int a_stride, const void *b, int b_type, int b_stride,
+                const void *beta, void *c, int c_type, int c_stride, int compute, int algorithm);
+};
+
+static bool find(void *slot, void *library, const char *name)
+{
+    void *symbol = dlsym(library, name);
+
+    memcpy(slot, &symbol, sizeof(symbol));
+    return symbol != NULL;
+}
+
+static bool cublas_open(struct cublas *blas, void *stream)
+{
+    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so",
+                                        "/usr/local/cuda/lib64/libcublas.so"};
+
+    memset(blas, 0, sizeof(*blas));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && blas->library == NULL; i++) {
+        blas->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    }
+    return blas->library != NULL && find(&blas->create, blas->library, "cublasCreate_v2") &&
+           find(&blas->set_stream, blas->library, "cublasSetStream_v2") &&
+           find(&blas->gemm, blas->library, "cublasGemmEx") && blas->create(&blas->handle) == 0 &&
+           blas->set_stream(blas->handle, stream) == 0;
+}
+
+struct shape {
+    const char *name;
+    int m;
+    int n;
+    int k;
+};
+
+/* C (m,n) = A (m,k) B (n,k)^T, row-major: cuBLAS sees the transposes. Seconds; 0 on a refusal. */
+static double time_cublas(const struct gpu_check *check, struct device *device,
+                          const struct cublas *blas, void *const memory[3],
+                          const struct shape *shape, int type, int compute)
+{
+    const float one = 1.0f;
+    const float zero = 0.0f;
+    double seconds[ROUNDS];
+
+    for (int round = -2; round < ROUNDS; round++) {
+        must_call(check, check->calls->mark(device, 4));
+        if (blas->gemm(blas->handle, CUBLAS_T, CUBLAS_N, shape->n, shape->m, shape->k, &one,
+                       memory[1], type, shape->k, memory[0], type, shape->k, &zero, memory[2],
+                       CUDA_REAL_32, shape->n, compute, -1) != 0) {
+            return 0.0;
+        }
+        must_call(check, check->calls->mark(device, 5));
+        double took = 0.0;
+
+        must_call(check, check->calls->seconds(device, &took, 4, 5));
+        seconds[round < 0 ? 0 : round] = took;
+    }
+    return median(seconds, ROUNDS);
+}
+
+/* ---- contraction ---------------------------------------------------------------- */
+
+/* A (m,k) and B (n,k) are given; quantizing both is part of the work. */
+static struct tape *product_tape(const struct shape *shape, struct precision precision)
+{
+    const uint64_t a_dims[2] = {(uint64_t)shape->m, (uint64_t)shape->k};
+    const uint64_t b_dims[2] = {(uint64_t)shape->n, (uint64_t)shape->k};
+    struct builder *builder = builder_new(precision);
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t a;
+    uint32_t b;
+
+    error_init(&error);
+    a = build_tensor(builder, "a", DTYPE_F32, ROLE_INPUT, 2, a_dims);
+    b = build_tensor(builder, "b", DTYPE_F32, ROLE_INPUT, 2, b_dims);
+    build_output(builder, "out", build_linear(builder, a, b));
+    gpu_check_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
+    return tape;
+}
+
+static double time_ours(struct gpu_check *check, const struct shape *shape,
+                        struct precision precision)
+{
+    struct tape *tape = product_tape(shape, precision);
+    struct machine *machine = gpu_check_open(check, tape, false, false);
+    double seconds[ROUNDS];
+    struct error error;
+
+    error_init(&error);
+    gpu_check_give(&machine, 1, NULL, tape, 5);
+    for (int round = -3; round < ROUNDS; round++) {
+        double took = 0.0;
+
+        gpu_check_must(machine_cuda_time(&took, machine, 1, &error), &error);
+        seconds[round < 0 ? 0 : round] = took;
+    }
+    machine->backend->close(machine);
+    tape_free(tape);
+    return median(seconds, ROUNDS);
+}
+
+/* The floats that ours are measured on, as they are and as bfloat16. */
+static void upload_random(const struct gpu_check *check, struct device *device, void *to,
+                          uint64_t count, bool bf16)
+{
+    uint32_t *words = malloc(count * sizeof(*words));
+    uint64_t random = count;
+
+    for (uint64_t i = 0; words != NULL && i < count; i++) {
+        float value;
+
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        value = (float)((double)(random >> 40) * 0x1p-23 - 1.0);
+        memcpy(&words[i], &value, sizeof(value));
+        if (bf16) {
+            ((uint16_t *)words)[i] = (uint16_t)(words[i] >> 16);
+        }
+    }
+    must_call(check, check->calls->upload(device, to, words, count * (bf16 ? 2 : 4)));
+    free(words);
+}
+
+static void compare_product(struct gpu_check *check, struct device *device,
+                            const struct cublas *blas, const struct shape *shape)
+{
+    static const struct {
+        const char *name;
+        int type;
+        int compute;
+    } peers[3] = {{"cuBLAS float32", CUDA_REAL_32, COMPUTE_32_PEDANTIC},
+                  {"cuBLAS TF32", CUDA_REAL_32, COMPUTE_32_TF32},
+                  {"cuBLAS bf16", CUDA_BF_16, COMPUTE_32}};
+    const double work = 2e-12 * shape->m * shape->n * shape->k;
+    const uint64_t counts[2] = {(uint64_t)shape->m * (uint64_t)shape->k,
+                                (uint64_t)shape->n * (uint64_t)shape->k};
+    void *memory[3] = {NULL, NULL, NULL};
+    double ours = time_ours(check, shape, PRECISION_DEFAULT);
+    char name[96];
+
+    (void)snprintf(name, sizeof(name), "%s, ours 14/128", shape->name);
+    gpu_check_number(check, name, work / ours, "TFLOP/s");
+    if (blas->handle == NULL) {
+        return;
+    }
+    must_call(check, check->calls->allocate(device, &memory[0], counts[0] * 4));
+    must_call(check, check->calls->allocate(device, &memory[1], counts[1] * 4));
+    must_call(check, check->calls->allocate(device, &memory[2],
+                                            (uint64_t)shape->m * (uint64_t)shape->n * 4));
+    for (int i = 0; i < 3; i++) {
+        double theirs;
+
+        upload_random(check, device, memory[0], counts[0], peers[i].type == CUDA_BF_16);
+        upload_random(check, device, memory[1], counts[1], peers[i].type == CUDA_BF_16);
+        theirs = time_cublas(check, device, blas, memory, shape, peers[i].type, peers[i].compute);
+        (void)snprintf(name, sizeof(name), "%s, %s", shape->name, peers[i].name);
+        gpu_check_number(check, name, theirs == 0.0 ? 0.0 : work / theirs, "TFLOP/s");
+        (void)snprintf(name, sizeof(name), "%s, ours to %s", shape->name, peers[i].name);
+        gpu_check_number(check, name, theirs / ours, "times");
+    }
+    for (int i = 0; i < 3; i++) {
+        check->calls->release(device, memory[i]);
+    }
+}
+
+static void compare_products(struct gpu_check *check, struct device *device, bool quick)
+{
+    static const struct shape shapes[] = {
+        {"512^3", 512, 512, 512},
+        {"4096^3", 4096, 4096, 4096},
+        {"8192^3", 8192, 8192, 8192},
+        {"gpt2 qkv 4096x2304x768", 4096, 2304, 768},
+        {"gpt2 projection 4096x768x768", 4096, 768, 768},
+        {"gpt2 up 4096x3072x768", 4096, 3072, 768},
+        {"gpt2 down 4096x768x3072", 4096, 768, 3072},
+        {"gpt2 head 4096x50257x768", 4096, 50257, 768},
+        {"gpt2 head gradient 50257x768x4096", 50257, 768, 4096},
+    };
+    struct cublas blas;
+
+    if (!cublas_open(&blas, check->calls->stream(device))) {
+        printf("  without cuBLAS: the library was not found\n");
+        blas.handle = NULL;
+    }
+    for (size_t i = 0; i < (quick ? 1 : sizeof(shapes) / sizeof(shapes[0])); i++) {
+        compare_product(check, device, &blas, &shapes[i]);
+    }
+}
+
+/* ---- hashing and copying ------------------------------------------------------------ */
+
+static void measure_hashing(struct gpu_check *check, struct device *device, bool quick)
+{
+    const uint64_t size = quick ? UINT64_C(1) << 24 : UINT64_C(1) << 31;
+    struct launcher launcher = {.calls = check->calls,
+                                .device = device,
+                                .block_count = (uint32_t)check->facts.multiprocessors * 16};
+    double seconds[2][ROUNDS];
+    void *memory[2];
+    void *root;
+    void *scratch;
+    void *on_device;
+    struct hash_item item = {.size = size};
+
+    must_call(check, check->calls->allocate(device, &memory[0], size));
+    must_call(check, check->calls->allocate(device, &memory[1], size));
+    must_call(check, check->calls->allocate(device, &root, 256));
+    must_call(check, check->calls->allocate(device, &on_device, sizeof(item)));
+    item.bytes = memory[0];
+    launch_hash_plan(&item, 1);
+    must_call(check, check->calls->allocate(device, &scratch, launch_hash_scratch_size(&item, 1)));
+    must_call(check, check->calls->upload(device, on_device, &item, sizeof(item)));
+    launcher.scratch = scratch;
+    upload_random(check, device, memory[0], size / 4, false);
+    for (int round = -2; round < ROUNDS; round++) {
+        const int at = round < 0 ? 0 : round;
+
+        must_call(check, check->calls->mark(device, 4));
+        must_call(check, launch_hash(&launcher, root, on_device, &item, 1));
+        must_call(check, check->calls->mark(device, 5));
+        must_call(check, check->calls->copy(device, memory[1], memory[0], size));
+        must_call(check, check->calls->mark(device, 6));
+        must_call(check, check->calls->seconds(device, &seconds[0][at], 4, 5));
+        must_call(check, check->calls->seconds(device, &seconds[1][at], 5, 6));
+    }
+    gpu_check_number(check, "hashing", 1e-9 * (double)size / median(seconds[0], ROUNDS), "GB/s");
+    gpu_check_number(check, "copying, read and written",
+                     2e-9 * (double)size / median(seconds[1], ROUNDS), "GB/s");
+    check->calls->release(device, memory[0]);
+    check->calls->release(device, memory[1]);
+    check->calls->release(device, root);
+    check->calls->release(device, on_device);
+    check->calls->release(device, scratch);
+}
+
+/* ---- whole steps --------------------------------------------------------------------- */
+
+struct op_seconds {
+    const struct tape *tape;
+    double by_kind[OP_KIND_COUNT];
+};
+
+static void add_seconds(void *context, uint32_t op, double seconds)
+{
+    struct op_seconds *sum = context;
+
+    sum->by_kind[sum->tape->ops[op].kind] += seconds;
+}
+
+/* Where the time of one step goes, kind by kind; launches one by one cost more than a graph. */
+static void profile_step(struct gpu_check *check, const struct model *model)
+{
+    struct op_seconds sum = {.tape = model->tape};
+    struct machine_options options = {.timed = add_seconds, .timed_context = &sum};
+    struct machine_way way = {.calls = check->calls};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_open(&machine, model->tape, &options, &way, &error), &error);
+    gpu_check_give(&machine, 1, model, model->tape, 9);
+    gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
+    memset(sum.by_kind, 0, sizeof(sum.by_kind));
+    gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
+    for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
+        char name[64];
+
+        if (sum.by_kind[kind] > 0.0) {
+            (void)snprintf(name, sizeof(name), "    of it %s", op_kind_name((enum op_kind)kind));
+            gpu_check_number(check, name, 1e3 * sum.by_kind[kind], "ms");
+        }
+    }
+    machine->backend->close(machine);
+}
+
+static void measure_steps(struct gpu_check *check, uint32_t batch, bool quick)
+{
+    struct model_options options;
+    struct model model;
+    struct machine *machine;
+    double seconds[2][ROUNDS];
+    struct digest root;
+    struct error error;
+    char name[96];
+
+    error_init(&error);
+    model_options_default(&options, MODEL_GPT2);
+    options.batch = batch;
+    options.length = quick ? 64 : 1024;
+    options.positions = options.length;
+    options.vocabulary = quick ? 500 : 50257;
+    options.layers = quick ? 2 : 12;
+    options.heads = 12;
+    options.width = quick ? 96 : 768;
+    options.hidden = 4 * options.width;
+    options.dropout = 0.0;
+    options.steps = 100;
+    options.warmup = 10;
+    options.data_count = 1000000;
+    options.data_dtype = DTYPE_U16;
+    gpu_check_must(model_build(&model, &options, &error), &error);
+    machine = gpu_check_open(check, model.tape, false, false);
+    gpu_check_give(&machine, 1, &model, model.tape, 9);
+    for (int round = -3; round < ROUNDS; round++) {
+        const int at = round < 0 ? 0 : round;
+        double start;
+
+        gpu_check_must(machine_cuda_time(&seconds[0][at], machine, 1, &error), &error);
+        start = now();
+        gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
+        gpu_check_must(machine_state_root(&root, machine, &error), &error);
+        seconds[1][at] = now() - start;
+    }
+    const double plain = median(seconds[0], ROUNDS);
+    const double committed = median(seconds[1], ROUNDS);
+
+    (void)snprintf(name, sizeof(name), "gpt2 124M step, %u x %u", batch, options.length);
+    gpu_check_number(check, name, 1e3 * plain, "ms");
+    (void)snprintf(name, sizeof(name), "gpt2 124M step, %u x %u, committed", batch, options.length);
+    gpu_check_number(check, name, 1e3 * committed, "ms");
+    gpu_check_number(check, "    what committing adds", 100.0 * (committed / plain - 1.0), "%");
+    machine->backend->close(machine);
+    profile_step(check, &model);
+    model_release(&model);
+}
+
+void gpu_check_speed(struct gpu_check *check)
+{
+    const bool quick = getenv("GPU_CHECK_QUICK") != NULL;
+    struct device_facts facts;
+    struct device *device = NULL;
+
+    must_call(check, check->calls->open(&device, &facts, 0));
+    measure_hashing(check, device, quick);
+    compare_products(check, device, quick);
+    check->calls->close(device);
+    measure_steps(check, 4, quick);
+    if (!quick) {
+        measure_steps(check, 16, quick);
+    }
+}

@@ -1,0 +1,327 @@
+/* fake_device.c - see fake_device.h. */
+#include "tests/support/fake_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/packed.h"
+#include "engine/fold.h"
+#include "engine/rules.h"
+#include "engine/scalar.h"
+#include "tests/support/emulator.h"
+
+/* The kernels: they read what is above. */
+#include "engine/cuda/rule_body.h"
+
+#include "engine/cuda/contract_body.h"
+#include "engine/cuda/hash_body.h"
+#include "engine/cuda/quantize_body.h"
+#include "engine/cuda/rows_body.h"
+
+#define QUEUE_MAX      8192
+#define ARGUMENTS_MAX  2048
+#define ALLOCATION_PAD 256
+
+#define KERNEL_FUNCTION(number, function, arguments) (function),
+
+static emulated_kernel *const kernels[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_FUNCTION)};
+
+/* One thing that a stream was told. */
+struct entry {
+    enum { ENTRY_LAUNCH, ENTRY_COPY, ENTRY_FILL } kind;
+    struct device_launch launch;
+    uint8_t arguments[ARGUMENTS_MAX];
+    void *to;
+    const void *from;
+    int byte;
+    uint64_t size;
+};
+
+struct device_graph {
+    struct entry *entries;
+    uint32_t count;
+};
+
+struct device {
+    struct device_graph *recording;
+    uint64_t used;
+};
+
+static struct fake_device_switches switches;
+static uint64_t call_count;
+static uint64_t leftovers;
+
+void fake_device_set(const struct fake_device_switches *wanted)
+{
+    switches = *wanted;
+    call_count = 0;
+}
+
+uint64_t fake_device_call_count(void)
+{
+    return call_count;
+}
+
+uint64_t fake_device_leftovers(void)
+{
+    return leftovers;
+}
+
+static enum device_result count_call(void)
+{
+    call_count++;
+    if (switches.fail_at != 0 &&
+        (call_count == switches.fail_at || (switches.for_good && call_count > switches.fail_at))) {
+        return switches.result;
+    }
+    return DEVICE_OK;
+}
+
+#define TRY()                                                                                      \
+    do {                                                                                           \
+        enum device_result result_ = count_call();                                                 \
+        if (result_ != DEVICE_OK) {                                                                \
+            return result_;                                                                        \
+        }                                                                                          \
+    } while (0)
+
+static enum device_result fake_open(struct device **device, struct device_facts *facts, int ordinal)
+{
+    (void)ordinal;
+    memset(facts, 0, sizeof(*facts));
+    (void)snprintf(facts->name, sizeof(facts->name), "fake device");
+    facts->capability = 80;
+    facts->multiprocessors = 1;
+    facts->driver = 11040;
+    facts->runtime = 13000;
+    facts->memory = switches.memory_max;
+    facts->memory_free = switches.memory_max;
+    TRY();
+    if (switches.open != DEVICE_OK) {
+        return switches.open;
+    }
+    *device = calloc(1, sizeof(**device));
+    leftovers++;
+    return *device == NULL ? DEVICE_FAILED : DEVICE_OK;
+}
+
+static void fake_forget(struct device *device, struct device_graph *graph)
+{
+    (void)device;
+    if (graph != NULL) {
+        leftovers--;
+        free(graph->entries);
+        free(graph);
+    }
+}
+
+static void fake_close(struct device *device)
+{
+    fake_forget(device, device->recording);
+    leftovers--;
+    free(device);
+}
+
+/* New memory holds what nobody should read. */
+static enum device_result fake_allocate(struct device *device, void **memory, uint64_t size)
+{
+    TRY();
+    if (switches.memory_max != 0 && device->used + size > switches.memory_max) {
+        return DEVICE_NO_MEMORY;
+    }
+    if (posix_memalign(memory, ALLOCATION_PAD, size) != 0) {
+        return DEVICE_NO_MEMORY;
+    }
+    memset(*memory, 0xa5, size);
+    device->used += size;
+    leftovers++;
+    return DEVICE_OK;
+}
+
+static void fake_release(struct device *device, void *memory)
+{
+    (void)device;
+    if (memory != NULL) {
+        leftovers--;
+        free(memory);
+    }
+}
+
+static enum device_result run(const struct entry *entry)
+{
+    switch (entry->kind) {
+    case ENTRY_LAUNCH:
+        emulator_run(kernels[entry->launch.kernel], entry->arguments, entry->launch.grid,
+                     entry->launch.block, entry->launch.shared_size);
+        break;
+    case ENTRY_COPY:
+        memcpy(entry->to, entry->from, entry->size);
+        break;
+    case ENTRY_FILL:
+        memset(entry->to, entry->byte, entry->size);
+        break;
+    }
+    return DEVICE_OK;
+}
+
+/* Runs it, or keeps it where a graph is being recorded. */
+static enum device_result queue(struct device *device, const struct entry *entry)
+{
+    struct device_graph *graph = device->recording;
+
+    TRY();
+    if (graph == NULL) {
+        return run(entry);
+    }
+    if (graph->count == QUEUE_MAX) {
+        return DEVICE_FAILED;
+    }
+    graph->entries[graph->count++] = *entry;
+    return DEVICE_OK;
+}
+
+/* What waits cannot be recorded. */
+static enum device_result waits(const struct device *device)
+{
+    TRY();
+    return device->recording == NULL ? DEVICE_OK : DEVICE_FAILED;
+}
+
+static enum device_result fake_upload(struct device *device, void *to, const void *from,
+                                      uint64_t size)
+{
+    enum device_result result = waits(device);
+
+    if (result == DEVICE_OK) {
+        memcpy(to, from, size);
+    }
+    return result;
+}
+
+static enum device_result fake_copy(struct device *device, void *to, const void *from,
+                                    uint64_t size)
+{
+    struct entry entry = {.kind = ENTRY_COPY, .to = to, .from = from, .size = size};
+
+    return queue(device, &entry);
+}
+
+static enum device_result fake_fill(struct device *device, void *to, int byte, uint64_t size)
+{
+    struct entry entry = {.kind = ENTRY_FILL, .to = to, .byte = byte, .size = size};
+
+    return queue(device, &entry);
+}
+
+static enum device_result fake_launch(struct device *device, const struct device_launch *launch)
+{
+    struct entry entry = {.kind = ENTRY_LAUNCH, .launch = *launch};
+
+    /* What a device refuses. */
+    if (launch->kernel >= KERNEL_COUNT || launch->grid[0] == 0 || launch->grid[1] == 0 ||
+        launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->block == 0 ||
+        launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX) {
+        return DEVICE_FAILED;
+    }
+    memcpy(entry.arguments, launch->arguments, launch->arguments_size);
+    entry.launch.arguments = NULL;
+    return queue(device, &entry);
+}
+
+static enum device_result fake_wait(struct device *device)
+{
+    return waits(device);
+}
+
+static enum device_result fake_record(struct device *device)
+{
+    TRY();
+    device->recording = calloc(1, sizeof(*device->recording));
+    device->recording->entries = malloc(QUEUE_MAX * sizeof(struct entry));
+    leftovers++;
+    return DEVICE_OK;
+}
+
+static enum device_result fake_recorded(struct device *device, struct device_graph **graph)
+{
+    struct device_graph *made = device->recording;
+
+    device->recording = NULL;
+    *graph = NULL;
+    enum device_result result = count_call();
+
+    if (result != DEVICE_OK) {
+        fake_forget(device, made);
+        return result;
+    }
+    *graph = made;
+    return DEVICE_OK;
+}
+
+static enum device_result fake_replay(struct device *device, struct device_graph *graph)
+{
+    (void)device;
+    TRY();
+    for (uint32_t i = 0; i < graph->count; i++) {
+        (void)run(&graph->entries[i]);
+    }
+    return DEVICE_OK;
+}
+
+static enum device_result fake_mark(struct device *device, uint32_t mark)
+{
+    (void)mark;
+    return waits(device);
+}
+
+static enum device_result fake_seconds(struct device *device, double *seconds, uint32_t from,
+                                       uint32_t to)
+{
+    (void)from;
+    (void)to;
+    *seconds = 1e-6;
+    return waits(device);
+}
+
+static void *fake_stream(struct device *device)
+{
+    (void)device;
+    return NULL;
+}
+
+static const char *fake_trouble(void)
+{
+    return "a failure that the test asked for";
+}
+
+const struct device_calls *fake_device_calls(void)
+{
+    static const struct device_calls calls = {
+        .abi = DEVICE_ABI,
+        .rules_version = RULES_VERSION,
+        .kernel_count = KERNEL_COUNT,
+        .arguments_check = KERNEL_ARGUMENTS_CHECK,
+        .open = fake_open,
+        .close = fake_close,
+        .allocate = fake_allocate,
+        .release = fake_release,
+        .upload = fake_upload,
+        .download = fake_upload,
+        .copy = fake_copy,
+        .fill = fake_fill,
+        .launch = fake_launch,
+        .wait = fake_wait,
+        .record = fake_record,
+        .recorded = fake_recorded,
+        .replay = fake_replay,
+        .forget = fake_forget,
+        .mark = fake_mark,
+        .seconds = fake_seconds,
+        .stream = fake_stream,
+        .trouble = fake_trouble,
+    };
+
+    return &calls;
+}

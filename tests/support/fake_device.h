@@ -1,0 +1,33 @@
+/*
+ * fake_device.h - a CUDA device that is none: its memory is the host's, and its kernels are the
+ * plugin's own sources, run by the emulator.
+ *
+ * So the CUDA backend's machine, its launches and its kernels are held to the rules on any
+ * processor; and any of its calls can be made to fail, the way a device does. What only a device
+ * can show (its compiler's code, its speed) is not here.
+ */
+#ifndef TESTS_SUPPORT_FAKE_DEVICE_H
+#define TESTS_SUPPORT_FAKE_DEVICE_H
+
+#include <stdbool.h>
+
+#include "engine/cuda/device.h"
+
+/* The table; one set of switches for all devices of the process. */
+const struct device_calls *fake_device_calls(void);
+
+struct fake_device_switches {
+    uint64_t fail_at;          /* the call with this number (from 1) fails; 0: none */
+    enum device_result result; /* of that call */
+    bool for_good;             /* and of every call after it, as a lost device would */
+    uint64_t memory_max;       /* bytes; 0: no limit */
+    enum device_result open;   /* what opening a device gives */
+};
+void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
+
+uint64_t fake_device_call_count(void);
+
+/* Allocations that were not released, and devices and graphs that were not closed. */
+uint64_t fake_device_leftovers(void);
+
+#endif /* TESTS_SUPPORT_FAKE_DEVICE_H */
