@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
+import reader_bundle  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
@@ -63,6 +64,19 @@ def jobs_are_made_shown_and_never_replaced():
     call("job", "new", *SIZE, "--out", path("c.job"), wanted=3)  # no data
     call("job", "new", "--data", DATA, "--data", DATA, "--out", path("c.job"), wanted=3)
     assert not os.path.exists(path("c.job"))
+
+
+def fixture_is_what_is_made_today():
+    """If this fails after a deliberate change: fixtures/bundle/make."""
+    made = ask("job", "new", "--data", DATA, *SIZE, "--steps", "10", "--segment", "4", "--seed", "7",
+               "--out", path("fixture.job"))
+    with open("fixtures/bundle/job", "rb") as fixture, open(path("fixture.job"), "rb") as file:
+        assert fixture.read() == file.read(), made["id"]
+    run("fixture.job", "fixture.run")
+    with open("fixtures/bundle/segments.json") as file:
+        assert ask("bundle", "segments", path("fixture.run")) == json.load(file)
+    with open("fixtures/bundle/trace.json") as file:
+        assert ask("trace", "root", path("fixture.run"), "9") == json.load(file)
 
 
 def job_is_made_again_from_its_tape():
@@ -230,7 +244,7 @@ def traces_are_opened_and_checked():
         data = bytes.fromhex(opened["opening"])
         with open(path("o"), "rb") as file:
             assert file.read() == data
-        assert reader.open_element(data, bytes.fromhex(root["trace_root"]), items) == (
+        assert reader_bundle.open_element(data, bytes.fromhex(root["trace_root"]), items) == (
             opened["item"], opened["element"], int(opened["bits"], 16))
         words = ["trace", "check", path("o"), "--job", path("a.job"), "--root"]
         assert ask(*words, root["trace_root"])["bits"] == opened["bits"]
@@ -246,6 +260,7 @@ def traces_are_opened_and_checked():
 
 TESTS = [
     jobs_are_made_shown_and_never_replaced,
+    fixture_is_what_is_made_today,
     job_is_made_again_from_its_tape,
     gpt2_of_hugging_face_is_a_first_state,
     bundle_is_shown_packed_and_unpacked,

@@ -1,0 +1,254 @@
+"""The second reader, of what a run leaves on disk: tapes, jobs, journals, checkpoints, openings.
+Written from docs/FORMATS.md, sections 4 to 8, and from the first states of docs/ARITHMETIC.md.
+Standard library only; slow, short and independent of the C code."""
+
+import math
+import struct
+
+from reader import (TYPES, LEAF_SIZE, Refused, job_id, leaf_hash, list_header, list_root, need,
+                    open_item, open_leaf, read_safetensors, sha256, tag, tensor_root, tree_root)
+
+ROLE_STATE, ROLE_DATA, ROLE_CONSTANT, ROLE_INPUT = 1, 2, 3, 4
+NONE = 0xFFFFFFFF
+NEVER = 2**64 - 1
+
+
+class Bytes:
+    """Reads front to back and never past the end."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, size):
+        need(size <= len(self.data) - self.at, "the bytes end early")
+        self.at += size
+        return self.data[self.at - size:self.at]
+
+    def numbers(self, form):
+        return struct.unpack(">" + form, self.take(struct.calcsize(">" + form)))
+
+    def number(self, form):
+        return self.numbers(form)[0]
+
+    def end(self):
+        need(self.at == len(self.data), "bytes behind the end")
+
+
+def count_of(dims):
+    count = 1
+    for dim in dims:
+        count *= dim
+    return count
+
+
+# ---- section 4: tapes ----
+
+class Tensor:
+    def __init__(self, name, dtype, role, dims):
+        self.name, self.dtype, self.role, self.dims = name, dtype, role, dims
+        self.count = count_of(dims)
+        self.size = self.count * TYPES[dtype][0]
+
+
+def read_tape(data):
+    """-> tensors, operations as (kind, attributes, inputs, outputs), states, loss"""
+    source = Bytes(data)
+    need(source.take(8) == b"LSTAPE\x00\x01", "not a tape")
+    tensor_count, op_count, state_count, loss = source.numbers("IIII")
+    tensors, operations = [], []
+    for _ in range(tensor_count):
+        name = source.take(source.number("B")).decode("ascii")
+        dtype, role, rank = source.numbers("BBB")
+        need(dtype in TYPES and role <= 5 and rank <= 4, "no such type, role or rank")
+        tensors.append(Tensor(name, dtype, role, list(source.numbers("%dQ" % rank))))
+    for _ in range(op_count):
+        kind, a, i, o = source.numbers("HBBB")
+        operations.append((kind, source.numbers("%dq" % a), source.numbers("%dI" % i),
+                           source.numbers("%dI" % o)))
+    states = [source.numbers("II") for _ in range(state_count)]
+    source.end()
+    need([before for before, _ in states]
+         == [i for i, tensor in enumerate(tensors) if tensor.role == ROLE_STATE],
+         "the states are not in the tape's order")
+    return tensors, operations, states, loss
+
+
+def descriptor(operation, tensors):
+    kind, attributes, inputs, outputs = operation
+    data = struct.pack(">HBBB%dq" % len(attributes), kind, len(attributes), len(inputs),
+                       len(outputs), *attributes)
+    for i in inputs + outputs:
+        data += struct.pack(">IBBQ", i, tensors[i].dtype, tensors[i].role, tensors[i].count)
+    return data
+
+
+# ---- first states (docs/ARITHMETIC.md) ----
+
+WORD = 0xFFFFFFFF
+
+
+def philox(element, stream, seed):
+    c, k = [element & WORD, element >> 32, stream, WORD], [seed & WORD, seed >> 32]
+    for _ in range(10):
+        p0, p2 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(p2 >> 32) ^ c[1] ^ k[0], p2 & WORD, (p0 >> 32) ^ c[3] ^ k[1], p0 & WORD]
+        k = [(k[0] + 0x9E3779B9) & WORD, (k[1] + 0xBB67AE85) & WORD]
+    return c
+
+
+def normal(words):
+    m = ((words[1] << 32 | words[0]) >> 11) + 1
+    e = m.bit_length() - 1
+    f = m / 2**e
+    if f >= float.fromhex("0x1.5555555555555p0"):
+        f, e = f / 2, e + 1
+    s = (f - 1) / (f + 1)
+    t, p = s * s, 1 / 23
+    for k in range(21, 0, -2):
+        p = p * t + 1 / k
+    radius = math.sqrt(-2 * ((e - 53) * float.fromhex("0x1.62e42fefa39efp-1") + (2 * s) * p))
+    v = (words[3] << 32 | words[2]) >> 11
+    a = ((v % 2**51) - 2**50) * 2.0**-51 * float.fromhex("0x1.921fb54442d18p0")
+    t, sine, cosine = a * a, 1.0, 1.0
+    for k in range(17, 2, -2):
+        sine = 1 - (sine * t) / (k * (k - 1))
+    for k in range(16, 1, -2):
+        cosine = 1 - (cosine * t) / (k * (k - 1))
+    sine, cosine = radius * (a * sine), radius * cosine
+    return [(cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine)][v >> 51]
+
+
+def drawn(count, kind, value_bits, seed, stream):
+    value = struct.unpack(">f", struct.pack(">I", value_bits))[0]
+    if kind <= 2:
+        return struct.pack("<f", [0.0, 1.0, value][kind]) * count
+    if kind == 3:
+        return b"".join(struct.pack("<f", (2 * (philox(i, stream, seed)[0] >> 8) + 1 - 2**24)
+                                    * 2.0**-24 * value) for i in range(count))
+    pairs = [normal(philox(j, stream, seed)) for j in range((count + 1) // 2)]
+    return b"".join(struct.pack("<f", x * value) for pair in pairs for x in pair)[:4 * count]
+
+
+# ---- section 5: jobs ----
+
+class Job:
+    pass
+
+
+def read_job(data):
+    """-> a job whose roots were all recomputed; the first state's too, where it is drawn"""
+    source, job = Bytes(data), Job()
+    need(source.take(8) == b"LSJOB\x00\x00\x01", "not a job")
+    job.rules, job.steps, job.segment, _, _, _ = source.numbers("IQQQII")
+    need(source.take(12) == bytes(12), "bytes that mean nothing")
+    roots = [source.take(32) for _ in range(5)]
+    need(1 <= job.segment <= job.steps <= 2**32 - 2, "impossible steps")
+    need(sha256(data[216:]) == roots[1], "the header does not commit to what follows it")
+    job.tensors, job.operations, job.states, _ = read_tape(source.take(source.number("Q")))
+    need(list_root("program", 0, [descriptor(o, job.tensors) for o in job.operations]) == roots[0],
+         "another program")
+    constants = [tensor_root("tensor", t.dtype, t.dims, t.name, source.take(t.size))
+                 for t in job.tensors if t.role == ROLE_CONSTANT]
+    need(list_root("state", 0, constants) == roots[2], "other constants")
+    job.data_tensors = [t for t in job.tensors if t.role == ROLE_DATA]
+    job.data_roots = [source.take(32) for _ in job.data_tensors]
+    need(list_root("state", 0, job.data_roots) == roots[3], "other data")
+    given, seed, count = source.numbers("BQI")
+    need(given <= 1 and not (given and count), "a first state that is given and drawn")
+    draws = [source.numbers("IIBI") for _ in range(count)]
+    source.end()
+    job.first_root, job.id = roots[4], job_id(data[:216])
+    if not given:
+        by_tensor = {tensor: draw for tensor, *draw in draws}
+        values = []
+        for before, _ in job.states:
+            stream, kind, bits = by_tensor.get(before, (0, 0, 0))
+            values.append(drawn(job.tensors[before].count, kind, bits, seed, stream))
+        need(state_root(job, values) == job.first_root, "the draws give another first state")
+    job.items = len(job.states) + sum(len(outputs) for *_, outputs in job.operations)
+    return job
+
+
+def state_root(job, values):
+    tensors = [job.tensors[before] for before, _ in job.states]
+    return list_root("state", 0, [tensor_root("tensor", t.dtype, t.dims, t.name, value)
+                                  for t, value in zip(tensors, values)])
+
+
+# ---- section 6: checkpoints ----
+
+def read_checkpoint(data, job):
+    """-> the state root of a checkpoint that is not sealed"""
+    file = read_safetensors(data)
+    need(len(file) == len(job.states), "another number of states")
+    values = []
+    for before, _ in job.states:
+        tensor = job.tensors[before]
+        dtype, dims, value = file[tensor.name]
+        need(dtype == tensor.dtype and dims == tensor.dims, "another type or shape")
+        values.append(value)
+    return state_root(job, values)
+
+
+# ---- section 7: the journal of an archive ----
+
+def read_journal(data, job):
+    """-> state roots after each step, loss bits, and (number, signature) of signed segments"""
+    source = Bytes(data)
+    need(source.take(8) == b"LSJRNL\x00\x01", "not a journal")
+    need(source.take(32) == job.id, "the journal of another job")
+    sealed, steps, diverged, devices, segments = source.numbers("BQQIQ")
+    need(sealed == 0, "sealed")
+    need(steps <= job.steps and diverged in (NEVER, steps - 1), "impossible steps")
+    for _ in range(devices):
+        source.take(source.number("H"))
+    roots, losses, signed = [], [], []
+    for _ in range(steps):
+        roots.append(source.take(32))
+        loss, _, _, _, device = source.numbers("IQQQQ")
+        need(device < devices, "no such device")
+        losses.append(loss)
+    for _ in range(segments):
+        number, root = source.number("Q"), source.take(32)
+        need(root == segment_root(job, roots, number), "the root of other steps")
+        signed.append((number, source.take(source.number("H"))))
+    source.end()
+    return roots, losses, signed
+
+
+def segment_root(job, roots, number):
+    first = number * job.segment
+    last = min(first + job.segment, job.steps, len(roots))
+    need(first < last, "no such segment")
+    return list_root("segment", first, roots[first:last])
+
+
+# ---- section 8: openings ----
+
+ELEMENTS = {0: "<I", 1: "<B", 2: "<H", 3: "<I", 4: "<h", 5: "<i"}
+
+
+def open_element(data, root, items):
+    """-> item, element and bits, when the opening proves them under this trace root"""
+    need(len(data) >= 1038, "an opening is cut short")
+    item, element = struct.unpack_from(">IQ", data)
+    leaf, at, parts = data[12:1036], 1036, []
+    for _ in range(3):
+        need(len(data) >= at + 2, "an opening is cut short")
+        size, = struct.unpack_from(">H", data, at)
+        need(len(data) >= at + 2 + size, "an opening is cut short")
+        parts.append(data[at + 2:at + 2 + size])
+        at += 2 + size
+    need(at == len(data), "bytes behind an opening")
+    header, leaf_path, item_path = parts
+    need(header[:32] == tag("tensor"), "not a tensor's header")
+    tensor_root_opened = sha256(header)
+    leaf_index = open_leaf(tensor_root_opened, header, leaf, leaf_path)
+    dtype = header[120]
+    size = TYPES[dtype][0]
+    need(element < struct.unpack_from(">Q", header, 64)[0] // size, "no such element")
+    need(element * size // LEAF_SIZE == leaf_index, "another leaf than the element's")
+    need(open_item(root, "trace", 0, tensor_root_opened, item_path) == item, "another item")
+    need(struct.unpack_from(">Q", item_path, 8)[0] == items, "another number of items")
+    value, = struct.unpack_from(ELEMENTS[dtype], leaf, element * size % LEAF_SIZE)
+    return item, element, value & 0xFFFFFFFF

@@ -1,0 +1,122 @@
+"""Goal: docs/FORMATS.md says enough to judge a run. Method: reader_bundle.py, which knows nothing
+else, makes the ids and roots of fixtures/bundle again from the data, the job, the journal and the
+checkpoint, accepts the openings and refuses all of them with any byte changed."""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+
+import reader  # noqa: E402
+import reader_bundle  # noqa: E402
+
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures")
+
+
+def load(name):
+    with open(os.path.join(FIXTURES, name), "rb") as file:
+        return file.read()
+
+
+JOB = load("bundle/job")
+TRACE = json.loads(load("bundle/trace.json"))
+SEGMENTS = json.loads(load("bundle/segments.json"))["segments"]
+
+
+def refused(function, *arguments):
+    try:
+        function(*arguments)
+    except (reader.Refused, KeyError, ValueError):
+        return True
+    return False
+
+
+def each_change(data, step=1):
+    for at in range(0, len(data), step):
+        yield data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1:]
+    yield data[:-1]
+    yield data + b"\x00"
+
+
+def job_roots_and_its_first_state_are_recomputed():
+    job = reader_bundle.read_job(JOB)
+    assert job.steps == 10 and job.segment == 4
+    assert job.items == TRACE["items"] and len(job.states) == TRACE["states"]
+    data = load("text/village.u8")
+    tensor, = job.data_tensors
+    assert reader.tensor_root("data", tensor.dtype, tensor.dims, "", data) == job.data_roots[0]
+
+
+def changed_jobs_are_refused_or_other_jobs():
+    job = reader_bundle.read_job(JOB)
+    for at, changed in enumerate(each_change(JOB[:216])):
+        changed += JOB[216:]
+        assert (refused(reader_bundle.read_job, changed)
+                or reader_bundle.read_job(changed).id != job.id), at
+    for changed in each_change(JOB[216:], 97):
+        assert refused(reader_bundle.read_job, JOB[:216] + changed)
+
+
+def segment_roots_are_recomputed_from_the_journal():
+    job = reader_bundle.read_job(JOB)
+    roots, losses, signed = reader_bundle.read_journal(load("bundle/journal"), job)
+    assert len(roots) == len(losses) == 10 and signed == []
+    for segment in SEGMENTS:
+        root = reader_bundle.segment_root(job, roots, segment["segment"])
+        assert root.hex() == segment["root"]
+    assert roots[8].hex() == TRACE["state_root_before"]
+    assert roots[9].hex() == TRACE["state_root_after"]
+
+
+def state_root_is_recomputed_from_the_checkpoint():
+    job = reader_bundle.read_job(JOB)
+    data = load("bundle/checkpoint.safetensors")
+    roots, _, _ = reader_bundle.read_journal(load("bundle/journal"), job)
+    assert reader_bundle.read_checkpoint(data, job) == roots[9]
+    start = len(data) - 20000  # behind the header
+    for at in range(start, len(data), 611):
+        changed = data[:at] + bytes([data[at] ^ 4]) + data[at + 1:]
+        assert reader_bundle.read_checkpoint(changed, job) != roots[9]
+
+
+def openings_are_accepted_and_changed_ones_prove_nothing_else():
+    root = bytes.fromhex(TRACE["trace_root"])
+    for name, item, element in (("state", 1, 777), ("output", None, 3), ("step", 0, 0)):
+        data = load("bundle/%s.opening" % name)
+        got = reader_bundle.open_element(data, root, TRACE["items"])
+        assert got[1] == element and (item is None or got[0] == item)
+        assert name != "step" or got[2] == 9
+        assert refused(reader_bundle.open_element, data, root, TRACE["items"] + 1)
+        assert refused(reader_bundle.open_element, data, root[::-1], TRACE["items"])
+        for changed in each_change(data):
+            if not refused(reader_bundle.open_element, changed, root, TRACE["items"]):
+                # The number of an element in the same leaf: another question, another answer.
+                other = reader_bundle.open_element(changed, root, TRACE["items"])
+                assert other[0] == got[0] and other[1] != got[1]
+
+
+TESTS = [
+    job_roots_and_its_first_state_are_recomputed,
+    changed_jobs_are_refused_or_other_jobs,
+    segment_roots_are_recomputed_from_the_journal,
+    state_root_is_recomputed_from_the_checkpoint,
+    openings_are_accepted_and_changed_ones_prove_nothing_else,
+]
+
+
+def main():
+    failed = 0
+    print("1..%d" % len(TESTS))
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print("ok %d - %s" % (number, test.__name__))
+        except Exception as error:  # every surprise is a failure of that test
+            failed = 1
+            print("not ok %d - %s: %r" % (number, test.__name__, error))
+    return failed
+
+
+sys.exit(main())
