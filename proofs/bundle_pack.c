@@ -241,8 +241,13 @@ static enum status import_job(struct importer *importer, uint64_t size, struct e
         status = job_parse(&job, bytes.data, bytes.size, error);
     }
     buffer_release(&bytes);
-    return status == STATUS_OK ? bundle_create(&importer->bundle, importer->part, job, error)
-                               : status;
+    if (status == STATUS_OK) {
+        status = bundle_create(&importer->bundle, importer->part, job, error);
+    }
+    /* Nobody sees the folder before the end, where all of it is synced at once. */
+    return status == STATUS_OK
+               ? journal_run(&importer->bundle->journal, "PRAGMA synchronous=OFF", error)
+               : status;
 }
 
 static enum status import_lock(struct importer *importer, uint64_t size, struct error *error)
@@ -413,7 +418,10 @@ static enum status import_all(struct importer *importer, struct error *error)
     if (status == STATUS_NOT_FOUND && !importer->journal_read) {
         return error_set(error, STATUS_BAD_FORMAT, "the archive holds no bundle");
     }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    return status == STATUS_NOT_FOUND
+               ? journal_run(&importer->bundle->journal,
+                             "PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE)", error)
+               : status;
 }
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)

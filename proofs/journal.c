@@ -284,13 +284,14 @@ static enum status create_tables(struct journal *journal, struct error *error)
     enum status status;
 
     (void)snprintf(sql, sizeof(sql),
-                   "PRAGMA journal_mode=WAL; PRAGMA application_id=%d; PRAGMA user_version=%d",
+                   "PRAGMA journal_mode=WAL; BEGIN; PRAGMA application_id=%d; "
+                   "PRAGMA user_version=%d",
                    JOURNAL_APPLICATION_ID, JOURNAL_VERSION);
     status = journal_run(journal, sql, error);
     for (size_t i = 0; i < TABLE_COUNT && status == STATUS_OK; i++) {
         status = journal_run(journal, tables[i].sql, error);
     }
-    return status;
+    return status == STATUS_OK ? journal_run(journal, "COMMIT", error) : status;
 }
 
 static enum status set_up(struct journal *journal, enum journal_mode mode, struct error *error)
@@ -304,12 +305,12 @@ static enum status set_up(struct journal *journal, enum journal_mode mode, struc
     (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     (void)sqlite3_limit(journal->database, SQLITE_LIMIT_LENGTH, JOURNAL_VALUE_MAX);
     status = journal_run(journal, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", error);
+    if (status == STATUS_OK && mode != JOURNAL_READ) {
+        status = journal_run(journal, "PRAGMA synchronous=FULL", error);
+    }
     if (status == STATUS_OK) {
         status =
             mode == JOURNAL_CREATE ? create_tables(journal, error) : check_ours(journal, error);
-    }
-    if (status == STATUS_OK && mode != JOURNAL_READ) {
-        status = journal_run(journal, "PRAGMA synchronous=FULL", error);
     }
     return status;
 }

@@ -24,7 +24,7 @@
 #define PACK_MAX     (4u << 20)
 #define SIZE_MAX_OK  (64u << 20)
 #define MUTANTS_FULL 100000
-#define MUTANTS      200
+#define MUTANTS      600
 
 static const struct seal_key the_key = {{3, 1, 4, 1, 5}};
 static const struct seal_key other_key = {{2, 7, 1, 8, 2}};
@@ -359,7 +359,7 @@ static void test_every_changed_byte_and_every_cut_is_refused(void **state)
 
     (void)state;
     pack_small(&packed, "changed", NULL);
-    step = packed.file.size / test_share(packed.file.size, 200);
+    step = packed.file.size / test_share(packed.file.size, 600);
     for (size_t at = 0; at < packed.file.size; at += at < 60 ? 1 : step) {
         packed.file.data[at] ^= (uint8_t)(1 << at % 8);
         if (import_bytes("changed", packed.file.data, packed.file.size, SIZE_MAX_OK) == STATUS_OK) {

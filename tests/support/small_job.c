@@ -44,7 +44,9 @@ void small_job_diverging(struct small_job_options *options)
     options->model.schedule = SCHEDULE_CONSTANT;
     options->model.warmup = 0;
     options->model.clip = 0.0;
-    options->model.rate = 1e20;
+    options->model.rate = 1e6;
+    options->model.rate_min = 1e6;
+    options->model.decay = 1e3;
 }
 
 /* ---- data ---------------------------------------------------------------- */

@@ -1,0 +1,169 @@
+"""Goal: kill -9 at any instant, and a disk that is full at any size, cost time and not one bit.
+Method: one uninterrupted run is the measure. Then runs are killed at 30 random instants (a fixed
+seed), some several times, and resumed to their end; and runs are given a limit to the size of any
+file, as a full disk would, and resumed without it. Every end must be the measure's: the last
+state's root and every segment's, with checkpoints that hash to them and no half-written file."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+LOCKSTEP = os.environ["TEST_LOCKSTEP"]
+DATA = "fixtures/text/village.u8"
+SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
+KILLS = 300 if SOAK else 8 if "TEST_QUICK" in os.environ else 30
+LIMITS = range(0, 400, 2 if SOAK else 25)
+
+folder = tempfile.mkdtemp(prefix="lockstep-test-")
+numbers = random.Random(20)
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def lockstep(*words, wanted=0):
+    done = subprocess.run([LOCKSTEP, *words, "--json"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    assert done.returncode == wanted, (words, done.returncode, done.stdout, done.stderr[-400:])
+    return json.loads(done.stdout)
+
+
+def make_job():
+    lockstep("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
+             "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "120", "--segment",
+             "4", "--out", path("small.job"))
+
+
+def command(verb, run):
+    words = [LOCKSTEP, "prover", verb]
+    words += [path("small.job"), "--bundle", path(run), "--data", DATA] if verb == "run" else [
+        path(run), "--data", DATA]
+    return words + ["--threads", "1", "--keep", "3", "--every", "5"]
+
+
+def started(run):
+    """Is there a bundle, or only what a crash left of the making of one?"""
+    return os.path.exists(os.path.join(path(run), "job"))
+
+
+def go_on(run):
+    verb = "resume" if started(run) else "run"
+    done = subprocess.run(command(verb, run), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr[-600:]
+
+
+def end_of(run):
+    """What everybody can see of a finished run."""
+    steps = lockstep("bundle", "steps", path(run), "--count", "1000")["steps"]
+    assert lockstep("bundle", "check", path(run))["damaged"] == 0
+    names = sorted(os.listdir(os.path.join(path(run), "checkpoints")))
+    left = [name for name in os.listdir(path(run)) if name not in
+            ("job", "journal.db", "journal.db-wal", "journal.db-shm", "lock", "checkpoints")]
+    assert left == [], left
+    return ([(step["step"], step["state_root"], step["loss"]) for step in steps],
+            lockstep("bundle", "segments", path(run))["segments"], names)
+
+
+def killed_after(words, seconds):
+    """Starts a program and kills it; returns whether it was still running."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process.wait(seconds)
+        return False
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
+
+
+def measure():
+    before = time.time()
+    go_on("measure")
+    return end_of("measure"), time.time() - before
+
+
+def runs_killed_at_random_instants_end_at_the_same_bits():
+    kills = survived = number = 0
+    while kills < KILLS:
+        run = "killed %d" % number
+        number += 1
+        for _ in range(numbers.randint(1, 4)):
+            verb = "resume" if started(run) else "run"
+            was_running = killed_after(command(verb, run), numbers.uniform(0, 0.9) * DURATION)
+            kills += was_running
+            survived += not was_running
+        go_on(run)
+        assert end_of(run) == MEASURE, run
+        shutil.rmtree(path(run))
+    print("# %d kills in %d runs, %d came too late" % (kills, number, survived))
+
+
+def runs_on_a_full_disk_stop_with_a_word_and_go_on():
+    refused = 0
+    for limit in LIMITS:
+        run = "full at %d" % limit
+
+        def no_more():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit * 512, limit * 512))
+
+        done = subprocess.run(command("run", run), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=no_more, restore_signals=False)
+        assert done.returncode in (0, 2), (limit, done.returncode, done.stderr[-400:])
+        if done.returncode == 2:
+            refused += 1
+            assert b"lockstep prover run: " in done.stderr, done.stderr
+        go_on(run)
+        assert end_of(run) == MEASURE, limit
+        shutil.rmtree(path(run))
+    assert refused > len(LIMITS) // 2, "the limits are too wide to mean anything"
+
+
+def sealed_runs_are_killed_too():
+    key = path("a.key")
+    words = command("run", "sealed") + ["--encrypt", "--key", key]
+    for _ in range(3):
+        killed_after(words, numbers.uniform(0.2, 0.9) * DURATION)
+        words = command("resume", "sealed") + ["--key", key]
+        if not started("sealed"):
+            words = command("run", "sealed") + ["--encrypt", "--key", key]
+    assert subprocess.run(words, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+    steps = lockstep("bundle", "steps", path("sealed"), "--count", "1000", "--key", key)["steps"]
+    assert [(s["step"], s["state_root"], s["loss"]) for s in steps] == MEASURE[0]
+    assert lockstep("bundle", "check", path("sealed"), "--key", key)["damaged"] == 0
+
+
+TESTS = [
+    runs_killed_at_random_instants_end_at_the_same_bits,
+    runs_on_a_full_disk_stop_with_a_word_and_go_on,
+    sealed_runs_are_killed_too,
+]
+
+
+def main():
+    failed = 0
+    print("1..%d" % len(TESTS))
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print("ok %d - %s" % (number, test.__name__), flush=True)
+        except Exception as error:  # every surprise is a failure of that test
+            failed = 1
+            print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
+    return failed
+
+
+try:
+    make_job()
+    MEASURE, DURATION = measure()
+    code = main()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(code)
