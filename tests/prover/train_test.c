@@ -254,9 +254,9 @@ static void test_run_that_diverges_ends_there(void **state)
 
     (void)state;
     small_job_diverging(&job_options);
-    assert_int_equal(bundle_create(&bundle, small_path("diverging"), small_job_new(&job_options),
-                                   NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        bundle_create(&bundle, small_path("diverging"), small_job_new(&job_options), NULL),
+        STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_OK);
     assert_true(result.diverged);
     assert_in_range(result.steps, 1, SMALL_JOB_STEPS - 1);
@@ -289,9 +289,9 @@ static void test_sealed_run_goes_on_with_its_key(void **state)
     struct bundle *bundle = NULL;
 
     (void)state;
-    assert_int_equal(bundle_create_sealed(&bundle, small_path("sealed"), small_job(), &key, NULL,
-                                          NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        bundle_create_sealed(&bundle, small_path("sealed"), small_job(), &key, NULL, NULL),
+        STATUS_OK);
     assert_int_equal(stop_open(&stop, NULL), STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_STOPPED);
     stop_close(&stop);
