@@ -104,7 +104,13 @@ static enum status pack_checkpoint(struct archive_writer *archive, struct bundle
     if (status == STATUS_OK && !bundle_is_locked(bundle)) {
         status = bundle_checkpoint_check(bundle, step, error);
     }
-    return status == STATUS_OK ? copy_file(archive, name, path, ARCHIVE_ENTRY_MAX, error) : status;
+    if (status == STATUS_OK) {
+        status = copy_file(archive, name, path, ARCHIVE_ENTRY_MAX, error);
+    }
+    /* The journal names it: that it is gone is not the end of the list. */
+    return status == STATUS_NOT_FOUND
+               ? error_set(error, STATUS_BAD_FORMAT, "%s is in the journal and not there", path)
+               : status;
 }
 
 static enum status last_checkpoint(uint64_t *last, struct bundle *bundle, struct error *error)

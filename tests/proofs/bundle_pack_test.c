@@ -284,6 +284,10 @@ static void test_damaged_checkpoint_is_not_sent(void **state)
     assert_int_equal(bundle_export(bundle, small_path("unsound.zst"), BUNDLE_PACK_ALL, NULL),
                      STATUS_BAD_FORMAT);
     assert_false(file_exists(small_path("unsound.zst")));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(bundle_export(bundle, small_path("unsound.zst"), BUNDLE_PACK_ALL, NULL),
+                     STATUS_BAD_FORMAT);
+    assert_false(file_exists(small_path("unsound.zst")));
     bundle_close(bundle);
 }
 

@@ -183,6 +183,37 @@ def open_item(root, kind, first, item, path):
     return index
 
 
+# ---- section 8: openings ----
+
+ELEMENTS = {0: "<I", 1: "<B", 2: "<H", 3: "<I", 4: "<h", 5: "<i"}
+
+
+def open_element(data, root, items):
+    """-> item, element and bits, when the opening proves them under this trace root"""
+    need(len(data) >= 1038, "an opening is cut short")
+    item, element = struct.unpack_from(">IQ", data)
+    leaf, at, parts = data[12:1036], 1036, []
+    for _ in range(3):
+        need(len(data) >= at + 2, "an opening is cut short")
+        size, = struct.unpack_from(">H", data, at)
+        need(len(data) >= at + 2 + size, "an opening is cut short")
+        parts.append(data[at + 2:at + 2 + size])
+        at += 2 + size
+    need(at == len(data), "bytes behind an opening")
+    header, leaf_path, item_path = parts
+    need(header[:32] == tag("tensor"), "not a tensor's header")
+    tensor_root_opened = sha256(header)
+    leaf_index = open_leaf(tensor_root_opened, header, leaf, leaf_path)
+    dtype = header[120]
+    size = TYPES[dtype][0]
+    need(element < struct.unpack_from(">Q", header, 64)[0] // size, "no such element")
+    need(element * size // LEAF_SIZE == leaf_index, "another leaf than the element's")
+    need(open_item(root, "trace", 0, tensor_root_opened, item_path) == item, "another item")
+    need(struct.unpack_from(">Q", item_path, 8)[0] == items, "another number of items")
+    value, = struct.unpack_from(ELEMENTS[dtype], leaf, element * size % LEAF_SIZE)
+    return item, element, value & 0xFFFFFFFF
+
+
 # ---- files of others ----
 
 def no_duplicates(pairs):
