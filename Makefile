@@ -123,7 +123,7 @@ clean: ## remove everything that was built
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "Variables: CC CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE NVCC CUDA_ARCHS JOBS NAME V=1"
+	@echo "Variables: CC CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE NVCC CUDA_ARCHS JOBS NAME TORCH V=1"
 	@echo "           FUZZ_SECONDS SOAK_MINUTES TEST_SECONDS LOCKSTEP_NO_INSTALL=1"
 
 .PHONY: all demo clean help

@@ -1,5 +1,6 @@
 # bench.mk - benchmarks: ours against a peer, interleaved, medians. Each writes
-# build/bench/NAME.json and prints a table. One alone: make bench NAME=contraction.
+# build/bench/NAME.json and prints a table. One alone: make bench NAME=contraction. TORCH=1 first
+# installs PyTorch, a peer of whole steps.
 
 NAME ?=
 bench_chosen := $(if $(NAME),bench/$(NAME)_bench,$(bench_names))
@@ -12,7 +13,7 @@ $(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_s
 	$(link)
 
 # One after the other, whatever -j says: two benchmarks at once measure each other.
-bench: $(addprefix $(BUILD)/,$(bench_chosen)) $(cuda_plugin) ## run all benchmarks, or one: NAME=contraction
+bench: $(if $(TORCH),$(BUILD)/setup/torch.ok) $(addprefix $(BUILD)/,$(bench_chosen)) $(cuda_plugin) ## run all benchmarks, or one: NAME=contraction
 	$(Q)for name in $(patsubst bench/%_bench,%,$(bench_chosen)); do \
 	    $(BUILD)/bench/$${name}_bench $(BUILD)/bench/$$name.json || exit 1; done
 

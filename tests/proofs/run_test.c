@@ -152,9 +152,9 @@ static void test_traces_agree_whatever_the_way_to_them(void **state)
             /* Without the checkpoint before it: from the one before that. */
             char path[FILE_PATH_MAX];
 
-            assert_int_equal(bundle_checkpoint_path(path, bundle, 15 - 5 * ((uint64_t)way - 2),
-                                                    NULL),
-                             STATUS_OK);
+            assert_int_equal(
+                bundle_checkpoint_path(path, bundle, 15 - 5 * ((uint64_t)way - 2), NULL),
+                STATUS_OK);
             assert_int_equal(remove(path), 0);
         }
         assert_int_equal(replay_trace(&trace, &run, bundle, 17, opening, 1, &plain, NULL),

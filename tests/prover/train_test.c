@@ -31,7 +31,7 @@ static enum status train_more(struct train_result *result, struct bundle *bundle
                               const struct train_options *options)
 {
     struct error error;
-    struct run run;
+    struct run run = {0};
     enum status status;
 
     error_init(&error);
@@ -49,7 +49,7 @@ static struct digest expected_root(void)
 {
     struct job *job = small_job();
     struct digest root;
-    struct run run;
+    struct run run = {0};
 
     small_run_open(&run, job, isa_best(), 1, false);
     small_run_begin(&run);
@@ -87,7 +87,7 @@ static void test_run_commits_to_every_step(void **state)
 {
     struct bundle *bundle = new_bundle("whole");
     struct train_options options = {0};
-    struct train_result result;
+    struct train_result result = {0};
     uint64_t from = 0;
 
     (void)state;
@@ -125,10 +125,10 @@ static void test_run_stopped_after_any_step_goes_on(void **state)
     (void)state;
     for (uint64_t at = 1; at < SMALL_JOB_STEPS; at++) {
         struct stopper stopper = {at};
-        struct stop stop;
+        struct stop stop = {.descriptor = -1};
         struct train_options options = {
             .stop = &stop, .progress = stop_at, .progress_context = &stopper};
-        struct train_result result;
+        struct train_result result = {0};
         char name[32];
 
         (void)snprintf(name, sizeof(name), "stopped %d", (int)at);
@@ -153,10 +153,10 @@ static void test_run_goes_on_with_other_instructions(void **state)
 {
     struct bundle *bundle = new_bundle("other isa");
     struct stopper stopper = {7};
-    struct stop stop;
+    struct stop stop = {.descriptor = -1};
     struct train_options options = {
         .stop = &stop, .progress = stop_at, .progress_context = &stopper};
-    struct train_result result;
+    struct train_result result = {0};
 
     (void)state;
     assert_int_equal(stop_open(&stop, NULL), STATUS_OK);
@@ -174,10 +174,10 @@ static void test_damaged_checkpoints_cost_time_and_no_bits(void **state)
 {
     struct bundle *bundle = new_bundle("damaged");
     struct stopper stopper = {18};
-    struct stop stop;
+    struct stop stop = {.descriptor = -1};
     struct train_options options = {
         .stop = &stop, .progress = stop_at, .progress_context = &stopper};
-    struct train_result result;
+    struct train_result result = {0};
     char path[FILE_PATH_MAX];
 
     (void)state;
@@ -201,7 +201,7 @@ static void test_step_that_the_journal_tells_otherwise_ends_the_run(void **state
     const char *path = small_path("otherwise");
     struct bundle *bundle = small_bundle_new(path, small_job(), NULL, 14);
     struct train_options options = {0};
-    struct train_result result;
+    struct train_result result = {0};
     char file[700];
     sqlite3 *database;
 
@@ -227,7 +227,7 @@ static void test_checkpoints_are_kept_as_wished(void **state)
 {
     struct bundle *bundle = new_bundle("kept");
     struct train_options options = {.keep = 1, .every = 3};
-    struct train_result result;
+    struct train_result result = {0};
     uint64_t step = 0;
 
     (void)state;
@@ -246,7 +246,7 @@ static void test_run_that_diverges_ends_there(void **state)
 {
     struct small_job_options job_options;
     struct train_options options = {0};
-    struct train_result result;
+    struct train_result result = {0};
     struct bundle *bundle = NULL;
     struct digest root;
     uint64_t step = 0;
@@ -254,9 +254,9 @@ static void test_run_that_diverges_ends_there(void **state)
 
     (void)state;
     small_job_diverging(&job_options);
-    assert_int_equal(bundle_create(&bundle, small_path("diverging"), small_job_new(&job_options),
-                                   NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        bundle_create(&bundle, small_path("diverging"), small_job_new(&job_options), NULL),
+        STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_OK);
     assert_true(result.diverged);
     assert_in_range(result.steps, 1, SMALL_JOB_STEPS - 1);
@@ -282,16 +282,16 @@ static void test_sealed_run_goes_on_with_its_key(void **state)
 {
     static const struct seal_key key = {{9, 9, 9}};
     struct stopper stopper = {8};
-    struct stop stop;
+    struct stop stop = {.descriptor = -1};
     struct train_options options = {
         .stop = &stop, .progress = stop_at, .progress_context = &stopper};
-    struct train_result result;
+    struct train_result result = {0};
     struct bundle *bundle = NULL;
 
     (void)state;
-    assert_int_equal(bundle_create_sealed(&bundle, small_path("sealed"), small_job(), &key, NULL,
-                                          NULL),
-                     STATUS_OK);
+    assert_int_equal(
+        bundle_create_sealed(&bundle, small_path("sealed"), small_job(), &key, NULL, NULL),
+        STATUS_OK);
     assert_int_equal(stop_open(&stop, NULL), STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_STOPPED);
     stop_close(&stop);
