@@ -1,0 +1,257 @@
+/*
+ * bundle_fuzz.c - any bytes as a part of a bundle. The first byte says which: 0 a packed file, 1 the
+ * archive inside one, 2 the database of the journal, 3 a checkpoint. The others are sound. After
+ * an import that is refused nothing may be left behind; one that is accepted must open.
+ */
+#include <dirent.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "proofs/bundle_pack.h"
+
+#define UNPACKED_MAX (1u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- a folder of our own ------------------------------------------------- */
+
+static char *folder(void)
+{
+    static char path[64];
+
+    return path;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+static void remove_folder(void)
+{
+    (void)nftw(folder(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void need_folder(void)
+{
+    struct stat info;
+
+    if (folder()[0] != '\0') {
+        return;
+    }
+    /* In memory where there is such a place: a disk would be worn for nothing. */
+    (void)snprintf(folder(), 64, "%s/lockstep-fuzz-XXXXXX",
+                   stat("/dev/shm", &info) == 0 ? "/dev/shm" : "/tmp");
+    if (mkdtemp(folder()) == NULL) {
+        abort();
+    }
+    (void)atexit(remove_folder);
+}
+
+static void path_of(char path[128], const char *name)
+{
+    (void)snprintf(path, 128, "%s/%s", folder(), name);
+}
+
+static int is_empty(void)
+{
+    DIR *dir = opendir(folder());
+    struct dirent *entry;
+    int count = 0;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return count == 0;
+}
+
+/* ---- what a reader does with a bundle -------------------------------------- */
+
+static void read_rows(struct bundle *bundle)
+{
+    uint8_t signature[BUNDLE_SIGNATURE_MAX];
+    char text[FILE_PATH_MAX];
+    struct bundle_step step;
+    struct digest root;
+    size_t size;
+    uint64_t number = 0;
+    int good = 0;
+
+    good += bundle_step_count(&number, bundle, NULL) == STATUS_OK;
+    if (number > bundle_job(bundle)->steps) {
+        abort();
+    }
+    for (uint64_t i = 0; i < 6; i++) {
+        good += bundle_step_read(&step, bundle, i, NULL) == STATUS_OK;
+        good += bundle_segment_root(&root, bundle, i, NULL) == STATUS_OK;
+        good +=
+            bundle_segment_signature(&root, signature, &size, bundle, i, NULL) == STATUS_OK;
+        good += bundle_device(text, bundle, i, NULL) == STATUS_OK;
+    }
+    good += bundle_diverged(&number, bundle, NULL) == STATUS_OK;
+    good += bundle_note(text, bundle, "data.0", NULL) == STATUS_OK;
+    number = 0;
+    for (int i = 0; i < 10 && bundle_checkpoint_find(&number, bundle, number, NULL) == STATUS_OK;
+         i++) {
+        good += bundle_checkpoint_check(bundle, number, NULL) == STATUS_OK;
+        number++;
+    }
+    (void)good;
+}
+
+static void read_bundle(const char *path, int must_open)
+{
+    struct bundle *bundle = NULL;
+    enum status status = bundle_open(&bundle, path, BUNDLE_READ, NULL);
+
+    if (status == STATUS_OK) {
+        read_rows(bundle);
+        bundle_close(bundle);
+    } else if (must_open) {
+        abort();
+    }
+}
+
+/* ---- packed files ---------------------------------------------------------- */
+
+static void import(const uint8_t *data, size_t size)
+{
+    struct archive_reader *archive = malloc(sizeof(*archive));
+    struct bundle_import wish = {0};
+    enum status status;
+    char path[128];
+
+    path_of(path, "run");
+    if (archive == NULL ||
+        archive_reader_open_bytes(archive, NULL, data, size, UNPACKED_MAX) != STATUS_OK) {
+        abort();
+    }
+    status = bundle_import_archive(path, archive, &wish, NULL);
+    archive_reader_close(archive);
+    free(archive);
+    if (status == STATUS_OK) {
+        read_bundle(path, 1);
+        (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    if (!is_empty()) {
+        abort();
+    }
+}
+
+static void import_compressed(const uint8_t *data, size_t size)
+{
+    size_t room = ZSTD_compressBound(size);
+    uint8_t *bytes = malloc(room);
+    size_t packed = bytes == NULL ? 0 : ZSTD_compress(bytes, room, data, size, 1);
+
+    if (bytes != NULL && !ZSTD_isError(packed)) {
+        import(bytes, packed);
+    }
+    free(bytes);
+}
+
+/* ---- parts of a folder ----------------------------------------------------- */
+
+static void put(const char *path, const uint8_t *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) {
+        abort();
+    }
+}
+
+/* The smallest job: one state, the step number, which one operation counts up. */
+static struct job *small_job(void)
+{
+    static const uint8_t bytes[] = {
+        'L', 'S', 'T', 'A', 'P', 'E', 0, 1,                             /* a tape */
+        0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,     /* counts, no loss */
+        4, 's', 't', 'e', 'p', 3, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1,         /* step, u32, state, (1) */
+        4, 's', 't', 'e', 'p', 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1,         /* its next value */
+        0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}; /* operation, pair */
+    const struct job_terms terms = {.steps = 4, .segment_length = 2};
+    struct tape *tape = NULL;
+    struct job *job = NULL;
+
+    if (tape_parse(&tape, bytes, sizeof(bytes), NULL) != STATUS_OK ||
+        job_from_tape(&job, tape, NULL, 0, &terms, NULL) != STATUS_OK) {
+        abort();
+    }
+    return job;
+}
+
+/* A bundle of the small job with one part from outside. */
+static void read_folder(const uint8_t *data, size_t size, int is_database)
+{
+    struct bundle *bundle = NULL;
+    char run[128];
+    char part[256];
+
+    path_of(run, "run");
+    if (bundle_create(&bundle, run, small_job(), NULL) != STATUS_OK) {
+        abort();
+    }
+    if (!is_database) {
+        struct bundle_step step = {.step = 0};
+
+        /* The root of the state before step 2 as the corpus has it cannot be known here: whatever
+         * the checkpoint is, it is read to its end and refused. */
+        if (bundle_record(bundle, &step, NULL) != STATUS_OK) {
+            abort();
+        }
+        step.step = 1;
+        if (bundle_record(bundle, &step, NULL) != STATUS_OK) {
+            abort();
+        }
+    }
+    bundle_close(bundle);
+    (void)snprintf(part, sizeof(part), "%s/%s", run,
+                   is_database ? "journal.db" : "checkpoints/000000000002.safetensors");
+    put(part, data, size);
+    if (is_database) {
+        read_bundle(run, 0);
+    } else if (bundle_open(&bundle, run, BUNDLE_READ, NULL) != STATUS_OK ||
+               bundle_checkpoint_check(bundle, 2, NULL) == STATUS_OK) {
+        abort();
+    } else {
+        bundle_close(bundle);
+    }
+    (void)nftw(run, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    need_folder();
+    switch (data[0]) {
+    case 0:
+        import(data + 1, size - 1);
+        break;
+    case 1:
+        import_compressed(data + 1, size - 1);
+        break;
+    case 2:
+        read_folder(data + 1, size - 1, 1);
+        break;
+    case 3:
+        read_folder(data + 1, size - 1, 0);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
