@@ -1,0 +1,342 @@
+/*
+ * commit_bench.c - what committing costs: the share of a training step that hashing its state takes,
+ * and proving one element of a step by running it once more in trace mode.
+ *
+ * The peer of the hashing is one stream of libcrypto over the same bytes: what a program pays that
+ * only wants a digest of its weights, without trees, proofs or threads.
+ *
+ *     COMMIT_CASE=124M     only cases whose name holds this
+ *     COMMIT_ROUNDS=5      steps of each, instead of the case's own number
+ */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <omp.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/support/bench.h"
+#include "bench/support/gpt2_case.h"
+#include "proofs/state_root.h"
+#include "proofs/trace.h"
+
+#define ROUNDS_MAX 100
+#define SAMPLES    4096
+
+struct gpt2_row {
+    struct gpt2_size size;
+    int rounds;
+    bool opened; /* and an element of a trace is opened */
+};
+
+static const struct gpt2_row gpt2_rows[] = {
+    {{"gpt2 tiny", 2, 64, 2, 256, 80, 2, 64}, 41, true},
+    {{"gpt2 10M, 2048 tokens", 6, 384, 6, 256, 256, 8, 256}, 7, true},
+    {{"gpt2 124M, 1024 tokens", 12, 768, 12, 50257, 1024, 2, 512}, 3, true},
+};
+
+struct small_row {
+    const char *name;
+    enum model_kind kind;
+    int rounds;
+};
+
+static const struct small_row small_rows[] = {
+    {"mlp, as by default", MODEL_MLP, 41},
+    {"convnet, as by default", MODEL_CONVNET, 21},
+    {"llama, as by default", MODEL_LLAMA, 21},
+};
+
+static double median(double *values, int count)
+{
+    for (int i = 1; i < count; i++) {
+        for (int j = i; j > 0 && values[j] < values[j - 1]; j--) {
+            double kept = values[j];
+
+            values[j] = values[j - 1];
+            values[j - 1] = kept;
+        }
+    }
+    return values[count / 2];
+}
+
+static int rounds_of(int rounds)
+{
+    const char *wish = getenv("COMMIT_ROUNDS");
+    long wanted = wish == NULL ? rounds : strtol(wish, NULL, 10);
+
+    return wanted < 1 ? 1 : wanted > ROUNDS_MAX ? ROUNDS_MAX : (int)wanted;
+}
+
+/* ---- the share of a step --------------------------------------------------- */
+
+static double hash_by_peer(struct machine *machine)
+{
+    double start = bench_now();
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256_CTX hash;
+
+    SHA256_Init(&hash);
+    for (uint32_t i = 0; i < machine->tape->state_count; i++) {
+        uint32_t id = machine->tape->states[i].before;
+
+        SHA256_Update(&hash, machine->backend->peek(machine, id),
+                      commit_tensor_size(&machine->tape->tensors[id]));
+    }
+    SHA256_Final(digest, &hash);
+    return bench_now() - start;
+}
+
+static enum status measure_share(struct bench *bench, struct machine *machine, const char *name,
+                                 int rounds, struct error *error)
+{
+    double stepping[ROUNDS_MAX];
+    double hashing[ROUNDS_MAX];
+    double peer[ROUNDS_MAX];
+    char row[BENCH_NAME_MAX];
+    struct digest root;
+    bool finite;
+
+    for (int i = -1; i < rounds; i++) { /* the first warms everything up */
+        int at = i < 0 ? 0 : i;
+        double start = bench_now();
+        enum status status = machine->backend->step(machine, NULL, error);
+
+        stepping[at] = bench_now() - start;
+        start = bench_now();
+        if (status == STATUS_OK) {
+            status = state_root_find(&root, &finite, machine, 0, error);
+        }
+        hashing[at] = bench_now() - start;
+        if (status != STATUS_OK) {
+            return status;
+        }
+        peer[at] = hash_by_peer(machine);
+    }
+
+    double step = median(stepping, rounds);
+    double commit = median(hashing, rounds);
+
+    (void)snprintf(row, sizeof(row), "%s: a step", name);
+    bench_record(bench, row, "ms", step * 1e3, 0.0, 0);
+    (void)snprintf(row, sizeof(row), "%s: its state root", name);
+    bench_record(bench, row, "ms", commit * 1e3, median(peer, rounds) * 1e3, 0);
+    (void)snprintf(row, sizeof(row), "%s: share of committing", name);
+    bench_record(bench, row, "%", 100.0 * commit / (step + commit), 0.0, 0);
+    return STATUS_OK;
+}
+
+/* ---- one element of a trace ------------------------------------------------- */
+
+/* The largest tensor that a step makes: its opening is the dearest. */
+static uint32_t largest_item(const struct tape *tape)
+{
+    uint32_t best = 0;
+
+    for (uint32_t item = 0; item < trace_item_count(tape); item++) {
+        const struct tensor *tensor = &tape->tensors[trace_tensor_at(tape, item)];
+
+        if (commit_tensor_size(tensor) >
+            commit_tensor_size(&tape->tensors[trace_tensor_at(tape, best)])) {
+            best = item;
+        }
+    }
+    return best;
+}
+
+static enum status measure_opening(struct bench *bench, struct machine *machine, const char *name,
+                                   struct error *error)
+{
+    struct trace_opening *opening = calloc(1, sizeof(*opening));
+    uint8_t bytes[TRACE_OPENING_BYTES_MAX];
+    char row[BENCH_NAME_MAX];
+    double seconds[2] = {0.0, 0.0};
+    double checking = 0.0;
+    enum status status = opening == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+
+    for (uint32_t opened = 0; opened < 2 && status == STATUS_OK; opened++) {
+        struct trace trace;
+        double start = bench_now();
+        uint32_t bits;
+
+        opening->item = largest_item(machine->tape);
+        opening->element = 12345 % machine->tape->tensors[trace_tensor_at(machine->tape,
+                                                                          opening->item)]
+                                       .count;
+        status = trace_run(&trace, machine, opening, opened, error);
+        seconds[opened] = bench_now() - start;
+        if (status == STATUS_OK && opened == 1) {
+            start = bench_now();
+            if (trace_opening_check(&bits, opening, &trace.root, trace.item_count) !=
+                VERDICT_VALID) {
+                status = error_set(error, STATUS_BAD_FORMAT, "an opening of ours is refused");
+            }
+            checking = bench_now() - start;
+        }
+        if (status == STATUS_OK) {
+            trace_release(&trace);
+        }
+    }
+    if (status == STATUS_OK) {
+        (void)snprintf(row, sizeof(row), "%s: trace of a step", name);
+        bench_record(bench, row, "ms", seconds[0] * 1e3, 0.0, 0);
+        (void)snprintf(row, sizeof(row), "%s: the same with one element opened", name);
+        bench_record(bench, row, "ms", seconds[1] * 1e3, 0.0, 0);
+        (void)snprintf(row, sizeof(row), "%s: bytes of the opening", name);
+        bench_record(bench, row, "bytes", (double)trace_opening_write(bytes, opening), 0.0, 0);
+        (void)snprintf(row, sizeof(row), "%s: checking it", name);
+        bench_record(bench, row, "us", checking * 1e6, 0.0, 0);
+    }
+    free(opening);
+    return status;
+}
+
+/* ---- the cases --------------------------------------------------------------- */
+
+static enum status run_gpt2(struct bench *bench, const struct gpt2_row *row, struct error *error)
+{
+    struct machine_options options;
+    struct machine *machine = NULL;
+    struct gpt2_case one;
+    enum status status = machine_options_default(&options, error);
+
+    if (status == STATUS_OK) {
+        status = gpt2_case_init(&one, &row->size, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = gpt2_case_open(&machine, &one, &options, error);
+    if (status == STATUS_OK) {
+        status = measure_share(bench, machine, row->size.name, rounds_of(row->rounds), error);
+    }
+    if (machine != NULL) {
+        machine->backend->close(machine);
+        machine = NULL;
+    }
+    if (status == STATUS_OK && row->opened) {
+        options.trace = true;
+        status = gpt2_case_open(&machine, &one, &options, error);
+        if (status == STATUS_OK) {
+            status = measure_opening(bench, machine, row->size.name, error);
+            machine->backend->close(machine);
+        }
+    }
+    gpt2_case_release(&one);
+    return status;
+}
+
+/* Random bytes learn nothing, and cost what a lesson costs. */
+static void *random_bytes(uint64_t size, uint8_t limit)
+{
+    uint8_t *bytes = malloc(size);
+    uint32_t state = 1;
+
+    for (uint64_t i = 0; bytes != NULL && i < size; i++) {
+        state = state * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)((state >> 24) % limit);
+    }
+    return bytes;
+}
+
+static enum status open_small(struct machine **machine, const struct model *model,
+                              const void *data, const void *labels, struct error *error)
+{
+    struct machine_options options;
+    enum status status = machine_options_default(&options, error);
+
+    if (status == STATUS_OK) {
+        status = backend_cpu.open(machine, model->tape, &options, error);
+    }
+    if (status == STATUS_OK) {
+        status = backend_cpu.bind(*machine, model->data, data, error);
+    }
+    if (status == STATUS_OK && model->labels != TENSOR_NONE) {
+        status = backend_cpu.bind(*machine, model->labels, labels, error);
+    }
+    for (uint32_t i = 0; i < model->constant_count && status == STATUS_OK; i++) {
+        status = backend_cpu.write(*machine, model->constants[i].tensor, model->constants[i].bytes,
+                                   error);
+    }
+    for (uint32_t i = 0; i < model->tape->state_count && status == STATUS_OK; i++) {
+        uint32_t id = model->tape->states[i].before;
+        void *bytes = malloc(commit_tensor_size(&model->tape->tensors[id]));
+
+        if (bytes == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for a state");
+        }
+        model_first_state(bytes, model, id);
+        status = backend_cpu.write(*machine, id, bytes, error);
+        free(bytes);
+    }
+    return status;
+}
+
+static enum status run_small(struct bench *bench, const struct small_row *row, struct error *error)
+{
+    struct model_options options;
+    struct machine *machine = NULL;
+    struct model model;
+    uint64_t width = 1;
+    void *data;
+    void *labels;
+    enum status status;
+
+    model_options_default(&options, row->kind);
+    options.data_dtype = DTYPE_U8;
+    options.data_count = row->kind == MODEL_LLAMA ? SAMPLES * 16 : SAMPLES;
+    status = model_build(&model, &options, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (row->kind != MODEL_LLAMA) {
+        width = model.tape->tensors[model.data].dims[1];
+    }
+    data = random_bytes(options.data_count * width, 128);
+    labels = random_bytes(SAMPLES, (uint8_t)(options.classes == 0 ? 1 : options.classes));
+    status = data == NULL || labels == NULL
+                 ? error_set(error, STATUS_NO_MEMORY, "no memory for data")
+                 : open_small(&machine, &model, data, labels, error);
+    if (status == STATUS_OK) {
+        status = measure_share(bench, machine, row->name, rounds_of(row->rounds), error);
+    }
+    if (machine != NULL) {
+        machine->backend->close(machine);
+    }
+    model_release(&model);
+    free(data);
+    free(labels);
+    return status;
+}
+
+static bool wanted(const char *name)
+{
+    const char *wish = getenv("COMMIT_CASE");
+
+    return wish == NULL || strstr(name, wish) != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    enum status status = STATUS_OK;
+    struct bench bench;
+    struct error error;
+
+    error_init(&error);
+    bench_init(&bench, "commit", "libcrypto, one stream", argc, argv);
+    for (size_t i = 0; i < sizeof(small_rows) / sizeof(small_rows[0]); i++) {
+        if (status == STATUS_OK && wanted(small_rows[i].name)) {
+            status = run_small(&bench, &small_rows[i], &error);
+        }
+    }
+    for (size_t i = 0; i < sizeof(gpt2_rows) / sizeof(gpt2_rows[0]); i++) {
+        if (status == STATUS_OK && wanted(gpt2_rows[i].size.name)) {
+            status = run_gpt2(&bench, &gpt2_rows[i], &error);
+        }
+    }
+    if (status != STATUS_OK) {
+        fprintf(stderr, "commit: %s\n", error.text);
+        return 1;
+    }
+    return bench_finish(&bench);
+}
