@@ -106,6 +106,10 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
                                "resume' goes on",
                                (unsigned long long)result->steps, (unsigned long long)job->steps);
     }
+    if (status == STATUS_OK && options->keep != 0) {
+        /* A run that died between its last checkpoint and the pruning has that still to do. */
+        status = bundle_checkpoint_prune(bundle, options->keep, options->every, error);
+    }
     if (status == STATUS_OK) {
         status = bundle_flush(bundle, error);
     }
