@@ -1,6 +1,6 @@
 /*
- * commit_bench.c - what committing costs: the share of a training step that hashing its state takes,
- * and proving one element of a step by running it once more in trace mode.
+ * commit_bench.c - what committing costs: the share of a training step that hashing its state
+ * takes, and proving one element of a step by running it once more in trace mode.
  *
  * The peer of the hashing is one stream of libcrypto over the same bytes: what a program pays that
  * only wants a digest of its weights, without trees, proofs or threads.
