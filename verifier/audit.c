@@ -57,17 +57,6 @@ static enum status choose(bool *chosen, uint64_t count, uint64_t wanted, uint64_
 
 /* ---- a difference is confirmed ------------------------------------------ */
 
-/* Another instruction set than the one that found the difference. */
-static enum isa other_isa(enum isa isa)
-{
-    for (int other = ISA_COUNT - 1; other > ISA_SCALAR; other--) {
-        if (other != (int)isa && isa_available((enum isa)other)) {
-            return (enum isa)other;
-        }
-    }
-    return isa == ISA_SCALAR ? isa_best() : ISA_SCALAR;
-}
-
 /* Runs from the newest checkpoint to the end of `step` on another instruction set. */
 static enum status replay_again(struct auditor *auditor, struct digest *root, uint64_t step,
                                 struct error *error)
@@ -77,7 +66,7 @@ static enum status replay_again(struct auditor *auditor, struct digest *root, ui
     uint64_t at = 0;
     enum status status;
 
-    options.isa = other_isa(options.isa);
+    machine_options_other(&options);
     status = run_open(&second, bundle_job(auditor->bundle), auditor->paths, auditor->path_count,
                       &options, error);
     if (status == STATUS_OK) {

@@ -27,6 +27,11 @@ static const struct option_spec options[] = {
      .value = "N",
      .fallback = "1",
      .help = "what the sample is drawn by; a cheat must not know it before"},
+    {.name = "device",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .fallback = "cpu",
+     .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
     {.name = "threads",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -95,7 +100,9 @@ static enum status prepare(struct audit_options *audit_options, struct command_c
     audit_options->stop = stop;
     audit_options->progress = tell;
     audit_options->progress_context = progress;
-    return status;
+    return status == STATUS_OK ? machine_options_device(&audit_options->machine,
+                                                        options_text(given, "device"), error)
+                               : status;
 }
 
 static void audit_path(struct audit_result *result, struct command_context *context,
