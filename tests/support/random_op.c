@@ -478,7 +478,7 @@ static void make_onehot(struct maker *maker)
 {
     uint64_t vocabulary = attribute(maker, from(maker, 1, 8));
     uint64_t width = attribute(maker, from(maker, 1, 6));
-    uint64_t k = attribute(maker, from(maker, 1, 900));
+    uint64_t k = attribute(maker, from(maker, 1, 3000));
 
     precision(maker);
     input(maker, DTYPE_U32, k);
