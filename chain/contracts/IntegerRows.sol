@@ -7,10 +7,11 @@ import {Evidence} from "./Evidence.sol";
 /// @notice Exact sums over little-endian integers in calldata, and their conversion to binary32.
 /// @dev Assembly, because a dot product has thousands of terms. A word of sixteen (or eight)
 /// integers is turned around, made unsigned by its sign bits, and cut into four words of wide
-/// lanes. Each lane then has its bias taken off, so that a word is the number
-/// sum(x_i * 2^(lane * i)) with signed x_i. A product of two such words, one with its lanes in reverse, has in its top lane the
-/// sum of the products: lanes 0..n-1 of one meet lanes n-1..0 of the other. Lower lanes may be
-/// negative and borrow from the top; half a lane added to each of them at the end gives that back.
+/// lanes. Each lane then has its bias taken off, so that a word is the number sum(x_i * 2^(lane *
+/// i)) with signed x_i. A product of two such words, one with its lanes in reverse, has in its top
+/// lane the sum of the products: lanes 0..n-1 of one meet lanes n-1..0 of the other. Lower lanes
+/// may be negative and borrow from the top; half a lane added to each of them at the end gives
+/// that back.
 library IntegerRows {
     uint256 private constant BYTES =
         0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff;

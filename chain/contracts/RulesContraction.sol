@@ -35,7 +35,6 @@ contract RulesContraction is IRules {
     uint256 internal constant PIECE = 128;
     int256 internal constant EXPONENT_ZERO = -149;
     int256 internal constant EXPONENT_POISON = 129;
-    uint256 internal constant SIZE_MAX = 2 ** 40;
 
     ////////////////////////////////////////////////////////////////
     //                           Types                            //
@@ -237,7 +236,7 @@ contract RulesContraction is IRules {
         done = _checkPart(shown, shape);
         uint256[12] memory view_ = _view(shown);
         (uint256 batch, uint256 m, uint256 n) = _placeOf(view_, shown.element);
-        uint256 causal = _attribute(shown, CONTRACT_CAUSAL);
+        uint256 causal = shown.natural(CONTRACT_CAUSAL);
         if (causal > 0 && n > m % causal) {
             return (done, 0);
         }
@@ -289,7 +288,7 @@ contract RulesContraction is IRules {
     {
         Shape memory shape = _shape(shown, ONEHOT_K);
         done = _checkPart(shown, shape);
-        uint256 width = _attribute(shown, ONEHOT_WIDTH);
+        uint256 width = shown.natural(ONEHOT_WIDTH);
         Row memory row =
             _row(shown.operands[1], shown.operands[2], shape, shown.element % width);
         if (row.poison) {
@@ -437,8 +436,8 @@ contract RulesContraction is IRules {
     }
 
     function _quantizeShape(Evidence.Exhibit memory shown) private pure returns (Shape memory) {
-        uint256 k = _size(shown, 4) * _size(shown, 5);
-        return _shapeOf(k, _attribute(shown, QUANTIZE_BITS), _attribute(shown, QUANTIZE_BITS + 1));
+        uint256 k = shown.size(4) * shown.size(5);
+        return _shapeOf(k, shown.natural(QUANTIZE_BITS), shown.natural(QUANTIZE_BITS + 1));
     }
 
     /// @dev K, bits and block follow each other.
@@ -448,7 +447,7 @@ contract RulesContraction is IRules {
         returns (Shape memory)
     {
         return _shapeOf(
-            _size(shown, first), _attribute(shown, first + 1), _attribute(shown, first + 2)
+            shown.size(first), shown.natural(first + 1), shown.natural(first + 2)
         );
     }
 
@@ -458,7 +457,7 @@ contract RulesContraction is IRules {
         returns (Shape memory shape)
     {
         bool known = bits == 14 || bits == 15 || bits == 16 || bits == 22;
-        if (!known || k == 0 || k > SIZE_MAX || run > SIZE_MAX) {
+        if (!known || k == 0 || k > Evidence.ELEMENTS_MAX || run > Evidence.ELEMENTS_MAX) {
             revert Evidence.BadDescriptor();
         }
         shape.bits = bits;
@@ -481,8 +480,8 @@ contract RulesContraction is IRules {
     /// @dev Six dims, then six strides.
     function _view(Evidence.Exhibit memory shown) private pure returns (uint256[12] memory view_) {
         for (uint256 axis = 0; axis < 6; axis++) {
-            view_[axis] = _size(shown, axis);
-            view_[axis + VIEW_STRIDES] = _attribute(shown, axis + VIEW_STRIDES);
+            view_[axis] = shown.size(axis);
+            view_[axis + VIEW_STRIDES] = shown.natural(axis + VIEW_STRIDES);
         }
     }
 
@@ -529,28 +528,6 @@ contract RulesContraction is IRules {
         batch = places[0] * view_[1] + places[1];
         m = places[2] * view_[3] + places[3];
         n = places[4] * view_[5] + places[5];
-    }
-
-    /// @dev An attribute that is no less than 0.
-    function _attribute(Evidence.Exhibit memory shown, uint256 number)
-        private
-        pure
-        returns (uint256)
-    {
-        int256 value = shown.attribute(number);
-        if (value < 0) {
-            revert Evidence.BadDescriptor();
-        }
-        return uint256(value);
-    }
-
-    /// @dev An attribute that is a size.
-    function _size(Evidence.Exhibit memory shown, uint256 number) private pure returns (uint256) {
-        uint256 value = _attribute(shown, number);
-        if (value == 0 || value > SIZE_MAX) {
-            revert Evidence.BadDescriptor();
-        }
-        return value;
     }
 
     ////////////////////////////////////////////////////////////////
