@@ -33,7 +33,12 @@ const headers = [
     path: 'tests/contracts/harness_code.h',
     folders: ['chain/contracts', 'tests/contracts'],
     note: 'harness_code.h - the contracts of tests/contracts, for tests only.',
-    contracts: { Driver: 'DRIVER_CODE', Thief: 'THIEF_CODE', Miser: 'MISER_CODE' },
+    contracts: {
+      Driver: 'DRIVER_CODE',
+      Thief: 'THIEF_CODE',
+      Miser: 'MISER_CODE',
+      Calculator: 'CALCULATOR_CODE',
+    },
   },
 ];
 
