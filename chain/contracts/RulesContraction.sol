@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {Binary32} from "./Binary32.sol";
 import {Evidence} from "./Evidence.sol";
-import {IRules} from "./IRules.sol";
 import {IntegerRows} from "./IntegerRows.sol";
+import {IRules} from "./IRules.sol";
 
 /// @title RulesContraction
 /// @notice The rules of quantize, contract, contract-ones and contract-onehot: engine's
@@ -175,36 +176,9 @@ contract RulesContraction is IRules {
         if (exponent == EXPONENT_POISON) {
             return 0;
         }
-        // x = significand * 2^(place - 150). An infinity or NaN here means that the exponent is a
-        // lie; it counts as the number that its bits would be if binary32 went on.
-        uint256 place = x >> 23 & 0xff;
-        uint256 significand = x & 0x7fffff;
-        if (place == 0) {
-            place = 1;
-        } else {
-            significand |= 0x800000;
-        }
-        int256 shift = int256(place) - 151 + int256(shape.bits) - exponent;
-        uint256 q = _scaleClamped(significand, shift, (1 << (shape.bits - 1)) - 1);
-        return x >> 31 == 1 ? _bits(-int256(q)) : q;
-    }
-
-    /// @dev RNE(magnitude * 2^shift), or limit if that is smaller; magnitude < 2^24, limit < 2^22.
-    function _scaleClamped(uint256 magnitude, int256 shift, uint256 limit)
-        private
-        pure
-        returns (uint256 value)
-    {
-        if (magnitude == 0 || shift < -25) {
-            return 0;
-        }
-        if (shift >= 24) {
-            return limit;
-        }
-        value = shift >= 0
-            ? magnitude << uint256(shift)
-            : IntegerRows.shiftRight(magnitude, uint256(-shift));
-        return value < limit ? value : limit;
+        // An infinity or NaN here means that the exponent is a lie; toInteger() reads it as a number.
+        int256 scale = int256(shape.bits) - 1 - exponent;
+        return _bits(Binary32.toInteger(x, scale, (1 << (shape.bits - 1)) - 1));
     }
 
     /// @dev E(x): the smallest e with |x| < 2^e.
@@ -387,7 +361,7 @@ contract RulesContraction is IRules {
         pure
         returns (bool, uint256)
     {
-        return (done, done ? IntegerRows.finish(sum, exponent) : sum & type(uint64).max);
+        return (done, done ? Binary32.fromInteger(int64(uint64(sum)), exponent) : sum & type(uint64).max);
     }
 
     /// @dev Opens a row: all of its exponents are shown.
