@@ -55,14 +55,6 @@ void tape_encode(uint8_t *bytes, const struct tape *tape);
 MUST_CHECK enum status tape_parse(struct tape **tape, const uint8_t *bytes, uint64_t size,
                                   struct error *error);
 
-/*
- * The canonical descriptor of one operation: what the program root commits to and what the
- * contract is shown. It holds the attributes, and of every tensor the id, type, role and size, so
- * that it can be judged alone. Writes at most OP_DESCRIPTOR_MAX bytes and returns how many.
- */
-#define OP_DESCRIPTOR_MAX 512
-uint32_t op_descriptor(uint8_t *bytes, const struct op *op, const struct tensor *tensors);
-
 /* Sizes in bytes, saturating at UINT64_MAX. */
 struct tape_footprint {
     uint64_t state;    /* what lives across steps: a checkpoint */

@@ -1,5 +1,5 @@
 /*
- * tape_bytes.c - the canonical bytes of a tape and of an operation's descriptor.
+ * tape_bytes.c - the canonical bytes of a tape.
  *
  * Tape, all integers big-endian:
  *
@@ -18,11 +18,7 @@
  *           each state:
  *     4+4   before, after
  *
- * Nothing may follow. Descriptor of one operation:
- *
- *     2+3   kind; counts of attributes, inputs, outputs
- *     8a    attributes
- *     14    each input, then each output: tensor (4), type (1), role (1), elements (8)
+ * Nothing may follow.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -32,12 +28,6 @@
 
 #define MAGIC_SIZE 8
 static const uint8_t magic[MAGIC_SIZE] = {'L', 'S', 'T', 'A', 'P', 'E', 0, 1};
-
-#define TENSOR_REFERENCE_SIZE 14
-_Static_assert(5 + 8 * OP_ATTRIBUTES_MAX +
-                       TENSOR_REFERENCE_SIZE * (OP_INPUTS_MAX + OP_OUTPUTS_MAX) <=
-                   OP_DESCRIPTOR_MAX,
-               "a descriptor fits");
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -119,27 +109,6 @@ void tape_encode(uint8_t *bytes, const struct tape *tape)
         at = put(at, tape->states[i].after, 4);
     }
     assert((uint64_t)(at - bytes) == tape_encoded_size(tape));
-}
-
-static uint8_t *put_reference(uint8_t *at, uint32_t id, const struct tensor *tensors)
-{
-    at = put(at, id, 4);
-    at = put(at, (uint64_t)tensors[id].dtype, 1);
-    at = put(at, (uint64_t)tensors[id].role, 1);
-    return put(at, tensors[id].count, 8);
-}
-
-uint32_t op_descriptor(uint8_t *bytes, const struct op *op, const struct tensor *tensors)
-{
-    uint8_t *at = put_op_head(bytes, op);
-
-    for (uint32_t i = 0; i < op->input_count; i++) {
-        at = put_reference(at, op->inputs[i], tensors);
-    }
-    for (uint32_t i = 0; i < op->output_count; i++) {
-        at = put_reference(at, op->outputs[i], tensors);
-    }
-    return (uint32_t)(at - bytes);
 }
 
 /* ---- reading ------------------------------------------------------------ */

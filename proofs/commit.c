@@ -168,11 +168,17 @@ void commit_stream_root(const struct commit_stream *stream, struct digest *root)
     commit_tensor_root_of(root, stream->kind, stream->tensor, &leaves_root);
 }
 
+/* Has the header of such a list anything to say in the field at 64? */
+static bool first_fits(enum commit_list kind, uint64_t first)
+{
+    return first == 0 || kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
+}
+
 /* docs/FORMATS.md, list header: 0 tag (32), 32 items root (32), 64 first (8), 72 count (8). */
 void commit_list_header(uint8_t bytes[COMMIT_LIST_HEADER_SIZE], enum commit_list kind,
                         uint64_t first, uint64_t count, const struct digest *items_root)
 {
-    assert(kind == COMMIT_SEGMENT || first == 0);
+    assert(first_fits(kind, first));
     memcpy(bytes, list_tags[kind], TAG_SIZE);
     memcpy(bytes + 32, items_root->bytes, DIGEST_SIZE);
     endian_store_be64(bytes + 64, first);
@@ -289,7 +295,7 @@ enum verdict commit_item_check(const struct digest *root, enum commit_list kind,
     struct digest hash;
     struct digest items_root;
 
-    if (kind != COMMIT_SEGMENT && first != 0) {
+    if (!first_fits(kind, first)) {
         return VERDICT_INVALID;
     }
     merkle_leaf_hash(&hash, item, item_size);

@@ -80,11 +80,11 @@ enum commit_list {
     COMMIT_STATE = 0, /* items: tensor roots, in the tape's order */
     COMMIT_SEGMENT,   /* items: state roots after each of its steps; first: its first step */
     COMMIT_TRACE,   /* items: tensor roots, the pre-state before every output of every operation */
-    COMMIT_PROGRAM, /* items: the canonical descriptors of the operations */
+    COMMIT_PROGRAM, /* items: descriptors (descriptor.h); first: how many items a trace has */
 };
 #define COMMIT_LIST_COUNT 4
 
-/* first is 0 for all but segments. */
+/* first is 0 for states and traces. */
 void commit_list_header(uint8_t bytes[COMMIT_LIST_HEADER_SIZE], enum commit_list kind,
                         uint64_t first, uint64_t count, const struct digest *items_root);
 

@@ -7,6 +7,7 @@
 #include "base/endian.h"
 #include "base/hex.h"
 #include "engine/rule.h"
+#include "proofs/descriptor.h"
 #include "proofs/element.h"
 #include "proofs/job_header.h"
 
@@ -66,24 +67,6 @@ void job_first_state(void *bytes, const struct job *job, uint32_t tensor)
 
 /* ---- roots -------------------------------------------------------------- */
 
-static struct digest program_root(const struct tape *tape)
-{
-    struct commit_roots roots;
-    struct digest root;
-
-    commit_roots_init(&roots, COMMIT_PROGRAM, 0);
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        uint8_t descriptor[OP_DESCRIPTOR_MAX];
-        uint32_t size = op_descriptor(descriptor, &tape->ops[at], tape->tensors);
-
-        if (commit_roots_add_bytes(&roots, descriptor, size) != STATUS_OK) {
-            abort(); /* a checked tape has fewer operations than a list has places */
-        }
-    }
-    commit_roots_end(&roots, &root);
-    return root;
-}
-
 static enum status body_digest(struct digest *digest, const struct job *job, struct error *error)
 {
     struct buffer bytes;
@@ -110,7 +93,7 @@ static struct digest constants_root(const struct job *job)
             commit_tensor_root(&root, COMMIT_TENSOR, &job->tape->tensors[id], job->constants[at++],
                                0);
             if (commit_roots_add(&roots, &root) != STATUS_OK) {
-                abort(); /* as above */
+                abort(); /* a checked tape has fewer tensors than a list has places */
             }
         }
     }
@@ -136,19 +119,22 @@ static enum status drawn_state_root(struct job *job, struct error *error)
         commit_tensor_root(&root, COMMIT_TENSOR, tensor, bytes, 0);
         free(bytes);
         if (commit_roots_add(&roots, &root) != STATUS_OK) {
-            abort(); /* as above */
+            abort(); /* a checked tape has fewer tensors than a list has places */
         }
     }
     commit_roots_end(&roots, &job->first_state_root);
     return STATUS_OK;
 }
 
-void job_header_make(struct job *job, const struct digest *body)
+enum status job_header_make(struct job *job, const struct digest *body, struct error *error)
 {
     uint8_t *at = job->header;
     struct digest roots[5];
+    enum status status = descriptor_program_root(&roots[0], job->tape, error);
 
-    roots[0] = program_root(job->tape);
+    if (status != STATUS_OK) {
+        return status;
+    }
     roots[1] = *body;
     roots[2] = constants_root(job);
     commit_list_root(&roots[3], COMMIT_STATE, 0, job->data_roots, job->data_count);
@@ -165,6 +151,7 @@ void job_header_make(struct job *job, const struct digest *body)
         memcpy(at + 56 + 32 * i, roots[i].bytes, DIGEST_SIZE);
     }
     commit_job_id(&job->id, job->header, sizeof(job->header));
+    return STATUS_OK;
 }
 
 /* ---- checks and making -------------------------------------------------- */
@@ -281,11 +268,13 @@ static enum status finish(struct job **result, struct job *job, enum status stat
     if (status == STATUS_OK) {
         status = body_digest(&body, job, error);
     }
+    if (status == STATUS_OK) {
+        status = job_header_make(job, &body, error);
+    }
     if (status != STATUS_OK) {
         job_free(job);
         return status;
     }
-    job_header_make(job, &body);
     *result = job;
     return STATUS_OK;
 }

@@ -226,7 +226,7 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
     memcpy(job->first_state_root.bytes, header + 184, DIGEST_SIZE);
     status = read_body(job, reader, error);
     if (status == STATUS_OK) {
-        job_header_make(job, &body_digest);
+        status = job_header_make(job, &body_digest, error);
     }
     if (status == STATUS_OK && memcmp(job->header, header, JOB_HEADER_SIZE) != 0) {
         status = error_set(error, STATUS_BAD_FORMAT,

@@ -16,7 +16,8 @@ MUST_CHECK enum status job_body_encode(struct buffer *bytes, const struct job *j
                                        struct error *error);
 
 /* Fills header and id from everything else; body is the SHA-256 of the encoded body. */
-void job_header_make(struct job *job, const struct digest *body);
+MUST_CHECK enum status job_header_make(struct job *job, const struct digest *body,
+                                       struct error *error);
 
 /* Are the constants numbers that a state may hold? */
 MUST_CHECK enum status job_constants_check(const struct job *job, struct error *error);

@@ -281,6 +281,25 @@ static void range_root(struct digest *root, const struct merkle_leaves *leaves, 
     assert(status == STATUS_OK); /* the init saw to the limits */
 }
 
+void merkle_leaf_hashes(struct digest *hashes, const struct merkle_leaves *leaves)
+{
+    uint64_t whole = leaves->byte_count / MERKLE_LEAF_SIZE;
+    uint64_t chunks = (whole + CHUNK_LEAVES - 1) / CHUNK_LEAVES;
+    int used = leaves->threads > 0 ? leaves->threads : omp_get_max_threads();
+
+    assert(leaves->hashes == NULL);
+#pragma omp parallel for schedule(dynamic) num_threads(used) if (chunks > 1 && used > 1)
+    for (uint64_t chunk = 0; chunk < chunks; chunk++) {
+        uint64_t first = chunk * CHUNK_LEAVES;
+
+        hash_leaves(hashes + first, leaves->bytes + (size_t)first * MERKLE_LEAF_SIZE,
+                    whole - first < CHUNK_LEAVES ? whole - first : CHUNK_LEAVES);
+    }
+    if (whole < leaves->count) {
+        range_root(&hashes[whole], leaves, whole, 1);
+    }
+}
+
 void merkle_root(struct digest *root, const struct merkle_leaves *leaves)
 {
     range_root(root, leaves, 0, leaves->count);

@@ -81,6 +81,9 @@ void merkle_leaves_init_bytes(struct merkle_leaves *leaves, const void *bytes, u
 
 void merkle_root(struct digest *root, const struct merkle_leaves *leaves);
 
+/* The hash of every leaf of leaves that are cut from bytes; hashes has room for leaves->count. */
+void merkle_leaf_hashes(struct digest *hashes, const struct merkle_leaves *leaves);
+
 /* The node at (level, index); it must exist. */
 void merkle_node(struct digest *node, const struct merkle_leaves *leaves, uint32_t level,
                  uint64_t index);

@@ -122,31 +122,48 @@ static enum status take_state(void *context, const struct tensor *tensor, const 
     return STATUS_OK;
 }
 
-/*
- * The next state's root, from the items: a next value has its state's name and shape, so their
- * roots are computed alike. Operations stand in order, so one pass finds all of them.
- */
-static enum status find_next_root(struct trace *trace, struct error *error)
+/* Operations stand in order, so one pass finds the items of all tensors. */
+enum status trace_next_items(uint32_t **items, const struct tape *tape, struct error *error)
 {
-    const struct tape *tape = trace->tape;
-    uint32_t *items = malloc(((size_t)tape->tensor_count + 1) * sizeof(*items));
-    struct commit_roots roots;
-    enum status status = STATUS_OK;
+    uint32_t *of_tensor = malloc(((size_t)tape->tensor_count + 1) * sizeof(*of_tensor));
+    uint32_t *next = malloc(((size_t)tape->state_count + 1) * sizeof(*next));
 
-    if (items == NULL) {
+    *items = next;
+    if (of_tensor == NULL || next == NULL) {
+        free(of_tensor);
+        free(next);
+        *items = NULL;
         return error_set(error, STATUS_NO_MEMORY, "no memory for a trace");
     }
     for (uint32_t item = 0; item < tape->state_count; item++) {
-        items[tape->states[item].before] = item;
+        of_tensor[tape->states[item].before] = item;
     }
     for (uint32_t item = tape->state_count, at = 0; at < tape->op_count; at++) {
         for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
-            items[tape->ops[at].outputs[i]] = item++;
+            of_tensor[tape->ops[at].outputs[i]] = item++;
         }
     }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        next[i] = of_tensor[tape->states[i].after];
+    }
+    free(of_tensor);
+    return STATUS_OK;
+}
+
+/* The next state's root, from the items: a next value has its state's name and shape, so their
+ * roots are computed alike. */
+static enum status find_next_root(struct trace *trace, struct error *error)
+{
+    struct commit_roots roots;
+    uint32_t *items;
+    enum status status = trace_next_items(&items, trace->tape, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = commit_roots_add(&roots, &trace->items[items[tape->states[i].after]]);
+    for (uint32_t i = 0; i < trace->state_count && status == STATUS_OK; i++) {
+        status = commit_roots_add(&roots, &trace->items[items[i]]);
     }
     commit_roots_end(&roots, &trace->next_root);
     free(items);

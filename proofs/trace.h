@@ -60,6 +60,11 @@ uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t out
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item);
 uint32_t trace_item_count(const struct tape *tape);
 
+/* For each state the item that holds its next value: its own where it never changes. The caller
+ * frees the list. */
+MUST_CHECK enum status trace_next_items(uint32_t **items, const struct tape *tape,
+                                        struct error *error);
+
 /* The node at (level, index) of the tree over the items; it must exist. */
 void trace_node(struct digest *node, const struct trace *trace, uint32_t level, uint64_t index);
 

@@ -619,25 +619,7 @@ static void test_small_tape_itself_is_sound(void **state)
     tape_free(tape);
 }
 
-/* ---- descriptors, sizes, text ------------------------------------------- */
-
-static void test_descriptor_holds_the_operation_and_its_tensors(void **state)
-{
-    static const uint8_t expected[] = {
-        0, OP_SCALE, 1, 1,   1,                      /* kind, attributes, inputs, outputs */
-        0, 0,        0, 0,   0x3f, 0,          0, 0, /* 0.5 */
-        0, 0,        0, X,   0,    ROLE_STATE, 0, 0,      0, 0,
-        0, 0,        0, 160, 0,    0,          0, NEXT_X, 0, ROLE_TEMPORARY,
-        0, 0,        0, 0,   0,    0,          0, 160};
-    struct tape *tape = small_tape();
-    uint8_t bytes[OP_DESCRIPTOR_MAX];
-    uint32_t size = op_descriptor(bytes, &tape->ops[NEXT], tape->tensors);
-
-    (void)state;
-    assert_int_equal(size, sizeof(expected));
-    assert_memory_equal(bytes, expected, size);
-    tape_free(tape);
-}
+/* ---- sizes, text ------------------------------------------------------- */
 
 static void test_footprint_counts_every_byte_once(void **state)
 {
@@ -775,7 +757,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unsound_tensors_are_named),
         cmocka_unit_test(test_unsound_states_and_losses_are_named),
         cmocka_unit_test(test_contractions_read_one_quantized_operand),
-        cmocka_unit_test(test_descriptor_holds_the_operation_and_its_tensors),
         cmocka_unit_test(test_footprint_counts_every_byte_once),
         cmocka_unit_test(test_text_shows_names_attributes_and_numbers),
         cmocka_unit_test(test_text_of_every_model_has_a_line_per_operation),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proofs/descriptor.h"
 #include "tests/support/random_tape.h"
 
 /* Bytes of all tensors, and multiplications, of a tape that is run. */
@@ -36,12 +37,23 @@ static void check_bytes(const struct tape *tape, const uint8_t *data, size_t siz
         insist(strlen(text) > 0, "no text");
         free(text);
     }
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        uint8_t descriptor[OP_DESCRIPTOR_MAX];
+}
 
-        insist(op_descriptor(descriptor, &tape->ops[at], tape->tensors) <= OP_DESCRIPTOR_MAX,
-               "a long descriptor");
+/* What a contract is shown of a sound tape reads back, and is sound by itself. */
+static void check_descriptors(const struct tape *tape)
+{
+    struct descriptor_places places;
+
+    insist(descriptor_places_find(&places, tape, NULL) == STATUS_OK, "no places");
+    for (uint32_t item = 0; item < descriptor_count(tape); item++) {
+        uint8_t bytes[DESCRIPTOR_SIZE_MAX];
+        struct descriptor descriptor;
+        size_t size = descriptor_write(bytes, &places, item);
+
+        insist(descriptor_read(&descriptor, bytes, size, NULL) == STATUS_OK, "a bad descriptor");
+        insist(descriptor.is_state == (item >= tape->op_count), "another kind of item");
     }
+    descriptor_places_release(&places);
 }
 
 /* An upper bound of what the looped rules multiply and add. */
@@ -95,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_bytes(tape, data, size);
+    check_descriptors(tape);
     footprint = tape_footprint(tape);
     if (footprint.trace + footprint.state + footprint.data + footprint.constant <= RUN_BYTES_MAX &&
         work_of(tape) <= RUN_WORK_MAX) {

@@ -82,7 +82,8 @@ static void test_list_roots_have_the_documented_bytes(void **state)
         uint8_t node[65] = {1};
         struct digest wanted;
         struct digest root;
-        uint64_t first = kind == COMMIT_SEGMENT ? 0x0102030405 : 0;
+        bool has_first = kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
+        uint64_t first = has_first ? 0x0102030405 : 0;
 
         for (int i = 0; i < 2; i++) {
             memcpy(leaf + 1, items[i].bytes, 32);
@@ -92,7 +93,7 @@ static void test_list_roots_have_the_documented_bytes(void **state)
         oracle(&wanted, node, sizeof(node));
         memcpy(header, tags[kind], strlen(tags[kind]));
         memcpy(header + 32, wanted.bytes, 32);
-        if (kind == COMMIT_SEGMENT) {
+        if (has_first) {
             for (uint8_t i = 0; i < 5; i++) {
                 header[67 + i] = (uint8_t)(i + 1);
             }
@@ -426,8 +427,9 @@ static void test_items_of_lists_are_opened_and_no_others(void **state)
     test_random_fill(&seed, items, sizeof(items));
     for (uint64_t count = 1; count <= 20; count++) {
         for (int kind = 0; kind < COMMIT_LIST_COUNT; kind++) {
-            check_items((enum commit_list)kind, kind == COMMIT_SEGMENT ? count * 100 : 0, items,
-                        count);
+            bool has_first = kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
+
+            check_items((enum commit_list)kind, has_first ? count * 100 : 0, items, count);
         }
     }
 }

@@ -122,7 +122,8 @@ def tag(name):
     return ("lockstep.%s.v1" % name).encode().ljust(32, b"\x00")
 
 
-def tensor_header(kind, dtype, dims, name, size, leaves_root):
+def tensor_label(kind, dtype, dims, name, size):
+    """What a header holds besides its tag and its tree root."""
     count = 1
     for dim in dims:
         need(dim >= 1, "a dim is 0")
@@ -135,8 +136,11 @@ def tensor_header(kind, dtype, dims, name, size, leaves_root):
         need(1 <= len(name) <= 63 and set(name) <= NAME_CHARACTERS, "not a name")
     dims = list(dims) + [0] * (6 - len(dims))
     rank = 6 - dims.count(0)
-    return (tag(kind) + leaves_root + struct.pack(">7QBBH", size, *dims, dtype, rank, len(name))
-            + name.encode())
+    return struct.pack(">7QBBH", size, *dims, dtype, rank, len(name)) + name.encode()
+
+
+def tensor_header(kind, dtype, dims, name, size, leaves_root):
+    return tag(kind) + leaves_root + tensor_label(kind, dtype, dims, name, size)
 
 
 def tensor_root(kind, dtype, dims, name, data):
@@ -145,7 +149,7 @@ def tensor_root(kind, dtype, dims, name, data):
 
 
 def list_header(kind, first, count, items_root):
-    need(kind == "segment" or first == 0, "only a segment has a first step")
+    need(kind in ("segment", "program") or first == 0, "a state or a trace with a first step")
     return tag(kind) + items_root + struct.pack(">QQ", first, count)
 
 

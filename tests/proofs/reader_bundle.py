@@ -6,7 +6,8 @@ import math
 import struct
 
 from reader import (TYPES, LEAF_SIZE, Refused, job_id, leaf_hash, list_header, list_root, need,
-                    open_item, open_leaf, read_safetensors, sha256, tag, tensor_root, tree_root)
+                    open_item, open_leaf, read_safetensors, sha256, tag, tensor_label, tensor_root,
+                    tree_root)
 
 ROLE_STATE, ROLE_DATA, ROLE_CONSTANT, ROLE_INPUT = 1, 2, 3, 4
 NONE = 0xFFFFFFFF
@@ -73,13 +74,44 @@ def read_tape(data):
     return tensors, operations, states, loss
 
 
-def descriptor(operation, tensors):
-    kind, attributes, inputs, outputs = operation
-    data = struct.pack(">HBBB%dq" % len(attributes), kind, len(attributes), len(inputs),
-                       len(outputs), *attributes)
-    for i in inputs + outputs:
-        data += struct.pack(">IBBQ", i, tensors[i].dtype, tensors[i].role, tensors[i].count)
-    return data
+def places_of(tensors, operations):
+    """-> where each tensor's root stands, by tensor; how many items a trace has"""
+    places, next_place = {}, {}
+    for i, tensor in enumerate(tensors):
+        places[i] = next_place.get(tensor.role, 0)
+        next_place[tensor.role] = places[i] + 1
+    item = next_place.get(ROLE_STATE, 0)
+    for *_, outputs in operations:
+        for i in outputs:
+            places[i], item = item, item + 1
+    return places, item
+
+
+def label_hash(tensor):
+    kind = "data" if tensor.role == ROLE_DATA else "tensor"
+    return sha256(tensor_label(kind, tensor.dtype, tensor.dims, tensor.name, tensor.size))
+
+
+def descriptors(tensors, operations, states):
+    """The items of a program root."""
+    places, _ = places_of(tensors, operations)
+    items = []
+    for kind, attributes, inputs, outputs in operations:
+        data = struct.pack(">HBBB%dq" % len(attributes), kind, len(attributes), len(inputs),
+                           len(outputs), *attributes)
+        for i in inputs + outputs:
+            data += struct.pack(">BBIQ", tensors[i].dtype, tensors[i].role, places[i],
+                                tensors[i].count) + label_hash(tensors[i])
+        items.append(data)
+    for k, (before, after) in enumerate(states):
+        items.append(struct.pack(">HIII", 0xFFFF, k, len(states), places[after])
+                     + label_hash(tensors[before]))
+    return items
+
+
+def program_root(tensors, operations, states):
+    _, items = places_of(tensors, operations)
+    return list_root("program", items, descriptors(tensors, operations, states))
 
 
 # ---- first states (docs/ARITHMETIC.md) ----
@@ -145,8 +177,7 @@ def read_job(data):
     need(1 <= job.segment <= job.steps <= 2**32 - 2, "impossible steps")
     need(sha256(data[216:]) == roots[1], "the header does not commit to what follows it")
     job.tensors, job.operations, job.states, _ = read_tape(source.take(source.number("Q")))
-    need(list_root("program", 0, [descriptor(o, job.tensors) for o in job.operations]) == roots[0],
-         "another program")
+    need(program_root(job.tensors, job.operations, job.states) == roots[0], "another program")
     constants = [tensor_root("tensor", t.dtype, t.dims, t.name, source.take(t.size))
                  for t in job.tensors if t.role == ROLE_CONSTANT]
     need(list_root("state", 0, constants) == roots[2], "other constants")

@@ -166,7 +166,7 @@ static json_t *program_json(void)
     json_t *items = json_array();
     uint64_t seed = 3;
 
-    commit_roots_init(&roots, COMMIT_PROGRAM, 0);
+    commit_roots_init(&roots, COMMIT_PROGRAM, 29);
     for (size_t i = 0; i < 7; i++) {
         uint8_t descriptor[200];
         size_t size = 31 * i % 200; /* one is empty, one has the size of a node's two children */
@@ -177,6 +177,7 @@ static json_t *program_json(void)
         assert_int_equal(json_array_append_new(items, hex_of(descriptor, size)), 0);
     }
     commit_roots_end(&roots, &root);
+    set(json, "first", json_integer(29));
     set(json, "items", items);
     set_digest(json, "root", &root);
     return json;
