@@ -4,7 +4,7 @@
  *
  * Reading checks all that the file can show by itself: P and Q stand under the segment roots, or
  * P is the job's first state. What it cannot show is that the accused posted those roots and this
- * trace: that is what a ledger knows. docs/FORMATS.md, section 10, has the bytes.
+ * trace: that is what a ledger knows. docs/FORMATS.md, section 9.5, has the bytes.
  */
 #ifndef PROOFS_EVIDENCE_FILE_H
 #define PROOFS_EVIDENCE_FILE_H
