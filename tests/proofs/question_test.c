@@ -15,7 +15,7 @@
 #define LIES_FULL  4000
 #define LIES       80
 #define FLIPS_FULL 200000
-#define FLIPS      8000
+#define FLIPS      3200
 
 static struct question_context context_of(const struct tape *tape, const struct hunt_case *accused)
 {

@@ -23,17 +23,22 @@ static void states_of(struct dispute *dispute)
     }
 }
 
-void dispute_open(struct dispute *dispute, const struct model_options *options)
+static void open_at(struct dispute *dispute, const struct model_options *options, uint32_t step)
 {
     memset(dispute, 0, sizeof(*dispute));
     small_model_open(&dispute->small, options);
     dispute->tape = dispute->small.model.tape;
     for (int i = 0; i < 2; i++) {
         dispute->machines[i] = small_machine_open(&dispute->small, isa_best(), 1, true);
-        small_machine_steps(dispute->machines[i], STEPS_BEFORE);
+        small_machine_steps(dispute->machines[i], step);
     }
     states_of(dispute);
     assert_int_equal(teller_open(&dispute->own, dispute->machines[1], NULL), STATUS_OK);
+}
+
+void dispute_open(struct dispute *dispute, const struct model_options *options)
+{
+    open_at(dispute, options, STEPS_BEFORE);
 }
 
 void dispute_open_kind(struct dispute *dispute, enum model_kind kind)
@@ -51,7 +56,7 @@ void dispute_open_wide(struct dispute *dispute)
     small_model_options(&options, MODEL_MLP);
     options.batch = 1;
     options.hidden = 4200;
-    dispute_open(dispute, &options);
+    open_at(dispute, &options, 0); /* its steps are slow */
 }
 
 struct machine *dispute_rewind(struct dispute *dispute)
