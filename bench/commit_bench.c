@@ -1,6 +1,6 @@
 /*
- * commit_bench.c - what committing costs: the share of a training step that hashing its state takes,
- * and proving one element of a step by running it once more in trace mode.
+ * commit_bench.c - what committing costs: the share of a training step that hashing its state
+ * takes, and proving one element of a step by running it once more in trace mode.
  *
  * The peer of the hashing is one stream of libcrypto over the same bytes: what a program pays that
  * only wants a digest of its weights, without trees, proofs or threads.
@@ -160,9 +160,8 @@ static enum status measure_opening(struct bench *bench, struct machine *machine,
         uint32_t bits;
 
         opening->item = largest_item(machine->tape);
-        opening->element = 12345 % machine->tape->tensors[trace_tensor_at(machine->tape,
-                                                                          opening->item)]
-                                       .count;
+        opening->element =
+            12345 % machine->tape->tensors[trace_tensor_at(machine->tape, opening->item)].count;
         status = trace_run(&trace, machine, opening, opened, error);
         seconds[opened] = bench_now() - start;
         if (status == STATUS_OK && opened == 1) {
@@ -239,8 +238,8 @@ static void *random_bytes(uint64_t size, uint8_t limit)
     return bytes;
 }
 
-static enum status open_small(struct machine **machine, const struct model *model,
-                              const void *data, const void *labels, struct error *error)
+static enum status open_small(struct machine **machine, const struct model *model, const void *data,
+                              const void *labels, struct error *error)
 {
     struct machine_options options;
     enum status status = machine_options_default(&options, error);

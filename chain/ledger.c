@@ -73,6 +73,9 @@ enum status ledger_submit(struct ledger *ledger, const char *name, const struct 
         return error_set(error, STATUS_USAGE, "a move needs a name of up to %d characters",
                          LEDGER_NAME_MAX);
     }
+    if (!game_move_fits(move)) {
+        return error_set(error, STATUS_OVER_LIMIT, "this move is too long for one transaction");
+    }
     return ledger->backend->submit(ledger->self, name, move, error);
 }
 

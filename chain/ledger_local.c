@@ -30,6 +30,7 @@ struct local {
     struct address referee;
     uint8_t salt[HASH32_SIZE]; /* of the block hashes */
     struct error store_error;
+    uint8_t payload[GAME_TOLD_MAX]; /* of the entry that was read last */
 };
 
 /* ---- the clock and the blocks --------------------------------------------------- */
@@ -125,9 +126,10 @@ static enum status keep_events(struct local *local, const struct local_game *gam
     enum status status = chronicle_add_block(&local->sql, block, error);
 
     for (uint32_t i = 0; i < game->event_count && status == STATUS_OK; i++) {
+        uint8_t bytes[GAME_LOG_SIZE_MAX];
         struct game_log log;
 
-        game_event_encode(&log, &game->events[i]);
+        game_event_encode(&log, bytes, &game->events[i]);
         status = chronicle_add_log(&local->sql, block, i, &log, error);
     }
     return status;
@@ -219,23 +221,27 @@ static enum status local_submit(void *self, const char *name, const struct game_
                                 struct error *error)
 {
     struct local *local = self;
-    uint8_t bytes[GAME_MOVE_SIZE_MAX + sizeof(move->value)];
+    uint8_t *bytes = malloc(game_move_size(move) + sizeof(move->value));
     struct sql_blob content = {bytes, 0};
     enum status status;
 
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
+    }
     game_move_encode(bytes, &content.size, move);
     for (size_t i = 0; i < sizeof(move->value); i++) {
         bytes[content.size++] = (uint8_t)(move->value >> (8 * i));
     }
     status = sql_begin(&local->sql, error);
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = find_move(local, name, &content, error);
+        if (status == STATUS_NOT_FOUND) {
+            status = play(local, name, move, &content, error);
+        }
+        status = sql_end(&local->sql, status, error);
     }
-    status = find_move(local, name, &content, error);
-    if (status == STATUS_NOT_FOUND) {
-        status = play(local, name, move, &content, error);
-    }
-    return sql_end(&local->sql, status, error);
+    free(bytes);
+    return status;
 }
 
 static enum status local_look(void *self, struct ledger_outcome *outcome, const char *name,
@@ -288,7 +294,7 @@ static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t a
     struct local *local = self;
 
     (void)depth; /* nothing here is ever taken back */
-    return chronicle_next(&local->sql, entry, after, UINT64_MAX, error);
+    return chronicle_next(&local->sql, entry, local->payload, after, UINT64_MAX, error);
 }
 
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,

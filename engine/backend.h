@@ -16,9 +16,13 @@
 /* Threads of one machine, at most. */
 #define MACHINE_THREADS_MAX 1024
 
+struct backend;
+
 struct machine_options {
-    enum isa isa;        /* CPU only: one that isa_available() */
-    int thread_count;    /* 0: as many as the system offers */
+    const struct backend *backend; /* NULL: the CPU's */
+    uint32_t device;               /* CUDA: which one, from 0 */
+    enum isa isa;                  /* CPU only: one that isa_available() */
+    int thread_count;              /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
     /* Told after each operation how long it took; NULL: nothing is timed. */
@@ -78,11 +82,26 @@ struct backend {
 };
 
 extern const struct backend backend_cpu;
-/* On the first NVIDIA GPU, through the plugin that cuda/loader.h finds. */
+/* On an NVIDIA GPU, through the plugin that cuda/loader.h finds. */
 extern const struct backend backend_cuda;
+
+/* Opens a machine of the backend that the options name. */
+MUST_CHECK enum status machine_open(struct machine **machine, const struct tape *tape,
+                                    const struct machine_options *options, struct error *error);
 
 /* Best instruction set (or LOCKSTEP_ISA, which must name an available one), all threads, fast. */
 MUST_CHECK enum status machine_options_default(struct machine_options *options,
                                                struct error *error);
+
+/*
+ * Chooses the device by name: "cpu", "cuda", "cuda:N", or "auto", which is the first GPU where one
+ * starts and otherwise the CPU. A GPU that was asked for and does not start is refused here, with
+ * what its driver says.
+ */
+MUST_CHECK enum status machine_options_device(struct machine_options *options, const char *name,
+                                              struct error *error);
+
+/* Makes the options of a second opinion: another backend, or another instruction set. */
+void machine_options_other(struct machine_options *options);
 
 #endif /* ENGINE_BACKEND_H */

@@ -49,6 +49,24 @@ endif
 	$(Q)$(gpu_check) $(BUILD)/bench/gpu-check.json
 	$(Q)$(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json
 
+# The emulated device as a plugin, for tests of the programs.
+emulated_plugin := $(BUILD)/tests/emulated_cuda.so
+emulated_sources := tests/support/emulated_plugin.c tests/support/fake_device.c \
+    tests/support/emulator.c $(filter engine/rule%,$(filter %.c,$(room_sources))) engine/scalar.c engine/philox.c \
+    engine/contraction.c
+
+$(BUILD)/pic/%.o: variant := -fPIC
+$(BUILD)/pic/%.o: %.c
+	$(compile)
+$(emulated_plugin): $(emulated_sources:%.c=$(BUILD)/pic/%.o)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -o $@ $^ -lm
+
+test check asan soak: $(emulated_plugin)
+
+-include $(wildcard $(emulated_sources:%.c=$(BUILD)/pic/%.d))
+
 # Without a device it says so: tests/gpu/gpu_check_test.sh.
 all test: $(gpu_check)
 

@@ -106,7 +106,7 @@ enum status run_open(struct run *run, const struct job *job, const char *const *
     run->options = *options;
     status = open_data(run, paths, path_count, error);
     if (status == STATUS_OK) {
-        status = backend_cpu.open(&run->machine, job->tape, options, error);
+        status = machine_open(&run->machine, job->tape, options, error);
     }
     if (status == STATUS_OK) {
         status = bind_data(run, error);
@@ -170,7 +170,7 @@ enum status run_reopen(struct run *run, const struct machine_options *options, s
     if (status == STATUS_OK) {
         close_machine(run);
         run->options = *options;
-        status = backend_cpu.open(&run->machine, tape, options, error);
+        status = machine_open(&run->machine, tape, options, error);
     }
     if (status == STATUS_OK) {
         status = bind_data(run, error);
@@ -199,5 +199,9 @@ enum status run_loss(uint32_t *bits, struct run *run, struct error *error)
 
 void run_describe(char *text, size_t size, const struct machine_options *options)
 {
+    if (options->backend != NULL && options->backend != &backend_cpu) {
+        (void)snprintf(text, size, "%s device %u", options->backend->name, options->device);
+        return;
+    }
     (void)snprintf(text, size, "cpu %s, %d threads", isa_name(options->isa), options->thread_count);
 }

@@ -130,7 +130,9 @@ enum status access_machine(struct machine_options *machine, const struct options
     if (machine->memory_max == 0 && pages > 0 && page_size > 0) {
         machine->memory_max = (uint64_t)pages * (uint64_t)page_size;
     }
-    return status;
+    return status == STATUS_OK
+               ? machine_options_device(machine, options_text(options, "device"), error)
+               : status;
 }
 
 struct data_paths {

@@ -23,6 +23,11 @@
      .kind = OPTION_LIST,                                                                          \
      .value = "FILE",                                                                              \
      .help = "a data file of the job; once for each, in the job's order"},                         \
+        {.name = "device",                                                                         \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "NAME",                                                                          \
+         .fallback = "cpu",                                                                        \
+         .help = "what computes: cpu, cuda, cuda:N, or auto for a GPU where one starts"},          \
         {.name = "threads",                                                                        \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
@@ -32,7 +37,7 @@
         .name = "memory-max", .kind = OPTION_SIZE, .value = "BYTES",                               \
         .help = "refuse a job that needs more memory (default: what the machine has)"              \
     }
-#define ACCESS_RUN_OPTION_COUNT 3
+#define ACCESS_RUN_OPTION_COUNT 4
 
 /* A new key for a bundle, and its lock where it is under a passphrase. */
 struct access_seal {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/philox.h"
 #include "proofs/trace.h"
@@ -57,17 +58,6 @@ static enum status choose(bool *chosen, uint64_t count, uint64_t wanted, uint64_
 
 /* ---- a difference is confirmed ------------------------------------------ */
 
-/* Another instruction set than the one that found the difference. */
-static enum isa other_isa(enum isa isa)
-{
-    for (int other = ISA_COUNT - 1; other > ISA_SCALAR; other--) {
-        if (other != (int)isa && isa_available((enum isa)other)) {
-            return (enum isa)other;
-        }
-    }
-    return isa == ISA_SCALAR ? isa_best() : ISA_SCALAR;
-}
-
 /* Runs from the newest checkpoint to the end of `step` on another instruction set. */
 static enum status replay_again(struct auditor *auditor, struct digest *root, uint64_t step,
                                 struct error *error)
@@ -77,7 +67,7 @@ static enum status replay_again(struct auditor *auditor, struct digest *root, ui
     uint64_t at = 0;
     enum status status;
 
-    options.isa = other_isa(options.isa);
+    machine_options_other(&options);
     status = run_open(&second, bundle_job(auditor->bundle), auditor->paths, auditor->path_count,
                       &options, error);
     if (status == STATUS_OK) {
@@ -121,6 +111,14 @@ static enum status judge_difference(struct auditor *auditor, const struct bundle
     return STATUS_OK;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* ---- replaying ---------------------------------------------------------- */
 
 /* STATUS_OK with answer REFUTED ends the audit. counted: is this step one of those wanted? */
@@ -131,6 +129,7 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
     struct bundle_step entry;
     struct digest root;
     uint32_t loss = 0;
+    uint64_t start = now_ns();
     enum status status = bundle_step_read(&entry, auditor->bundle, step, error);
 
     if (status == STATUS_OK && stop_requested(auditor->options->stop)) {
@@ -149,7 +148,14 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
         return status;
     }
     if (!digest_equal(&root, &entry.root)) {
-        return judge_difference(auditor, &entry, &root, error);
+        status = judge_difference(auditor, &entry, &root, error);
+        if (status == STATUS_OK && auditor->options->told != NULL) {
+            auditor->options->told(auditor->options->told_context, &entry, now_ns() - start, false);
+        }
+        return status;
+    }
+    if (counted && auditor->options->told != NULL) {
+        auditor->options->told(auditor->options->told_context, &entry, now_ns() - start, true);
     }
     auditor->result->steps_checked += counted;
     if (counted && auditor->options->progress != NULL) {

@@ -57,11 +57,9 @@ static struct machine_cuda *cuda_of(struct machine *machine)
 
 /* ---- what went wrong -------------------------------------------------------- */
 
-static enum status no_device(const struct machine_cuda *cuda, enum device_result result,
-                             struct error *error)
+enum status machine_cuda_trouble(const struct device_calls *calls, const struct device_facts *facts,
+                                 int ordinal, enum device_result result, struct error *error)
 {
-    const struct device_facts *facts = &cuda->facts;
-
     switch (result) {
     case DEVICE_NO_DRIVER:
         (void)error_set(error, STATUS_DEVICE, "there is no NVIDIA driver");
@@ -75,7 +73,7 @@ static enum status no_device(const struct machine_cuda *cuda, enum device_result
         error_advise(error, "update the driver, or build the plugin with an older CUDA toolkit");
         return STATUS_DEVICE;
     case DEVICE_NONE:
-        (void)error_set(error, STATUS_DEVICE, "there is no CUDA device %d", cuda->way.ordinal);
+        (void)error_set(error, STATUS_DEVICE, "there is no CUDA device %d", ordinal);
         error_advise(error, "see what nvidia-smi lists, and what CUDA_VISIBLE_DEVICES says");
         return STATUS_DEVICE;
     case DEVICE_NO_CODE:
@@ -89,8 +87,7 @@ static enum status no_device(const struct machine_cuda *cuda, enum device_result
     case DEVICE_FAILED:
         break;
     }
-    (void)error_set(error, STATUS_DEVICE, "the CUDA device does not start: %s",
-                    cuda->way.calls->trouble());
+    (void)error_set(error, STATUS_DEVICE, "the CUDA device does not start: %s", calls->trouble());
     error_advise(error, "see what nvidia-smi says");
     return STATUS_DEVICE;
 }
@@ -349,7 +346,9 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     cuda->options = *options;
     cuda->way = *way;
     result = way->calls->open(&cuda->device, &cuda->facts, way->ordinal);
-    status = result == DEVICE_OK ? make_plan(cuda, error) : no_device(cuda, result, error);
+    status = result == DEVICE_OK
+                 ? make_plan(cuda, error)
+                 : machine_cuda_trouble(way->calls, &cuda->facts, way->ordinal, result, error);
     if (status == STATUS_OK) {
         status = allocate_blocks(cuda, error);
     }
@@ -370,7 +369,7 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
 static enum status cuda_open(struct machine **machine, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
-    struct machine_way way = {.ordinal = 0};
+    struct machine_way way = {.ordinal = (int)options->device};
     enum status status = loader_open(&way.calls, error);
 
     return status == STATUS_OK ? machine_cuda_open(machine, tape, options, &way, error) : status;

@@ -20,6 +20,11 @@ MUST_CHECK enum status machine_cuda_open(struct machine **machine, const struct 
                                          const struct machine_options *options,
                                          const struct machine_way *way, struct error *error);
 
+/* The sentence for a device that did not open. facts: as far as opening came. */
+MUST_CHECK enum status machine_cuda_trouble(const struct device_calls *calls,
+                                            const struct device_facts *facts, int ordinal,
+                                            enum device_result result, struct error *error);
+
 /* What the machine runs on; borrowed from it. */
 const struct device_facts *machine_cuda_facts(const struct machine *machine);
 
