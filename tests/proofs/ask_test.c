@@ -49,7 +49,7 @@ static void test_spans_are_those_of_the_format(void **state)
     }
     for (uint64_t count = 1; count < 100000; count++) {
         struct ask_span span = ask_span(count);
-        uint32_t height = ask_height(count);
+        uint32_t height = merkle_height(count);
 
         assert_true(UINT64_C(1) << height >= count);
         assert_true(height == 0 || UINT64_C(1) << (height - 1) < count);
@@ -148,7 +148,7 @@ static void test_answers_about_lists_are_the_nodes_of_the_tree(void **state)
 
         merkle_leaves_init_hashes(&tree.hashes, hashes, count);
         check_list_answer(&tree, UINT32_MAX, 0);
-        for (uint32_t level = 0; level < ask_height(count); level++) {
+        for (uint32_t level = 0; level < merkle_height(count); level++) {
             uint64_t last = (count - 1) >> level;
 
             /* All nodes of a few sizes; of the others the ends, where trees are ragged. */
@@ -159,7 +159,7 @@ static void test_answers_about_lists_are_the_nodes_of_the_tree(void **state)
             }
             assert_int_equal(ask_node_count(count, level, last + 1), 0);
         }
-        assert_int_equal(ask_node_count(count, ask_height(count), 0), 0);
+        assert_int_equal(ask_node_count(count, merkle_height(count), 0), 0);
     }
 }
 
@@ -222,7 +222,7 @@ static void test_answers_about_tensors_are_nodes_or_leaves(void **state)
         merkle_leaves_init_hashes(&tree.hashes, hashes, count);
         assert_int_equal(ask_tensor_count(&tensor), count);
         check_tensor_answer(&tree, &tensor, UINT32_MAX, 0);
-        for (uint32_t level = 0; level < ask_height(count); level++) {
+        for (uint32_t level = 0; level < merkle_height(count); level++) {
             uint64_t last = (count - 1) >> level;
 
             check_tensor_answer(&tree, &tensor, level, 0);
@@ -403,7 +403,7 @@ static void test_what_a_step_has_not_is_not_found(void **state)
         {.kind = ASK_TENSOR_NODE, .item = (uint32_t)items, .level = 1},
         {.kind = ASK_TENSOR_NODE, .item = 0, .level = 39},
         {.kind = ASK_LIST_NODE, .level = 0, .index = items},
-        {.kind = ASK_LIST_NODE, .level = ask_height(items)},
+        {.kind = ASK_LIST_NODE, .level = merkle_height(items)},
         {.kind = ASK_LIST_NODE, .list = ASK_NEXT_STATE, .level = 0, .index = items - 1},
     };
 
