@@ -89,7 +89,7 @@ static enum status given_list_node(struct digest *node, const struct conviction 
     return STATUS_OK;
 }
 
-/* A data set may be far larger than memory likes: it is hashed once, and one node in 256 KiB kept. */
+/* A data set may be larger than memory: it is hashed once, and one node in 256 KiB is kept. */
 static enum status find_pieces(struct conviction *conviction, uint32_t item, const uint8_t *bytes,
                                uint64_t size, struct error *error)
 {

@@ -80,7 +80,7 @@ void hunt_close(struct hunt *hunt); /* a zero-filled one is allowed */
 /* What to ask now, and the hash it is known by; false: the hunt has ended. */
 bool hunt_ask(struct ask *ask, struct digest *known, const struct hunt *hunt);
 
-/* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask again, or elsewhere. */
+/* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask elsewhere. */
 MUST_CHECK enum status hunt_take(struct hunt *hunt, const uint8_t *bytes, size_t size,
                                  struct error *error);
 

@@ -348,7 +348,8 @@ static bool take_header(struct inquiry *inquiry, const struct descriptor_operand
     return digest_equal(&hash, &operand->label);
 }
 
-/* The root of the tensor, or for a node that of its tree, which makes the tensor's with the header. */
+/* The root of the tensor; where a node is asked for, that of its tree, from which with the header
+ * the tensor's follows. */
 static void take_tensor_root(struct digest *tensor, struct digest *tree, struct inquiry *inquiry)
 {
     struct tell_target *target = &inquiry->asked->target;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/models/model.h"
-#include "proofs/tell.h"
+#include "proofs/question.h"
 #include "tests/support/test.h"
 
 #define TREES_MAX  600
@@ -232,6 +232,40 @@ static void test_answers_about_tensors_are_nodes_or_leaves(void **state)
     }
 }
 
+/* What make_proofs.py wrote from the text of docs/FORMATS.md. */
+static void test_answers_by_a_second_writer_are_accepted(void **state)
+{
+    static const char *const names[] = {"told-list1",  "told-list5", "told-list300",
+                                        "told-tensor", "told-node",  "told-hashes"};
+    static uint8_t bytes[TELL_BYTES_MAX + 1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        uint8_t written[ASKED_SIZE_MAX];
+        char path[128];
+        struct asked asked;
+        struct told told;
+        size_t asked_size;
+        size_t size;
+        FILE *file;
+
+        (void)snprintf(path, sizeof(path), "fixtures/corpus/ask/%s", names[i]);
+        file = fopen(path, "rb");
+        assert_non_null(file);
+        size = fread(bytes, 1, sizeof(bytes), file);
+        assert_int_equal(fclose(file), 0);
+        assert_in_range(size, 3, sizeof(bytes) - 1);
+        asked_size = (size_t)bytes[1] << 8 | bytes[2];
+        assert_in_range(asked_size, 1, size - 3);
+        assert_int_equal(asked_read(&asked, bytes + 3, asked_size), STATUS_OK);
+        assert_int_equal(asked_write(written, &asked), asked_size);
+        assert_memory_equal(written, bytes + 3, asked_size);
+        assert_int_equal(
+            tell_check(&told, &asked.target, bytes + 3 + asked_size, size - 3 - asked_size),
+            VERDICT_VALID);
+    }
+}
+
 /* ---- bytes and text ------------------------------------------------------- */
 
 static struct ask random_ask(uint64_t *seed)
@@ -296,7 +330,7 @@ static void test_only_canonical_bytes_are_read(void **state)
     assert_in_range(read_count, 1, 199999);
 }
 
-static void test_known_texts(void **state)
+static void test_only_canonical_texts_are_read(void **state)
 {
     static const struct {
         const char *text;
@@ -424,9 +458,10 @@ int main(void)
         cmocka_unit_test(test_gpt2_124m_is_walked_in_six_answers),
         cmocka_unit_test(test_answers_about_lists_are_the_nodes_of_the_tree),
         cmocka_unit_test(test_answers_about_tensors_are_nodes_or_leaves),
+        cmocka_unit_test(test_answers_by_a_second_writer_are_accepted),
         cmocka_unit_test(test_asks_are_read_as_they_were_written),
         cmocka_unit_test(test_only_canonical_bytes_are_read),
-        cmocka_unit_test(test_known_texts),
+        cmocka_unit_test(test_only_canonical_texts_are_read),
         cmocka_unit_test(test_changed_texts_are_refused_or_canonical),
         cmocka_unit_test(test_what_a_step_has_not_is_not_found),
     };
