@@ -57,6 +57,10 @@ void commit_tensor_root(struct digest *root, enum commit_array kind, const struc
 void commit_tensor_root_of(struct digest *root, enum commit_array kind, const struct tensor *tensor,
                            const struct digest *leaves_root);
 
+/* The same of a header that is known by its label: all of it behind tag and leaves_root. */
+void commit_labelled_root(struct digest *root, enum commit_array kind, const void *label,
+                          size_t label_size, const struct digest *leaves_root);
+
 /* The same from pieces, in order: hash what is there while the rest is computed. Borrows tensor. */
 struct commit_stream {
     const struct tensor *tensor;
@@ -106,6 +110,10 @@ void commit_roots_end(const struct commit_roots *roots, struct digest *root);
 /* The root of a list of roots that are all at hand: items are digests in a row. */
 void commit_list_root(struct digest *root, enum commit_list kind, uint64_t first,
                       const struct digest *items, uint64_t count);
+
+/* The root of a list whose items have this tree root. */
+void commit_list_root_of(struct digest *root, enum commit_list kind, uint64_t first, uint64_t count,
+                         const struct digest *items_root);
 
 /* The id of a job from its canonical bytes. */
 void commit_job_id(struct digest *id, const void *job, size_t job_size);
