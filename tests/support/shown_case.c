@@ -12,6 +12,7 @@
 
 enum {
     LABEL_SIZE = 60,
+    TAG_SIZE = 32,
 };
 
 void shown_case_init(struct shown_case *shown, enum op_kind kind, uint32_t inputs, uint32_t outputs)
@@ -204,6 +205,24 @@ static void add_label(struct buffer *bytes, const struct shown_operand *operand)
     buffer_add_u8(bytes, (uint8_t)operand->dtype);
     buffer_add_u8(bytes, 1);
     buffer_add_u16(bytes, 0);
+}
+
+void shown_case_root(struct digest *root, const struct shown_case *shown, uint32_t number)
+{
+    const struct shown_operand *operand = &shown->operands[number];
+    char tag[TAG_SIZE] = {0};
+    struct merkle_leaves leaves;
+    struct buffer header;
+
+    strcpy(tag, operand->role == ROLE_DATA ? "lockstep.data.v1" : "lockstep.tensor.v1");
+    merkle_leaves_init_bytes(&leaves, operand->memory, operand->count * dtype_size(operand->dtype));
+    merkle_root(root, &leaves);
+    buffer_init(&header, TAG_SIZE + DIGEST_SIZE + LABEL_SIZE);
+    buffer_add(&header, tag, TAG_SIZE);
+    buffer_add(&header, root, sizeof(*root));
+    add_label(&header, operand);
+    sha256(root, header.data, header.size);
+    buffer_release(&header);
 }
 
 static void add_operand(struct buffer *bytes, const struct shown_operand *operand)

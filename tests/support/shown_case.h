@@ -9,6 +9,7 @@
 #define TESTS_SUPPORT_SHOWN_CASE_H
 
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "engine/rule.h"
 
 #define SHOWN_OPERANDS_MAX (OP_INPUTS_MAX + OP_OUTPUTS_MAX)
@@ -53,6 +54,9 @@ void shown_case_compute(struct shown_case *shown);
 
 /* All of the axis that the target's sum runs along. */
 uint32_t shown_case_axis(const struct shown_case *shown, uint32_t output);
+
+/* The root of operand `number`: H(tag | tree root | label). */
+void shown_case_root(struct digest *root, const struct shown_case *shown, uint32_t number);
 
 /* Adds the evidence to bytes. path_size siblings (at random) stand in each path. */
 void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
