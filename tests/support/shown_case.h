@@ -26,7 +26,7 @@ struct shown_case {
     struct shown_operand operands[SHOWN_OPERANDS_MAX];
 };
 
-/* Which element evidence is about, and which part of the sum it covers (0, 0 where there is none). */
+/* An element, and the part of the sum that evidence covers (0, 0 where there is none). */
 struct shown_target {
     uint32_t output;
     uint64_t element;
