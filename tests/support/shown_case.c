@@ -75,6 +75,7 @@ struct readings {
     const struct shown_case *shown;
     const struct shown_target *target;
     uint64_t axis; /* elements of a row whose integers are read in part; 0: all are read */
+    uint64_t read; /* how many elements so far */
     uint8_t *leaves[SHOWN_OPERANDS_MAX];
 };
 
@@ -139,16 +140,31 @@ static bool runs_along_axis(enum op_kind kind, uint32_t number)
            (kind == OP_CONTRACT_ONES && number == 0) || (kind == OP_CONTRACT_ONEHOT && number < 2);
 }
 
+/* Is what the rule reads here needed by the target's part? A peak reads its piece in order. */
+static bool is_needed(struct readings *readings, uint32_t tensor, uint64_t index)
+{
+    enum op_kind kind = readings->shown->op.kind;
+    uint64_t from = readings->target->from;
+    uint64_t to = readings->target->to;
+    uint64_t place = readings->read++;
+
+    if (kind == OP_QUANTIZE && to != 0) {
+        return place >= from && place < to;
+    }
+    if (readings->axis == 0 || !runs_along_axis(kind, tensor)) {
+        return true;
+    }
+    return index % readings->axis >= from && index % readings->axis < to;
+}
+
 static uint32_t fetch(void *context, uint32_t tensor, uint64_t index)
 {
     struct readings *readings = context;
     const struct shown_operand *operand = &readings->shown->operands[tensor];
     struct operand memory = memory_of(operand);
-    uint64_t k = readings->axis == 0 ? 0 : index % readings->axis;
 
     assert(index < operand->count);
-    if (readings->axis == 0 || !runs_along_axis(readings->shown->op.kind, tensor) ||
-        (k >= readings->target->from && k < readings->target->to)) {
+    if (is_needed(readings, tensor, index)) {
         readings->leaves[tensor][index * dtype_size(operand->dtype) / MERKLE_LEAF_SIZE] = 1;
     }
     return operand_get(&memory, index);
