@@ -57,7 +57,13 @@ void commit_tensor_root(struct digest *root, enum commit_array kind, const struc
 void commit_tensor_root_of(struct digest *root, enum commit_array kind, const struct tensor *tensor,
                            const struct digest *leaves_root);
 
-/* The same of a header that is known by its label: all of it behind tag and leaves_root. */
+/* The header of a tensor that is known by its label: what stands behind tag and leaves_root, as
+ * long as a label can be. Returns its size. */
+size_t commit_labelled_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
+                              const void *label, size_t label_size,
+                              const struct digest *leaves_root);
+
+/* Its hash; the label may be of any length. */
 void commit_labelled_root(struct digest *root, enum commit_array kind, const void *label,
                           size_t label_size, const struct digest *leaves_root);
 
