@@ -63,6 +63,16 @@ void ledger_close(struct ledger *ledger)
     }
 }
 
+const struct ledger_place *ledger_get_place(const struct ledger *ledger)
+{
+    return &ledger->place;
+}
+
+const struct address *ledger_get_own(const struct ledger *ledger)
+{
+    return &ledger->account;
+}
+
 enum status ledger_submit(struct ledger *ledger, const char *name, const struct game_move *move,
                           struct error *error)
 {

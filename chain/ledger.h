@@ -48,6 +48,17 @@ MUST_CHECK enum status ledger_open(struct ledger **ledger, const struct ledger_o
                                    struct error *error);
 void ledger_close(struct ledger *ledger); /* NULL is fine */
 
+/* Which game this is: the same words for every handle on it, and for no other game. */
+#define LEDGER_CHAIN_MAX 48
+
+struct ledger_place {
+    char chain[LEDGER_CHAIN_MAX]; /* "eip155:1", "local:" and a number drawn when it was made */
+    struct address registry;      /* zero: embedded */
+};
+
+const struct ledger_place *ledger_get_place(const struct ledger *ledger);
+const struct address *ledger_get_own(const struct ledger *ledger); /* zero without a key */
+
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {

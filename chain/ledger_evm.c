@@ -515,6 +515,9 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     }
     ledger->backend = &backend;
     ledger->self = evm;
+    ledger->place.registry = options->registry;
+    (void)snprintf(ledger->place.chain, sizeof(ledger->place.chain), "eip155:%llu",
+                   (unsigned long long)chain_id);
     return STATUS_OK;
 }
 

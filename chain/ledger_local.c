@@ -1,11 +1,13 @@
 /* ledger_local.c - see ledger_local.h. */
 #include "chain/ledger_local.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "chain/chronicle.h"
 #include "chain/ledger_backend.h"
 #include "chain/local_game.h"
@@ -15,6 +17,7 @@
 enum {
     BLOCK_HASHES = 256, /* how far back a contract can see */
     FIRST_HEIGHT = 1,
+    NAME_BYTES = 16,
 };
 
 static const char schema[] =
@@ -423,6 +426,16 @@ static enum status open_file(struct local *local, const char *path, struct error
     return status;
 }
 
+/* By a hash of the salt: who knows the salt knows the hashes of blocks to come. */
+static void name_chain(char chain[LEDGER_CHAIN_MAX], const struct local *local)
+{
+    struct hash32 hash = keccak256(local->salt, sizeof(local->salt));
+    char text[HEX_SIZE(NAME_BYTES)];
+
+    hex_encode(text, hash.bytes, NAME_BYTES);
+    (void)snprintf(chain, LEDGER_CHAIN_MAX, "local:%s", text);
+}
+
 enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,
                                 struct error *error)
 {
@@ -454,6 +467,7 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
     }
     ledger->backend = &backend;
     ledger->self = local;
+    name_chain(ledger->place.chain, local);
     return STATUS_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/endian.h"
 #include "chain/local_rules.h"
 #include "proofs/commit.h"
+#include "proofs/evidence.h"
 
 /* docs/FORMATS.md, job: 20 steps of a segment (8), 56 program root, 120 constants, 152 data, 184
  * first state (32 each). */
@@ -191,16 +192,21 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
 {
     struct local_dispute dispute = {0};
     struct evidence_context context;
-    struct question_asked asked;
     struct local_trial trial;
+    struct asked asked;
     size_t size;
 
     TRY(open_case(game, &dispute, &context, move));
-    if (question_check(&asked, &context, move->payload.bytes, move->payload.size) !=
-        VERDICT_VALID) {
+    if (question_check(&asked,
+                       &(struct question_context){.program = context.program,
+                                                  .trace = context.trace,
+                                                  .next = context.after,
+                                                  .attestor = context.attestor,
+                                                  .diverged = context.diverged},
+                       move->payload.bytes, move->payload.size) != VERDICT_VALID) {
         return local_refuse(game, GAME_BAD_QUESTION, 0);
     }
-    size = question_asked_write(game->asked, &asked);
+    size = asked_write(game->asked, &asked);
     TRY(local_get_trial(game->store, &trial, dispute.key));
     trial.pending = keccak256(game->asked, size);
     TRY(local_put_trial(game->store, &trial, dispute.key));
@@ -209,11 +215,35 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
     return local_give_turn(game, &dispute, GAME_TURN_ACCUSED);
 }
 
+/* What is told of a divergence is evidence that would convict a job that had not said so. */
+static enum status check_told(bool *good, struct local_game *game, const struct game_move *move)
+{
+    const struct game_bytes *payload = &move->payload;
+    struct evidence_context context = {0};
+    struct evidence_ruling ruling;
+    struct asked asked;
+    struct told told;
+
+    *good = false;
+    if (asked_read(&asked, move->asked.bytes, move->asked.size) != STATUS_OK) {
+        return STATUS_OK;
+    }
+    if (asked.ask.kind != ASK_DIVERGED) {
+        *good = tell_check(&told, &asked.target, payload->bytes, payload->size) == VERDICT_VALID;
+        return STATUS_OK;
+    }
+    context.program = asked.program;
+    context.after = asked.target.known;
+    TRY(evidence_judge(&ruling, NULL, &context, payload->bytes, payload->size, game->store->error));
+    *good = ruling.answer == EVIDENCE_UPHELD && payload->bytes[0] == EVIDENCE_NOT_FINITE;
+    return STATUS_OK;
+}
+
 enum status local_tell(struct local_game *game, const struct game_move *move)
 {
     struct local_dispute dispute = {0};
-    struct question_asked asked;
     struct local_trial trial;
+    bool good;
     struct hash32 hash;
 
     TRY(local_require_tried(game, &dispute, &move->key));
@@ -224,8 +254,8 @@ enum status local_tell(struct local_game *game, const struct game_move *move)
     if (!hash32_equal(&hash, &trial.pending)) {
         return local_refuse(game, GAME_NOT_ASKED, 0);
     }
-    if (question_asked_read(&asked, move->asked.bytes, move->asked.size) != STATUS_OK ||
-        question_told_check(&asked, move->payload.bytes, move->payload.size) != VERDICT_VALID) {
+    TRY(check_told(&good, game, move));
+    if (!good) {
         return local_refuse(game, GAME_BAD_TELLING, 0);
     }
     memset(&trial.pending, 0, sizeof(trial.pending));

@@ -80,24 +80,19 @@ library ProgramItem {
         return word(item, item.descriptor + 14);
     }
 
-    /// @notice The hash of the label of the tensor that stands at an item of a trace.
-    function labelOfItem(Item memory item, uint256 place) internal pure returns (bytes32) {
-        if (isState(item)) {
-            if (state(item) != place) revert IExaminer.BadTensor(place);
-            return labelOfState(item);
-        }
+    /// @notice The hash of the label of an operation's output, which must stand at an item of a
+    /// trace.
+    function labelOfOutput(Item memory item, uint256 output, uint256 place)
+        internal
+        pure
+        returns (bytes32)
+    {
         uint256 offset = item.descriptor;
-        uint256 operands = number(item, offset + 3, 1) + number(item, offset + 4, 1);
-        offset += 5 + 8 * number(item, offset + 2, 1);
-        for (uint256 i = 0; i < operands; i++) {
-            uint256 role = number(item, offset + 1, 1);
-            // Roles 2 to 4 are data, constants and inputs, which are in no trace.
-            if ((role < 2 || role > 4) && number(item, offset + 2, 4) == place) {
-                return word(item, offset + 14);
-            }
-            offset += OPERAND_SIZE;
-        }
-        revert IExaminer.BadTensor(place);
+        if (isState(item) || output >= number(item, offset + 4, 1)) revert IExaminer.BadTensor(place);
+        uint256 operand = number(item, offset + 3, 1) + output;
+        offset += 5 + 8 * number(item, offset + 2, 1) + OPERAND_SIZE * operand;
+        if (number(item, offset + 2, 4) != place) revert IExaminer.BadTensor(place);
+        return word(item, offset + 14);
     }
 
     ////////////////////////////////////////////////////////////////

@@ -22,8 +22,7 @@ library Walk {
     uint256 internal constant LEVELS = 8; // of a tree that one answer shows
     uint256 internal constant LEAVES_MAX = 16; // of a part of a tensor that is shown as it is
     uint256 internal constant LEAF_SIZE = 1024;
-    uint256 internal constant LABEL_MIN = 60;
-    uint256 internal constant ASKED_NODE_SIZE = 57; // ask, known hash, leaves, size of the last
+    uint256 internal constant ASKED_HEADER = 58; // where what is asked has the header of a root
 
     struct Ask {
         uint256 kind;
@@ -45,8 +44,9 @@ library Walk {
     //                         Questions                          //
     ////////////////////////////////////////////////////////////////
 
-    /// @return asked Ask, known hash, leaves (8), size of the last (2), header. Of DIVERGED: ask,
-    /// state root, program root.
+    /// @param proof The ask, an item of the program, and what proves the thing asked for.
+    /// @return asked Ask, known hash, leaves (8), size of the last (2), size of the header (1),
+    /// header. Of DIVERGED: ask, state root, program root.
     function question(IExaminer.Context calldata context, bytes calldata proof)
         internal
         view
@@ -54,24 +54,28 @@ library Walk {
     {
         if (proof.length < ASK_SIZE) revert IExaminer.BadQuestion();
         Ask memory ask = _ask(proof);
+        ProgramItem.Item memory program = ProgramItem.read(proof[ASK_SIZE:], context.programRoot);
+        uint256 offset = program.rest;
         if (ask.kind == DIVERGED) {
-            if (!context.diverged || context.attestor || proof.length != ASK_SIZE) {
+            if (!program.isState() || !context.diverged || context.attestor) {
                 revert IExaminer.BadQuestion();
             }
-            return abi.encodePacked(proof, context.postState, context.programRoot);
-        }
-        ProgramItem.Item memory program = ProgramItem.read(proof[ASK_SIZE:], context.programRoot);
-        Target memory target;
-        uint256 offset;
-        if (ask.kind <= LIST_NODE) {
-            (target, offset) = _list(context, ask, program);
+            asked = abi.encodePacked(proof[:ASK_SIZE], context.postState, context.programRoot);
         } else {
-            (target, offset) = _tensor(context, ask, program);
+            Target memory target;
+            (target, offset) = ask.kind <= LIST_NODE
+                ? _list(context, ask, program)
+                : _tensor(context, ask, program);
+            asked = abi.encodePacked(
+                proof[:ASK_SIZE],
+                target.known,
+                uint64(target.count),
+                uint16(target.lastSize),
+                uint8(target.header.length),
+                target.header
+            );
         }
         if (offset != program.end) revert IExaminer.BadQuestion();
-        return abi.encodePacked(
-            proof[:ASK_SIZE], target.known, uint64(target.count), uint16(target.lastSize), target.header
-        );
     }
 
     function _ask(bytes calldata proof) private pure returns (Ask memory ask) {
@@ -89,13 +93,15 @@ library Walk {
         ) revert IExaminer.BadQuestion();
     }
 
-    /// @dev Behind the program item: of a node, the tree root of its list, the node and its path.
+    /// @dev The program item is a state. Behind it, of a node: the tree root of its list, the node,
+    /// its path.
     function _list(
         IExaminer.Context calldata context,
         Ask memory ask,
         ProgramItem.Item memory program
     ) private view returns (Target memory target, uint256 offset) {
         bytes32 tag = Commitments.TRACE_TAG;
+        uint256 states = program.stateCount();
         offset = program.rest;
         target.known = context.traceRoot;
         target.count = program.traceCount;
@@ -104,7 +110,7 @@ library Walk {
             if (context.attestor) revert IExaminer.BadQuestion();
             tag = Commitments.STATE_TAG;
             target.known = context.postState;
-            target.count = program.stateCount();
+            target.count = states;
         }
         if (ask.kind == LIST) {
             target.header = abi.encodePacked(tag, bytes32(0), uint64(0), uint64(target.count));
@@ -117,41 +123,45 @@ library Walk {
         offset = _node(target, ask, treeRoot, program, offset + 32);
     }
 
-    /// @dev Behind the program item, whose descriptor names the tensor's label: size of the label
-    /// (1), label, tree root of the trace, tensor root, its path; of a node, the tree root of the
-    /// tensor, the node and its path.
+    /// @dev The program item is an operation that has the tensor as an output. Behind it: tree root
+    /// of the trace, path of the tensor's root, output (1), size of the label (1), label, tensor's
+    /// root; of a node instead of that the root of the tensor's tree, the node, its path.
     function _tensor(
         IExaminer.Context calldata context,
         Ask memory ask,
         ProgramItem.Item memory program
     ) private view returns (Target memory target, uint256 offset) {
-        uint256 labelSize;
-        uint256 label;
-        (label, labelSize) = program.label(program.rest, program.labelOfItem(ask.item));
-        offset = label + labelSize;
-        bytes32 traceTree = program.word(offset);
+        bytes32 traceTree = program.word(program.rest);
         if (
             Commitments.listRoot(Commitments.TRACE_TAG, traceTree, 0, program.traceCount)
                 != context.traceRoot
         ) revert IExaminer.BadTrace();
-        bytes32 tensorRoot = program.word(offset + 32);
-        offset = program.path(
-            Commitments.itemHash(tensorRoot), ask.item, program.traceCount, traceTree, offset + 64
+        uint256 path = program.rest + 32;
+        offset = path + 1 + 32 * program.number(path, 1);
+        uint256 output = program.number(offset, 1);
+        (uint256 label, uint256 labelSize) =
+            program.label(offset + 1, program.labelOfOutput(output, ask.item));
+        offset = label + labelSize + 32;
+
+        bytes32 treeRoot = program.word(offset - 32);
+        bytes32 tensorRoot = treeRoot;
+        if (ask.kind == TENSOR_NODE) {
+            tensorRoot = Commitments.tensorRoot(Commitments.TENSOR_TAG, treeRoot, label, labelSize);
+        }
+        program.path(
+            Commitments.itemHash(tensorRoot), ask.item, program.traceCount, traceTree, path
         );
-        uint256 size = uint256(program.word(label)) >> 192;
+        uint256 size = program.number(label, 8);
         target.count = size / LEAF_SIZE + (size % LEAF_SIZE == 0 ? 0 : 1);
         target.lastSize = size - (target.count - 1) * LEAF_SIZE;
-        if (ask.kind == TENSOR) {
+        if (ask.kind == TENSOR_NODE) {
+            offset = _node(target, ask, treeRoot, program, offset);
+        } else {
             target.known = tensorRoot;
-            target.header =
-                abi.encodePacked(Commitments.TENSOR_TAG, bytes32(0), msg.data[label:label + labelSize]);
-            return (target, offset);
+            target.header = abi.encodePacked(
+                Commitments.TENSOR_TAG, bytes32(0), msg.data[label:label + labelSize]
+            );
         }
-        bytes32 treeRoot = program.word(offset);
-        if (
-            Commitments.tensorRoot(Commitments.TENSOR_TAG, treeRoot, label, labelSize) != tensorRoot
-        ) revert IExaminer.BadTensor(ask.item);
-        offset = _node(target, ask, treeRoot, program, offset + 32);
     }
 
     /// @dev A node below the root of a tree, and the path that leads there from it.
@@ -185,7 +195,7 @@ library Walk {
         bytes32 known = bytes32(asked[ASK_SIZE:47]);
         uint256 count = uint64(bytes8(asked[47:55]));
         bool leaves = uint8(asked[0]) >= TENSOR && count <= LEAVES_MAX;
-        bytes calldata header = asked[ASKED_NODE_SIZE:];
+        bytes calldata header = asked[ASKED_HEADER:];
         uint256 offset;
         assembly {
             offset := told.offset
