@@ -18,10 +18,24 @@ contract Examiner is IExaminer {
     uint256 internal constant LABEL_TYPE = 56; // where a label has the element type
     uint256 internal constant EXPONENT_BITS = 0x7f800000;
 
-    IRules internal immutable CONTRACTION;
+    // The last kind of each family: engine/op.h.
+    uint256 internal constant LAST_MOVE = 11;
+    uint256 internal constant LAST_ELEMENTWISE = 23;
+    uint256 internal constant LAST_CONTRACTION = 27;
+    uint256 internal constant LAST_ROWS = 36;
+    uint256 internal constant LAST_POOL = 40;
+    uint256 internal constant LAST_UPDATE = 43;
 
-    constructor(IRules contraction) {
+    IRules public immutable MOVES; // and pools
+    IRules public immutable ELEMENTWISE; // and updates
+    IRules public immutable CONTRACTION;
+    IRules public immutable ROWS;
+
+    constructor(IRules moves, IRules elementwise, IRules contraction, IRules rows) {
+        MOVES = moves;
+        ELEMENTWISE = elementwise;
         CONTRACTION = contraction;
+        ROWS = rows;
     }
 
     ////////////////////////////////////////////////////////////////
@@ -236,8 +250,14 @@ contract Examiner is IExaminer {
     ////////////////////////////////////////////////////////////////
 
     /// @dev The contract that has the rules of a kind of operation.
-    function _rules(uint256) internal view returns (IRules) {
-        return CONTRACTION;
+    function _rules(uint256 kind) internal view returns (IRules) {
+        if (kind <= LAST_MOVE) return MOVES;
+        if (kind <= LAST_ELEMENTWISE) return ELEMENTWISE;
+        if (kind <= LAST_CONTRACTION) return CONTRACTION;
+        if (kind <= LAST_ROWS) return ROWS;
+        if (kind <= LAST_POOL) return MOVES;
+        if (kind <= LAST_UPDATE) return ELEMENTWISE;
+        revert Evidence.BadDescriptor();
     }
 
     function _word(uint256 offset) internal pure returns (bytes32 word) {
