@@ -12,7 +12,7 @@
 extern const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_STATUS_OPTIONS];
 
 /* The first is for commit only, the last for collect only. */
-#define LEDGER_COMMANDS_POST_OPTIONS 15
+#define LEDGER_COMMANDS_POST_OPTIONS 16
 extern const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS];
 
 int ledger_commands_status(struct command_context *context);

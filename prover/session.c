@@ -21,7 +21,6 @@
 
 /* Between two rounds of the thread, and two looks at it. */
 #define ROUND_SECONDS_LOCAL 0.3
-#define ROUND_SECONDS_CHAIN 3.0
 #define LOOK_SECONDS        0.05
 
 /* ---- what is remembered ------------------------------------------------------------ */
@@ -59,7 +58,6 @@ static enum status read_place(struct session *session, struct chain_ledger_place
 {
     char number[FILE_PATH_MAX];
     char key[FILE_PATH_MAX];
-    size_t size;
     enum status status = read_note(session->url, bundle, NOTE_URL, error);
 
     if (status == STATUS_OK) {
@@ -73,8 +71,7 @@ static enum status read_place(struct session *session, struct chain_ledger_place
         status = read_note(key, bundle, NOTE_JOB, error);
     }
     if (status == STATUS_OK && key[0] != '\0') {
-        session->has_job = hex_read(session->job.bytes, HASH32_SIZE, &size, key) == STATUS_OK &&
-                           size == HASH32_SIZE;
+        session->has_job = hex_data_read_exactly(session->job.bytes, HASH32_SIZE, key) == STATUS_OK;
     }
     place->url = session->url[0] == '\0' ? NULL : session->url;
     place->registry = session->registry;
@@ -101,6 +98,11 @@ enum status session_open(struct session *session, const struct command_context *
     if (status == STATUS_OK) {
         status = chain_ledger_options_at(&session->ledger, session->state_dir, context,
                                          session->signer, &place, error);
+    }
+    if (status == STATUS_OK && with_key) {
+        session->poll_s = strncmp(session->ledger.url, "local:", 6) == 0
+                              ? ROUND_SECONDS_LOCAL
+                              : (double)options_number(context->options, "poll");
     }
     if (status == STATUS_OK) {
         session->ledger.stopped = is_stopping;
@@ -129,6 +131,7 @@ enum status session_find_job(struct session *session, struct game_terms *terms,
     struct game_terms found;
     struct ledger *ledger;
     char key[HASH_TEXT_SIZE];
+    const char *named;
     enum status status;
 
     options.signer = NULL; /* only reading: the outbox stays free for the thread */
@@ -137,9 +140,10 @@ enum status session_find_job(struct session *session, struct game_terms *terms,
     if (status != STATUS_OK) {
         return status;
     }
-    status = terms_find(&session->job, &found, ledger,
-                        session->has_job ? key : options_text(context->options, "job-key"),
-                        session->has_job ? NULL : &job->id, error);
+    /* A key says which job is meant: if it is another than the file's, that is to be told. */
+    named = session->has_job ? key : options_text(context->options, "job-key");
+    status =
+        terms_find(&session->job, &found, ledger, named, named == NULL ? &job->id : NULL, error);
     if (status == STATUS_OK) {
         status = terms_check(&found, job, error);
     }
@@ -307,7 +311,6 @@ enum status session_start(struct session *session, struct bundle *bundle,
                                      .again = plan->again,
                                      .collect = plan->collect,
                                      .collect_now = plan->collect_now};
-    bool local = strncmp(session->ledger.url, "local:", 6) == 0;
     enum status status;
 
     session->bundle = bundle;
@@ -315,7 +318,7 @@ enum status session_start(struct session *session, struct bundle *bundle,
     status = solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error);
     if (status == STATUS_OK) {
         status = poster_start(&session->poster, session->solver, &session->stopping, log,
-                              local ? ROUND_SECONDS_LOCAL : ROUND_SECONDS_CHAIN, error);
+                              session->poll_s, error);
     }
     return status == STATUS_OK ? session_tell(session, error) : status;
 }

@@ -34,11 +34,18 @@
          .value = "FILE",                                                                          \
          .help = "the passphrase of the account, in the file's first line (default: "              \
                  "LOCKSTEP_PASSPHRASE, else asked for)"},                                          \
+        {.name = "poll",                                                                           \
+         .kind = OPTION_DURATION,                                                                  \
+         .value = "TIME",                                                                          \
+         .fallback = "3s",                                                                         \
+         .minimum = 1,                                                                             \
+         .maximum = 3600,                                                                          \
+         .help = "how often to look at a chain"},                                                  \
     {                                                                                              \
         .name = "timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "10m",            \
         .minimum = 1, .help = "how long to wait for the ledger before giving up"                   \
     }
-#define SESSION_WALLET_OPTION_COUNT 4
+#define SESSION_WALLET_OPTION_COUNT 5
 
 struct session {
     struct ledger_options ledger;
@@ -53,6 +60,7 @@ struct session {
     atomic_bool stopping;
     struct bundle *bundle; /* borrowed */
     uint64_t told;         /* segments that the solver was told of */
+    double poll_s;         /* between two rounds */
     bool signing;          /* and their roots are signed into the bundle */
 };
 

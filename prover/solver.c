@@ -544,6 +544,10 @@ static void act(struct solver *solver)
         break;
     case GAME_PHASE_CLOSED:
         settle(solver);
+        if (!solver->view.ours) {
+            solver->view.lost = true;
+            tell_trouble(solver, "the job is %s", record->cancelled ? "cancelled" : "closed");
+        }
         break;
     }
     withdraw(solver);
