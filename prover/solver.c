@@ -215,7 +215,7 @@ static void move_segment(struct solver *solver, const char *move, segment_call c
 
     error_init(&error);
     name_of_segment(name, solver, move, index);
-    (void)snprintf(what, sizeof(what), "%s segment %u", move, index);
+    (void)snprintf(what, sizeof(what), "%s of segment %u", move, index);
     status = call(solver->ledger, name, &solver->record.key,
                   &solver->record.segments[index].committed, &error);
     follow_move(solver, what, name, status, &error);
@@ -270,10 +270,12 @@ static void move_segments(struct solver *solver)
 
     for (uint32_t i = record->finalized; i < record->committed; i++) {
         enum job_record_wait wait = job_record_waits_for(record, i, solver->clock.time_s);
+        char move[32];
 
         draw(solver, i);
         if (wait == JOB_RECORD_RENEWAL) {
-            move_segment(solver, "renew", ledger_renew, i);
+            (void)snprintf(move, sizeof(move), "renew %u", record->segments[i].round);
+            move_segment(solver, move, ledger_renew, i);
         } else if (wait == JOB_RECORD_DUE) {
             move_segment(solver, "finalize", ledger_finalize, i);
         }
