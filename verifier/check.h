@@ -85,6 +85,8 @@ struct check_result {
     struct digest trace_root; /* PROVEN and traced */
     uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
     uint32_t step;
+    struct digest
+        before; /* the state root that this segment (PROVEN: the checked one) begins with */
     struct digest pre_state; /* the states as they were committed, */
     struct digest post_state;
     struct digest true_state;  /* what the first replay gave */

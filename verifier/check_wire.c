@@ -75,6 +75,7 @@ static const struct field result_fields[] = {
     RESULT(trace_root, FIELD_DIGEST, 0),
     RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
     RESULT(step, FIELD_U32, GAME_PERIOD_MAX),
+    RESULT(before, FIELD_DIGEST, 0),
     RESULT(pre_state, FIELD_DIGEST, 0),
     RESULT(post_state, FIELD_DIGEST, 0),
     RESULT(true_state, FIELD_DIGEST, 0),
