@@ -6,6 +6,7 @@
  * have written for that name and size, so links, folders, devices, foreign owners and dialects are
  * refused without being looked at. Names are the caller's to judge, before a byte of the entry is
  * read; memory does not depend on the archive, and no more than size_max bytes are ever unpacked.
+ * What is said of an archive's content names neither file nor place: whoever reads one adds them.
  */
 #ifndef PROOFS_ARCHIVE_H
 #define PROOFS_ARCHIVE_H
@@ -56,6 +57,7 @@ struct archive_reader {
     void *stream;         /* of libzstd; NULL: not open */
     const uint8_t *bytes; /* the archive in memory; NULL: read from descriptor */
     uint64_t bytes_left;
+    uint64_t unpacked; /* bytes so far: the place that an error is at */
     uint64_t unpacked_left;
     uint64_t left; /* bytes of the entry that are still to be read */
     uint64_t padding;

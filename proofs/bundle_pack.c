@@ -479,6 +479,9 @@ enum status bundle_import_archive(const char *folder, struct archive_reader *arc
         return error_set_errno(error, "cannot make %s", importer.part);
     }
     status = import_all(&importer, error);
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "byte %" PRIu64 " of what is in it", archive->unpacked);
+    }
     /* Closing brings the journal's log into the journal. */
     bundle_close(importer.bundle);
     if (status == STATUS_OK) {

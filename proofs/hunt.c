@@ -108,6 +108,24 @@ void hunt_item(struct digest *root, struct merkle_path *path, const struct hunt 
     find_path(path, hunt, hunt->own->trace.item_count, item, trace_tree_node);
 }
 
+void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const struct ask *ask)
+{
+    const struct hunt_tree *tree = ask->kind == ASK_LIST_NODE ? &hunt->items : &hunt->tensor;
+    uint64_t at = ask->index;
+    uint32_t level = ask->level;
+
+    *path = (struct merkle_path){.leaf_index = at, .leaf_count = ((tree->count - 1) >> level) + 1};
+    for (uint64_t last = path->leaf_count - 1; last > 0; last >>= 1) {
+        if ((at & 1) == 1 || at < last) {
+            bool known = tree_node(&path->siblings[path->sibling_count++], tree, level, at ^ 1);
+
+            assert(known);
+        }
+        at >>= 1;
+        level++;
+    }
+}
+
 void hunt_next_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt)
 {
     assert(hunt->end == HUNT_NEXT_STATE);

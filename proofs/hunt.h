@@ -105,6 +105,10 @@ void hunt_next_tree(struct digest *root, const struct hunt *hunt);
 void hunt_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt,
                uint32_t item);
 
+/* The siblings above the node that hunt_ask() names, up to the root of its tree: the path of a leaf
+ * at ask->index of a tree whose leaves are the nodes of that level. */
+void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const struct ask *ask);
+
 /* After HUNT_NEXT_STATE: the same for the state that differs, in the accused's next state. */
 void hunt_next_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt);
 

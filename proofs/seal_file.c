@@ -178,7 +178,7 @@ static enum status reader_start(struct seal_reader *reader, struct error *error,
     enum status status;
 
     if (!measure(reader, file_size)) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s': no sealed file has %llu bytes",
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': no sealed file ends at byte %llu",
                          reader->path, (unsigned long long)file_size);
     }
     status = whole_file_read_at(reader->descriptor, error, header, sizeof(header), 0, reader->path);
@@ -186,7 +186,8 @@ static enum status reader_start(struct seal_reader *reader, struct error *error,
         return status;
     }
     if (memcmp(header, file_tag, sizeof(file_tag)) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s' is not a sealed file", reader->path);
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': byte 0: this is not a sealed file",
+                         reader->path);
     }
     status = seal_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,
                              context, false);

@@ -177,9 +177,10 @@ library Commitments {
                 index := shr(192, calldataload(add(first, shl(3, slot))))
             }
 
-            // The node over leaves start .. start + size - 1, of which those in slots from to to - 1
-            // are shown; none where from is to. half is a power of two that is at least that at which the part is split.
-            // In memory at state: next sibling, indexes, leaves, sound, then room for one leaf.
+            // The node over leaves start .. start + size - 1, of which those in slots from to to -
+            // 1 are shown; none where from is to. half is a power of two that is at least that at
+            // which the part is split. In memory at state: next sibling, indexes, leaves, sound,
+            // then room for one leaf.
             function part(state, start, size, half, from, to) -> node {
                 switch eq(from, to)
                 case 1 {

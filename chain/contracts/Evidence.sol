@@ -21,6 +21,7 @@ library Evidence {
     uint256 internal constant OUTPUTS_MAX = 8;
     uint256 internal constant OPERAND_SIZE = 46; // of an operand in a descriptor
     uint256 internal constant LEAF_SIZE = 1024;
+    uint256 internal constant ELEMENTS_MAX = 2 ** 40; // of a tensor
 
     uint256 internal constant F32 = 0; // element types
     uint256 internal constant U8 = 1;
@@ -195,6 +196,28 @@ library Evidence {
         }
     }
 
+    /// @notice An attribute that is a number no less than 0.
+    function natural(Exhibit memory shown, uint256 number) internal pure returns (uint256) {
+        int256 value = attribute(shown, number);
+        if (value < 0) {
+            revert BadDescriptor();
+        }
+        return uint256(value);
+    }
+
+    /// @notice An attribute that is a size: a divisor.
+    function size(Exhibit memory shown, uint256 number) internal pure returns (uint256 value) {
+        value = natural(shown, number);
+        if (value == 0 || value > ELEMENTS_MAX) {
+            revert BadDescriptor();
+        }
+    }
+
+    /// @notice An attribute that is a pattern of 32 bits.
+    function pattern(Exhibit memory shown, uint256 number) internal pure returns (uint256) {
+        return uint32(int32(attribute(shown, number)));
+    }
+
     /// @notice The accused element, as the solver committed to it.
     function accused(Exhibit memory shown) internal pure returns (uint256 bits) {
         return get(shown.operands[shown.inputs + shown.output], shown.element);
@@ -284,16 +307,16 @@ library Evidence {
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev The big-endian number of `size` bytes at an offset.
-    function _uint(uint256 offset, uint256 size) private pure returns (uint256 value) {
+    /// @dev The big-endian number of `length` bytes at an offset.
+    function _uint(uint256 offset, uint256 length) private pure returns (uint256 value) {
         assembly {
-            value := shr(sub(256, shl(3, size)), calldataload(offset))
+            value := shr(sub(256, shl(3, length)), calldataload(offset))
         }
     }
 
-    function _need(Head memory head, uint256 offset, uint256 size) private pure {
-        if (offset + size > head.end) {
-            revert BadSize(offset + size, head.end);
+    function _need(Head memory head, uint256 offset, uint256 count) private pure {
+        if (offset + count > head.end) {
+            revert BadSize(offset + count, head.end);
         }
     }
 
@@ -326,7 +349,7 @@ library Evidence {
             operand.elements = _uint(offset + 6, 8);
             operand.labelHash = offset + 14;
             operand.lastLeaf = NO_LEAF;
-            if (operand.elementType > I32 || operand.elements > 2 ** 40) {
+            if (operand.elementType > I32 || operand.elements > ELEMENTS_MAX) {
                 revert BadDescriptor();
             }
             // Sizes 4, 1, 2, 4, 2, 4 of the types, as their logarithms.

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {Evidence} from "./Evidence.sol";
-
 /// @title IntegerRows
-/// @notice Exact sums over little-endian integers in calldata, and their conversion to binary32.
+/// @notice Exact sums over little-endian integers in calldata.
 /// @dev Assembly, because a dot product has thousands of terms. A word of sixteen (or eight)
 /// integers is turned around, made unsigned by its sign bits, and cut into four words of wide
-/// lanes. Each lane then has its bias taken off, so that a word is the number
-/// sum(x_i * 2^(lane * i)) with signed x_i. A product of two such words, one with its lanes in reverse, has in its top lane the
-/// sum of the products: lanes 0..n-1 of one meet lanes n-1..0 of the other. Lower lanes may be
-/// negative and borrow from the top; half a lane added to each of them at the end gives that back.
+/// lanes. Each lane then has its bias taken off, so that a word is the number sum(x_i * 2^(lane *
+/// i)) with signed x_i. A product of two such words, one with its lanes in reverse, has in its top
+/// lane the sum of the products: lanes 0..n-1 of one meet lanes n-1..0 of the other. Lower lanes
+/// may be negative and borrow from the top; half a lane added to each of them at the end gives
+/// that back.
 library IntegerRows {
     uint256 private constant BYTES =
         0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff;
@@ -170,62 +169,6 @@ library IntegerRows {
             }
             lanes := shr(192, mul(lanes, 0x1000000000000000100000000000000010000000000000001))
             sum := sub(lanes, shl(34, words))
-        }
-    }
-
-    /// @notice binary32 of sum * 2^exponent, sum as a number of 64 bits in two's complement:
-    /// rounded to 24 bits, and once more where the result is subnormal. Raw bits.
-    function finish(uint256 sum, int256 exponent) internal pure returns (uint256 bits) {
-        unchecked {
-            sum &= type(uint64).max;
-            if (sum == 0) {
-                return 0;
-            }
-            uint256 sign = 0;
-            if (sum >> 63 == 1) {
-                sign = 0x80000000;
-                sum = 2 ** 64 - sum;
-            }
-            uint256 length = 0;
-            for (uint256 rest = sum; rest != 0; rest >>= 1) {
-                length++;
-            }
-            if (length > 24) {
-                sum = shiftRight(sum, length - 24);
-            } else {
-                sum <<= 24 - length;
-            }
-            exponent += int256(length) - 24;
-            if (sum >> 24 != 0) {
-                sum >>= 1;
-                exponent++;
-            }
-            // sum * 2^exponent with 2^23 <= sum < 2^24.
-            if (exponent > 104) {
-                return sign | 0x7f800000;
-            }
-            if (exponent < -149) {
-                return sign | shiftRight(sum, uint256(-149 - exponent));
-            }
-            return sign | (uint256(exponent + 150) << 23) | (sum & 0x7fffff);
-        }
-    }
-
-    /// @notice value / 2^drop, to the nearest, ties to even; value is below 2^65.
-    function shiftRight(uint256 value, uint256 drop) internal pure returns (uint256 kept) {
-        if (drop == 0) {
-            return value;
-        }
-        if (drop > 66) {
-            return 0;
-        }
-        unchecked {
-            kept = value >> drop;
-            uint256 rest = value & ((1 << drop) - 1);
-            uint256 half = 1 << (drop - 1);
-            if (rest > half || (rest == half && kept & 1 == 1)) {
-                kept++;
-            }
         }
     }
 }

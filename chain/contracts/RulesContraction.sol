@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {Binary32} from "./Binary32.sol";
 import {Evidence} from "./Evidence.sol";
-import {IRules} from "./IRules.sol";
 import {IntegerRows} from "./IntegerRows.sol";
+import {IRules} from "./IRules.sol";
 
 /// @title RulesContraction
 /// @notice The rules of quantize, contract, contract-ones and contract-onehot: engine's
@@ -35,7 +36,6 @@ contract RulesContraction is IRules {
     uint256 internal constant PIECE = 128;
     int256 internal constant EXPONENT_ZERO = -149;
     int256 internal constant EXPONENT_POISON = 129;
-    uint256 internal constant SIZE_MAX = 2 ** 40;
 
     ////////////////////////////////////////////////////////////////
     //                           Types                            //
@@ -176,36 +176,9 @@ contract RulesContraction is IRules {
         if (exponent == EXPONENT_POISON) {
             return 0;
         }
-        // x = significand * 2^(place - 150). An infinity or NaN here means that the exponent is a
-        // lie; it counts as the number that its bits would be if binary32 went on.
-        uint256 place = x >> 23 & 0xff;
-        uint256 significand = x & 0x7fffff;
-        if (place == 0) {
-            place = 1;
-        } else {
-            significand |= 0x800000;
-        }
-        int256 shift = int256(place) - 151 + int256(shape.bits) - exponent;
-        uint256 q = _scaleClamped(significand, shift, (1 << (shape.bits - 1)) - 1);
-        return x >> 31 == 1 ? _bits(-int256(q)) : q;
-    }
-
-    /// @dev RNE(magnitude * 2^shift), or limit if that is smaller; magnitude < 2^24, limit < 2^22.
-    function _scaleClamped(uint256 magnitude, int256 shift, uint256 limit)
-        private
-        pure
-        returns (uint256 value)
-    {
-        if (magnitude == 0 || shift < -25) {
-            return 0;
-        }
-        if (shift >= 24) {
-            return limit;
-        }
-        value = shift >= 0
-            ? magnitude << uint256(shift)
-            : IntegerRows.shiftRight(magnitude, uint256(-shift));
-        return value < limit ? value : limit;
+        // An infinity or NaN here means that the exponent is a lie; toInteger() reads it as a number.
+        int256 scale = int256(shape.bits) - 1 - exponent;
+        return _bits(Binary32.toInteger(x, scale, (1 << (shape.bits - 1)) - 1));
     }
 
     /// @dev E(x): the smallest e with |x| < 2^e.
@@ -237,7 +210,7 @@ contract RulesContraction is IRules {
         done = _checkPart(shown, shape);
         uint256[12] memory view_ = _view(shown);
         (uint256 batch, uint256 m, uint256 n) = _placeOf(view_, shown.element);
-        uint256 causal = _attribute(shown, CONTRACT_CAUSAL);
+        uint256 causal = shown.natural(CONTRACT_CAUSAL);
         if (causal > 0 && n > m % causal) {
             return (done, 0);
         }
@@ -289,7 +262,7 @@ contract RulesContraction is IRules {
     {
         Shape memory shape = _shape(shown, ONEHOT_K);
         done = _checkPart(shown, shape);
-        uint256 width = _attribute(shown, ONEHOT_WIDTH);
+        uint256 width = shown.natural(ONEHOT_WIDTH);
         Row memory row =
             _row(shown.operands[1], shown.operands[2], shape, shown.element % width);
         if (row.poison) {
@@ -388,7 +361,7 @@ contract RulesContraction is IRules {
         pure
         returns (bool, uint256)
     {
-        return (done, done ? IntegerRows.finish(sum, exponent) : sum & type(uint64).max);
+        return (done, done ? Binary32.fromInteger(int64(uint64(sum)), exponent) : sum & type(uint64).max);
     }
 
     /// @dev Opens a row: all of its exponents are shown.
@@ -437,8 +410,8 @@ contract RulesContraction is IRules {
     }
 
     function _quantizeShape(Evidence.Exhibit memory shown) private pure returns (Shape memory) {
-        uint256 k = _size(shown, 4) * _size(shown, 5);
-        return _shapeOf(k, _attribute(shown, QUANTIZE_BITS), _attribute(shown, QUANTIZE_BITS + 1));
+        uint256 k = shown.size(4) * shown.size(5);
+        return _shapeOf(k, shown.natural(QUANTIZE_BITS), shown.natural(QUANTIZE_BITS + 1));
     }
 
     /// @dev K, bits and block follow each other.
@@ -448,7 +421,7 @@ contract RulesContraction is IRules {
         returns (Shape memory)
     {
         return _shapeOf(
-            _size(shown, first), _attribute(shown, first + 1), _attribute(shown, first + 2)
+            shown.size(first), shown.natural(first + 1), shown.natural(first + 2)
         );
     }
 
@@ -458,7 +431,7 @@ contract RulesContraction is IRules {
         returns (Shape memory shape)
     {
         bool known = bits == 14 || bits == 15 || bits == 16 || bits == 22;
-        if (!known || k == 0 || k > SIZE_MAX || run > SIZE_MAX) {
+        if (!known || k == 0 || k > Evidence.ELEMENTS_MAX || run > Evidence.ELEMENTS_MAX) {
             revert Evidence.BadDescriptor();
         }
         shape.bits = bits;
@@ -481,8 +454,8 @@ contract RulesContraction is IRules {
     /// @dev Six dims, then six strides.
     function _view(Evidence.Exhibit memory shown) private pure returns (uint256[12] memory view_) {
         for (uint256 axis = 0; axis < 6; axis++) {
-            view_[axis] = _size(shown, axis);
-            view_[axis + VIEW_STRIDES] = _attribute(shown, axis + VIEW_STRIDES);
+            view_[axis] = shown.size(axis);
+            view_[axis + VIEW_STRIDES] = shown.natural(axis + VIEW_STRIDES);
         }
     }
 
@@ -529,28 +502,6 @@ contract RulesContraction is IRules {
         batch = places[0] * view_[1] + places[1];
         m = places[2] * view_[3] + places[3];
         n = places[4] * view_[5] + places[5];
-    }
-
-    /// @dev An attribute that is no less than 0.
-    function _attribute(Evidence.Exhibit memory shown, uint256 number)
-        private
-        pure
-        returns (uint256)
-    {
-        int256 value = shown.attribute(number);
-        if (value < 0) {
-            revert Evidence.BadDescriptor();
-        }
-        return uint256(value);
-    }
-
-    /// @dev An attribute that is a size.
-    function _size(Evidence.Exhibit memory shown, uint256 number) private pure returns (uint256) {
-        uint256 value = _attribute(shown, number);
-        if (value == 0 || value > SIZE_MAX) {
-            revert Evidence.BadDescriptor();
-        }
-        return value;
     }
 
     ////////////////////////////////////////////////////////////////
