@@ -10,6 +10,7 @@
 
 #include "proofs/commit.h"
 #include "proofs/run.h"
+#include "proofs/state_root.h"
 #include "proofs/safetensors.h"
 #include "proofs/trace.h"
 #include "verifier/fetch.h"

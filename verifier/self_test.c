@@ -13,6 +13,7 @@
 #include "engine/philox.h"
 #include "proofs/commit.h"
 #include "proofs/run.h"
+#include "proofs/state_root.h"
 
 enum {
     STEPS = 8,
