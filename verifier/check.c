@@ -10,8 +10,8 @@
 
 #include "proofs/commit.h"
 #include "proofs/run.h"
-#include "proofs/state_root.h"
 #include "proofs/safetensors.h"
+#include "proofs/state_root.h"
 #include "proofs/trace.h"
 #include "verifier/fetch.h"
 
@@ -400,11 +400,12 @@ static enum status begin_at(struct checker *checker, struct machine *machine, ui
 static enum status find_start(struct checker *checker, struct error *error)
 {
     uint32_t place = checker->request->segment_count;
+    uint32_t tries = checker->request->reach + 1;
     enum status first = STATUS_OK;
     struct error why;
 
     error_init(&why);
-    while (place-- > 0) {
+    while (place-- > 0 && tries-- > 0) {
         enum status status = get_list(checker, place, &why);
 
         if (status == STATUS_OK) {

@@ -36,8 +36,9 @@ struct check_request {
     uint32_t index;                                     /* of the segment to check */
     uint32_t segment_count;                             /* the last is the one to check */
     struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
-    bool diverged; /* it is said to end in a NaN or an infinity */
-    bool traced;   /* the trace root of one step is wanted: */
+    uint32_t reach; /* at how many segments before it the replay may begin */
+    bool diverged;  /* it is said to end in a NaN or an infinity */
+    bool traced;    /* the trace root of one step is wanted: */
     uint32_t traced_step;
 
     char cache[FILE_PATH_MAX];

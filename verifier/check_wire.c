@@ -57,6 +57,7 @@ static const struct field request_fields[] = {
     REQUEST(steps, FIELD_U64, NUMBER_MAX),
     REQUEST(segment_steps, FIELD_U32, GAME_PERIOD_MAX),
     REQUEST(index, FIELD_U32, GAME_SEGMENTS_MAX),
+    REQUEST(reach, FIELD_U32, CHECK_REACH_MAX),
     REQUEST(diverged, FIELD_FLAG, 0),
     REQUEST(traced, FIELD_FLAG, 0),
     REQUEST(traced_step, FIELD_U32, GAME_PERIOD_MAX),

@@ -93,6 +93,7 @@ static enum status make_request(struct node *node, struct check_request **made,
     request->steps = segment.terms.steps;
     request->segment_steps = segment.terms.segment_steps;
     request->index = task->index;
+    request->reach = node->options.reach;
     request->diverged = segment.diverged;
     request->traced = task->traced;
     request->traced_step = task->traced_step;

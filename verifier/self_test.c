@@ -210,6 +210,7 @@ static void fill_request(struct round *round, const struct digest *job_id)
     request->steps = STEPS;
     request->segment_steps = SEGMENT;
     request->index = round->step / SEGMENT;
+    request->reach = STEPS / SEGMENT;
     for (uint32_t i = 0; i <= request->index; i++) {
         struct check_segment *segment = &request->segments[request->segment_count++];
 

@@ -116,7 +116,9 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
         error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
         return STATUS_NOT_FOUND;
     }
-    status = sql_open(&store->sql, path, mode == STORE_READ ? "PRAGMA query_only = ON" : "", error);
+    status = sql_open(&store->sql, path,
+                      mode == STORE_READ ? "PRAGMA query_only = ON" : "PRAGMA synchronous = NORMAL",
+                      error);
     if (status != STATUS_OK) {
         return status;
     }

@@ -6,7 +6,9 @@
  *
  * What the ledger told (jobs, segments, claims, payments) follows from events alone: after a
  * reorganization it is dropped and read anew. What the node found out (tasks) stays, since it is
- * about roots, whatever block they are in. What the node means to do (actions) has names that
+ * about roots, whatever block they are in. A loss of power may take the last changes back, all of
+ * them behind some point and none before it: the node then does again what it had done, to the
+ * same verdicts (book.h) under the same names. What the node means to do (actions) has names that
  * follow from what it is about, so a crash between deciding and sending neither loses nor doubles
  * anything.
  */
