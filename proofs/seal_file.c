@@ -52,7 +52,7 @@ enum status seal_writer_open(struct seal_writer *writer, struct error *error, co
     if (status != STATUS_OK) {
         return status;
     }
-    status = whole_file_open(&writer->file, error, path, true);
+    status = whole_file_open(&writer->file, error, path, 0600);
     if (status == STATUS_OK) {
         status = whole_file_add(&writer->file, error, header, sizeof(header));
     }
