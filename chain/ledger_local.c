@@ -9,7 +9,7 @@
 #include "chain/chronicle.h"
 #include "chain/ledger_backend.h"
 #include "chain/local_game.h"
-#include "chain/secret.h"
+#include "base/secret.h"
 #include "chain/sql.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "chain/rpc_transport.h"
-#include "chain/secret.h"
+#include "base/secret.h"
 
 enum {
     CODE_LIMIT_EXCEEDED = -32005, /* EIP-1474 */

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "chain/address.h"
 #include "chain/keccak.h"
-#include "chain/secret.h"
+#include "base/secret.h"
 
 #define SIGNATURE_SIZE 65 /* r, s, and 27 or 28: the form of EIP-712 and of other wallets */
 
