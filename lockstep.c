@@ -6,6 +6,7 @@
 #include "chain/commands.h"
 #include "prover/commands.h"
 #include "verifier/commands.h"
+#include "verifier/workers.h"
 
 static const struct command_group *const groups[] = {
     &base_commands,   /* help, doctor */
@@ -21,5 +22,8 @@ static const struct command_group *const groups[] = {
 int main(int argc, char **argv)
 {
     host_wait_quietly(argv);
+    if (workers_asked(argc, argv)) {
+        return workers_serve(); /* a child of a verifier's node */
+    }
     return command_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

@@ -61,7 +61,7 @@ enum status chronicle_add_log(struct sql *sql, const struct chronicle_block *blo
                    &(struct sql_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)block->time_s,
                    (int64_t)place,
                    &(struct sql_blob){log->topics, log->topic_count * sizeof(log->topics[0])},
-                   &(struct sql_blob){log->data, log->data_size});
+                   &(struct sql_blob){log->data.bytes, log->data.size});
 }
 
 enum status chronicle_rewind(struct sql *sql, uint64_t height, struct error *error)
@@ -87,6 +87,7 @@ enum status chronicle_rewind(struct sql *sql, uint64_t height, struct error *err
     return status;
 }
 
+/* The log's data lie in the row. */
 static enum status read_log(struct game_log *log, sqlite3_stmt *row, int topics, int data,
                             struct error *error)
 {
@@ -94,10 +95,10 @@ static enum status read_log(struct game_log *log, sqlite3_stmt *row, int topics,
 
     memset(log, 0, sizeof(*log));
     log->topic_count = (uint32_t)(topics_size / HASH32_SIZE);
-    log->data_size = (size_t)sqlite3_column_bytes(row, data);
-    if (topics_size > sizeof(log->topics) || log->data_size > sizeof(log->data) ||
-        !sql_blob_column(row, topics, log->topics, topics_size) ||
-        !sql_blob_column(row, data, log->data, log->data_size)) {
+    log->data.bytes = sqlite3_column_blob(row, data);
+    log->data.size = (size_t)sqlite3_column_bytes(row, data);
+    if (topics_size > sizeof(log->topics) || log->data.size > GAME_LOG_SIZE_MAX ||
+        !sql_blob_column(row, topics, log->topics, topics_size)) {
         return error_set(error, STATUS_BAD_FORMAT, "the chronicle is damaged");
     }
     return STATUS_OK;
@@ -108,8 +109,8 @@ static void hash_log(struct keccak *keccak, const struct game_log *log, uint32_t
     keccak_add(keccak, &place, sizeof(place));
     keccak_add(keccak, &log->topic_count, sizeof(log->topic_count));
     keccak_add(keccak, log->topics, log->topic_count * sizeof(log->topics[0]));
-    keccak_add(keccak, &log->data_size, sizeof(log->data_size));
-    keccak_add(keccak, log->data, log->data_size);
+    keccak_add(keccak, &log->data.size, sizeof(log->data.size));
+    keccak_add(keccak, log->data.bytes, log->data.size);
 }
 
 struct hash32 chronicle_hash_of(const struct game_log *logs, const uint32_t *places, size_t count)
@@ -154,7 +155,8 @@ enum status chronicle_logs_hash(struct sql *sql, struct hash32 *hash,
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row, struct error *error)
+static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
+                              uint8_t payload[GAME_TOLD_MAX], struct error *error)
 {
     struct game_log log;
     enum status status;
@@ -174,11 +176,16 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row, str
     if (status == STATUS_OK && entry->event.kind == GAME_COMMITTED) {
         entry->event.segment.height = entry->height;
     }
+    if (status == STATUS_OK && entry->event.payload.size > 0) {
+        memcpy(payload, entry->event.payload.bytes, entry->event.payload.size);
+        entry->event.payload.bytes = payload; /* the row's bytes go with the row */
+    }
     return status;
 }
 
-enum status chronicle_next(struct sql *sql, struct ledger_entry *entry, uint64_t after,
-                           uint64_t height_most, struct error *error)
+enum status chronicle_next(struct sql *sql, struct ledger_entry *entry,
+                           uint8_t payload[GAME_TOLD_MAX], uint64_t after, uint64_t height_most,
+                           struct error *error)
 {
     sqlite3_stmt *rows =
         sql_query(sql, error,
@@ -195,7 +202,7 @@ enum status chronicle_next(struct sql *sql, struct ledger_entry *entry, uint64_t
     while (status == STATUS_BAD_FORMAT) {
         status = sql_step(sql, rows, error);
         if (status == STATUS_OK) {
-            status = read_entry(entry, rows, error);
+            status = read_entry(entry, rows, payload, error);
             status = status == STATUS_NOT_FOUND ? STATUS_BAD_FORMAT : status;
         }
     }

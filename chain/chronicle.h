@@ -47,7 +47,9 @@ MUST_CHECK enum status chronicle_logs_hash(struct sql *sql, struct hash32 *hash,
                                            struct error *error);
 struct hash32 chronicle_hash_of(const struct game_log *logs, const uint32_t *places, size_t count);
 
-MUST_CHECK enum status chronicle_next(struct sql *sql, struct ledger_entry *entry, uint64_t after,
+/* See ledger_next(). What the entry's event borrows lies in payload. */
+MUST_CHECK enum status chronicle_next(struct sql *sql, struct ledger_entry *entry,
+                                      uint8_t payload[GAME_TOLD_MAX], uint64_t after,
                                       uint64_t height_most, struct error *error);
 
 #endif /* CHAIN_CHRONICLE_H */

@@ -8,7 +8,7 @@
 #include "chain/hex_data.h"
 
 enum {
-    CALL_DATA_MAX = 64 * 1024,
+    CALL_DATA_MAX = 128 * 1024,
     CODE_REVERTED = 3,
 };
 
@@ -312,26 +312,27 @@ enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
 
 /* ---- logs --------------------------------------------------------------------- */
 
-/* STATUS_OVER_LIMIT: a log that none of ours can be; the caller leaves it out. */
-static enum status read_log(struct game_log *log, uint32_t *index, const json_t *entry,
-                            struct error *error)
+/* data has GAME_LOG_SIZE_MAX; a log with more can be none of ours, and no reply has it. */
+static enum status read_log(struct game_log *log, uint8_t *data, uint32_t *place,
+                            const json_t *entry, struct error *error)
 {
     const json_t *topics = json_object_get(entry, "topics");
     size_t count = json_array_size(topics);
-    uint64_t place;
-    enum status status = rpc_field_u64(&place, entry, "logIndex", error);
+    uint64_t number;
+    enum status status = rpc_field_u64(&number, entry, "logIndex", error);
 
     memset(log, 0, sizeof(*log));
-    if (status != STATUS_OK || place > UINT32_MAX || count > GAME_TOPICS_MAX) {
+    if (status != STATUS_OK || number > UINT32_MAX || count > GAME_TOPICS_MAX) {
         return error_set(error, STATUS_BAD_FORMAT, "malformed reply: a log's topics or index");
     }
-    *index = (uint32_t)place;
+    *place = (uint32_t)number;
     log->topic_count = (uint32_t)count;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = rpc_value_hash(&log->topics[i], json_array_get(topics, i), "topic", error);
     }
     if (status == STATUS_OK) {
-        status = rpc_value_data(log->data, sizeof(log->data), &log->data_size,
+        log->data.bytes = data;
+        status = rpc_value_data(data, GAME_LOG_SIZE_MAX, &log->data.size,
                                 json_object_get(entry, "data"), "data", error);
     }
     return status;
@@ -340,6 +341,7 @@ static enum status read_log(struct game_log *log, uint32_t *index, const json_t 
 /* Only what we use of a log counts: endpoints differ in the fields that they add. */
 static bool reduce_logs(char **text, const json_t *answer)
 {
+    uint8_t data[GAME_LOG_SIZE_MAX];
     struct keccak keccak;
     struct hash32 hash;
     size_t count = json_array_size(answer);
@@ -350,15 +352,15 @@ static bool reduce_logs(char **text, const json_t *answer)
     keccak_init(&keccak);
     for (size_t i = 0; i < count; i++) {
         struct game_log log;
-        uint32_t index;
+        uint32_t place;
 
-        if (read_log(&log, &index, json_array_get(answer, i), NULL) != STATUS_OK) {
+        if (read_log(&log, data, &place, json_array_get(answer, i), NULL) != STATUS_OK) {
             return false;
         }
-        keccak_add(&keccak, &index, sizeof(index));
+        keccak_add(&keccak, &place, sizeof(place));
         keccak_add(&keccak, log.topics, sizeof(log.topics));
-        keccak_add(&keccak, &log.data_size, sizeof(log.data_size));
-        keccak_add(&keccak, log.data, log.data_size);
+        keccak_add(&keccak, &log.data.size, sizeof(log.data.size));
+        keccak_add(&keccak, log.data.bytes, log.data.size);
     }
     hash = keccak_end(&keccak);
     *text = malloc(2 * HASH32_SIZE + 1);
@@ -368,53 +370,71 @@ static bool reduce_logs(char **text, const json_t *answer)
     return *text != NULL;
 }
 
-static enum status read_logs(struct game_log *logs, uint32_t *indices, const json_t *answer,
-                             struct error *error)
+static enum status read_logs(struct evm_logs *logs, const json_t *answer, struct error *error)
 {
     enum status status = STATUS_OK;
+    uint8_t *data = malloc(GAME_LOG_SIZE_MAX);
+    size_t used = 0;
+    size_t total = 0;
 
-    for (size_t i = 0; i < json_array_size(answer) && status == STATUS_OK; i++) {
-        status = read_log(&logs[i], &indices[i], json_array_get(answer, i), error);
+    for (size_t i = 0; i < json_array_size(answer); i++) {
+        total += json_string_length(json_object_get(json_array_get(answer, i), "data")) / 2;
     }
+    logs->count = json_array_size(answer);
+    logs->logs = calloc(logs->count + 1, sizeof(*logs->logs));
+    logs->places = calloc(logs->count + 1, sizeof(*logs->places));
+    logs->bytes = malloc(total + 1);
+    if (data == NULL || logs->logs == NULL || logs->places == NULL || logs->bytes == NULL) {
+        free(data);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", logs->count);
+    }
+    for (size_t i = 0; i < logs->count && status == STATUS_OK; i++) {
+        struct game_log *log = &logs->logs[i];
+
+        status = read_log(log, data, &logs->places[i], json_array_get(answer, i), error);
+        if (status == STATUS_OK) {
+            memcpy(logs->bytes + used, data, log->data.size);
+            log->data.bytes = logs->bytes + used;
+            used += log->data.size;
+        }
+    }
+    free(data);
     return status;
 }
 
-enum status evm_logs_of(struct rpc *rpc, struct game_log **logs, uint32_t **indices, size_t *count,
-                        const struct hash32 *block, const struct address *contract,
-                        struct error *error)
+enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct hash32 *block,
+                        const struct address *contracts, size_t contract_count, struct error *error)
 {
     char hash[2 * HASH32_SIZE + 3];
-    char address[ADDRESS_TEXT_SIZE];
+    json_t *addresses = json_array();
     json_t *answer;
     enum status status;
 
-    *logs = NULL;
-    *indices = NULL;
+    memset(logs, 0, sizeof(*logs));
+    for (size_t i = 0; i < contract_count; i++) {
+        char text[ADDRESS_TEXT_SIZE];
+
+        address_print(text, &contracts[i]);
+        (void)json_array_append_new(addresses, json_string(text));
+    }
     hex_write(hash, block->bytes, HASH32_SIZE, true);
-    address_print(address, contract);
     status = ask_majority(rpc, &answer, "eth_getLogs",
-                          json_pack("[{s:s, s:s}]", "blockHash", hash, "address", address),
+                          json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
                           reduce_logs, error);
     if (status != STATUS_OK) {
         return status;
     }
-    *count = json_array_size(answer);
-    *logs = calloc(*count + 1, sizeof(**logs));
-    *indices = calloc(*count + 1, sizeof(**indices));
-    if (*logs != NULL && *indices != NULL) {
-        status = read_logs(*logs, *indices, answer, error);
-    } else {
-        (void)error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", *count);
-        status = STATUS_NO_MEMORY;
-    }
+    status = read_logs(logs, answer, error);
     json_decref(answer);
-    if (status != STATUS_OK) {
-        free(*logs);
-        free(*indices);
-        *logs = NULL;
-        *indices = NULL;
-    }
     return status;
+}
+
+void evm_logs_release(struct evm_logs *logs)
+{
+    free(logs->logs);
+    free(logs->places);
+    free(logs->bytes);
+    memset(logs, 0, sizeof(*logs));
 }
 
 /* ---- calls and fees ------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "chain/game.h"
 #include "chain/rpc.h"
 
-#define EVM_LOGS_MAX 10000 /* of one block and one contract */
+#define EVM_LOGS_MAX 10000 /* of one block */
 
 struct evm_block {
     uint64_t height;
@@ -47,11 +47,19 @@ MUST_CHECK enum status evm_block_at(struct rpc *rpc, struct evm_block *block, ui
 MUST_CHECK enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
                                       const struct hash32 *transaction, struct error *error);
 
-/* The logs of a contract in one block, asked for by the block's hash. *logs is the caller's (free);
- * their log indices are in *indices (free). */
-MUST_CHECK enum status evm_logs_of(struct rpc *rpc, struct game_log **logs, uint32_t **indices,
-                                   size_t *count, const struct hash32 *block,
-                                   const struct address *contract, struct error *error);
+/* The logs of contracts in one block, asked for by the block's hash. The caller releases them, also
+ * after a failure. */
+struct evm_logs {
+    struct game_log *logs; /* their data lie in bytes */
+    uint32_t *places;      /* within the block */
+    size_t count;
+    uint8_t *bytes;
+};
+
+MUST_CHECK enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs,
+                                   const struct hash32 *block, const struct address *contracts,
+                                   size_t contract_count, struct error *error);
+void evm_logs_release(struct evm_logs *logs);
 
 /* Runs a call at the newest block. STATUS_REFUSED: it reverts, with the bytes in result. */
 MUST_CHECK enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_t *size,

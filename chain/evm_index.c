@@ -1,8 +1,6 @@
 /* evm_index.c - see evm_index.h. */
 #include "chain/evm_index.h"
 
-#include <stdlib.h>
-
 #include "chain/chronicle.h"
 #include "chain/evm.h"
 
@@ -17,25 +15,21 @@ static enum status add_block(struct evm_index *index, const struct evm_block *bl
                              struct error *error)
 {
     struct chronicle_block kept = as_chronicle_block(block);
-    struct game_log *logs;
-    uint32_t *places;
-    size_t count = 0;
-    enum status status =
-        evm_logs_of(index->rpc, &logs, &places, &count, &block->hash, &index->contract, error);
+    struct evm_logs logs;
+    enum status status = evm_logs_of(index->rpc, &logs, &block->hash, index->contracts,
+                                     index->contract_count, error);
 
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = sql_begin(index->sql, error);
     }
-    status = sql_begin(index->sql, error);
     if (status == STATUS_OK) {
         status = chronicle_add_block(index->sql, &kept, error);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-            status = chronicle_add_log(index->sql, &kept, places[i], &logs[i], error);
+        for (size_t i = 0; i < logs.count && status == STATUS_OK; i++) {
+            status = chronicle_add_log(index->sql, &kept, logs.places[i], &logs.logs[i], error);
         }
         status = sql_end(index->sql, status, error);
     }
-    free(logs);
-    free(places);
+    evm_logs_release(&logs);
     return status;
 }
 
@@ -97,25 +91,23 @@ static enum status compare_again(struct evm_index *index, struct error *error)
     }
     for (uint64_t back = 0; back < EVM_INDEX_AGAIN && back < top.height; back++) {
         struct chronicle_block block;
-        struct game_log *logs;
-        uint32_t *places;
+        struct evm_logs logs;
         struct hash32 ours;
-        struct hash32 theirs;
-        size_t count;
+        struct hash32 theirs = {{0}};
 
         status = chronicle_block_at(index->sql, &block, top.height - back, error);
         if (status != STATUS_OK) {
             return status == STATUS_NOT_FOUND ? STATUS_OK : status;
         }
-        status =
-            evm_logs_of(index->rpc, &logs, &places, &count, &block.hash, &index->contract, error);
-        if (status != STATUS_OK) {
-            return status;
+        status = evm_logs_of(index->rpc, &logs, &block.hash, index->contracts,
+                             index->contract_count, error);
+        if (status == STATUS_OK) {
+            theirs = chronicle_hash_of(logs.logs, logs.places, logs.count);
         }
-        theirs = chronicle_hash_of(logs, places, count);
-        free(logs);
-        free(places);
-        status = chronicle_logs_hash(index->sql, &ours, &block, error);
+        evm_logs_release(&logs);
+        if (status == STATUS_OK) {
+            status = chronicle_logs_hash(index->sql, &ours, &block, error);
+        }
         if (status != STATUS_OK) {
             return status;
         }

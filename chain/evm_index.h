@@ -1,5 +1,5 @@
 /*
- * evm_index.h - follows one contract's events on a chain into a chronicle.
+ * evm_index.h - follows the events of a game's contracts on a chain into a chronicle.
  *
  * Blocks are taken one by one, each must continue the one before; logs are asked for by the block's
  * hash, because an endpoint that lags answers a question about heights with an empty list, and a
@@ -15,10 +15,13 @@
 #define EVM_INDEX_BLOCKS_MAX 200 /* of one round */
 #define EVM_INDEX_AGAIN      4   /* newest blocks whose logs are compared every round */
 
+#define EVM_INDEX_CONTRACTS_MAX 2
+
 struct evm_index {
     struct sql *sql; /* with CHRONICLE_SCHEMA */
     struct rpc *rpc;
-    struct address contract;
+    struct address contracts[EVM_INDEX_CONTRACTS_MAX]; /* the registry, and its referee */
+    size_t contract_count;
     uint64_t first_height;
     uint64_t head; /* as of the last round */
 };

@@ -14,15 +14,29 @@ enum {
 
 /* ---- moves ------------------------------------------------------------------ */
 
+size_t game_move_size(const struct game_move *move)
+{
+    const struct codec *codec = &game_move_codecs[move->kind];
+
+    return ABI_SELECTOR_SIZE + fields_size(move, codec->fields, codec->field_count);
+}
+
+bool game_move_fits(const struct game_move *move)
+{
+    return move->payload.size <= GAME_PAYLOAD_MAX && move->asked.size <= GAME_ASKED_MAX &&
+           game_move_size(move) <= GAME_MOVE_SIZE_MAX;
+}
+
 void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move)
 {
     const struct codec *codec = &game_move_codecs[move->kind];
     struct abi_writer writer;
 
-    abi_writer_init(&writer, bytes, GAME_MOVE_SIZE_MAX);
+    assert(game_move_fits(move));
+    abi_writer_init(&writer, bytes, game_move_size(move));
     abi_put_selector(&writer, codec->signature);
     fields_encode(&writer, move, codec->fields, codec->field_count);
-    assert(!writer.overflowed); /* the longest move has 22 words */
+    assert(!writer.overflowed);
     *size = writer.used;
 }
 
@@ -42,7 +56,7 @@ enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_
             move->kind = (enum game_move_kind)kind;
             abi_reader_init(&reader, bytes + ABI_SELECTOR_SIZE, size - ABI_SELECTOR_SIZE);
             if (fields_decode(&reader, move, codec->fields, codec->field_count) != STATUS_OK ||
-                reader.at != reader.size) {
+                reader.at != reader.size || !game_move_fits(move)) {
                 return STATUS_BAD_FORMAT;
             }
             return STATUS_OK;
@@ -56,62 +70,74 @@ const char *game_move_name(enum game_move_kind kind)
     return game_move_codecs[kind].name;
 }
 
+bool game_move_is_of_referee(enum game_move_kind kind)
+{
+    return kind >= GAME_ASK;
+}
+
 /* ---- events ----------------------------------------------------------------- */
 
-void game_event_encode(struct game_log *log, const struct game_event *event)
+/* The topics are the first fields of a table. */
+static size_t topic_fields(const struct codec *codec)
+{
+    size_t count = 0;
+
+    while (count < codec->field_count && codec->fields[count].indexed != 0) {
+        count++;
+    }
+    return count;
+}
+
+void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event)
 {
     const struct codec *codec = &game_event_codecs[event->kind];
+    size_t topics = topic_fields(codec);
     struct abi_writer writer;
 
+    assert(topics < GAME_TOPICS_MAX);
     memset(log, 0, sizeof(*log));
     log->topics[0] = keccak256(codec->signature, strlen(codec->signature));
-    log->topic_count = 1;
-    abi_writer_init(&writer, log->data, sizeof(log->data));
-    for (size_t i = 0; i < codec->field_count; i++) {
-        struct abi_writer topic;
-
-        if (codec->fields[i].indexed == 0) {
-            fields_encode(&writer, event, &codec->fields[i], 1);
-            continue;
-        }
-        assert(log->topic_count < GAME_TOPICS_MAX);
-        abi_writer_init(&topic, log->topics[log->topic_count].bytes, HASH32_SIZE);
-        fields_encode(&topic, event, &codec->fields[i], 1);
-        log->topic_count++;
+    for (size_t i = 0; i < topics; i++) {
+        abi_writer_init(&writer, log->topics[1 + i].bytes, HASH32_SIZE);
+        fields_encode(&writer, event, &codec->fields[i], 1);
     }
+    log->topic_count = 1 + (uint32_t)topics;
+    abi_writer_init(&writer, bytes, GAME_LOG_SIZE_MAX);
+    fields_encode(&writer, event, codec->fields + topics, codec->field_count - topics);
     assert(!writer.overflowed);
-    log->data_size = writer.used;
+    log->data = (struct game_bytes){bytes, writer.used};
 }
 
 static enum status decode_event(struct game_event *event, const struct codec *codec,
                                 const struct game_log *log)
 {
-    struct abi_reader data;
-    uint32_t topic = 1;
+    size_t topics = topic_fields(codec);
+    struct abi_reader reader;
 
-    abi_reader_init(&data, log->data, log->data_size);
-    for (size_t i = 0; i < codec->field_count; i++) {
-        struct abi_reader word;
-        struct abi_reader *from = &data;
-
-        if (codec->fields[i].indexed != 0) {
-            if (topic >= log->topic_count) {
-                return STATUS_BAD_FORMAT;
-            }
-            abi_reader_init(&word, log->topics[topic++].bytes, HASH32_SIZE);
-            from = &word;
-        }
-        if (fields_decode(from, event, &codec->fields[i], 1) != STATUS_OK) {
+    if (log->topic_count != 1 + topics) {
+        return STATUS_BAD_FORMAT;
+    }
+    for (size_t i = 0; i < topics; i++) {
+        abi_reader_init(&reader, log->topics[1 + i].bytes, HASH32_SIZE);
+        if (fields_decode(&reader, event, &codec->fields[i], 1) != STATUS_OK) {
             return STATUS_BAD_FORMAT;
         }
     }
-    return topic == log->topic_count && data.at == data.size ? STATUS_OK : STATUS_BAD_FORMAT;
+    abi_reader_init(&reader, log->data.bytes, log->data.size);
+    if (fields_decode(&reader, event, codec->fields + topics, codec->field_count - topics) !=
+            STATUS_OK ||
+        reader.at != reader.size) {
+        return STATUS_BAD_FORMAT;
+    }
+    return event->payload.size <= (event->kind == GAME_ASKED ? GAME_ASKED_MAX : GAME_TOLD_MAX)
+               ? STATUS_OK
+               : STATUS_BAD_FORMAT;
 }
 
 enum status game_event_decode(struct game_event *event, const struct game_log *log)
 {
     if (log->topic_count < 1 || log->topic_count > GAME_TOPICS_MAX ||
-        log->data_size > GAME_LOG_SIZE_MAX) {
+        log->data.size > GAME_LOG_SIZE_MAX) {
         return STATUS_NOT_FOUND;
     }
     for (int kind = 0; kind < GAME_EVENT_KINDS; kind++) {
@@ -187,6 +213,17 @@ static const struct {
     [GAME_OUT_OF_TURNS] = {"OutOfTurns()", ARGUMENT_NONE, "the dispute has had all its turns"},
     [GAME_NOTHING_OWED] = {"NothingOwed()", ARGUMENT_NONE, "this account is owed nothing"},
     [GAME_WITHDRAW_FAILED] = {"WithdrawFailed()", ARGUMENT_NONE, "the target refused the money"},
+    [GAME_WRONG_TURN] = {"WrongTurn(uint256)", ARGUMENT_NUMBER,
+                         "it is the other party's turn in this dispute"},
+    [GAME_WRONG_CASE] = {"WrongCase(uint256)", ARGUMENT_NUMBER,
+                         "what is shown of the claim is not what was committed"},
+    [GAME_BAD_QUESTION] = {"BadQuestion()", ARGUMENT_NONE,
+                           "the question is about nothing that was committed"},
+    [GAME_NOT_ASKED] = {"NotAsked()", ARGUMENT_NONE, "something else was asked"},
+    [GAME_BAD_TELLING] = {"BadTelling()", ARGUMENT_NONE, "this is not what was asked for"},
+    [GAME_BAD_EVIDENCE] = {"BadEvidence()", ARGUMENT_NONE,
+                           "the evidence is malformed or does not prove what it says"},
+    [GAME_NOT_GUILTY] = {"NotGuilty()", ARGUMENT_NONE, "the evidence shows what the rules ask for"},
 };
 
 void game_refusal_encode(uint8_t *bytes, size_t *size, const struct game_refusal *refusal)

@@ -17,6 +17,7 @@
 #include "chain/address.h"
 #include "chain/keccak.h"
 #include "chain/wei.h"
+#include "proofs/merkle.h"
 
 #define GAME_SEGMENTS_MAX  ((1u << 24) - 1)
 #define GAME_PERIOD_MAX    ((1u << 24) - 1)
@@ -25,10 +26,15 @@
 #define GAME_PPM           1000000
 #define GAME_TURNS_MAX     64
 #define GAME_LATE_SHARE    8
-#define GAME_MOVE_SIZE_MAX 1024 /* bytes of any move */
-#define GAME_LOG_SIZE_MAX  1024 /* bytes of any event's data */
 #define GAME_TOPICS_MAX    4
 #define GAME_REVERT_SIZE   36 /* at most: a selector and one word */
+
+#define GAME_MOVE_SIZE_MAX   (127 * 1024) /* bytes of any move */
+#define GAME_LOG_SIZE_MAX    (17 * 1024)  /* bytes of any event's data */
+#define GAME_PAYLOAD_MAX     (124 * 1024) /* question or evidence, within a move */
+#define GAME_ASKED_MAX       320
+#define GAME_TOLD_MAX        (16 * 1024 + 512)
+#define GAME_JOB_HEADER_SIZE 216 /* of a job: docs/FORMATS.md, section 5 */
 
 enum game_phase {
     GAME_PHASE_NONE,
@@ -90,6 +96,29 @@ struct game_segment {
     struct address solver;
 };
 
+/* Bytes of a length that varies, borrowed. */
+struct game_bytes {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/*
+ * What a claim is about, shown to the referee with every move of the claimant: the ledger keeps
+ * hashes of it only. Of the paths only the siblings are shown: their places follow from the rest.
+ */
+struct game_case {
+    struct address client; /* of the job: with its header and the salt, its key */
+    uint64_t salt;
+    uint8_t job_header[GAME_JOB_HEADER_SIZE];
+    struct game_segment segment;
+    struct game_segment previous; /* the one before; zero for segment 0 and when step > 0 */
+    uint32_t step;                /* within the segment; of an attestor: the one it drew */
+    struct digest pre_state;
+    struct digest post_state;
+    struct merkle_path pre_path;  /* under the root of the segment that the step before is in */
+    struct merkle_path post_path; /* of post_state under the segment's root */
+};
+
 enum game_move_kind {
     GAME_OPEN,
     GAME_CANCEL,
@@ -113,14 +142,19 @@ enum game_move_kind {
     GAME_RELEASE,
     GAME_EXPIRE,
     GAME_WITHDRAW,
+    /* Of the referee: on a chain they go to its contract. */
+    GAME_ASK,
+    GAME_TELL,
+    GAME_CONVICT,
     GAME_MOVE_KINDS,
 };
 
 /* Which fields count depends on the kind, as the contract's functions say. */
 struct game_move {
     enum game_move_kind kind;
-    wei value;         /* sent along */
-    struct hash32 key; /* of the job; of the claim for ANSWER, PASS_TURN, RULE, TIMEOUT, LAPSE */
+    wei value; /* sent along */
+    /* Of the job; of the claim for ANSWER, PASS_TURN, RULE, TIMEOUT, LAPSE and the referee's. */
+    struct hash32 key;
     struct game_terms terms;
     struct game_segment segment;
     uint32_t index;
@@ -133,6 +167,9 @@ struct game_move {
     struct address account; /* the attestor of ACCUSE and SETTLE; where WITHDRAW pays to */
     uint32_t turn;
     bool upheld;
+    struct game_case shown;    /* ASK, CONVICT */
+    struct game_bytes asked;   /* TELL: as the event ASKED said it */
+    struct game_bytes payload; /* the question of ASK, the data of TELL, the evidence of CONVICT */
 };
 
 enum game_event_kind {
@@ -157,6 +194,10 @@ enum game_event_kind {
     GAME_RELEASED,
     GAME_CLOSED,
     GAME_WITHDRAWN,
+    /* Of the referee. */
+    GAME_ASKED,
+    GAME_TOLD,
+    GAME_COUNTED, /* a part of a long sum is proven */
     GAME_EVENT_KINDS,
 };
 
@@ -166,7 +207,9 @@ struct game_event {
     struct hash32 claim;
     struct game_terms terms;     /* OPENED */
     struct game_segment segment; /* COMMITTED, without the height: that is the block's */
-    uint32_t index; /* of the segment; CONVICTED, CLOSED: the first that is not final */
+    /* Of the segment; CONVICTED, CLOSED: the first that is not final; COUNTED: where the next part
+     * begins. */
+    uint32_t index;
     uint32_t step;
     struct address account; /* client, solver, attestor, claimant, owner: who the event is about */
     struct address other;   /* payee of SETTLED, target of WITHDRAWN, attestor of ACCUSED */
@@ -177,7 +220,18 @@ struct game_event {
     uint64_t time_s;    /* until when the next move must come; when, for RENEWED */
     wei amount;
     uint32_t turn;
-    bool flag; /* diverged, mandatory, upheld */
+    bool flag;                 /* diverged, mandatory, upheld */
+    struct game_bytes payload; /* of ASKED and TOLD */
+};
+
+/* The number of WRONG_CASE: what is shown and is not what was committed. */
+enum game_case_part {
+    GAME_CASE_JOB = 1, /* client, salt and header are not the job of the claim */
+    GAME_CASE_SEGMENT,
+    GAME_CASE_SUBJECT, /* step and states are not those of the claim, or not the step drawn */
+    GAME_CASE_PREVIOUS,
+    GAME_CASE_PRE_STATE,
+    GAME_CASE_POST_STATE,
 };
 
 enum game_refusal_kind {
@@ -208,6 +262,13 @@ enum game_refusal_kind {
     GAME_OUT_OF_TURNS,
     GAME_NOTHING_OWED,
     GAME_WITHDRAW_FAILED,
+    GAME_WRONG_TURN,
+    GAME_WRONG_CASE,
+    GAME_BAD_QUESTION,
+    GAME_NOT_ASKED,
+    GAME_BAD_TELLING,
+    GAME_BAD_EVIDENCE,
+    GAME_NOT_GUILTY,
     GAME_REFUSAL_KINDS,
 };
 
@@ -220,19 +281,29 @@ struct game_refusal {
 struct game_log {
     struct hash32 topics[GAME_TOPICS_MAX];
     uint32_t topic_count;
-    uint8_t data[GAME_LOG_SIZE_MAX];
-    size_t data_size;
+    struct game_bytes data; /* at most GAME_LOG_SIZE_MAX */
 };
 
 /* ---- bytes ------------------------------------------------------------------ */
 
-/* bytes has GAME_MOVE_SIZE_MAX. */
+/* Does the move fit into GAME_MOVE_SIZE_MAX? Only one with a payload may not. */
+bool game_move_fits(const struct game_move *move);
+size_t game_move_size(const struct game_move *move);
+
+/* bytes has game_move_size(); the move fits. */
 void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move);
+
+/* What the move borrows lies in bytes. Only what game_move_encode() would write is decoded. */
 MUST_CHECK enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_t size);
 
-void game_event_encode(struct game_log *log, const struct game_event *event);
+/* Is it a move of the referee's contract? */
+bool game_move_is_of_referee(enum game_move_kind kind);
 
-/* STATUS_NOT_FOUND for a log of none of our kinds; STATUS_BAD_FORMAT for one that cannot be. */
+/* The log's data lie in bytes, which has GAME_LOG_SIZE_MAX. */
+void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event);
+
+/* What the event borrows lies in the log's data. STATUS_NOT_FOUND for a log of none of our kinds;
+ * STATUS_BAD_FORMAT for one that cannot be. */
 MUST_CHECK enum status game_event_decode(struct game_event *event, const struct game_log *log);
 
 /* bytes has GAME_REVERT_SIZE. */

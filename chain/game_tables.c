@@ -1,8 +1,8 @@
 /*
  * game_tables.c - see game_tables.h.
  *
- * The order of the rows is the order of the arguments in chain/contracts/IRegistry.sol; the third
- * column marks the topics of an event.
+ * The order of the rows is the order of the arguments in chain/contracts/IRegistry.sol and
+ * IReferee.sol; the third column marks the topics of an event, which come first.
  */
 #include "chain/game_tables.h"
 
@@ -12,6 +12,8 @@
     "(bytes32,bytes32,bytes32,bytes32,uint256,uint256,uint256,uint256,uint256,uint256,uint256,"    \
     "uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256)"
 #define SEGMENT_TYPE "(uint256,uint256,bytes32,uint256,uint256,uint256,address)"
+#define CASE_TYPE                                                                                  \
+    "(address,uint256,bytes32[7]," SEGMENT_TYPE "," SEGMENT_TYPE ",uint256,bytes32,bytes32)"
 
 static const struct field open_fields[] = {
     {offsetof(struct game_move, terms.job_id), FIELD_BYTES32, 0},
@@ -193,6 +195,40 @@ static const struct field withdraw_fields[] = {
     {offsetof(struct game_move, account), FIELD_ADDRESS, 0},
 };
 
+/* ASK and CONVICT: the claim, the case, the paths, the payload. */
+static const struct field shown_fields[] = {
+    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+    {offsetof(struct game_move, shown.client), FIELD_ADDRESS, 0},
+    {offsetof(struct game_move, shown.salt), FIELD_U64, 0},
+    {offsetof(struct game_move, shown.job_header), FIELD_JOB_HEADER, 0},
+    {offsetof(struct game_move, shown.segment.index), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.segment.epoch), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.segment.root), FIELD_BYTES32, 0},
+    {offsetof(struct game_move, shown.segment.steps), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.segment.time_s), FIELD_U64, 0},
+    {offsetof(struct game_move, shown.segment.height), FIELD_U64, 0},
+    {offsetof(struct game_move, shown.segment.solver), FIELD_ADDRESS, 0},
+    {offsetof(struct game_move, shown.previous.index), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.previous.epoch), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.previous.root), FIELD_BYTES32, 0},
+    {offsetof(struct game_move, shown.previous.steps), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.previous.time_s), FIELD_U64, 0},
+    {offsetof(struct game_move, shown.previous.height), FIELD_U64, 0},
+    {offsetof(struct game_move, shown.previous.solver), FIELD_ADDRESS, 0},
+    {offsetof(struct game_move, shown.step), FIELD_U32, 0},
+    {offsetof(struct game_move, shown.pre_state), FIELD_BYTES32, 0},
+    {offsetof(struct game_move, shown.post_state), FIELD_BYTES32, 0},
+    {offsetof(struct game_move, shown.pre_path), FIELD_PATH, 0},
+    {offsetof(struct game_move, shown.post_path), FIELD_PATH, 0},
+    {offsetof(struct game_move, payload), FIELD_BYTES, 0},
+};
+
+static const struct field tell_fields[] = {
+    {offsetof(struct game_move, key), FIELD_BYTES32, 0},
+    {offsetof(struct game_move, asked), FIELD_BYTES, 0},
+    {offsetof(struct game_move, payload), FIELD_BYTES, 0},
+};
+
 const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_OPEN] = {"open", "open(" TERMS_TYPE ")", FIELDS(open_fields)},
     [GAME_CANCEL] = {"cancel", "cancel(bytes32)", FIELDS(cancel_fields)},
@@ -219,6 +255,11 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_RELEASE] = {"release", "release(bytes32)", FIELDS(release_fields)},
     [GAME_EXPIRE] = {"expire", "expire(bytes32)", FIELDS(expire_fields)},
     [GAME_WITHDRAW] = {"withdraw", "withdraw(address)", FIELDS(withdraw_fields)},
+    [GAME_ASK] = {"ask", "ask(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
+                  FIELDS(shown_fields)},
+    [GAME_TELL] = {"tell", "tell(bytes32,bytes,bytes)", FIELDS(tell_fields)},
+    [GAME_CONVICT] = {"convict", "convict(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
+                      FIELDS(shown_fields)},
 };
 
 static const struct field opened_fields[] = {
@@ -376,6 +417,21 @@ static const struct field withdrawn_fields[] = {
     {offsetof(struct game_event, amount), FIELD_WEI, 0},
 };
 
+static const struct field asked_fields[] = {
+    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
+    {offsetof(struct game_event, payload), FIELD_BYTES, 0},
+};
+
+static const struct field told_fields[] = {
+    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
+    {offsetof(struct game_event, payload), FIELD_BYTES, 0},
+};
+
+static const struct field counted_fields[] = {
+    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
+    {offsetof(struct game_event, index), FIELD_U32, 0},
+};
+
 const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_OPENED] = {"opened", "Opened(bytes32,address," TERMS_TYPE ")", FIELDS(opened_fields)},
     [GAME_CANCELLED] = {"cancelled", "Cancelled(bytes32)", FIELDS(cancelled_fields)},
@@ -409,4 +465,7 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_CLOSED] = {"closed", "Closed(bytes32,uint256)", FIELDS(closed_fields)},
     [GAME_WITHDRAWN] = {"withdrawn", "Withdrawn(address,address,uint256)",
                         FIELDS(withdrawn_fields)},
+    [GAME_ASKED] = {"asked", "Asked(bytes32,bytes)", FIELDS(asked_fields)},
+    [GAME_TOLD] = {"told", "Told(bytes32,bytes)", FIELDS(told_fields)},
+    [GAME_COUNTED] = {"counted", "Counted(bytes32,uint256)", FIELDS(counted_fields)},
 };

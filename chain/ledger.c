@@ -63,6 +63,16 @@ void ledger_close(struct ledger *ledger)
     }
 }
 
+const struct ledger_place *ledger_get_place(const struct ledger *ledger)
+{
+    return &ledger->place;
+}
+
+const struct address *ledger_get_own(const struct ledger *ledger)
+{
+    return &ledger->account;
+}
+
 enum status ledger_submit(struct ledger *ledger, const char *name, const struct game_move *move,
                           struct error *error)
 {
@@ -72,6 +82,9 @@ enum status ledger_submit(struct ledger *ledger, const char *name, const struct 
     if (name[0] == '\0' || strlen(name) > LEDGER_NAME_MAX) {
         return error_set(error, STATUS_USAGE, "a move needs a name of up to %d characters",
                          LEDGER_NAME_MAX);
+    }
+    if (!game_move_fits(move)) {
+        return error_set(error, STATUS_OVER_LIMIT, "this move is too long for one transaction");
     }
     return ledger->backend->submit(ledger->self, name, move, error);
 }

@@ -48,6 +48,17 @@ MUST_CHECK enum status ledger_open(struct ledger **ledger, const struct ledger_o
                                    struct error *error);
 void ledger_close(struct ledger *ledger); /* NULL is fine */
 
+/* Which game this is: the same words for every handle on it, and for no other game. */
+#define LEDGER_CHAIN_MAX 48
+
+struct ledger_place {
+    char chain[LEDGER_CHAIN_MAX]; /* "eip155:1", "local:" and a number drawn when it was made */
+    struct address registry;      /* zero: embedded */
+};
+
+const struct ledger_place *ledger_get_place(const struct ledger *ledger);
+const struct address *ledger_get_own(const struct ledger *ledger); /* zero without a key */
+
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {
@@ -96,7 +107,8 @@ struct ledger_entry {
 };
 
 /* The first entry after a number (0: from the beginning) whose block has depth blocks on top.
- * Events of blocks that are gone already are left out. STATUS_NOT_FOUND: none yet. */
+ * Events of blocks that are gone already are left out. STATUS_NOT_FOUND: none yet. What the event
+ * borrows is the ledger's until the next call of this function. */
 MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
                                    uint64_t after, uint32_t depth, struct error *error);
 
@@ -197,9 +209,43 @@ MUST_CHECK enum status ledger_seal_claim(struct ledger *ledger, const char *name
 MUST_CHECK enum status ledger_claim(struct ledger *ledger, const char *name,
                                     const struct game_terms *terms,
                                     const struct ledger_whistle *whistle, struct error *error);
+
+/* The same against an attestor that revealed a false trace root; its step is the one it drew. */
+struct ledger_accusation {
+    struct hash32 job;
+    struct game_segment segment;
+    struct address attestor;
+    struct hash32 salt;
+};
+
+MUST_CHECK enum status ledger_seal_accusation(struct ledger *ledger, const char *name,
+                                              struct hash32 *claim,
+                                              const struct ledger_accusation *accusation,
+                                              struct error *error);
+MUST_CHECK enum status ledger_accuse(struct ledger *ledger, const char *name,
+                                     const struct game_terms *terms,
+                                     const struct ledger_accusation *accusation,
+                                     struct error *error);
 MUST_CHECK enum status ledger_answer(struct ledger *ledger, const char *name,
                                      const struct hash32 *claim, const struct digest *trace_root,
                                      struct error *error);
+
+/*
+ * Before the referee, in turns: the claimant asks (proofs/question.h) or convicts
+ * (proofs/evidence.h), the accused tells what was asked for, as the event ASKED said it, in the
+ * bytes of proofs/tell.h. STATUS_OVER_LIMIT: more bytes than a transaction takes. STATUS_REFUSED:
+ * the registry has no referee.
+ */
+MUST_CHECK enum status ledger_ask(struct ledger *ledger, const char *name,
+                                  const struct hash32 *claim, const struct game_case *shown,
+                                  const void *question, size_t question_size, struct error *error);
+MUST_CHECK enum status ledger_tell(struct ledger *ledger, const char *name,
+                                   const struct hash32 *claim, const struct game_bytes *asked,
+                                   const void *told, size_t told_size, struct error *error);
+MUST_CHECK enum status ledger_convict(struct ledger *ledger, const char *name,
+                                      const struct hash32 *claim, const struct game_case *shown,
+                                      const void *evidence, size_t evidence_size,
+                                      struct error *error);
 MUST_CHECK enum status ledger_timeout(struct ledger *ledger, const char *name,
                                       const struct hash32 *claim, struct error *error);
 MUST_CHECK enum status ledger_lapse(struct ledger *ledger, const char *name,

@@ -26,6 +26,7 @@ struct ledger {
     const struct ledger_backend *backend;
     void *self;
     struct address account; /* of the signer; zero without one */
+    struct ledger_place place;
     bool may_write;
 };
 

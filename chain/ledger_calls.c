@@ -138,12 +138,80 @@ enum status ledger_claim(struct ledger *ledger, const char *name, const struct g
     return ledger_submit(ledger, name, &move, error);
 }
 
+static struct hash32 accusation_key(const struct ledger *ledger,
+                                    const struct ledger_accusation *accusation)
+{
+    struct hash32 hash = game_segment_hash(&accusation->job, &accusation->segment);
+
+    return game_accusation_key(&ledger->account, &hash, &accusation->attestor);
+}
+
+enum status ledger_seal_accusation(struct ledger *ledger, const char *name, struct hash32 *claim,
+                                   const struct ledger_accusation *accusation, struct error *error)
+{
+    struct game_move move = move_of(GAME_SEAL_CLAIM, NULL);
+
+    *claim = accusation_key(ledger, accusation);
+    move.seal = game_claim_seal(claim, &accusation->salt);
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_accuse(struct ledger *ledger, const char *name, const struct game_terms *terms,
+                          const struct ledger_accusation *accusation, struct error *error)
+{
+    struct game_move move = move_of(GAME_ACCUSE, &accusation->job);
+
+    move.value = terms->claim_bond;
+    move.segment = accusation->segment;
+    move.account = accusation->attestor;
+    move.salt = accusation->salt;
+    return ledger_submit(ledger, name, &move, error);
+}
+
 enum status ledger_answer(struct ledger *ledger, const char *name, const struct hash32 *claim,
                           const struct digest *trace_root, struct error *error)
 {
     struct game_move move = move_of(GAME_ANSWER, claim);
 
     move.root = *trace_root;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+static enum status submit_shown(struct ledger *ledger, const char *name, enum game_move_kind kind,
+                                const struct hash32 *claim, const struct game_case *shown,
+                                const struct game_bytes *payload, struct error *error)
+{
+    struct game_move move = move_of(kind, claim);
+
+    move.shown = *shown;
+    move.payload = *payload;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_ask(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                       const struct game_case *shown, const void *question, size_t question_size,
+                       struct error *error)
+{
+    return submit_shown(ledger, name, GAME_ASK, claim, shown,
+                        &(struct game_bytes){question, question_size}, error);
+}
+
+enum status ledger_convict(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                           const struct game_case *shown, const void *evidence,
+                           size_t evidence_size, struct error *error)
+{
+    return submit_shown(ledger, name, GAME_CONVICT, claim, shown,
+                        &(struct game_bytes){evidence, evidence_size}, error);
+}
+
+enum status ledger_tell(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                        const struct game_bytes *asked, const void *told, size_t told_size,
+                        struct error *error)
+{
+    struct game_move move = move_of(GAME_TELL, claim);
+
+    move.asked = *asked;
+    move.payload = (struct game_bytes){told, told_size};
     return ledger_submit(ledger, name, &move, error);
 }
 

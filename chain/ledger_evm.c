@@ -48,6 +48,9 @@ static const uint32_t gas_of[GAME_MOVE_KINDS] = {
     [GAME_RELEASE] = 150000,
     [GAME_EXPIRE] = 200000,
     [GAME_WITHDRAW] = 150000,
+    [GAME_ASK] = 600000,
+    [GAME_TELL] = 1500000,
+    [GAME_CONVICT] = 15500000,
 };
 
 struct evm {
@@ -57,6 +60,8 @@ struct evm {
     struct evm_index index;
     struct address account;
     struct address registry;
+    struct address referee;         /* zero: the registry has none */
+    uint8_t payload[GAME_TOLD_MAX]; /* of the entry that was read last */
 };
 
 /* ---- moves -------------------------------------------------------------------- */
@@ -65,20 +70,30 @@ struct evm {
 static bool is_urgent(enum game_move_kind kind)
 {
     return kind == GAME_SEAL_CLAIM || kind == GAME_CLAIM || kind == GAME_ACCUSE ||
-           kind == GAME_ANSWER;
+           kind == GAME_ANSWER || game_move_is_of_referee(kind);
 }
 
 static enum status evm_submit(void *self, const char *name, const struct game_move *move,
                               struct error *error)
 {
     struct evm *evm = self;
-    uint8_t data[GAME_MOVE_SIZE_MAX];
+    bool judged = game_move_is_of_referee(move->kind);
+    uint8_t *data;
     size_t size;
     enum status status;
 
+    if (judged && address_is_zero(&evm->referee)) {
+        return error_set(error, STATUS_REFUSED, "this registry has no referee to %s before",
+                         game_move_name(move->kind));
+    }
+    data = malloc(game_move_size(move));
+    if (data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
+    }
     game_move_encode(data, &size, move);
-    status = outbox_add(evm->outbox, name, &evm->registry, move->value, data, size,
-                        gas_of[move->kind], error);
+    status = outbox_add(evm->outbox, name, judged ? &evm->referee : &evm->registry, move->value,
+                        data, size, gas_of[move->kind], error);
+    free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
         struct error weather; /* it is on disk: what fails now, ledger_work does later */
 
@@ -156,8 +171,8 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
-    return chronicle_next(&evm->sql, entry, after, top.height < depth ? 0 : top.height - depth,
-                          error);
+    return chronicle_next(&evm->sql, entry, evm->payload, after,
+                          top.height < depth ? 0 : top.height - depth, error);
 }
 
 /* Calls a getter of the contract with one word; the answer must have that many words. */
@@ -395,6 +410,24 @@ static enum status open_rpc(struct evm *evm, const struct ledger_options *option
     return evm->rpc != NULL ? STATUS_OK : STATUS_USAGE;
 }
 
+/* The registry knows its referee. */
+static enum status find_referee(struct evm *evm, struct error *error)
+{
+    static const struct hash32 nothing;
+    uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
+    struct abi_reader reader;
+    bool good = true;
+    enum status status = read_words(evm, words, 1, "REFEREE()", &nothing, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    abi_reader_init(&reader, words, ABI_WORD_SIZE);
+    evm->referee = take_address(&reader, &good);
+    return good ? STATUS_OK
+                : error_set(error, STATUS_BAD_FORMAT, "the contract's referee is no address");
+}
+
 /* state_dir/CHAIN-REGISTRY.db: another chain or contract is another journal. */
 static enum status open_chronicle(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
@@ -410,7 +443,8 @@ static enum status open_chronicle(struct evm *evm, const struct ledger_options *
     }
     evm->index = (struct evm_index){.sql = &evm->sql,
                                     .rpc = evm->rpc,
-                                    .contract = options->registry,
+                                    .contracts = {evm->registry, evm->referee},
+                                    .contract_count = address_is_zero(&evm->referee) ? 1 : 2,
                                     .first_height = options->first_height};
     return sql_open(&evm->sql, path, schema, error);
 }
@@ -467,6 +501,9 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
         status = file_make_folder(options->state_dir, error, 0700);
     }
     if (status == STATUS_OK) {
+        status = find_referee(evm, error);
+    }
+    if (status == STATUS_OK) {
         status = open_chronicle(evm, options, chain_id, error);
     }
     if (status == STATUS_OK) {
@@ -478,6 +515,9 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     }
     ledger->backend = &backend;
     ledger->self = evm;
+    ledger->place.registry = options->registry;
+    (void)snprintf(ledger->place.chain, sizeof(ledger->place.chain), "eip155:%llu",
+                   (unsigned long long)chain_id);
     return STATUS_OK;
 }
 

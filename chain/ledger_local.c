@@ -1,11 +1,13 @@
 /* ledger_local.c - see ledger_local.h. */
 #include "chain/ledger_local.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "chain/chronicle.h"
 #include "chain/ledger_backend.h"
 #include "chain/local_game.h"
@@ -15,6 +17,7 @@
 enum {
     BLOCK_HASHES = 256, /* how far back a contract can see */
     FIRST_HEIGHT = 1,
+    NAME_BYTES = 16,
 };
 
 static const char schema[] =
@@ -30,6 +33,7 @@ struct local {
     struct address referee;
     uint8_t salt[HASH32_SIZE]; /* of the block hashes */
     struct error store_error;
+    uint8_t payload[GAME_TOLD_MAX]; /* of the entry that was read last */
 };
 
 /* ---- the clock and the blocks --------------------------------------------------- */
@@ -125,9 +129,10 @@ static enum status keep_events(struct local *local, const struct local_game *gam
     enum status status = chronicle_add_block(&local->sql, block, error);
 
     for (uint32_t i = 0; i < game->event_count && status == STATUS_OK; i++) {
+        uint8_t bytes[GAME_LOG_SIZE_MAX];
         struct game_log log;
 
-        game_event_encode(&log, &game->events[i]);
+        game_event_encode(&log, bytes, &game->events[i]);
         status = chronicle_add_log(&local->sql, block, i, &log, error);
     }
     return status;
@@ -219,23 +224,27 @@ static enum status local_submit(void *self, const char *name, const struct game_
                                 struct error *error)
 {
     struct local *local = self;
-    uint8_t bytes[GAME_MOVE_SIZE_MAX + sizeof(move->value)];
+    uint8_t *bytes = malloc(game_move_size(move) + sizeof(move->value));
     struct sql_blob content = {bytes, 0};
     enum status status;
 
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
+    }
     game_move_encode(bytes, &content.size, move);
     for (size_t i = 0; i < sizeof(move->value); i++) {
         bytes[content.size++] = (uint8_t)(move->value >> (8 * i));
     }
     status = sql_begin(&local->sql, error);
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = find_move(local, name, &content, error);
+        if (status == STATUS_NOT_FOUND) {
+            status = play(local, name, move, &content, error);
+        }
+        status = sql_end(&local->sql, status, error);
     }
-    status = find_move(local, name, &content, error);
-    if (status == STATUS_NOT_FOUND) {
-        status = play(local, name, move, &content, error);
-    }
-    return sql_end(&local->sql, status, error);
+    free(bytes);
+    return status;
 }
 
 static enum status local_look(void *self, struct ledger_outcome *outcome, const char *name,
@@ -288,7 +297,7 @@ static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t a
     struct local *local = self;
 
     (void)depth; /* nothing here is ever taken back */
-    return chronicle_next(&local->sql, entry, after, UINT64_MAX, error);
+    return chronicle_next(&local->sql, entry, local->payload, after, UINT64_MAX, error);
 }
 
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
@@ -417,6 +426,16 @@ static enum status open_file(struct local *local, const char *path, struct error
     return status;
 }
 
+/* By a hash of the salt: who knows the salt knows the hashes of blocks to come. */
+static void name_chain(char chain[LEDGER_CHAIN_MAX], const struct local *local)
+{
+    struct hash32 hash = keccak256(local->salt, sizeof(local->salt));
+    char text[HEX_SIZE(NAME_BYTES)];
+
+    hex_encode(text, hash.bytes, NAME_BYTES);
+    (void)snprintf(chain, LEDGER_CHAIN_MAX, "local:%s", text);
+}
+
 enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,
                                 struct error *error)
 {
@@ -448,6 +467,7 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
     }
     ledger->backend = &backend;
     ledger->self = local;
+    name_chain(ledger->place.chain, local);
     return STATUS_OK;
 }
 

@@ -660,6 +660,13 @@ static enum status play_withdraw(struct local_game *game, const struct game_move
 
 /* ---- all moves -------------------------------------------------------------- */
 
+/* Who is no contract hears no moves. */
+static enum status local_no_referee(struct local_game *game, const struct game_move *move)
+{
+    (void)move;
+    return local_refuse(game, GAME_REFUSED_NOT, 0);
+}
+
 static const struct {
     enum status (*play)(struct local_game *game, const struct game_move *move);
     bool payable;
@@ -686,6 +693,9 @@ static const struct {
     [GAME_RELEASE] = {play_release, false},
     [GAME_EXPIRE] = {play_expire, false},
     [GAME_WITHDRAW] = {play_withdraw, false},
+    [GAME_ASK] = {local_no_referee, false},
+    [GAME_TELL] = {local_no_referee, false},
+    [GAME_CONVICT] = {local_no_referee, false},
 };
 
 enum status local_game_play(struct local_game *game, const struct game_move *move)

@@ -31,6 +31,20 @@ uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t in
     return bits;
 }
 
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
+                       uint64_t from, uint64_t to)
+{
+    static rule_part_function *const parts[OP_KIND_COUNT] = {
+        [OP_CONTRACT] = rule_contract_part,
+        [OP_CONTRACT_ONES] = rule_contract_ones_part,
+        [OP_CONTRACT_ONEHOT] = rule_contract_onehot_part,
+    };
+
+    assert(rule_in_parts(call->op->kind) && from <= to);
+    *part = (struct rule_part){0};
+    parts[call->op->kind](part, call, index, from, to);
+}
+
 /* ---- the scalar backend ------------------------------------------------- */
 
 static void put_element(void *memory, enum dtype dtype, uint64_t index, uint32_t bits)

@@ -40,6 +40,32 @@ struct rule_call {
  */
 RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
+/*
+ * A contraction can be taken in parts, where all of its row is too much to look at in one go: the
+ * sums of parts that together cover 0..K add up, modulo 2^64, to the sum of the whole, and every
+ * part knows everything else.
+ */
+struct rule_part {
+    bool settled;  /* no sum can change the element (causal, poison): it is bits */
+    uint32_t bits; /* when settled */
+    int exponent;  /* of the sum, the same in every part */
+    uint64_t sum;  /* of this part */
+};
+
+/* Is every output of such operations a sum that can be taken in parts? */
+static RULE inline bool rule_in_parts(enum op_kind kind)
+{
+    return kind == OP_CONTRACT || kind == OP_CONTRACT_ONES || kind == OP_CONTRACT_ONEHOT;
+}
+
+/* The part over [from, to) of the element at index, of an operation that is taken in parts. What
+ * does not depend on the range is read whatever the range is; an empty one reads nothing else. */
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
+                       uint64_t from, uint64_t to);
+
+/* The element; the part's sum must be that of all parts. */
+RULE uint32_t rule_part_finish(const struct rule_part *part);
+
 static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)
 {
     if (operand->memory == NULL) {

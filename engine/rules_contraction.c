@@ -160,29 +160,41 @@ static RULE struct quantized_row row_memory(const struct contraction_shape *shap
     };
 }
 
-static RULE int64_t rows_sum(const struct contraction_shape *shape, const struct row *a,
-                             const struct row *b)
+/* What of block i lies in [from, to): its first and its last but one element in *start and *end. */
+static RULE void block_cut(int64_t *start, int64_t *end, const struct contraction_shape *shape,
+                           int64_t i, int64_t from, int64_t to)
 {
-    if (a->q->memory != NULL && b->q->memory != NULL && a->exponents->memory != NULL &&
+    *start = i * shape->block;
+    *end = shape->k - *start < shape->block ? shape->k : *start + shape->block;
+    *start = *start < from ? from : *start;
+    *end = *end > to ? to : *end;
+}
+
+static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struct row *a,
+                              const struct row *b, int64_t from, int64_t to)
+{
+    bool whole = from == 0 && to == shape->k;
+    uint64_t sum = 0;
+
+    if (whole && a->q->memory != NULL && b->q->memory != NULL && a->exponents->memory != NULL &&
         b->exponents->memory != NULL) {
         struct quantized_row rows[2] = {row_memory(shape, a), row_memory(shape, b)};
 
-        return contraction_partial(shape, &rows[0], &rows[1], 0, shape->blocks);
+        return (uint64_t)contraction_partial(shape, &rows[0], &rows[1], 0, shape->blocks);
     }
-    uint64_t sum = 0;
-
-    for (int64_t i = 0; i < shape->blocks; i++) {
-        int64_t end =
-            shape->k - i * shape->block < shape->block ? shape->k : (i + 1) * shape->block;
+    for (int64_t i = from / shape->block; i * shape->block < to; i++) {
         int shift = row_shift(a, i) + row_shift(b, i);
         uint64_t part = 0;
+        int64_t start;
+        int64_t end;
 
-        for (int64_t k = i * shape->block; k < end; k++) {
+        block_cut(&start, &end, shape, i, from, to);
+        for (int64_t k = start; k < end; k++) {
             part += (uint64_t)(row_q(a, k) * row_q(b, k));
         }
         sum += shift < 64 ? part << shift : 0;
     }
-    return (int64_t)sum;
+    return sum;
 }
 
 /* The batch and the flat indexes inside it of the element that is stored at `index`. */
@@ -225,7 +237,15 @@ static RULE struct place place_of(const int64_t *attributes, uint64_t index)
     };
 }
 
-RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
+/* An element that no sum can change. */
+static RULE void settle(struct rule_part *part, uint32_t bits)
+{
+    part->settled = true;
+    part->bits = bits;
+}
+
+RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
+                             uint64_t from, uint64_t to)
 {
     const int64_t *attributes = call->op->attributes;
     const int64_t *dims = &attributes[CONTRACT_DIMS];
@@ -234,7 +254,8 @@ RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
     uint64_t causal = (uint64_t)attributes[CONTRACT_CAUSAL];
 
     if (causal > 0 && place.n > place.m % causal) {
-        return 0;
+        settle(part, 0);
+        return;
     }
     uint64_t row_a = place.batch * (uint64_t)(dims[2] * dims[3]) + place.m;
     uint64_t row_b = place.batch * (uint64_t)(dims[4] * dims[5]) + place.n;
@@ -242,50 +263,87 @@ RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
     struct row b = row_open(&shape, &call->inputs[2], &call->inputs[3], row_b);
 
     if (a.poison || b.poison) {
-        return FLOAT_NAN_BITS;
+        settle(part, FLOAT_NAN_BITS);
+        return;
     }
-    return contraction_finish(rows_sum(&shape, &a, &b), a.lowest + b.lowest - 2 * (shape.bits - 1));
+    part->sum = rows_sum(&shape, &a, &b, (int64_t)from, (int64_t)to);
+    part->exponent = a.lowest + b.lowest - 2 * (shape.bits - 1);
 }
 
-RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
+RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call *call,
+                                  uint64_t index, uint64_t from, uint64_t to)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     struct row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
-    uint64_t sum = 0;
 
     if (row.poison) {
-        return FLOAT_NAN_BITS;
+        settle(part, FLOAT_NAN_BITS);
+        return;
     }
-    for (int64_t i = 0; i < shape.blocks; i++) {
-        int64_t end = shape.k - i * shape.block < shape.block ? shape.k : (i + 1) * shape.block;
+    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
         int shift = row_shift(&row, i);
-        uint64_t part = 0;
+        uint64_t sum = 0;
+        int64_t start;
+        int64_t end;
 
-        for (int64_t k = i * shape.block; k < end; k++) {
-            part += (uint64_t)row_q(&row, k);
+        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
+        for (int64_t k = start; k < end; k++) {
+            sum += (uint64_t)row_q(&row, k);
         }
-        sum += shift < 64 ? part << shift : 0;
+        part->sum += shift < 64 ? sum << shift : 0;
     }
-    return contraction_finish((int64_t)sum, row.lowest - (shape.bits - 1));
+    part->exponent = row.lowest - (shape.bits - 1);
 }
 
-RULE uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
+RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_call *call,
+                                    uint64_t index, uint64_t from, uint64_t to)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t width = (uint64_t)call->op->attributes[ONEHOT_WIDTH];
     uint64_t word = index / width;
     struct row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
-    uint64_t sum = 0;
 
     if (row.poison) {
-        return FLOAT_NAN_BITS;
+        settle(part, FLOAT_NAN_BITS);
+        return;
     }
-    for (int64_t k = 0; k < shape.k; k++) {
-        if (operand_get(&call->inputs[0], (uint64_t)k) == word) {
-            int shift = row_shift(&row, k / shape.block);
+    for (uint64_t k = from; k < to; k++) {
+        if (operand_get(&call->inputs[0], k) == word) {
+            int shift = row_shift(&row, (int64_t)k / shape.block);
 
-            sum += shift < 64 ? (uint64_t)row_q(&row, k) << shift : 0;
+            part->sum += shift < 64 ? (uint64_t)row_q(&row, (int64_t)k) << shift : 0;
         }
     }
-    return contraction_finish((int64_t)sum, row.lowest - (shape.bits - 1));
+    part->exponent = row.lowest - (shape.bits - 1);
+}
+
+/* ---- whole rows ---- */
+
+RULE uint32_t rule_part_finish(const struct rule_part *part)
+{
+    return part->settled ? part->bits : contraction_finish((int64_t)part->sum, part->exponent);
+}
+
+RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {0};
+
+    rule_contract_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {0};
+
+    rule_contract_ones_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {0};
+
+    rule_contract_onehot_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    return rule_part_finish(&part);
 }

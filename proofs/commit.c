@@ -83,6 +83,17 @@ size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit
     return COMMIT_TENSOR_HEADER_MIN + name_size;
 }
 
+size_t commit_labelled_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
+                              const void *label, size_t label_size,
+                              const struct digest *leaves_root)
+{
+    assert(label_size <= COMMIT_TENSOR_HEADER_MAX - TAG_SIZE - DIGEST_SIZE);
+    memcpy(bytes, array_tags[kind], TAG_SIZE);
+    memcpy(bytes + TAG_SIZE, leaves_root->bytes, DIGEST_SIZE);
+    memcpy(bytes + TAG_SIZE + DIGEST_SIZE, label, label_size);
+    return TAG_SIZE + DIGEST_SIZE + label_size;
+}
+
 enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *kind,
                                       struct digest *leaves_root, const uint8_t *bytes, size_t size)
 {
@@ -126,6 +137,18 @@ void commit_tensor_root_of(struct digest *root, enum commit_array kind, const st
     uint8_t header[COMMIT_TENSOR_HEADER_MAX];
 
     sha256(root, header, commit_tensor_header(header, kind, tensor, leaves_root));
+}
+
+void commit_labelled_root(struct digest *root, enum commit_array kind, const void *label,
+                          size_t label_size, const struct digest *leaves_root)
+{
+    struct sha256 hash;
+
+    sha256_init(&hash, SHA256_ISA_BEST);
+    sha256_add(&hash, array_tags[kind], TAG_SIZE);
+    sha256_add(&hash, leaves_root->bytes, DIGEST_SIZE);
+    sha256_add(&hash, label, label_size);
+    sha256_end(&hash, root);
 }
 
 void commit_tensor_root(struct digest *root, enum commit_array kind, const struct tensor *tensor,
@@ -205,8 +228,8 @@ enum status commit_roots_add(struct commit_roots *roots, const struct digest *it
     return commit_roots_add_bytes(roots, item->bytes, DIGEST_SIZE);
 }
 
-static void list_root(struct digest *root, enum commit_list kind, uint64_t first, uint64_t count,
-                      const struct digest *items_root)
+void commit_list_root_of(struct digest *root, enum commit_list kind, uint64_t first, uint64_t count,
+                         const struct digest *items_root)
 {
     uint8_t header[COMMIT_LIST_HEADER_SIZE];
 
@@ -219,7 +242,7 @@ void commit_roots_end(const struct commit_roots *roots, struct digest *root)
     struct digest items_root;
 
     merkle_builder_root(&roots->builder, &items_root);
-    list_root(root, roots->kind, roots->first, roots->builder.leaf_count, &items_root);
+    commit_list_root_of(root, roots->kind, roots->first, roots->builder.leaf_count, &items_root);
 }
 
 void commit_list_root(struct digest *root, enum commit_list kind, uint64_t first,
@@ -302,6 +325,6 @@ enum verdict commit_item_check(const struct digest *root, enum commit_list kind,
     if (merkle_path_root(&items_root, path, &hash) != VERDICT_VALID) {
         return VERDICT_INVALID;
     }
-    list_root(&hash, kind, first, path->leaf_count, &items_root);
+    commit_list_root_of(&hash, kind, first, path->leaf_count, &items_root);
     return digest_equal(&hash, root) ? VERDICT_VALID : VERDICT_INVALID;
 }

@@ -42,6 +42,11 @@ bool commit_tensor_sound(const struct tensor *tensor);
 size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
                             const struct tensor *tensor, const struct digest *leaves_root);
 
+/* The same from a label: all of a header behind tag and leaves_root. */
+size_t commit_labelled_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
+                              const void *label, size_t label_size,
+                              const struct digest *leaves_root);
+
 /* Reads a header from anywhere; the tensor gets the role ROLE_TEMPORARY, or ROLE_DATA and the name
  * "data". Only bytes that commit_tensor_header() would write are read. */
 MUST_CHECK enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *kind,
@@ -56,6 +61,10 @@ void commit_tensor_root(struct digest *root, enum commit_array kind, const struc
 /* The same where a device has hashed the leaves: leaves_root is their Merkle root. */
 void commit_tensor_root_of(struct digest *root, enum commit_array kind, const struct tensor *tensor,
                            const struct digest *leaves_root);
+
+/* The same of a header that is known by its label: all of it behind tag and leaves_root. */
+void commit_labelled_root(struct digest *root, enum commit_array kind, const void *label,
+                          size_t label_size, const struct digest *leaves_root);
 
 /* The same from pieces, in order: hash what is there while the rest is computed. Borrows tensor. */
 struct commit_stream {
@@ -106,6 +115,10 @@ void commit_roots_end(const struct commit_roots *roots, struct digest *root);
 /* The root of a list of roots that are all at hand: items are digests in a row. */
 void commit_list_root(struct digest *root, enum commit_list kind, uint64_t first,
                       const struct digest *items, uint64_t count);
+
+/* The root of a list whose items have this tree root. */
+void commit_list_root_of(struct digest *root, enum commit_list kind, uint64_t first, uint64_t count,
+                         const struct digest *items_root);
 
 /* The id of a job from its canonical bytes. */
 void commit_job_id(struct digest *id, const void *job, size_t job_size);

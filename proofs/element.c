@@ -111,3 +111,40 @@ bool element_all_finite(const void *bytes, uint64_t count)
     }
     return found == 0;
 }
+
+uint32_t element_bits(const void *bytes, enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32:
+    case DTYPE_U32:
+    case DTYPE_I32:
+        return endian_load_le32(bytes);
+    case DTYPE_U8:
+        return *(const uint8_t *)bytes;
+    case DTYPE_U16:
+        return endian_load_le16(bytes);
+    case DTYPE_I16:
+        return (uint32_t)(int32_t)(int16_t)endian_load_le16(bytes);
+    case DTYPE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+uint32_t element_cut(uint32_t bits, enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_U8:
+        return (uint8_t)bits;
+    case DTYPE_U16:
+        return (uint16_t)bits;
+    case DTYPE_I16:
+        return (uint32_t)(int32_t)(int16_t)bits;
+    case DTYPE_F32:
+    case DTYPE_U32:
+    case DTYPE_I32:
+    case DTYPE_COUNT:
+        break;
+    }
+    return bits;
+}

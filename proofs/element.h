@@ -53,4 +53,10 @@ bool element_array_size(uint64_t *size, enum element element, const uint64_t *di
 /* Is none of count little-endian binary32 at bytes, which need no alignment, NaN or infinite? */
 bool element_all_finite(const void *bytes, uint64_t count);
 
+/* The little-endian element at bytes as rules see it: 32 bits, I16 sign-extended. */
+uint32_t element_bits(const void *bytes, enum dtype dtype);
+
+/* Such bits as an element of that type holds them: I16 cut to 16 bits and sign-extended. */
+uint32_t element_cut(uint32_t bits, enum dtype dtype);
+
 #endif /* PROOFS_ELEMENT_H */

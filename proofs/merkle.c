@@ -319,3 +319,8 @@ void merkle_node(struct digest *node, const struct merkle_leaves *leaves, uint32
 
     range_root(node, leaves, first, left < span ? left : span);
 }
+
+uint32_t merkle_height(uint64_t count)
+{
+    return count <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(count - 1);
+}

@@ -74,6 +74,9 @@ struct merkle_leaves {
     int threads; /* 0: as many as OpenMP would use; set it after the init when that is wrong */
 };
 
+/* The level of the root of a tree of count leaves, count > 0: the smallest that covers them all. */
+uint32_t merkle_height(uint64_t count);
+
 /* More leaves than MERKLE_LEAVES_MAX are the caller's bug. */
 void merkle_leaves_init_hashes(struct merkle_leaves *leaves, const struct digest *hashes,
                                uint64_t count);
@@ -144,6 +147,15 @@ struct merkle_multi {
  * STATUS_BAD_FORMAT: indexes do not rise or leave the tree; STATUS_OVER_LIMIT: no room. */
 MUST_CHECK enum status merkle_multi_build(struct merkle_multi *multi,
                                           const struct merkle_leaves *leaves);
+
+/* Which nodes the siblings are, in their order, for whoever has the tree elsewhere. leaf_count,
+ * indexes and index_count are the caller's already. Fails as merkle_multi_build() does. */
+struct merkle_place {
+    uint32_t level;
+    uint64_t index;
+};
+MUST_CHECK enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
+                                           uint32_t place_capacity, struct merkle_multi *multi);
 
 /* As merkle_path_check(), for leaf_hashes[i] at multi->indexes[i]. */
 MUST_CHECK enum verdict merkle_multi_check(const struct merkle_multi *multi,

@@ -160,19 +160,24 @@ static bool indexes_fit(const struct merkle_multi *multi)
     return multi->indexes[multi->index_count - 1] < multi->leaf_count;
 }
 
-static enum status collect(struct merkle_multi *multi, const struct merkle_leaves *leaves,
-                           const struct part *part)
+/* Told of each sibling, in the order of the proof. */
+struct sibling_taker {
+    enum status (*take)(struct sibling_taker *taker, uint32_t level, uint64_t index);
+    struct merkle_multi *multi;
+    const struct merkle_leaves *leaves;
+    struct merkle_place *places;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+static enum status collect(struct sibling_taker *taker, const struct part *part)
 {
     if (part->from == part->to) {
-        if (multi->sibling_count >= multi->sibling_capacity) {
-            return STATUS_OVER_LIMIT;
-        }
-
         /* Cut off by splits alone, so the part is one node of the tree. */
         uint32_t level = part->count == 1 ? 0 : 64 - (uint32_t)__builtin_clzll(part->count - 1);
 
-        merkle_node(&multi->siblings[multi->sibling_count++], leaves, level, part->first >> level);
-        return STATUS_OK;
+        return taker->count >= taker->capacity ? STATUS_OVER_LIMIT
+                                               : taker->take(taker, level, part->first >> level);
     }
     if (part->count == 1) {
         return STATUS_OK;
@@ -181,23 +186,56 @@ static enum status collect(struct merkle_multi *multi, const struct merkle_leave
     struct part left;
     struct part right;
 
-    part_split(&left, &right, part, multi->indexes);
+    part_split(&left, &right, part, taker->multi->indexes);
 
-    enum status status = collect(multi, leaves, &left);
+    enum status status = collect(taker, &left);
 
-    return status == STATUS_OK ? collect(multi, leaves, &right) : status;
+    return status == STATUS_OK ? collect(taker, &right) : status;
+}
+
+static enum status take_node(struct sibling_taker *taker, uint32_t level, uint64_t index)
+{
+    merkle_node(&taker->multi->siblings[taker->count++], taker->leaves, level, index);
+    return STATUS_OK;
 }
 
 enum status merkle_multi_build(struct merkle_multi *multi, const struct merkle_leaves *leaves)
 {
     struct part all = {0, leaves->count, 0, multi->index_count};
+    struct sibling_taker taker = {
+        .take = take_node, .multi = multi, .leaves = leaves, .capacity = multi->sibling_capacity};
+    enum status status;
 
     multi->leaf_count = leaves->count;
     multi->sibling_count = 0;
     if (!indexes_fit(multi)) {
         return STATUS_BAD_FORMAT;
     }
-    return collect(multi, leaves, &all);
+    status = collect(&taker, &all);
+    multi->sibling_count = taker.count;
+    return status;
+}
+
+static enum status take_place(struct sibling_taker *taker, uint32_t level, uint64_t index)
+{
+    taker->places[taker->count++] = (struct merkle_place){level, index};
+    return STATUS_OK;
+}
+
+enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
+                                uint32_t place_capacity, struct merkle_multi *multi)
+{
+    struct part all = {0, multi->leaf_count, 0, multi->index_count};
+    struct sibling_taker taker = {
+        .take = take_place, .multi = multi, .places = places, .capacity = place_capacity};
+    enum status status;
+
+    if (!indexes_fit(multi)) {
+        return STATUS_BAD_FORMAT;
+    }
+    status = collect(&taker, &all);
+    *place_count = taker.count;
+    return status;
 }
 
 /* The walk of a check: used counts the siblings met so far. */

@@ -7,6 +7,7 @@
 
 #include "base/endian.h"
 #include "base/reader.h"
+#include "proofs/element.h"
 #include "proofs/sha256.h"
 
 static uint64_t tensor_size(const struct tensor *tensor)
@@ -43,22 +44,29 @@ uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t out
     return item + output;
 }
 
+void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item)
+{
+    assert(item >= tape->state_count);
+    *output = item - tape->state_count;
+    for (*op = 0; *op < tape->op_count; ++*op) {
+        if (*output < tape->ops[*op].output_count) {
+            return;
+        }
+        *output -= tape->ops[*op].output_count;
+    }
+    assert(!"an item of the trace");
+}
+
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item)
 {
-    uint32_t left = item;
+    uint32_t op;
+    uint32_t output;
 
     if (item < tape->state_count) {
         return tape->states[item].before;
     }
-    left -= tape->state_count;
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        if (left < tape->ops[at].output_count) {
-            return tape->ops[at].outputs[left];
-        }
-        left -= tape->ops[at].output_count;
-    }
-    assert(!"an item of the trace");
-    return TENSOR_NONE;
+    trace_output_at(&op, &output, tape, item);
+    return tape->ops[op].outputs[output];
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -67,7 +75,8 @@ struct recorder {
     struct trace *trace;
     struct trace_opening *openings;
     uint32_t opening_count;
-    uint32_t next; /* the item that comes next */
+    uint32_t next;                       /* the item that comes next */
+    const struct trace_watcher *watcher; /* or NULL */
 };
 
 static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes)
@@ -88,7 +97,8 @@ static void open_leaf(struct trace_opening *opening, const struct tensor *tensor
         (uint32_t)commit_tensor_header(opening->header, COMMIT_TENSOR, tensor, &leaves_root);
 }
 
-static void record(struct recorder *recorder, const struct tensor *tensor, const void *bytes)
+static enum status record(struct recorder *recorder, const struct tensor *tensor, const void *bytes,
+                          struct error *error)
 {
     struct trace *trace = recorder->trace;
     uint32_t item = recorder->next++;
@@ -99,6 +109,10 @@ static void record(struct recorder *recorder, const struct tensor *tensor, const
             open_leaf(&recorder->openings[i], tensor, bytes);
         }
     }
+    if (recorder->watcher == NULL) {
+        return STATUS_OK;
+    }
+    return recorder->watcher->pass(recorder->watcher->context, item, tensor, bytes, error);
 }
 
 static enum status made(void *context, uint32_t op, uint32_t output, const void *bytes,
@@ -108,18 +122,14 @@ static enum status made(void *context, uint32_t op, uint32_t output, const void 
     const struct tape *tape = recorder->trace->tape;
     const struct tensor *tensor = &tape->tensors[tape->ops[op].outputs[output]];
 
-    (void)error;
     assert(size == tensor_size(tensor));
-    record(recorder, tensor, bytes);
-    return STATUS_OK;
+    return record(recorder, tensor, bytes, error);
 }
 
 static enum status take_state(void *context, const struct tensor *tensor, const void *bytes,
                               struct error *error)
 {
-    (void)error;
-    record(context, tensor, bytes);
-    return STATUS_OK;
+    return record(context, tensor, bytes, error);
 }
 
 /* Operations stand in order, so one pass finds the items of all tensors. */
@@ -185,11 +195,12 @@ static void finish(struct trace *trace, struct trace_opening *openings, uint32_t
     }
 }
 
-enum status trace_run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
-                      uint32_t opening_count, struct error *error)
+static enum status run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
+                       uint32_t opening_count, const struct trace_watcher *watcher,
+                       struct error *error)
 {
     const struct tape *tape = machine->tape;
-    struct recorder recorder = {trace, openings, opening_count, 0};
+    struct recorder recorder = {trace, openings, opening_count, 0, watcher};
     struct observer observer = {made, &recorder};
     enum status status = STATUS_OK;
 
@@ -226,6 +237,18 @@ enum status trace_run(struct trace *trace, struct machine *machine, struct trace
     return STATUS_OK;
 }
 
+enum status trace_run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
+                      uint32_t opening_count, struct error *error)
+{
+    return run(trace, machine, openings, opening_count, NULL, error);
+}
+
+enum status trace_watch(struct trace *trace, struct machine *machine,
+                        const struct trace_watcher *watcher, struct error *error)
+{
+    return run(trace, machine, NULL, 0, watcher, error);
+}
+
 void trace_release(struct trace *trace)
 {
     free(trace->items);
@@ -242,25 +265,6 @@ void trace_node(struct digest *node, const struct trace *trace, uint32_t level, 
 }
 
 /* ---- openings ----------------------------------------------------------- */
-
-static uint32_t element_bits(const uint8_t *at, enum dtype dtype)
-{
-    switch (dtype) {
-    case DTYPE_F32:
-    case DTYPE_U32:
-    case DTYPE_I32:
-        return endian_load_le32(at);
-    case DTYPE_U8:
-        return *at;
-    case DTYPE_U16:
-        return endian_load_le16(at);
-    case DTYPE_I16:
-        return (uint32_t)(int32_t)(int16_t)endian_load_le16(at);
-    case DTYPE_COUNT:
-        break;
-    }
-    return 0;
-}
 
 enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *opening,
                                  const struct digest *root, uint32_t item_count)

@@ -54,10 +54,23 @@ MUST_CHECK enum status trace_run(struct trace *trace, struct machine *machine,
                                  struct error *error);
 void trace_release(struct trace *trace);
 
+/* Shown each tensor of the trace as it passes by, in order; bytes are borrowed for the call. */
+struct trace_watcher {
+    enum status (*pass)(void *context, uint32_t item, const struct tensor *tensor,
+                        const void *bytes, struct error *error);
+    void *context;
+};
+
+/* As trace_run(), without openings: the watcher keeps what it likes. */
+MUST_CHECK enum status trace_watch(struct trace *trace, struct machine *machine,
+                                   const struct trace_watcher *watcher, struct error *error);
+
 /* The item of a state tensor, of an output of an operation; of the tensor at an item. */
 uint32_t trace_item_of_state(const struct trace *trace, uint32_t state);
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output);
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item);
+/* The operation that makes an item behind the states, and which of its outputs it is. */
+void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item);
 uint32_t trace_item_count(const struct tape *tape);
 
 /* For each state the item that holds its next value: its own where it never changes. The caller

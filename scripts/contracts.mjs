@@ -30,14 +30,42 @@ const headers = [
     contracts: { Registry: 'REGISTRY_CODE' },
   },
   {
+    path: 'chain/rules_code.h',
+    folders: ['chain/contracts'],
+    note: 'rules_code.h - the contracts of rules (IRules.sol) as they are deployed: no arguments.',
+    contracts: {
+      RulesContraction: 'RULES_CONTRACTION_CODE',
+      RulesMoves: 'RULES_MOVES_CODE',
+    },
+  },
+  {
+    path: 'tests/contracts/jury_code.h',
+    folders: ['chain/contracts', 'tests/contracts'],
+    note: 'jury_code.h - the contracts that the tests of rules and commitments ask, many cases at once.',
+    contracts: { Jury: 'JURY_CODE' },
+  },
+  {
     path: 'tests/contracts/harness_code.h',
     folders: ['chain/contracts', 'tests/contracts'],
     note: 'harness_code.h - the contracts of tests/contracts, for tests only.',
-    contracts: { Driver: 'DRIVER_CODE', Thief: 'THIEF_CODE', Miser: 'MISER_CODE' },
+    contracts: {
+      Driver: 'DRIVER_CODE',
+      Thief: 'THIEF_CODE',
+      Miser: 'MISER_CODE',
+      Calculator: 'CALCULATOR_CODE',
+    },
   },
 ];
 
+const compilations = new Map();
+
 function compile(folders) {
+  const key = folders.join();
+  if (!compilations.has(key)) compilations.set(key, compileAll(folders));
+  return compilations.get(key);
+}
+
+function compileAll(folders) {
   const sources = {};
   for (const folder of folders) {
     for (const name of readdirSync(join(root, folder)).sort()) {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/philox.h"
 #include "proofs/trace.h"
@@ -110,6 +111,14 @@ static enum status judge_difference(struct auditor *auditor, const struct bundle
     return STATUS_OK;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* ---- replaying ---------------------------------------------------------- */
 
 /* STATUS_OK with answer REFUTED ends the audit. counted: is this step one of those wanted? */
@@ -120,6 +129,7 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
     struct bundle_step entry;
     struct digest root;
     uint32_t loss = 0;
+    uint64_t start = now_ns();
     enum status status = bundle_step_read(&entry, auditor->bundle, step, error);
 
     if (status == STATUS_OK && stop_requested(auditor->options->stop)) {
@@ -138,7 +148,14 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
         return status;
     }
     if (!digest_equal(&root, &entry.root)) {
-        return judge_difference(auditor, &entry, &root, error);
+        status = judge_difference(auditor, &entry, &root, error);
+        if (status == STATUS_OK && auditor->options->told != NULL) {
+            auditor->options->told(auditor->options->told_context, &entry, now_ns() - start, false);
+        }
+        return status;
+    }
+    if (counted && auditor->options->told != NULL) {
+        auditor->options->told(auditor->options->told_context, &entry, now_ns() - start, true);
     }
     auditor->result->steps_checked += counted;
     if (counted && auditor->options->progress != NULL) {

@@ -25,6 +25,9 @@ struct audit_options {
     struct stop *stop;
     void (*progress)(void *context, uint64_t steps_done, uint64_t steps_wanted);
     void *progress_context;
+    /* Told of every step that was run again, and whether its bits were the journal's; or NULL. */
+    void (*told)(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal);
+    void *told_context;
 };
 
 struct audit_result {

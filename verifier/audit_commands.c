@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "verifier/audit.h"
 #include "verifier/commands.h"
+#include "verifier/report.h"
 
 static const struct option_spec options[] = {
     {.name = "data",
@@ -41,17 +42,21 @@ static const struct option_spec options[] = {
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .help = "refuse a job that needs more memory"},
+    {.name = "report",
+     .kind = OPTION_TEXT,
+     .value = "FILE.html",
+     .help = "write a page with plots: verdict, loss, what was checked and what was not"},
 };
 
 /* ---- one bundle --------------------------------------------------------- */
 
-struct audit_paths {
+struct data_paths {
     const char *paths[JOB_DATA_MAX];
     char noted[JOB_DATA_MAX][FILE_PATH_MAX];
     size_t count;
 };
 
-static enum status find_data(struct audit_paths *data, struct bundle *bundle,
+static enum status find_data(struct data_paths *data, struct bundle *bundle,
                              const struct options *given, struct error *error)
 {
     data->count = options_list_count(given, "data");
@@ -105,14 +110,26 @@ static enum status prepare(struct audit_options *audit_options, struct command_c
                                : status;
 }
 
-static void audit_path(struct audit_result *result, struct command_context *context,
-                       const char *path, struct stop *stop)
+/* The audit as it goes, for the page. */
+static void watch(struct report *report, struct audit_options *audit_options, const char *path,
+                  struct bundle *bundle)
 {
-    struct audit_paths *data = calloc(1, sizeof(*data));
+    report_begin(report, path, bundle_job(bundle));
+    run_describe(report->device, sizeof(report->device), &audit_options->machine);
+    audit_options->told = report_told;
+    audit_options->told_context = report;
+}
+
+/* report NULL: none is wanted. */
+static void audit_path(struct audit_result *result, struct report *report,
+                       struct command_context *context, const char *path, struct stop *stop)
+{
+    struct data_paths *data = calloc(1, sizeof(*data));
     struct audit_options audit_options = {0};
     struct bundle *bundle = NULL;
     struct progress progress;
     struct error *error = &result->reason;
+    double start = progress_now();
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (data == NULL) {
@@ -125,10 +142,26 @@ static void audit_path(struct audit_result *result, struct command_context *cont
         status = find_data(data, bundle, context->options, error);
     }
     if (status == STATUS_OK) {
+        if (report != NULL) {
+            watch(report, &audit_options, path, bundle);
+        }
         progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
         audit(result, bundle, data->paths, data->count, &audit_options);
         progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
                         progress_now());
+    }
+    if (report != NULL) {
+        struct error journal;
+
+        error_init(&journal);
+        if (report->cell_count > 0 && report_journal(report, bundle, &journal) != STATUS_OK &&
+            result->reason.text[0] == '\0') {
+            result->answer = AUDIT_CANNOT_TELL;
+            result->reason = journal;
+        }
+        (void)snprintf(report->title, sizeof(report->title), "%s", path);
+        report->seconds = progress_now() - start;
+        report->result = *result;
     }
     bundle_close(bundle);
     free(data);
@@ -204,25 +237,19 @@ static int worse(int code, enum audit_answer answer)
     return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
 }
 
-static int run_audit(struct command_context *context)
+/* Audits them all, one after another, and tells each as it ends. */
+static int audit_paths(struct command_context *context, struct report *reports, json_t *views,
+                       struct stop *stop)
 {
-    struct stop stop = {.descriptor = -1};
-    json_t *views = json_array();
-    struct error error;
     int code = COMMAND_OK;
 
-    error_init(&error);
-    if (stop_open(&stop, &error) != STATUS_OK) {
-        json_decref(views);
-        return command_fail(context, &error);
-    }
     for (size_t i = 0; i < context->options->argument_count; i++) {
         const char *path = context->options->arguments[i];
         struct audit_result result;
 
         memset(&result, 0, sizeof(result));
         error_init(&result.reason);
-        audit_path(&result, context, path, &stop);
+        audit_path(&result, reports == NULL ? NULL : &reports[i], context, path, stop);
         code = worse(code, result.answer);
         if (context->json) {
             (void)json_array_append_new(views, result_json(path, &result));
@@ -230,7 +257,37 @@ static int run_audit(struct command_context *context)
             print_result(context->out, path, &result);
         }
     }
+    return code;
+}
+
+static int run_audit(struct command_context *context)
+{
+    const char *page = options_text(context->options, "report");
+    size_t count = context->options->argument_count;
+    struct report *reports = page == NULL ? NULL : calloc(count + 1, sizeof(*reports));
+    struct stop stop = {.descriptor = -1};
+    json_t *views = json_array();
+    struct error error;
+    enum status status;
+    int code;
+
+    error_init(&error);
+    status = page != NULL && reports == NULL
+                 ? error_set(&error, STATUS_NO_MEMORY, "no memory for a report")
+                 : stop_open(&stop, &error);
+    if (status != STATUS_OK) {
+        free(reports);
+        json_decref(views);
+        return command_fail(context, &error);
+    }
+    code = audit_paths(context, reports, views, &stop);
     stop_close(&stop);
+    status = page == NULL ? STATUS_OK : report_write(page, reports, count, &error);
+    free(reports);
+    if (status != STATUS_OK) {
+        json_decref(views);
+        return command_fail(context, &error);
+    }
     if (context->json) {
         int emitted = command_emit(context, json_pack("{s:o}", "audits", views));
 
@@ -251,7 +308,9 @@ static const struct command commands[] = {
          "for gave the same bits. 1: refuted, some step does not, and a second replay with other "
          "instructions confirmed it. 2: could not tell, and why.",
      .arguments = "BUNDLE...",
-     .example = "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 text.run",
+     .example =
+         "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
+         "text.run",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

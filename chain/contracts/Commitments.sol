@@ -5,9 +5,9 @@ import {Evidence} from "./Evidence.sol";
 
 /// @title Commitments
 /// @notice Roots, paths and proofs as docs/FORMATS.md has them, hashed by the SHA-256 precompile.
-/// @dev What is proven lies in calldata; an offset is one into calldata. Each function reverts where
-/// a proof is not of the one form that its place needs. A path does not bind the number of leaves:
-/// callers take that from what the root is bound to. Trees have at most 2^40 leaves.
+/// @dev What is proven lies in calldata; an offset is one into calldata. Each function reverts
+/// where a proof is not of the one form that its place needs. A path does not bind the number of
+/// leaves: callers take that from what the root is bound to. Trees have at most 2^40 leaves.
 ///
 /// Assembly, because a proof is a hundred hashes of 65 bytes, each with its prefix written before
 /// it. The bytes are put together behind the free memory pointer, which stays where it is.
@@ -23,11 +23,13 @@ library Commitments {
     uint256 internal constant LEAF_SIZE = 1024;
     uint256 internal constant LEAVES_MAX = 2 ** 40;
 
-    error HashFailed();
-    error WrongPath(uint256 index, uint256 count, uint256 siblings);
-    error WrongLeaves(uint256 leaves, uint256 siblings);
-    error WrongLabel(uint256 operand);
-    error PaddingNotZero(uint256 operand);
+    // The names are those of enum evidence_reason in proofs/evidence.h.
+
+    error HashFailed(); // never but for lack of gas
+    error BadPath(uint256 index, uint256 count, uint256 siblings);
+    error BadLeaves(uint256 leaves, uint256 siblings);
+    error BadLabel(uint256 operand);
+    error BadPadding(uint256 operand);
 
     ////////////////////////////////////////////////////////////////
     //                           Hashes                           //
@@ -116,7 +118,7 @@ library Commitments {
         uint256 siblingCount
     ) internal view returns (bytes32 root) {
         if (index >= count || count > LEAVES_MAX) {
-            revert WrongPath(index, count, siblingCount);
+            revert BadPath(index, count, siblingCount);
         }
         uint256 end = siblings + 32 * siblingCount;
         bool sound = true;
@@ -149,7 +151,7 @@ library Commitments {
             sound := and(sound, eq(next, end))
         }
         if (!sound) {
-            revert WrongPath(index, count, siblingCount);
+            revert BadPath(index, count, siblingCount);
         }
     }
 
@@ -167,7 +169,7 @@ library Commitments {
         uint256 leaves
     ) internal view returns (bytes32 root) {
         if (m == 0 || count == 0 || count > LEAVES_MAX) {
-            revert WrongLeaves(m, siblingCount);
+            revert BadLeaves(m, siblingCount);
         }
         bool sound = true;
         assembly {
@@ -175,9 +177,10 @@ library Commitments {
                 index := shr(192, calldataload(add(first, shl(3, slot))))
             }
 
-            // The node over leaves start .. start + size - 1, of which those in slots from .. to - 1
-            // are shown. half is a power of two that is at least that at which the part is split.
-            // In memory at state: next sibling, indexes, leaves, sound, then room for one leaf.
+            // The node over leaves start .. start + size - 1, of which those in slots from to to -
+            // 1 are shown; none where from is to. half is a power of two that is at least that at
+            // which the part is split. In memory at state: next sibling, indexes, leaves, sound,
+            // then room for one leaf.
             function part(state, start, size, half, from, to) -> node {
                 switch eq(from, to)
                 case 1 {
@@ -246,7 +249,7 @@ library Commitments {
             }
         }
         if (!sound) {
-            revert WrongLeaves(m, siblingCount);
+            revert BadLeaves(m, siblingCount);
         }
     }
 
@@ -318,7 +321,7 @@ library Commitments {
             size := shr(192, calldataload(label))
         }
         if (operand.labelSize < 60 || hashOf(label, operand.labelSize) != expected) {
-            revert WrongLabel(operand.number);
+            revert BadLabel(operand.number);
         }
         _checkPadding(operand, size);
         bytes32 treeRoot = leavesRoot(
@@ -335,7 +338,7 @@ library Commitments {
             claimed := calldataload(shown)
         }
         if (treeRoot != claimed) {
-            revert WrongLeaves(operand.count, operand.siblingCount);
+            revert BadLeaves(operand.count, operand.siblingCount);
         }
         return tensorRoot(
             operand.role == Evidence.ROLE_DATA ? DATA_TAG : TENSOR_TAG,
@@ -378,7 +381,7 @@ library Commitments {
             }
         }
         if (bits != 0) {
-            revert PaddingNotZero(operand.number);
+            revert BadPadding(operand.number);
         }
     }
 
@@ -386,7 +389,7 @@ library Commitments {
     /// a pair overwrites the last byte of the hash before it, which is folded by then.
     function _fold(uint256 base, uint256 count) private view returns (bytes32 root) {
         if (count == 0) {
-            revert WrongLeaves(0, 0);
+            revert BadLeaves(0, 0);
         }
         bool sound = true;
         assembly {

@@ -21,6 +21,7 @@ library Evidence {
     uint256 internal constant OUTPUTS_MAX = 8;
     uint256 internal constant OPERAND_SIZE = 46; // of an operand in a descriptor
     uint256 internal constant LEAF_SIZE = 1024;
+    uint256 internal constant ELEMENTS_MAX = 2 ** 40; // of a tensor
 
     uint256 internal constant F32 = 0; // element types
     uint256 internal constant U8 = 1;
@@ -99,15 +100,16 @@ library Evidence {
     //                          Errors                            //
     ////////////////////////////////////////////////////////////////
 
-    error Truncated(uint256 offset, uint256 size);
-    error TrailingBytes(uint256 count);
-    error UnknownEvidence(uint256 kind);
-    error UnsoundDescriptor();
-    error NoSuchElement(uint256 output, uint256 element);
-    error UnknownOperand(uint256 used);
-    error OutputNotShown(uint256 output);
-    error MissingElement(uint256 operand, uint256 index);
-    error OutOfRange(uint256 operand, uint256 index);
+    // The names are those of enum evidence_reason in proofs/evidence.h.
+
+    /// @notice The evidence ends before this offset, or after it.
+    error BadSize(uint256 offset, uint256 end);
+    error BadKind(uint256 kind);
+    error BadDescriptor();
+    /// @notice No such element, or no such part of the axis.
+    error BadTarget(uint256 output, uint256 element, uint256 from, uint256 to);
+    /// @notice An element that the rule needs is not shown.
+    error Missing(uint256 operand, uint256 index);
 
     ////////////////////////////////////////////////////////////////
     //                          Reading                           //
@@ -123,7 +125,7 @@ library Evidence {
         _need(head, offset, 14);
         head.kind = _uint(offset, 1);
         if (head.kind < ELEMENT || head.kind > NOT_FINITE) {
-            revert UnknownEvidence(head.kind);
+            revert BadKind(head.kind);
         }
         head.item = _uint(offset + 1, 4);
         head.itemCount = _uint(offset + 5, 4);
@@ -142,7 +144,7 @@ library Evidence {
     function parse(bytes calldata evidence) internal pure returns (Exhibit memory shown) {
         Head memory head = parseHead(evidence);
         if (head.kind != ELEMENT) {
-            revert UnknownEvidence(head.kind);
+            revert BadKind(head.kind);
         }
         shown.head = head;
         _parseDescriptor(shown, head);
@@ -157,16 +159,16 @@ library Evidence {
         offset += 51;
         uint256 count = shown.operands.length;
         if (used >> count != 0) {
-            revert UnknownOperand(used);
+            badTarget(shown);
         }
         if (
             shown.output >= shown.outputs
                 || shown.element >= shown.operands[shown.inputs + shown.output].elements
         ) {
-            revert NoSuchElement(shown.output, shown.element);
+            badTarget(shown);
         }
         if (used >> (shown.inputs + shown.output) & 1 == 0) {
-            revert OutputNotShown(shown.output);
+            revert Missing(shown.inputs + shown.output, shown.element);
         }
         for (uint256 i = 0; i < count; i++) {
             if (used >> i & 1 == 1) {
@@ -174,19 +176,46 @@ library Evidence {
             }
         }
         if (offset != head.end) {
-            revert TrailingBytes(head.end - offset);
+            revert BadSize(offset, head.end);
         }
+    }
+
+    /// @notice Reverts: the evidence is about nothing that the operation has.
+    function badTarget(Exhibit memory shown) internal pure {
+        revert BadTarget(shown.output, shown.element, shown.from, shown.to);
     }
 
     /// @notice An attribute of the operation.
     function attribute(Exhibit memory shown, uint256 number) internal pure returns (int256 value) {
         if (number >= shown.attributeCount) {
-            revert UnsoundDescriptor();
+            revert BadDescriptor();
         }
         uint256 offset = shown.attributes + 8 * number;
         assembly {
             value := sar(192, calldataload(offset))
         }
+    }
+
+    /// @notice An attribute that is a number no less than 0.
+    function natural(Exhibit memory shown, uint256 number) internal pure returns (uint256) {
+        int256 value = attribute(shown, number);
+        if (value < 0) {
+            revert BadDescriptor();
+        }
+        return uint256(value);
+    }
+
+    /// @notice An attribute that is a size: a divisor.
+    function size(Exhibit memory shown, uint256 number) internal pure returns (uint256 value) {
+        value = natural(shown, number);
+        if (value == 0 || value > ELEMENTS_MAX) {
+            revert BadDescriptor();
+        }
+    }
+
+    /// @notice An attribute that is a pattern of 32 bits.
+    function pattern(Exhibit memory shown, uint256 number) internal pure returns (uint256) {
+        return uint32(int32(attribute(shown, number)));
     }
 
     /// @notice The accused element, as the solver committed to it.
@@ -201,7 +230,7 @@ library Evidence {
     /// @notice The 32 bits of an element. Signed ones of 16 bits are widened.
     function get(Operand memory operand, uint256 index) internal pure returns (uint256 bits) {
         if (index >= operand.elements) {
-            revert OutOfRange(operand.number, index);
+            revert BadDescriptor();
         }
         uint256 shift = operand.shift;
         uint256 place = index << shift; // below 2^42
@@ -242,7 +271,7 @@ library Evidence {
         returns (uint256 offset)
     {
         if (count == 0 || first >= operand.elements || count > operand.elements - first) {
-            revert OutOfRange(operand.number, first);
+            revert BadDescriptor();
         }
         uint256 shift = operand.shift;
         uint256 place = first << shift;
@@ -255,7 +284,7 @@ library Evidence {
                 slot >= operand.count
                     || _uint(operand.indexes + 8 * slot, 8) != (last << shift) >> 10
             ) {
-                revert MissingElement(operand.number, last);
+                revert Missing(operand.number, last);
             }
             return start + (place & 1023);
         }
@@ -278,23 +307,23 @@ library Evidence {
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev The big-endian number of `size` bytes at an offset.
-    function _uint(uint256 offset, uint256 size) private pure returns (uint256 value) {
+    /// @dev The big-endian number of `length` bytes at an offset.
+    function _uint(uint256 offset, uint256 length) private pure returns (uint256 value) {
         assembly {
-            value := shr(sub(256, shl(3, size)), calldataload(offset))
+            value := shr(sub(256, shl(3, length)), calldataload(offset))
         }
     }
 
-    function _need(Head memory head, uint256 offset, uint256 size) private pure {
-        if (offset + size > head.end) {
-            revert Truncated(offset, size);
+    function _need(Head memory head, uint256 offset, uint256 count) private pure {
+        if (offset + count > head.end) {
+            revert BadSize(offset + count, head.end);
         }
     }
 
     function _parseDescriptor(Exhibit memory shown, Head memory head) private pure {
         uint256 offset = head.descriptor;
         if (head.descriptorSize < 5) {
-            revert UnsoundDescriptor();
+            revert BadDescriptor();
         }
         shown.operation = _uint(offset, 2);
         shown.attributeCount = _uint(offset + 2, 1);
@@ -307,7 +336,7 @@ library Evidence {
                 || shown.outputs > OUTPUTS_MAX
                 || head.descriptorSize != 5 + 8 * shown.attributeCount + OPERAND_SIZE * count
         ) {
-            revert UnsoundDescriptor();
+            revert BadDescriptor();
         }
         offset += 5 + 8 * shown.attributeCount;
         shown.operands = new Operand[](count);
@@ -320,8 +349,8 @@ library Evidence {
             operand.elements = _uint(offset + 6, 8);
             operand.labelHash = offset + 14;
             operand.lastLeaf = NO_LEAF;
-            if (operand.elementType > I32 || operand.elements > 2 ** 40) {
-                revert UnsoundDescriptor();
+            if (operand.elementType > I32 || operand.elements > ELEMENTS_MAX) {
+                revert BadDescriptor();
             }
             // Sizes 4, 1, 2, 4, 2, 4 of the types, as their logarithms.
             operand.shift = 0x020102010002 >> (8 * operand.elementType) & 3;
@@ -389,6 +418,6 @@ library Evidence {
                 }
             }
         }
-        revert MissingElement(operand.number, index);
+        revert Missing(operand.number, index);
     }
 }

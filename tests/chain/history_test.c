@@ -32,7 +32,8 @@ enum {
     SEALS = 8,
     ATTESTATIONS = 32,
     ATTESTED = 8192,
-    SCRIPT_MAX = MOVES * (35 + GAME_MOVE_SIZE_MAX),
+    PLAIN_MOVE_MAX = 1024, /* bytes of a move without a payload, or of its events */
+    SCRIPT_MAX = MOVES * (35 + PLAIN_MOVE_MAX),
     LOGS_MAX = MOVES * LOCAL_EVENTS_MAX,
 };
 
@@ -72,7 +73,9 @@ struct history {
     uint32_t attested_count;
     uint8_t script[SCRIPT_MAX];
     size_t script_size;
-    struct game_log logs[LOGS_MAX]; /* what the embedded side told, in order */
+    /* What the embedded side told, in order: */
+    struct game_log logs[LOGS_MAX];
+    uint8_t log_bytes[LOGS_MAX][GAME_LOG_SIZE_MAX];
     uint32_t log_count;
     struct {
         bool done;
@@ -173,7 +176,9 @@ static void play_embedded(struct history *history, const struct game_move *move,
     history->outcomes[at].kind = move->kind;
     if (status == STATUS_OK) {
         for (uint32_t i = 0; i < game.event_count; i++) {
-            game_event_encode(&history->logs[history->log_count++], &game.events[i]);
+            game_event_encode(&history->logs[history->log_count],
+                              history->log_bytes[history->log_count], &game.events[i]);
+            history->log_count++;
             learn(history, &game.events[i]);
             if (game.events[i].kind == GAME_WITHDRAWN) {
                 history->paid_out += game.events[i].amount;
@@ -670,7 +675,8 @@ static json_t *play_on_contract(struct history *history, struct rpc *rpc,
     return receipt;
 }
 
-static void read_log(struct game_log *log, const json_t *entry)
+/* The log's data lie in data, which has GAME_LOG_SIZE_MAX. */
+static void read_log(struct game_log *log, uint8_t *data, const json_t *entry)
 {
     const json_t *topics = json_object_get(entry, "topics");
 
@@ -681,7 +687,8 @@ static void read_log(struct game_log *log, const json_t *entry)
         assert_int_equal(rpc_value_hash(&log->topics[i], json_array_get(topics, i), "topic", NULL),
                          STATUS_OK);
     }
-    assert_int_equal(rpc_value_data(log->data, sizeof(log->data), &log->data_size,
+    log->data.bytes = data;
+    assert_int_equal(rpc_value_data(data, GAME_LOG_SIZE_MAX, &log->data.size,
                                     json_object_get(entry, "data"), "data", NULL),
                      STATUS_OK);
 }
@@ -693,7 +700,7 @@ static void check_outcome(struct history *history, const struct game_log *log, u
     size_t size;
     bool done;
 
-    abi_reader_init(&reader, log->data, log->data_size);
+    abi_reader_init(&reader, log->data.bytes, log->data.size);
     assert_int_equal(abi_get_bool(&reader, &done), STATUS_OK);
     assert_int_equal(abi_get_blob(&reader, &result, &size), STATUS_OK);
     if (done != history->outcomes[at].done || size != history->outcomes[at].size ||
@@ -719,7 +726,7 @@ static void check_balances(struct history *history, const struct game_log *log)
     wei contract = 0;
     wei sum = 0;
 
-    abi_reader_init(&reader, log->data, log->data_size);
+    abi_reader_init(&reader, log->data.bytes, log->data.size);
     assert_int_equal(abi_get_uint256(&reader, &held), STATUS_OK);
     for (uint32_t i = 0; i < PLAYERS; i++) {
         struct local_account account;
@@ -748,9 +755,10 @@ static void compare(struct history *history, const json_t *receipt)
     size_t count = json_array_size(logs);
 
     for (size_t i = 0; i < count; i++) {
+        uint8_t data[GAME_LOG_SIZE_MAX];
         struct game_log log;
 
-        read_log(&log, json_array_get(logs, i));
+        read_log(&log, data, json_array_get(logs, i));
         if (i + 1 == count) {
             check_balances(history, &log);
         } else if (hash32_equal(&log.topics[0], &outcome)) {
@@ -765,8 +773,8 @@ static void compare(struct history *history, const json_t *receipt)
             assert_true(at_log < history->log_count);
             assert_int_equal(log.topic_count, history->logs[at_log].topic_count);
             assert_memory_equal(log.topics, history->logs[at_log].topics, sizeof(log.topics));
-            assert_int_equal(log.data_size, history->logs[at_log].data_size);
-            assert_memory_equal(log.data, history->logs[at_log].data, log.data_size);
+            assert_int_equal(log.data.size, history->logs[at_log].data.size);
+            assert_memory_equal(log.data.bytes, history->log_bytes[at_log], log.data.size);
             at_log++;
         }
     }
@@ -910,7 +918,7 @@ static void test_both_ledgers_play_the_same_histories(void **state)
     }
     show_coverage(history);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {
-        assert_true(history->done_of[i] > 0);
+        assert_true(history->done_of[i] > 0 || game_move_is_of_referee((enum game_move_kind)i));
     }
     close_store(history);
     free(history);

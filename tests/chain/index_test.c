@@ -177,9 +177,10 @@ static struct rpc *rpc_of(const char *const *urls, size_t count)
 static uint32_t count_true(struct sql *sql)
 {
     struct ledger_entry entry = {0};
+    uint8_t payload[GAME_TOLD_MAX];
     uint32_t count = 0;
 
-    while (chronicle_next(sql, &entry, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
+    while (chronicle_next(sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
         struct hash32 expected;
 
         if (entry.kind == LEDGER_REWIND) {
@@ -197,7 +198,8 @@ static void open_index(struct evm_index *index, struct sql *sql, struct rpc *rpc
                        const struct world *world)
 {
     assert_int_equal(sql_open(sql, ":memory:", CHRONICLE_SCHEMA, NULL), STATUS_OK);
-    *index = (struct evm_index){.sql = sql, .rpc = rpc, .contract = world->registry};
+    *index = (struct evm_index){
+        .sql = sql, .rpc = rpc, .contracts = {world->registry}, .contract_count = 1};
 }
 
 static void read_with_a_liar(struct world *world, enum lie lie)
@@ -278,6 +280,7 @@ static void test_logs_that_come_late_are_told(void **state)
     struct evm_index index;
     struct ledger_entry entry = {0};
     struct sql sql;
+    uint8_t payload[GAME_TOLD_MAX];
     uint32_t events = 0;
 
     (void)state;
@@ -295,7 +298,7 @@ static void test_logs_that_come_late_are_told(void **state)
     for (int i = 0; i < 4; i++) {
         assert_int_equal(evm_index_work(&index, NULL), STATUS_OK);
     }
-    while (chronicle_next(&sql, &entry, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
+    while (chronicle_next(&sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
         events += entry.kind == LEDGER_EVENT ? 1 : 0;
     }
     assert_int_equal(events, EVENTS + 1);
@@ -321,6 +324,7 @@ static void test_absurd_events_are_passed_over(void **state)
     struct game_event opened = {.kind = GAME_OPENED};
     struct game_event sealed = {.kind = GAME_SEALED};
     struct ledger_entry entry;
+    uint8_t bytes[GAME_LOG_SIZE_MAX];
     struct game_log log;
     struct sql sql;
     uint64_t height = 1;
@@ -328,24 +332,24 @@ static void test_absurd_events_are_passed_over(void **state)
     (void)state;
     assert_int_equal(sql_open(&sql, ":memory:", CHRONICLE_SCHEMA, NULL), STATUS_OK);
     for (size_t word = 4; word < 20; word++) { /* each number of the terms in turn */
-        game_event_encode(&log, &opened);
-        memset(log.data + word * 32, 0xff, 32);
+        game_event_encode(&log, bytes, &opened);
+        memset(bytes + word * 32, 0xff, 32);
         add_log(&sql, height++, &log);
     }
     for (size_t cut = 0; cut < 20; cut++) {
-        game_event_encode(&log, &opened);
-        log.data_size = 32 * cut;
+        game_event_encode(&log, bytes, &opened);
+        log.data.size = 32 * cut;
         add_log(&sql, height++, &log);
     }
-    game_event_encode(&log, &opened);
+    game_event_encode(&log, bytes, &opened);
     log.topics[0].bytes[0] ^= 1; /* an event that is not ours */
     add_log(&sql, height++, &log);
     log.topic_count = 0;
     add_log(&sql, height++, &log);
-    assert_int_equal(chronicle_next(&sql, &entry, 0, UINT64_MAX, NULL), STATUS_NOT_FOUND);
-    game_event_encode(&log, &sealed);
+    assert_int_equal(chronicle_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL), STATUS_NOT_FOUND);
+    game_event_encode(&log, bytes, &sealed);
     add_log(&sql, height, &log);
-    assert_int_equal(chronicle_next(&sql, &entry, 0, UINT64_MAX, NULL), STATUS_OK);
+    assert_int_equal(chronicle_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL), STATUS_OK);
     assert_int_equal(entry.event.kind, GAME_SEALED);
     assert_int_equal(entry.height, height);
     sql_close(&sql);

@@ -23,24 +23,25 @@ static void try_move(const uint8_t *data, size_t size)
 /* Byte 0: how many topics; then the topics, then the data. */
 static void try_event(const uint8_t *data, size_t size)
 {
+    uint8_t bytes[GAME_LOG_SIZE_MAX];
     struct game_event event;
     struct game_log log;
     struct game_log again;
 
     memset(&log, 0, sizeof(log));
     if (size < 1 || data[0] > GAME_TOPICS_MAX || size - 1 < data[0] * (size_t)HASH32_SIZE ||
-        size - 1 - data[0] * (size_t)HASH32_SIZE > sizeof(log.data)) {
+        size - 1 - data[0] * (size_t)HASH32_SIZE > GAME_LOG_SIZE_MAX) {
         return;
     }
     log.topic_count = data[0];
     memcpy(log.topics, data + 1, log.topic_count * (size_t)HASH32_SIZE);
-    log.data_size = size - 1 - log.topic_count * (size_t)HASH32_SIZE;
-    memcpy(log.data, data + size - log.data_size, log.data_size);
+    log.data.size = size - 1 - log.topic_count * (size_t)HASH32_SIZE;
+    log.data.bytes = data + size - log.data.size;
     if (game_event_decode(&event, &log) == STATUS_OK) {
-        game_event_encode(&again, &event);
-        if (again.topic_count != log.topic_count || again.data_size != log.data_size ||
+        game_event_encode(&again, bytes, &event);
+        if (again.topic_count != log.topic_count || again.data.size != log.data.size ||
             memcmp(again.topics, log.topics, sizeof(log.topics)) != 0 ||
-            memcmp(again.data, log.data, log.data_size) != 0) {
+            memcmp(again.data.bytes, log.data.bytes, log.data.size) != 0) {
             abort();
         }
     }

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {Binary32} from "./Binary32.sol";
+import {Evidence} from "./Evidence.sol";
+import {IRules} from "./IRules.sol";
+import {Philox} from "./Philox.sol";
+
+/// @title RulesMoves
+/// @notice The rules that begin a step, choose, draw and move elements, and those of windows over
+/// pictures: engine's rules_index.c and rules_image.c, docs/ARITHMETIC.md "Data".
+/// @dev Moves copy bits. Sums run in one stated order; their first term is taken as it is.
+contract RulesMoves is IRules {
+    using Evidence for Evidence.Exhibit;
+    using Evidence for Evidence.Operand;
+
+    ////////////////////////////////////////////////////////////////
+    //                         Constants                          //
+    ////////////////////////////////////////////////////////////////
+
+    // Kinds of operations and positions of their attributes: engine/op.h.
+    uint256 internal constant OP_STEP_NEXT = 0;
+    uint256 internal constant OP_SCHEDULE = 1;
+    uint256 internal constant OP_FILL = 2;
+    uint256 internal constant OP_BATCH_TOKENS = 3;
+    uint256 internal constant OP_BATCH_SAMPLES = 4;
+    uint256 internal constant OP_DROPOUT = 5;
+    uint256 internal constant OP_GATHER = 6;
+    uint256 internal constant OP_SPLIT = 7;
+    uint256 internal constant OP_CONCAT = 8;
+    uint256 internal constant OP_EXPAND = 9;
+    uint256 internal constant OP_IM2COL = 10;
+    uint256 internal constant OP_COL2IM = 11;
+    uint256 internal constant OP_MAX_POOL = 37;
+    uint256 internal constant OP_MAX_POOL_GRAD = 38;
+    uint256 internal constant OP_MEAN_POOL = 39;
+    uint256 internal constant OP_MEAN_POOL_GRAD = 40;
+
+    uint256 internal constant BATCH_LENGTH = 1;
+    uint256 internal constant BATCH_STREAM = 2;
+    uint256 internal constant BATCH_SEED = 3; // two halves, the lower one first
+    uint256 internal constant BATCH_SCALE = 5;
+    uint256 internal constant DROPOUT_SCALE = 1; // the threshold is attribute 0
+    uint256 internal constant DROPOUT_STREAM = 2;
+    uint256 internal constant DROPOUT_SEED = 3;
+    uint256 internal constant SPLIT_WIDTHS = 1;
+
+    ////////////////////////////////////////////////////////////////
+    //                           Types                            //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice The geometry of windows over pictures (batch, height, width, channels).
+    struct Image {
+        uint256 height;
+        uint256 width;
+        uint256 channels;
+        uint256 kernelHeight;
+        uint256 kernelWidth;
+        uint256 stride;
+        uint256 padding;
+        uint256 outHeight;
+        uint256 outWidth;
+    }
+
+    /// @notice Where an element lies.
+    struct Place {
+        uint256 batch;
+        uint256 y;
+        uint256 x;
+        uint256 channel;
+    }
+
+    /// @notice A sum in the order in which terms come; of no terms it is +0.
+    struct Sum {
+        uint256 total;
+        bool begun;
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                           Rules                            //
+    ////////////////////////////////////////////////////////////////
+
+    /// @inheritdoc IRules
+    function element(bytes calldata evidence) external pure returns (uint256 bits) {
+        return _element(Evidence.parse(evidence));
+    }
+
+    /// @inheritdoc IRules
+    function part(bytes calldata evidence, uint256)
+        external
+        pure
+        returns (bool done, uint256 result)
+    {
+        return (true, _element(Evidence.parse(evidence)));
+    }
+
+    function _element(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        uint256 operation = shown.operation;
+        if (shown.from != 0 || shown.to != 0) {
+            shown.badTarget();
+        }
+        if (operation < OP_DROPOUT) {
+            return _begin(shown, operation);
+        }
+        if (operation == OP_DROPOUT) {
+            return _dropout(shown);
+        }
+        if (operation < OP_IM2COL) {
+            return _move(shown, operation);
+        }
+        if (operation == OP_IM2COL) {
+            return _im2col(shown);
+        }
+        if (operation == OP_COL2IM) {
+            return _col2im(shown);
+        }
+        if (operation == OP_MAX_POOL) {
+            return _maxPool(shown);
+        }
+        if (operation == OP_MEAN_POOL) {
+            return _meanPool(shown);
+        }
+        if (operation == OP_MAX_POOL_GRAD || operation == OP_MEAN_POOL_GRAD) {
+            return _poolGrad(shown, operation == OP_MAX_POOL_GRAD);
+        }
+        revert Evidence.BadDescriptor();
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                     Where a step begins                    //
+    ////////////////////////////////////////////////////////////////
+
+    function _begin(Evidence.Exhibit memory shown, uint256 operation)
+        private
+        pure
+        returns (uint256)
+    {
+        if (operation == OP_STEP_NEXT) {
+            unchecked {
+                return uint32(shown.operands[0].get(0) + 1);
+            }
+        }
+        if (operation == OP_FILL) {
+            return shown.pattern(0);
+        }
+        if (operation == OP_SCHEDULE) {
+            return _schedule(shown);
+        }
+        return operation == OP_BATCH_TOKENS ? _token(shown) : _sample(shown);
+    }
+
+    function _schedule(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        uint256 columns = shown.size(0);
+        uint256 rows = shown.operands[0].elements / columns;
+        uint256 row = shown.operands[1].get(0);
+        if (row >= rows) {
+            row = rows - 1;
+        }
+        return shown.operands[0].get(row * columns + shown.natural(1));
+    }
+
+    /// @dev An integer below count, drawn for one row of the batch.
+    function _draw(
+        Evidence.Exhibit memory shown,
+        uint256 row,
+        Evidence.Operand memory step,
+        uint256 count
+    ) private pure returns (uint256) {
+        uint256 words = Philox.draw(
+            row, shown.pattern(BATCH_STREAM), step.get(0), _seed(shown, BATCH_SEED)
+        );
+        return Philox.below(words, count);
+    }
+
+    function _seed(Evidence.Exhibit memory shown, uint256 low) private pure returns (uint256) {
+        return shown.pattern(low + 1) << 32 | shown.pattern(low);
+    }
+
+    /// @dev Output 0 is the token, output 1 the one that follows it.
+    function _token(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        uint256 length = shown.size(BATCH_LENGTH);
+        Evidence.Operand memory data = shown.operands[0];
+        uint256 start =
+            _draw(shown, shown.element / length, shown.operands[1], data.elements - length);
+        return data.get(start + shown.element % length + shown.output);
+    }
+
+    /// @dev Output 0 is an element of a sample, output 1 a label.
+    function _sample(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        uint256 width = shown.size(BATCH_LENGTH);
+        Evidence.Operand memory samples = shown.operands[0];
+        Evidence.Operand memory step = shown.operands[2];
+        uint256 count = samples.elements / width;
+        if (shown.output == 1) {
+            return shown.operands[1].get(_draw(shown, shown.element, step, count));
+        }
+        uint256 sample = _draw(shown, shown.element / width, step, count);
+        uint256 value = samples.get(sample * width + shown.element % width);
+        if (samples.elementType != Evidence.F32) {
+            value = Binary32.fromInteger(int256(value), 0);
+        }
+        return Binary32.mul(value, shown.pattern(BATCH_SCALE));
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                          Moves                             //
+    ////////////////////////////////////////////////////////////////
+
+    function _dropout(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        uint256 index = shown.element;
+        uint256 words = Philox.draw(
+            index >> 2,
+            shown.pattern(DROPOUT_STREAM),
+            shown.operands[1].get(0),
+            _seed(shown, DROPOUT_SEED)
+        );
+        if (words >> 32 * (index & 3) & type(uint32).max < shown.natural(0)) {
+            return 0;
+        }
+        return Binary32.mul(shown.operands[0].get(index), shown.pattern(DROPOUT_SCALE));
+    }
+
+    function _move(Evidence.Exhibit memory shown, uint256 operation)
+        private
+        pure
+        returns (uint256)
+    {
+        uint256 index = shown.element;
+        if (operation == OP_GATHER) {
+            uint256 width = shown.size(1);
+            uint256 row = shown.operands[1].get(index / width);
+            if (row >= shown.natural(0)) {
+                return Evidence.NAN_BITS;
+            }
+            return shown.operands[0].get(row * width + index % width);
+        }
+        if (operation == OP_SPLIT) {
+            uint256 width = shown.size(SPLIT_WIDTHS + shown.output);
+            uint256 start =
+                index / width * _widths(shown, shown.outputs) + _widths(shown, shown.output);
+            return shown.operands[0].get(start + index % width);
+        }
+        if (operation == OP_CONCAT) {
+            return _concat(shown, index);
+        }
+        return shown.operands[0].get(index / shown.size(0) % shown.size(1));
+    }
+
+    function _concat(Evidence.Exhibit memory shown, uint256 index) private pure returns (uint256) {
+        uint256 whole = _widths(shown, shown.inputs);
+        uint256 row = index / whole;
+        uint256 column = index % whole;
+        uint256 number = 0;
+        uint256 width = shown.size(SPLIT_WIDTHS);
+        while (column >= width) {
+            column -= width;
+            number++;
+            width = shown.size(SPLIT_WIDTHS + number);
+        }
+        return shown.operands[number].get(row * width + column);
+    }
+
+    /// @dev The sum of the widths of the first `count` parts.
+    function _widths(Evidence.Exhibit memory shown, uint256 count)
+        private
+        pure
+        returns (uint256 width)
+    {
+        for (uint256 i = 0; i < count; i++) {
+            width += shown.size(SPLIT_WIDTHS + i);
+        }
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                          Windows                           //
+    ////////////////////////////////////////////////////////////////
+
+    function _im2col(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        Image memory image = _image(shown);
+        uint256 columns = image.kernelHeight * image.kernelWidth * image.channels;
+        Place memory offset = _place(
+            shown.element % columns, image.kernelHeight, image.kernelWidth, image.channels
+        );
+        Place memory window =
+            _place(shown.element / columns, image.outHeight, image.outWidth, 1);
+        uint256 y = window.y * image.stride + offset.y;
+        uint256 x = window.x * image.stride + offset.x;
+        uint256 padding = image.padding;
+        if (
+            y < padding || y >= image.height + padding || x < padding || x >= image.width + padding
+        ) {
+            return 0;
+        }
+        offset.batch = window.batch;
+        return shown.operands[0].get(_inPicture(image, offset, y - padding, x - padding));
+    }
+
+    function _col2im(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        Image memory image = _image(shown);
+        Place memory place =
+            _place(shown.element, image.height, image.width, image.channels);
+        Evidence.Operand memory columns = shown.operands[0];
+        Sum memory sum;
+        for (uint256 ky = 0; ky < image.kernelHeight; ky++) {
+            (bool rowThere, uint256 oy) =
+                _windowWith(place.y + image.padding, ky, image.stride, image.outHeight);
+            for (uint256 kx = 0; kx < image.kernelWidth && rowThere; kx++) {
+                (bool there, uint256 ox) =
+                    _windowWith(place.x + image.padding, kx, image.stride, image.outWidth);
+                if (there) {
+                    uint256 row = (place.batch * image.outHeight + oy) * image.outWidth + ox;
+                    uint256 offset = row * image.kernelHeight * image.kernelWidth
+                        + ky * image.kernelWidth + kx;
+                    _add(sum, columns.get(offset * image.channels + place.channel));
+                }
+            }
+        }
+        return Binary32.stored(sum.total);
+    }
+
+    /// @dev Output 0 is the maximum of a window, output 1 its place there.
+    function _maxPool(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        Image memory image = _image(shown);
+        Place memory place =
+            _place(shown.element, image.outHeight, image.outWidth, image.channels);
+        Evidence.Operand memory x = shown.operands[0];
+        uint256 best = x.get(_inWindow(image, place, 0, 0));
+        uint256 holder = 0;
+        for (uint256 ky = 0; ky < image.kernelHeight; ky++) {
+            for (uint256 kx = 0; kx < image.kernelWidth; kx++) {
+                uint256 value = x.get(_inWindow(image, place, ky, kx));
+                if (
+                    Binary32.isLess(best, value)
+                        || (Binary32.isNan(value) && !Binary32.isNan(best))
+                ) {
+                    best = value;
+                    holder = ky * image.kernelWidth + kx;
+                }
+            }
+        }
+        return shown.output == 1 ? holder : Binary32.stored(best);
+    }
+
+    function _meanPool(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        Image memory image = _image(shown);
+        Place memory place =
+            _place(shown.element, image.outHeight, image.outWidth, image.channels);
+        Evidence.Operand memory x = shown.operands[0];
+        Sum memory sum;
+        for (uint256 ky = 0; ky < image.kernelHeight; ky++) {
+            for (uint256 kx = 0; kx < image.kernelWidth; kx++) {
+                _add(sum, x.get(_inWindow(image, place, ky, kx)));
+            }
+        }
+        return _mean(image, sum.total);
+    }
+
+    /// @dev For each window that covers the place: its dy if the place was its maximum; or its dy,
+    /// and the sum divided.
+    function _poolGrad(Evidence.Exhibit memory shown, bool ofMaximum)
+        private
+        pure
+        returns (uint256)
+    {
+        Image memory image = _image(shown);
+        Place memory place =
+            _place(shown.element, image.height, image.width, image.channels);
+        Evidence.Operand memory dy = shown.operands[ofMaximum ? 1 : 0];
+        (uint256 firstY, uint256 endY) =
+            _windows(place.y, image.kernelHeight, image.stride, image.outHeight);
+        (uint256 firstX, uint256 endX) =
+            _windows(place.x, image.kernelWidth, image.stride, image.outWidth);
+        Sum memory sum;
+        for (uint256 oy = firstY; oy < endY; oy++) {
+            for (uint256 ox = firstX; ox < endX; ox++) {
+                uint256 window = ((place.batch * image.outHeight + oy) * image.outWidth + ox)
+                    * image.channels + place.channel;
+                uint256 inWindow = (place.y - oy * image.stride) * image.kernelWidth + place.x
+                    - ox * image.stride;
+                if (!ofMaximum || shown.operands[0].get(window) == inWindow) {
+                    _add(sum, dy.get(window));
+                }
+            }
+        }
+        return ofMaximum ? Binary32.stored(sum.total) : _mean(image, sum.total);
+    }
+
+    function _image(Evidence.Exhibit memory shown) private pure returns (Image memory image) {
+        image.height = shown.size(1);
+        image.width = shown.size(2);
+        image.channels = shown.size(3);
+        image.kernelHeight = shown.size(4);
+        image.kernelWidth = shown.size(5);
+        image.stride = shown.size(6);
+        image.padding = shown.natural(7);
+        // More than the checks of a tape let pass; bounds the loops.
+        if (image.kernelHeight > 64 || image.kernelWidth > 64) {
+            revert Evidence.BadDescriptor();
+        }
+        image.outHeight =
+            (image.height + 2 * image.padding - image.kernelHeight) / image.stride + 1;
+        image.outWidth = (image.width + 2 * image.padding - image.kernelWidth) / image.stride + 1;
+    }
+
+    function _place(uint256 index, uint256 height, uint256 width, uint256 channels)
+        private
+        pure
+        returns (Place memory place)
+    {
+        place.channel = index % channels;
+        index /= channels;
+        place.x = index % width;
+        index /= width;
+        place.y = index % height;
+        place.batch = index / height;
+    }
+
+    /// @dev The element (ky, kx) of the window at a place.
+    function _inWindow(Image memory image, Place memory window, uint256 ky, uint256 kx)
+        private
+        pure
+        returns (uint256)
+    {
+        return _inPicture(
+            image, window, window.y * image.stride + ky, window.x * image.stride + kx
+        );
+    }
+
+    /// @dev The element (y, x) of a picture, of the place's batch and channel.
+    function _inPicture(Image memory image, Place memory place, uint256 y, uint256 x)
+        private
+        pure
+        returns (uint256)
+    {
+        return ((place.batch * image.height + y) * image.width + x) * image.channels
+            + place.channel;
+    }
+
+    /// @dev The window of one direction whose element `offset` is `position`, if there is one.
+    function _windowWith(uint256 position, uint256 offset, uint256 stride, uint256 count)
+        private
+        pure
+        returns (bool there, uint256 window)
+    {
+        if (position < offset || (position - offset) % stride != 0) {
+            return (false, 0);
+        }
+        window = (position - offset) / stride;
+        there = window < count;
+    }
+
+    /// @dev The windows first .. end - 1 of one direction that cover a position.
+    function _windows(uint256 position, uint256 kernel, uint256 stride, uint256 count)
+        private
+        pure
+        returns (uint256 first, uint256 end)
+    {
+        first = position >= kernel ? (position - kernel) / stride + 1 : 0;
+        end = position / stride + 1;
+        if (end > count) {
+            end = count;
+        }
+    }
+
+    function _add(Sum memory sum, uint256 term) private pure {
+        sum.total = sum.begun ? Binary32.add(sum.total, term) : term;
+        sum.begun = true;
+    }
+
+    function _mean(Image memory image, uint256 total) private pure returns (uint256) {
+        uint256 count = image.kernelHeight * image.kernelWidth;
+        return Binary32.div(total, Binary32.fromInteger(int256(count), 0));
+    }
+}

@@ -1,0 +1,119 @@
+/*
+ * hunt.h - the claimant's side of a walk: which ask comes next, until the lie is found.
+ *
+ * The claimant has run the disputed step itself (teller.h). From the root that the accused gave
+ * it asks its way down to the leftmost thing in which the accused's trace differs from its own: a
+ * state before the step, or a leaf of an output. Everything to the left is equal to the
+ * claimant's own, and every sibling above was told, so any proof of the lie and of all that the
+ * operation read can be written under the accused's own root. Where the traces are equal, the
+ * state that was committed to after the step may still not be the one that the trace ends in.
+ *
+ * What is told may come from a ledger or from anywhere: each answer is checked, and one that is
+ * not what was asked for leaves the hunt as it was. Whether a silent accused loses is the ledger's
+ * business.
+ */
+#ifndef PROOFS_HUNT_H
+#define PROOFS_HUNT_H
+
+#include "base/buffer.h"
+#include "proofs/teller.h"
+
+#define HUNT_TELLS_MAX 8 /* enough for the largest tape that there can be */
+#define HUNT_ROWS_MAX  5 /* answers about one tree */
+#define HUNT_BYTES_MAX (32 + 3 * DIGEST_SIZE + 2 + HUNT_TELLS_MAX * (2 + TELL_BYTES_MAX))
+
+/* What the accused committed to. */
+struct hunt_case {
+    struct digest trace_root;
+    struct digest state_root; /* of the state before the step */
+    struct digest next_root;  /* of the state after it; an attestor answers for its trace alone */
+    bool is_attestor;
+};
+
+enum hunt_end {
+    HUNT_GOES_ON = 0,
+    HUNT_NO_LIE,      /* all that was committed to is what this machine makes */
+    HUNT_ELEMENT,     /* an output's leaf is wrong: item, leaf */
+    HUNT_FIRST_STATE, /* the trace begins elsewhere than the state before: item is the state */
+    HUNT_NEXT_STATE,  /* the state after is not what the trace ends in: item is the state */
+};
+
+/* One answer about a tree: the nodes of a level that lie below a node of a higher one. */
+struct hunt_row {
+    uint32_t top; /* the level of that node */
+    uint32_t level;
+    uint64_t first;
+    uint32_t count;
+    struct digest hashes[ASK_ENTRIES_MAX];
+};
+
+/* A tree of the accused's, as far as it was told: rows, each below a node of the one before. */
+struct hunt_tree {
+    uint64_t count; /* leaves */
+    struct digest root;
+    uint32_t row_count;
+    struct hunt_row rows[HUNT_ROWS_MAX];
+    uint64_t index; /* the leftmost node of the last row that differs from our own */
+};
+
+struct hunt {
+    struct teller *own; /* borrowed: our own run of the step */
+    struct hunt_case accused;
+    enum hunt_end end;
+    enum ask_list list; /* which list differs; ASK_TRACE: the traces do */
+    struct hunt_tree items;
+    struct hunt_tree tensor;
+    bool item_known;         /* the item that differs was found */
+    struct digest item_root; /* of that item, as the accused has it */
+    uint32_t item;           /* which of the list */
+    uint64_t leaf;           /* which of the tensor */
+    uint8_t leaf_bytes[MERKLE_LEAF_SIZE];
+    struct buffer told; /* every answer so far: size (2), bytes */
+    uint32_t told_count;
+};
+
+/* own must be a run of the step from the very state that the case names, else STATUS_REFUSED. */
+MUST_CHECK enum status hunt_open(struct hunt *hunt, struct teller *own,
+                                 const struct hunt_case *accused, struct error *error);
+void hunt_close(struct hunt *hunt); /* a zero-filled one is allowed */
+
+/* What to ask now, and the hash it is known by; false: the hunt has ended. */
+bool hunt_ask(struct ask *ask, struct digest *known, const struct hunt *hunt);
+
+/* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask again, or elsewhere. */
+MUST_CHECK enum status hunt_take(struct hunt *hunt, const uint8_t *bytes, size_t size,
+                                 struct error *error);
+
+/* A hunt outlives its process: bytes are appended to buffer. Reading walks it again, with every
+ * answer checked as the first time. */
+MUST_CHECK enum status hunt_save(struct buffer *bytes, const struct hunt *hunt,
+                                 struct error *error);
+MUST_CHECK enum status hunt_load(struct hunt *hunt, struct teller *own, const uint8_t *bytes,
+                                 size_t size, struct error *error);
+
+/* ---- what is known of the accused's trees -------------------------------- */
+
+/* The root of the tree over the items of the accused's trace, known from the first answer on, and
+ * of its next state, known after HUNT_NEXT_STATE. */
+void hunt_trace_tree(struct digest *root, const struct hunt *hunt);
+void hunt_next_tree(struct digest *root, const struct hunt *hunt);
+
+/*
+ * The root of a tensor of the accused's trace, and its path. All items are known when the traces
+ * are equal; otherwise those up to the one that differs, once that is known.
+ */
+void hunt_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt,
+               uint32_t item);
+
+/* The siblings above the node that hunt_ask() names, up to the root of its tree: the path of a leaf
+ * at ask->index of a tree whose leaves are the nodes of that level. */
+void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const struct ask *ask);
+
+/* After HUNT_NEXT_STATE: the same for the state that differs, in the accused's next state. */
+void hunt_next_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt);
+
+/* After HUNT_ELEMENT: the path of the leaf that differs, in the accused's tensor. The root that it
+ * leads to is hunt->tensor.root, the bytes are hunt->leaf_bytes. */
+void hunt_leaf_path(struct merkle_path *path, const struct hunt *hunt);
+
+#endif /* PROOFS_HUNT_H */
