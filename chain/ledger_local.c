@@ -8,10 +8,10 @@
 
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/secret.h"
 #include "chain/chronicle.h"
 #include "chain/ledger_backend.h"
 #include "chain/local_game.h"
-#include "chain/secret.h"
 #include "chain/sql.h"
 
 enum {
