@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "prover/access.h"
 #include "prover/commands.h"
+#include "prover/serve_commands.h"
 #include "prover/train.h"
 
 static const struct option_spec run_options[] = {
@@ -356,6 +357,28 @@ static const struct command commands[] = {
      .options = status_options,
      .option_count = sizeof(status_options) / sizeof(status_options[0]),
      .run = run_status},
+    {.name = "serve",
+     .summary = "show bundles to verifiers by HTTP",
+     .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "
+                    "step, read-only, each by its place and by its root. A bundle that is still "
+                    "being trained grows as it is served.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover serve text.run\n"
+                "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "
+                "key.pem",
+     .options = serve_options_table,
+     .option_count = SERVE_OPTION_COUNT,
+     .run = run_serve},
+    {.name = "publish",
+     .summary = "write the same tree as files, for any web server",
+     .description = "Writes what 'lockstep prover serve' shows, but for traces, into a folder that "
+                    "any static web server or object store can offer. Run it again when the bundle "
+                    "has grown: what is there is kept.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover publish text.run --to /srv/www/lockstep",
+     .options = publish_options_table,
+     .option_count = PUBLISH_OPTION_COUNT,
+     .run = run_publish},
 };
 
 const struct command_group prover_commands = {.name = "prover",
