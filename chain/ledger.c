@@ -63,6 +63,16 @@ void ledger_close(struct ledger *ledger)
     }
 }
 
+const struct ledger_place *ledger_get_place(const struct ledger *ledger)
+{
+    return &ledger->place;
+}
+
+const struct address *ledger_get_own(const struct ledger *ledger)
+{
+    return &ledger->account;
+}
+
 enum status ledger_submit(struct ledger *ledger, const char *name, const struct game_move *move,
                           struct error *error)
 {
@@ -91,6 +101,20 @@ enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome, c
 enum status ledger_work(struct ledger *ledger, struct error *error)
 {
     return ledger->backend->work(ledger->self, error);
+}
+
+enum status ledger_catch_up(struct ledger *ledger, struct error *error)
+{
+    bool behind = true;
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK && behind) {
+        status = ledger_work(ledger, error);
+        if (status == STATUS_OK) {
+            status = ledger->backend->behind(ledger->self, &behind, error);
+        }
+    }
+    return status;
 }
 
 static uint64_t monotonic_ms(void)

@@ -48,6 +48,17 @@ MUST_CHECK enum status ledger_open(struct ledger **ledger, const struct ledger_o
                                    struct error *error);
 void ledger_close(struct ledger *ledger); /* NULL is fine */
 
+/* Which game this is: the same words for every handle on it, and for no other game. */
+#define LEDGER_CHAIN_MAX 48
+
+struct ledger_place {
+    char chain[LEDGER_CHAIN_MAX]; /* "eip155:1", "local:" and a number drawn when it was made */
+    struct address registry;      /* zero: embedded */
+};
+
+const struct ledger_place *ledger_get_place(const struct ledger *ledger);
+const struct address *ledger_get_own(const struct ledger *ledger); /* zero without a key */
+
 /* ---- moves -------------------------------------------------------------------- */
 
 enum ledger_move_state {
@@ -74,6 +85,10 @@ MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome 
 
 /* Sends, follows, indexes: one round. STATUS_UNREACHABLE is weather: call again later. */
 MUST_CHECK enum status ledger_work(struct ledger *ledger, struct error *error);
+
+/* Works until the events of all blocks are told that were there when it began: reading anew takes
+ * many rounds on a long chain. */
+MUST_CHECK enum status ledger_catch_up(struct ledger *ledger, struct error *error);
 
 /* Works until the move is done, final or refused, or the time is over (STATUS_UNREACHABLE). */
 MUST_CHECK enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome,

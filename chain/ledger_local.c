@@ -1,21 +1,27 @@
 /* ledger_local.c - see ledger_local.h. */
 #include "chain/ledger_local.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/file.h"
+#include "base/hex.h"
+#include "base/secret.h"
 #include "chain/chronicle.h"
 #include "chain/ledger_backend.h"
 #include "chain/local_game.h"
-#include "chain/secret.h"
 #include "chain/sql.h"
 
 enum {
     BLOCK_HASHES = 256, /* how far back a contract can see */
     FIRST_HEIGHT = 1,
+    NAME_BYTES = 16,
 };
+
+/* Who judges, when nobody else was named. No key has this address. */
+static const struct address embedded_referee = {"the embedded referee"};
 
 static const char schema[] =
     CHRONICLE_SCHEMA "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -158,6 +164,7 @@ static enum status play(struct local *local, const char *name, const struct game
     struct local_game game = {.store = &local->store,
                               .sender = local->account,
                               .referee = local->referee,
+                              .judges = address_equal(&local->referee, &embedded_referee),
                               .block_hash = block_hash,
                               .context = &playing};
     struct chronicle_block block;
@@ -279,6 +286,14 @@ static enum status local_work(void *self, struct error *error)
     return STATUS_OK;
 }
 
+static enum status is_behind(void *self, bool *behind, struct error *error)
+{
+    (void)self;
+    (void)error;
+    *behind = false;
+    return STATUS_OK;
+}
+
 /* ---- reading ------------------------------------------------------------------ */
 
 static enum status get_clock(void *self, struct ledger_clock *clock, struct error *error)
@@ -384,6 +399,7 @@ static const struct ledger_backend backend = {
     .submit = local_submit,
     .look = local_look,
     .work = local_work,
+    .behind = is_behind,
     .next = next_entry,
     .get_job = get_job,
     .get_claim = get_claim,
@@ -423,6 +439,16 @@ static enum status open_file(struct local *local, const char *path, struct error
     return status;
 }
 
+/* By a hash of the salt: who knows the salt knows the hashes of blocks to come. */
+static void name_chain(char chain[LEDGER_CHAIN_MAX], const struct local *local)
+{
+    struct hash32 hash = keccak256(local->salt, sizeof(local->salt));
+    char text[HEX_SIZE(NAME_BYTES)];
+
+    hex_encode(text, hash.bytes, NAME_BYTES);
+    (void)snprintf(chain, LEDGER_CHAIN_MAX, "local:%s", text);
+}
+
 enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,
                                 struct error *error)
 {
@@ -454,6 +480,7 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
     }
     ledger->backend = &backend;
     ledger->self = local;
+    name_chain(ledger->place.chain, local);
     return STATUS_OK;
 }
 
@@ -486,7 +513,7 @@ enum status ledger_local_init(const char *path, const struct address *referee, s
     error_init(&local->store_error);
     status = open_file(local, path, error);
     if (status == STATUS_OK) {
-        status = write_meta(local, referee, error);
+        status = write_meta(local, referee != NULL ? referee : &embedded_referee, error);
     }
     close_local(local);
     return status;

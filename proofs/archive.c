@@ -137,7 +137,7 @@ enum status archive_writer_open(struct archive_writer *writer, struct error *err
         code = ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_checksumFlag, 1);
     }
     status = ZSTD_isError(code) ? zstd_failed(error, path, code)
-                                : whole_file_open(&writer->file, error, path, false);
+                                : whole_file_open(&writer->file, error, path, 0644);
     if (status != STATUS_OK) {
         archive_writer_drop(writer);
     }
@@ -215,7 +215,7 @@ enum status archive_writer_keep(struct archive_writer *writer, struct error *err
         status = compress(writer, error, zeros, ARCHIVE_BLOCK, true);
     }
     if (status == STATUS_OK) {
-        status = whole_file_keep(&writer->file, error);
+        status = whole_file_keep_new(&writer->file, error);
     }
     archive_writer_drop(writer);
     return status;
@@ -240,6 +240,7 @@ static enum status open_stream(struct archive_reader *reader, struct error *erro
     reader->in_at = 0;
     reader->in_size = 0;
     reader->ended = false;
+    reader->unpacked = 0;
     reader->unpacked_left = size_max;
     reader->stream = ZSTD_createDCtx();
     if (reader->stream == NULL) {
@@ -279,6 +280,11 @@ enum status archive_reader_open_bytes(struct archive_reader *reader, struct erro
     return open_stream(reader, error, size_max);
 }
 
+static enum status refused(struct error *error, const char *what)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "%s", what);
+}
+
 /* Fills the input; nothing new at the end of the file. */
 static enum status refill(struct archive_reader *reader, struct error *error)
 {
@@ -315,8 +321,7 @@ static enum status unpack(struct archive_reader *reader, struct error *error, vo
     ZSTD_outBuffer out = {data, size, 0};
 
     if (size > reader->unpacked_left) {
-        return error_set(error, STATUS_OVER_LIMIT, "'%s' unpacks to more than is allowed",
-                         reader->path);
+        return error_set(error, STATUS_OVER_LIMIT, "it unpacks to more than is allowed");
     }
     reader->unpacked_left -= size;
     while (out.pos < out.size) {
@@ -325,12 +330,12 @@ static enum status unpack(struct archive_reader *reader, struct error *error, vo
         size_t code;
 
         if (reader->ended) {
-            return error_set(error, STATUS_BAD_FORMAT, "'%s' ends early", reader->path);
+            return refused(error, "it ends early");
         }
         code = ZSTD_decompressStream(reader->stream, &out, &in);
+        reader->unpacked += out.pos - before;
         if (ZSTD_isError(code)) {
-            return error_set(error, STATUS_BAD_FORMAT, "'%s': %s", reader->path,
-                             ZSTD_getErrorName(code));
+            return refused(error, ZSTD_getErrorName(code));
         }
         bool stuck = in.pos == reader->in_at && out.pos == before;
 
@@ -343,7 +348,7 @@ static enum status unpack(struct archive_reader *reader, struct error *error, vo
                 return status;
             }
             if (reader->in_size == 0) {
-                return error_set(error, STATUS_BAD_FORMAT, "'%s' ends early", reader->path);
+                return refused(error, "it ends early");
             }
         }
     }
@@ -356,7 +361,7 @@ static enum status need_zeros(struct archive_reader *reader, struct error *error
     enum status status = unpack(reader, error, block, size);
 
     if (status == STATUS_OK && memcmp(block, zeros, size) != 0) {
-        status = error_set(error, STATUS_BAD_FORMAT, "'%s': bytes between the files", reader->path);
+        status = refused(error, "bytes between the files");
     }
     return status;
 }
@@ -375,7 +380,7 @@ static enum status need_end(struct archive_reader *reader, struct error *error)
         if (reader->in_at == reader->in_size) {
             status = refill(reader, error);
             if (status == STATUS_OK && reader->in_size == 0) {
-                status = error_set(error, STATUS_BAD_FORMAT, "'%s' ends early", reader->path);
+                status = refused(error, "it ends early");
             }
             continue;
         }
@@ -384,15 +389,14 @@ static enum status need_end(struct archive_reader *reader, struct error *error)
         reader->in_at = in.pos;
         reader->ended = code == 0;
         if (ZSTD_isError(code) || out.pos > 0) {
-            status = error_set(error, STATUS_BAD_FORMAT, "'%s' does not end where its files do",
-                               reader->path);
+            status = refused(error, "it does not end where its files do");
         }
     }
     if (status == STATUS_OK && reader->in_at == reader->in_size) {
         status = refill(reader, error);
     }
     if (status == STATUS_OK && reader->in_at < reader->in_size) {
-        status = error_set(error, STATUS_BAD_FORMAT, "'%s': bytes after the archive", reader->path);
+        status = refused(error, "bytes after the archive");
     }
     return status;
 }
@@ -420,10 +424,9 @@ enum status archive_reader_next(struct archive_reader *reader, struct error *err
         return status == STATUS_OK ? STATUS_NOT_FOUND : status;
     }
     if (!read_header(name, size, header)) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "'%s': an entry that no bundle's archive has (a link, an owner, another "
-                         "dialect of tar)",
-                         reader->path);
+        return refused(error,
+                       "an entry that no bundle's archive has (a link, an owner, another dialect "
+                       "of tar)");
     }
     reader->left = *size;
     reader->padding = padding_of(*size);

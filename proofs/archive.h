@@ -6,6 +6,7 @@
  * have written for that name and size, so links, folders, devices, foreign owners and dialects are
  * refused without being looked at. Names are the caller's to judge, before a byte of the entry is
  * read; memory does not depend on the archive, and no more than size_max bytes are ever unpacked.
+ * What is said of an archive's content names neither file nor place: whoever reads one adds them.
  */
 #ifndef PROOFS_ARCHIVE_H
 #define PROOFS_ARCHIVE_H
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define ARCHIVE_NAME_MAX  99
 #define ARCHIVE_BLOCK     512
@@ -42,7 +43,8 @@ MUST_CHECK enum status archive_writer_begin(struct archive_writer *writer, struc
 MUST_CHECK enum status archive_writer_add(struct archive_writer *writer, struct error *error,
                                           const void *data, size_t size);
 
-/* Ends the archive and makes the file appear. Closes the writer either way. */
+/* Ends the archive and makes the file appear; never in place of another: STATUS_REFUSED. Closes the
+ * writer either way. */
 MUST_CHECK enum status archive_writer_keep(struct archive_writer *writer, struct error *error);
 
 /* Forgets the file. Does nothing after keep, a failed open, or on a zero-filled writer whose file's
@@ -56,6 +58,7 @@ struct archive_reader {
     void *stream;         /* of libzstd; NULL: not open */
     const uint8_t *bytes; /* the archive in memory; NULL: read from descriptor */
     uint64_t bytes_left;
+    uint64_t unpacked; /* bytes so far: the place that an error is at */
     uint64_t unpacked_left;
     uint64_t left; /* bytes of the entry that are still to be read */
     uint64_t padding;

@@ -307,7 +307,7 @@ static enum status write_entry(struct archive_reader *archive, const char *path,
     struct whole_file file;
     enum status status = piece == NULL
                              ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
-                             : whole_file_open(&file, error, path, false);
+                             : whole_file_open(&file, error, path, 0644);
 
     if (status != STATUS_OK) {
         free(piece);
@@ -479,6 +479,9 @@ enum status bundle_import_archive(const char *folder, struct archive_reader *arc
         return error_set_errno(error, "cannot make %s", importer.part);
     }
     status = import_all(&importer, error);
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "byte %" PRIu64 " of what is in it", archive->unpacked);
+    }
     /* Closing brings the journal's log into the journal. */
     bundle_close(importer.bundle);
     if (status == STATUS_OK) {

@@ -232,6 +232,9 @@ enum status bundle_step_read(struct bundle_step *entry, struct bundle *bundle, u
                                 : read_plain(entry, journal, statement, error);
     }
     (void)sqlite3_finalize(statement);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        (void)error_wrap(error, "step %" PRIu64, step);
+    }
     return status;
 }
 

@@ -83,6 +83,17 @@ size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit
     return COMMIT_TENSOR_HEADER_MIN + name_size;
 }
 
+size_t commit_labelled_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
+                              const void *label, size_t label_size,
+                              const struct digest *leaves_root)
+{
+    assert(label_size <= COMMIT_TENSOR_HEADER_MAX - TAG_SIZE - DIGEST_SIZE);
+    memcpy(bytes, array_tags[kind], TAG_SIZE);
+    memcpy(bytes + TAG_SIZE, leaves_root->bytes, DIGEST_SIZE);
+    memcpy(bytes + TAG_SIZE + DIGEST_SIZE, label, label_size);
+    return TAG_SIZE + DIGEST_SIZE + label_size;
+}
+
 enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *kind,
                                       struct digest *leaves_root, const uint8_t *bytes, size_t size)
 {

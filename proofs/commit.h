@@ -42,6 +42,11 @@ bool commit_tensor_sound(const struct tensor *tensor);
 size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
                             const struct tensor *tensor, const struct digest *leaves_root);
 
+/* The same from a label: all of a header behind tag and leaves_root. */
+size_t commit_labelled_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
+                              const void *label, size_t label_size,
+                              const struct digest *leaves_root);
+
 /* Reads a header from anywhere; the tensor gets the role ROLE_TEMPORARY, or ROLE_DATA and the name
  * "data". Only bytes that commit_tensor_header() would write are read. */
 MUST_CHECK enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *kind,

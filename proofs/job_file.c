@@ -99,11 +99,18 @@ static enum status read_tape(struct job *job, struct reader *reader, struct erro
     const uint8_t *bytes;
 
     if (size > reader_left(reader)) {
-        return error_set(error, STATUS_BAD_FORMAT, "the job ends inside its tape of %llu bytes",
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "byte %d: the job ends inside its tape of %llu bytes", JOB_HEADER_SIZE,
                          (unsigned long long)size);
     }
     bytes = reader_take(reader, size);
-    return tape_parse(&job->tape, bytes, size, error);
+
+    enum status status = tape_parse(&job->tape, bytes, size, error);
+
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "the tape from byte %d on", JOB_HEADER_SIZE + 8);
+    }
+    return status;
 }
 
 static enum status read_constants(struct job *job, struct reader *reader, struct error *error)
@@ -122,7 +129,8 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
             continue;
         }
         if (tensor_size(tensor) > reader_left(reader)) {
-            return error_set(error, STATUS_BAD_FORMAT, "the job ends inside the constant '%s'",
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "byte %zu: the job ends inside the constant '%s'", reader->at,
                              tensor->name);
         }
         copy = malloc(tensor_size(tensor));
@@ -133,7 +141,13 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
         reader_copy(reader, copy, tensor_size(tensor));
         job->constants[job->constant_count++] = copy;
     }
-    return job_constants_check(job, error);
+
+    enum status status = job_constants_check(job, error);
+
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "the constants before byte %zu", reader->at);
+    }
+    return status;
 }
 
 static bool draw_is_sound(const struct job *job, const struct job_draw *draw)
@@ -154,7 +168,8 @@ static enum status read_draws(struct job *job, struct reader *reader, struct err
     job->seed = reader_u64(reader);
     count = reader_u32(reader);
     if (given > 1 || count > job->tape->state_count || (given == 1 && count != 0)) {
-        return error_set(error, STATUS_BAD_FORMAT, "%u draws for %u states, flag %u", count,
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "before byte %zu: %u draws for %u states, flag %u", reader->at, count,
                          job->tape->state_count, given);
     }
     job->draws = calloc((size_t)count + 1, sizeof(*job->draws));
@@ -192,6 +207,7 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
     job->data_count = job_tensors(NULL, 0, job, ROLE_DATA);
     status = job_terms_check(job, error);
     if (status != STATUS_OK) {
+        (void)error_wrap(error, "the terms from byte 8 on");
         return status;
     }
     for (uint32_t i = 0; i < job->data_count; i++) {
@@ -199,6 +215,17 @@ static enum status read_body(struct job *job, struct reader *reader, struct erro
     }
     status = read_draws(job, reader, error);
     return status == STATUS_OK ? reader_end(reader, error, "the job") : status;
+}
+
+/* Of two headers that are not the same. */
+static size_t first_difference(const uint8_t *left, const uint8_t *right)
+{
+    size_t at = 0;
+
+    while (at + 1 < JOB_HEADER_SIZE && left[at] == right[at]) {
+        at++;
+    }
+    return at;
 }
 
 static enum status read_job(struct job *job, struct reader *reader, struct error *error)
@@ -209,13 +236,14 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
     enum status status;
 
     if (header == NULL || memcmp(header, JOB_MAGIC, 8) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "these bytes are not a job");
+        return error_set(error, STATUS_BAD_FORMAT, "byte 0: these bytes are not a job");
     }
     /* First of all: what is behind the header was agreed to, whatever else is wrong with it. */
     sha256(&body_digest, body, reader_left(reader));
     if (memcmp(header + JOB_BODY_DIGEST_AT, body_digest.bytes, DIGEST_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "the job's header does not commit to what follows it");
+                         "byte %d: the job's header does not commit to what follows it",
+                         JOB_BODY_DIGEST_AT);
     }
     job->rules_version = endian_load_be32(header + 8);
     job->steps = endian_load_be64(header + 12);
@@ -230,7 +258,8 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
     }
     if (status == STATUS_OK && memcmp(job->header, header, JOB_HEADER_SIZE) != 0) {
         status = error_set(error, STATUS_BAD_FORMAT,
-                           "the roots in the job's header are not those of what follows it");
+                           "byte %zu: the header is not that of what follows it",
+                           first_difference(job->header, header));
     }
     return status;
 }

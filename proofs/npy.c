@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/endian.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define MAGIC_SIZE    6
 #define TYPE_TEXT_MAX 16
@@ -124,8 +124,7 @@ static enum status read_type(struct reader *reader, struct npy *npy, struct erro
     char type[TYPE_TEXT_MAX];
 
     if (!take_string(reader, type, sizeof(type))) {
-        return error_set(error, STATUS_BAD_FORMAT, "the element type at byte %zu is not plain",
-                         reader->at);
+        return error_set(error, STATUS_BAD_FORMAT, "the element type is not a plain text");
     }
     if (!element_of_npy_name(&npy->element, type)) {
         error_set(error, STATUS_BAD_FORMAT, "the element type '%s' is not one we read", type);
@@ -153,11 +152,10 @@ static enum status read_field(struct reader *reader, struct npy *npy, int *seen,
                               struct error *error)
 {
     char key[TYPE_TEXT_MAX];
-    size_t at = reader->at;
     int field;
 
     if (!take_string(reader, key, sizeof(key)) || !take(reader, ':')) {
-        return error_set(error, STATUS_BAD_FORMAT, "no key at byte %zu of the header", at);
+        return error_set(error, STATUS_BAD_FORMAT, "no key and its colon");
     }
     field = strcmp(key, "descr") == 0           ? SEEN_TYPE
             : strcmp(key, "fortran_order") == 0 ? SEEN_ORDER
@@ -175,8 +173,7 @@ static enum status read_field(struct reader *reader, struct npy *npy, int *seen,
         return read_order(reader, error);
     }
     if (!take_shape(reader, npy)) {
-        return error_set(error, STATUS_BAD_FORMAT, "no shape of at most %d dims at byte %zu",
-                         ELEMENT_DIMS_MAX, at);
+        return error_set(error, STATUS_BAD_FORMAT, "no shape of at most %d dims", ELEMENT_DIMS_MAX);
     }
     return STATUS_OK;
 }
@@ -193,8 +190,7 @@ static enum status read_dictionary(struct reader *reader, struct npy *npy, struc
         enum status status;
 
         if (!comma) {
-            return error_set(error, STATUS_BAD_FORMAT, "a comma is missing at byte %zu",
-                             reader->at);
+            return error_set(error, STATUS_BAD_FORMAT, "a comma is missing");
         }
         status = read_field(reader, npy, &seen, error);
         if (status != STATUS_OK) {
@@ -217,11 +213,11 @@ static enum status find_text(struct reader *reader, uint64_t *data_offset, const
     uint64_t size;
 
     if (file_size < 12 || memcmp(bytes, magic, MAGIC_SIZE) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "this is not an .npy file");
+        return error_set(error, STATUS_BAD_FORMAT, "byte 0: this is not an .npy file");
     }
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "version %u.%u of .npy is not known", bytes[6],
-                         bytes[7]);
+        return error_set(error, STATUS_BAD_FORMAT, "byte %d: version %u.%u of .npy is not known",
+                         MAGIC_SIZE, bytes[6], bytes[7]);
     }
     if (bytes[6] == 1) {
         start = 10;
@@ -231,11 +227,14 @@ static enum status find_text(struct reader *reader, uint64_t *data_offset, const
         size = endian_load_le32(bytes + 8);
     }
     if (start + size > NPY_HEADER_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "a header of %llu bytes, at most %d are read",
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "byte 8: a header of %llu bytes, at most %d are read",
                          (unsigned long long)size, NPY_HEADER_MAX);
     }
     if (start + size > file_size) {
-        return error_set(error, STATUS_BAD_FORMAT, "the file ends inside its header");
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "byte 8: a header of %llu bytes in a file of %llu",
+                         (unsigned long long)size, (unsigned long long)file_size);
     }
     *reader = (struct reader){(const char *)bytes + start, (size_t)size, 0};
     *data_offset = start + size;
@@ -252,6 +251,10 @@ enum status npy_header_read(struct npy *npy, struct error *error, const uint8_t 
     status = find_text(&reader, &npy->data_offset, bytes, file_size, error);
     if (status == STATUS_OK) {
         status = read_dictionary(&reader, npy, error);
+        if (status != STATUS_OK) {
+            (void)error_wrap(error, "byte %zu",
+                             (size_t)(reader.text - (const char *)bytes) + reader.at);
+        }
     }
     if (status != STATUS_OK) {
         return status;
@@ -259,7 +262,9 @@ enum status npy_header_read(struct npy *npy, struct error *error, const uint8_t 
     if (!element_array_size(&npy->data_size, npy->element, npy->dims, npy->rank) ||
         npy->data_size != file_size - npy->data_offset) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "the header announces another number of bytes than the %llu that follow",
+                         "byte %llu: the header announces another number of bytes than the %llu "
+                         "that follow",
+                         (unsigned long long)npy->data_offset,
                          (unsigned long long)(file_size - npy->data_offset));
     }
     return STATUS_OK;
@@ -341,7 +346,7 @@ enum status npy_write(const char *path, struct error *error, struct npy *npy, co
     uint8_t header[NPY_HEADER_MAX];
     size_t header_size = npy_header_write(header, npy);
     struct whole_file file;
-    enum status status = whole_file_open(&file, error, path, false);
+    enum status status = whole_file_open(&file, error, path, 0644);
 
     if (status == STATUS_OK) {
         status = whole_file_add(&file, error, header, header_size);

@@ -13,6 +13,11 @@
 
 #define HEADER_DEPTH_MAX 3
 
+struct text {
+    const char *bytes;
+    size_t size;
+};
+
 /* Names reach logs and terminals: no control characters, not even those of UTF-8's C1 block. */
 static bool name_is_plain(const char *name)
 {
@@ -148,22 +153,37 @@ static enum status check_cover(struct safetensors *file, struct error *error)
     }
     for (uint32_t i = 0; i < file->entry_count; i++) {
         if (file->entries[i].offset != covered) {
-            return error_set(error, STATUS_BAD_FORMAT, "tensor '%s' %s at byte %llu of the data",
+            return error_set(error, STATUS_BAD_FORMAT, "byte %llu: tensor '%s' %s",
+                             (unsigned long long)(file->data_offset + file->entries[i].offset),
                              file->entries[i].name,
                              file->entries[i].offset < covered ? "overlaps another"
-                                                               : "leaves a hole before it",
-                             (unsigned long long)file->entries[i].offset);
+                                                               : "leaves a hole before it");
         }
         covered += file->entries[i].size;
     }
     if (covered != file->data_size) {
-        return error_set(error, STATUS_BAD_FORMAT, "%llu bytes of data belong to no tensor",
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "byte %llu: %llu bytes of data belong to no tensor",
+                         (unsigned long long)(file->data_offset + covered),
                          (unsigned long long)(file->data_size - covered));
     }
     return STATUS_OK;
 }
 
-static enum status read_entries(struct safetensors *file, struct error *error, json_t *root)
+/* Where the file names this key; the start of the header, where it does so by escapes. */
+static size_t place_of(const struct text *header, const char *key)
+{
+    char quoted[SAFETENSORS_NAME_MAX + 3];
+    int length = snprintf(quoted, sizeof(quoted), "\"%s\"", key);
+    const char *found = length < (int)sizeof(quoted)
+                            ? memmem(header->bytes, header->size, quoted, (size_t)length)
+                            : NULL;
+
+    return 8 + (found == NULL ? 0 : (size_t)(found - header->bytes));
+}
+
+static enum status read_entries(struct safetensors *file, struct error *error, json_t *root,
+                                const struct text *header)
 {
     const char *key;
     json_t *value;
@@ -176,9 +196,9 @@ static enum status read_entries(struct safetensors *file, struct error *error, j
         if (is_metadata(key)) {
             status = read_metadata(file, error, value);
         } else if (!name_is_plain(key)) {
-            return error_set(error, STATUS_BAD_FORMAT,
-                             "the name of tensor %u is empty, longer than %d bytes or not plain",
-                             file->entry_count, SAFETENSORS_NAME_MAX);
+            status = error_set(error, STATUS_BAD_FORMAT,
+                               "the name of tensor %u is empty, longer than %d bytes or not plain",
+                               file->entry_count, SAFETENSORS_NAME_MAX);
         } else {
             memcpy(entry->name, key, strlen(key) + 1);
             status = read_entry(entry, error, value, file->data_size);
@@ -188,28 +208,30 @@ static enum status read_entries(struct safetensors *file, struct error *error, j
             file->entry_count++;
         }
         if (status != STATUS_OK) {
+            error_wrap(error, "byte %zu", place_of(header, key));
             return status;
         }
     }
     return check_cover(file, error);
 }
 
-static enum status read_root(struct safetensors *file, struct error *error, json_t *root)
+static enum status read_root(struct safetensors *file, struct error *error, json_t *root,
+                             const struct text *header)
 {
     size_t count = json_object_size(root);
 
     if (!json_is_object(root)) {
-        return error_set(error, STATUS_BAD_FORMAT, "the header is not a JSON object");
+        return error_set(error, STATUS_BAD_FORMAT, "byte 8: the header is not a JSON object");
     }
     if (count > SAFETENSORS_ENTRIES_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "%zu tensors, at most %d are read", count,
-                         SAFETENSORS_ENTRIES_MAX);
+        return error_set(error, STATUS_OVER_LIMIT, "byte 8: %zu tensors, at most %d are read",
+                         count, SAFETENSORS_ENTRIES_MAX);
     }
     file->entries = calloc(count + 1, sizeof(file->entries[0]));
     if (file->entries == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for %zu tensors", count);
     }
-    return read_entries(file, error, root);
+    return read_entries(file, error, root, header);
 }
 
 enum status safetensors_header_read(struct safetensors *file, struct error *error,
@@ -221,18 +243,19 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
     *file = (struct safetensors){.descriptor = -1, .data_size = data_size};
     file->data_offset = 8 + (uint64_t)header_size;
     if (header_size > SAFETENSORS_HEADER_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "a header of %zu bytes, at most %u are read",
-                         header_size, SAFETENSORS_HEADER_MAX);
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "byte 0: a header of %zu bytes, at most %u are read", header_size,
+                         SAFETENSORS_HEADER_MAX);
     }
     if (header_size == 0 || header[0] != '{') {
-        return error_set(error, STATUS_BAD_FORMAT, "the header does not begin with '{'");
+        return error_set(error, STATUS_BAD_FORMAT, "byte 8: the header does not begin with '{'");
     }
-    status = strict_json_parse(&root, error, "the header", header, header_size,
+    status = strict_json_parse(&root, error, "the header at byte 8", header, header_size,
                                SAFETENSORS_HEADER_MAX, HEADER_DEPTH_MAX);
     if (status != STATUS_OK) {
         return status;
     }
-    status = read_root(file, error, root);
+    status = read_root(file, error, root, &(struct text){header, header_size});
     json_decref(root);
     if (status != STATUS_OK) {
         safetensors_close(file);
@@ -259,7 +282,7 @@ static enum status read_file(struct safetensors *file, struct error *error,
     enum status status;
 
     if (file_size < sizeof(length)) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s' has %llu bytes", source->path,
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' ends at byte %llu", source->path,
                          (unsigned long long)file_size);
     }
     status = read_bytes(source, error, length, sizeof(length), 0);
@@ -268,13 +291,14 @@ static enum status read_file(struct safetensors *file, struct error *error,
     }
     header_size = endian_load_le64(length);
     if (header_size > file_size - sizeof(length)) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s': a header of %llu bytes in a file of %llu",
-                         source->path, (unsigned long long)header_size,
-                         (unsigned long long)file_size);
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "'%s': byte 0: a header of %llu bytes in a file of %llu", source->path,
+                         (unsigned long long)header_size, (unsigned long long)file_size);
     }
     if (header_size > SAFETENSORS_HEADER_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "'%s': a header of %llu bytes, at most %u",
-                         source->path, (unsigned long long)header_size, SAFETENSORS_HEADER_MAX);
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "'%s': byte 0: a header of %llu bytes, at most %u", source->path,
+                         (unsigned long long)header_size, SAFETENSORS_HEADER_MAX);
     }
     header = malloc((size_t)header_size + 1);
     if (header == NULL) {

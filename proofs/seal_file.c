@@ -1,13 +1,12 @@
 /* seal_file.c - see seal.h: files sealed in chunks. */
 #include <assert.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/endian.h"
+#include "base/secret.h"
 #include "proofs/seal.h"
 #include "proofs/seal_cipher.h"
 
@@ -30,7 +29,7 @@ static void writer_end(struct seal_writer *writer)
 {
     EVP_CIPHER_CTX_free(writer->cipher);
     writer->cipher = NULL;
-    OPENSSL_cleanse(writer->plain, sizeof(writer->plain));
+    secret_wipe(writer->plain, sizeof(writer->plain));
 }
 
 enum status seal_writer_open(struct seal_writer *writer, struct error *error, const char *path,
@@ -44,15 +43,16 @@ enum status seal_writer_open(struct seal_writer *writer, struct error *error, co
     writer->used = 0;
     writer->cipher = NULL;
     memcpy(header, file_tag, sizeof(file_tag));
-    if (getrandom(header + sizeof(file_tag), SEAL_SALT_SIZE, 0) != SEAL_SALT_SIZE) {
-        return error_set_errno(error, "the system gives no random bytes");
+    status = secret_random(header + sizeof(file_tag), SEAL_SALT_SIZE, error);
+    if (status != STATUS_OK) {
+        return status;
     }
     status = seal_cipher_new(&writer->cipher, error, key, header + sizeof(file_tag), file_tag,
                              context, true);
     if (status != STATUS_OK) {
         return status;
     }
-    status = whole_file_open(&writer->file, error, path, true);
+    status = whole_file_open(&writer->file, error, path, 0600);
     if (status == STATUS_OK) {
         status = whole_file_add(&writer->file, error, header, sizeof(header));
     }
@@ -178,7 +178,7 @@ static enum status reader_start(struct seal_reader *reader, struct error *error,
     enum status status;
 
     if (!measure(reader, file_size)) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s': no sealed file has %llu bytes",
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': no sealed file ends at byte %llu",
                          reader->path, (unsigned long long)file_size);
     }
     status = whole_file_read_at(reader->descriptor, error, header, sizeof(header), 0, reader->path);
@@ -186,7 +186,8 @@ static enum status reader_start(struct seal_reader *reader, struct error *error,
         return status;
     }
     if (memcmp(header, file_tag, sizeof(file_tag)) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s' is not a sealed file", reader->path);
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': byte 0: this is not a sealed file",
+                         reader->path);
     }
     status = seal_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,
                              context, false);
@@ -253,5 +254,5 @@ void seal_reader_close(struct seal_reader *reader)
     }
     EVP_CIPHER_CTX_free(reader->cipher);
     reader->cipher = NULL;
-    OPENSSL_cleanse(reader->plain, sizeof(reader->plain));
+    secret_wipe(reader->plain, sizeof(reader->plain));
 }

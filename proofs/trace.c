@@ -44,22 +44,29 @@ uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t out
     return item + output;
 }
 
+void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item)
+{
+    assert(item >= tape->state_count);
+    *output = item - tape->state_count;
+    for (*op = 0; *op < tape->op_count; ++*op) {
+        if (*output < tape->ops[*op].output_count) {
+            return;
+        }
+        *output -= tape->ops[*op].output_count;
+    }
+    assert(!"an item of the trace");
+}
+
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item)
 {
-    uint32_t left = item;
+    uint32_t op;
+    uint32_t output;
 
     if (item < tape->state_count) {
         return tape->states[item].before;
     }
-    left -= tape->state_count;
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        if (left < tape->ops[at].output_count) {
-            return tape->ops[at].outputs[left];
-        }
-        left -= tape->ops[at].output_count;
-    }
-    assert(!"an item of the trace");
-    return TENSOR_NONE;
+    trace_output_at(&op, &output, tape, item);
+    return tape->ops[op].outputs[output];
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -129,7 +136,7 @@ static enum status take_state(void *context, const struct tensor *tensor, const 
 enum status trace_next_items(uint32_t **items, const struct tape *tape, struct error *error)
 {
     uint32_t *of_tensor = malloc(((size_t)tape->tensor_count + 1) * sizeof(*of_tensor));
-    uint32_t *next = malloc(((size_t)tape->state_count + 1) * sizeof(*next));
+    uint32_t *next = calloc((size_t)tape->state_count + 1, sizeof(*next));
 
     *items = next;
     if (of_tensor == NULL || next == NULL) {

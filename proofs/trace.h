@@ -69,6 +69,8 @@ MUST_CHECK enum status trace_watch(struct trace *trace, struct machine *machine,
 uint32_t trace_item_of_state(const struct trace *trace, uint32_t state);
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output);
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item);
+/* The operation that makes an item behind the states, and which of its outputs it is. */
+void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item);
 uint32_t trace_item_count(const struct tape *tape);
 
 /* For each state the item that holds its next value: its own where it never changes. The caller

@@ -40,6 +40,12 @@ const headers = [
     },
   },
   {
+    path: 'chain/referee_code.h',
+    folders: ['chain/contracts'],
+    note: 'referee_code.h - Examiner: constructor(moves, elementwise, contraction, rows); Referee:\n * constructor(examiner), which makes its registry.',
+    contracts: { Examiner: 'EXAMINER_CODE', Referee: 'REFEREE_CODE' },
+  },
+  {
     path: 'tests/contracts/jury_code.h',
     folders: ['chain/contracts', 'tests/contracts'],
     note: 'jury_code.h - the contracts that the tests of rules and commitments ask, many cases at once.',

@@ -1,0 +1,61 @@
+/*
+ * question.h - an ask as a ledger takes it: with the proof that what is asked about was committed.
+ *
+ * On a ledger the claimant may ask only for what lies under the accused's own roots, so a question
+ * is an ask and the paths from there to the program root and to the root of the trace or of the
+ * next state. From a question that holds, the ledger learns all that the answer is checked with:
+ * `asked`, a short record that the ledger keeps the hash of, and that the accused repeats when it
+ * tells. A contract needs nothing else, and neither does whoever reads the ledger's events.
+ * docs/FORMATS.md has every byte.
+ */
+#ifndef PROOFS_QUESTION_H
+#define PROOFS_QUESTION_H
+
+#include "base/buffer.h"
+#include "proofs/hunt.h"
+
+/* ---- what a ledger keeps ---- */
+
+#define ASKED_SIZE_MAX (ASK_SIZE + DIGEST_SIZE + 11 + COMMIT_TENSOR_HEADER_MAX)
+
+/* What was asked, and what the answer is checked with. */
+struct asked {
+    struct ask ask;
+    struct tell_target target; /* of ASK_DIVERGED only target.known counts: the next state's root */
+    struct digest program;     /* of ASK_DIVERGED: the root that the evidence is judged under */
+};
+
+size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *asked);
+
+/* Only bytes that asked_write() would write are read. */
+MUST_CHECK enum status asked_read(struct asked *asked, const uint8_t *bytes, size_t size);
+
+/* ---- asking ---- */
+
+#define QUESTION_SIZE_MAX                                                                          \
+    (ASK_SIZE + 14 + 1024 + 6 * DIGEST_SIZE + COMMIT_TENSOR_HEADER_MAX + 4 +                       \
+     3 * MERKLE_DEPTH_MAX * DIGEST_SIZE)
+
+/* Appends the question that hunt asks now, with its proofs. A hunt that has ended asks nothing:
+ * STATUS_USAGE. */
+MUST_CHECK enum status question_write(struct buffer *bytes, const struct hunt *hunt,
+                                      struct error *error);
+
+/* Appends the question for an element that is no finite number. */
+MUST_CHECK enum status question_write_diverged(struct buffer *bytes, const struct tape *tape,
+                                               struct error *error);
+
+/* What the ledger knows of the step. */
+struct question_context {
+    struct digest program; /* of the job's header */
+    struct digest trace;   /* T, that the accused gave */
+    struct digest next;    /* Q */
+    bool attestor;         /* the accused is one: he answers for his trace alone */
+    bool diverged;         /* the job is said to have diverged at this step */
+};
+
+/* Safe on hostile bytes; asked means something only on VERDICT_VALID. */
+MUST_CHECK enum verdict question_check(struct asked *asked, const struct question_context *context,
+                                       const uint8_t *bytes, size_t size);
+
+#endif /* PROOFS_QUESTION_H */

@@ -1,0 +1,338 @@
+/*
+ * Goal: a ledger that knows nothing but the program root and the accused's roots learns from a
+ * question exactly what the claimant asks and what the answer must hash to, and is not misled.
+ * Method: the questions of whole hunts, of every kind, against what the tape says; the answers
+ * checked with nothing but `asked`; every bit of a question flipped, every length, other contexts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/descriptor.h"
+#include "proofs/question.h"
+#include "tests/support/dispute.h"
+#include "tests/support/test.h"
+
+#define LIES_FULL  4000
+#define LIES       80
+#define FLIPS_FULL 200000
+#define FLIPS      3200
+
+static struct question_context context_of(const struct tape *tape, const struct hunt_case *accused)
+{
+    struct question_context context = {.trace = accused->trace_root, .next = accused->next_root};
+
+    assert_int_equal(descriptor_program_root(&context.program, tape, NULL), STATUS_OK);
+    return context;
+}
+
+/* Written and read again; every other size is refused. */
+static void check_asked(const struct asked *asked)
+{
+    uint8_t bytes[ASKED_SIZE_MAX + 1] = {0};
+    uint8_t again[ASKED_SIZE_MAX];
+    size_t size = asked_write(bytes, asked);
+    struct asked read;
+
+    assert_int_equal(asked_read(&read, bytes, size), STATUS_OK);
+    assert_int_equal(asked_write(again, &read), size);
+    assert_memory_equal(again, bytes, size);
+    for (size_t cut = 0; cut <= sizeof(bytes); cut++) {
+        assert_int_equal(asked_read(&read, bytes, cut),
+                         cut == size ? STATUS_OK : STATUS_BAD_FORMAT);
+    }
+}
+
+static void check_question(const struct hunt *hunt, const struct question_context *context,
+                           const uint8_t *bytes, size_t size, const uint8_t *told, size_t told_size)
+{
+    struct tell_target target;
+    struct digest known;
+    struct asked asked;
+    struct told read;
+    struct ask ask;
+
+    assert_true(hunt_ask(&ask, &known, hunt));
+    assert_int_equal(question_check(&asked, context, bytes, size), VERDICT_VALID);
+    assert_memory_equal(&asked.ask, &ask, sizeof(ask));
+    assert_int_equal(tell_target(&target, &ask, hunt->own->tape, &known, NULL), STATUS_OK);
+    assert_memory_equal(&asked.target, &target, sizeof(target));
+    assert_int_equal(tell_check(&read, &asked.target, told, told_size), VERDICT_VALID);
+    check_asked(&asked);
+}
+
+/* No flip may lead to a question about anything else than a list that may be asked for anyway. */
+static void flip(const struct question_context *context, uint8_t *bytes, size_t size,
+                 uint64_t *seed, uint64_t flips)
+{
+    for (uint64_t i = 0; i < flips; i++) {
+        uint64_t bit = i < 120 ? i : test_random_below(seed, size * 8);
+        struct asked asked;
+
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (question_check(&asked, context, bytes, size) == VERDICT_VALID) {
+            assert_int_equal(asked.ask.kind, ASK_LIST);
+            assert_int_equal(bit / 8, 1);
+        }
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    for (size_t cut = 0; cut < size; cut += 1 + cut % 7) {
+        struct asked asked;
+
+        assert_int_equal(question_check(&asked, context, bytes, cut), VERDICT_INVALID);
+    }
+}
+
+static void refuse_other_contexts(const struct question_context *context, const uint8_t *bytes,
+                                  size_t size)
+{
+    struct question_context other = *context;
+    struct asked asked;
+
+    other.program.bytes[3] ^= 1;
+    assert_int_equal(question_check(&asked, &other, bytes, size), VERDICT_INVALID);
+    other = *context;
+    other.trace.bytes[31] ^= 1;
+    other.next.bytes[0] ^= 0x80;
+    if (bytes[0] != ASK_LIST) {
+        assert_int_equal(question_check(&asked, &other, bytes, size), VERDICT_INVALID);
+    }
+    other = *context;
+    other.attestor = true;
+    assert_int_equal(question_check(&asked, &other, bytes, size),
+                     bytes[1] == ASK_TRACE ? VERDICT_VALID : VERDICT_INVALID);
+}
+
+/* Hunts to the end, and checks each question; returns how many there were. */
+static uint32_t follow(struct dispute *dispute, struct teller *accused, struct hunt_case *roots,
+                       uint64_t flips)
+{
+    static uint8_t told[TELL_BYTES_MAX];
+    struct question_context context = context_of(dispute->tape, roots);
+    uint64_t seed = 11;
+    uint32_t questions = 0;
+    struct buffer bytes;
+    struct digest known;
+    struct hunt hunt;
+    struct ask ask;
+
+    buffer_init(&bytes, QUESTION_SIZE_MAX + 1);
+    assert_int_equal(hunt_open(&hunt, &dispute->own, roots, NULL), STATUS_OK);
+    for (; hunt_ask(&ask, &known, &hunt); questions++) {
+        struct tell_tree tree;
+        struct asked asked;
+        size_t size;
+
+        assert_int_equal(teller_tree(&tree, accused, &ask, NULL), STATUS_OK);
+        size = tell_write(told, &ask, &tree);
+        buffer_clear(&bytes);
+        assert_int_equal(question_write(&bytes, &hunt, NULL), STATUS_OK);
+        assert_in_range(bytes.size, ASK_SIZE, QUESTION_SIZE_MAX);
+        check_question(&hunt, &context, bytes.data, bytes.size, told, size);
+        refuse_other_contexts(&context, bytes.data, bytes.size);
+        if (flips > 0) {
+            flip(&context, bytes.data, bytes.size, &seed, flips);
+        }
+        buffer_add_u8(&bytes, 0);
+        assert_int_equal(question_check(&asked, &context, bytes.data, bytes.size), VERDICT_INVALID);
+        assert_int_equal(hunt_take(&hunt, told, size, NULL), STATUS_OK);
+    }
+    assert_int_equal(question_write(&bytes, &hunt, NULL), STATUS_USAGE);
+    buffer_release(&bytes);
+    hunt_close(&hunt);
+    return questions;
+}
+
+static uint32_t follow_lie(struct dispute *dispute, const struct lie *lie, uint64_t flips)
+{
+    struct hunt_case roots;
+    struct teller accused;
+    struct liar liar;
+    uint32_t questions;
+
+    liar_open(&liar, dispute_rewind(dispute), lie);
+    assert_int_equal(teller_open(&accused, &liar.machine, NULL), STATUS_OK);
+    roots = dispute_case(&accused, &dispute->own);
+    questions = follow(dispute, &accused, &roots, flips);
+    teller_close(&accused);
+    liar_close(&liar);
+    return questions;
+}
+
+static void test_questions_of_hunts_say_what_is_asked(void **state)
+{
+    uint64_t lies = test_share(LIES_FULL, LIES) / MODEL_COUNT;
+    uint64_t seed = 10;
+
+    (void)state;
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        struct dispute dispute;
+
+        dispute_open_kind(&dispute, (enum model_kind)kind);
+        for (uint64_t i = 0; i < lies; i++) {
+            struct lie lie = dispute_random_lie(dispute.tape, &seed);
+
+            (void)follow_lie(&dispute, &lie, 0);
+        }
+        dispute_close(&dispute);
+    }
+}
+
+static void test_changed_questions_are_refused(void **state)
+{
+    uint64_t flips = test_share(FLIPS_FULL, FLIPS) / 8;
+
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        struct dispute dispute;
+        struct lie lie = {0, 0, LIE_ULP};
+
+        if (wide == 1) {
+            dispute_open_wide(&dispute);
+        } else {
+            dispute_open_kind(&dispute, MODEL_GPT2);
+        }
+        lie.item = dispute.tape->state_count;
+        while (ask_tensor_count(&dispute.tape->tensors[trace_tensor_at(dispute.tape, lie.item)]) <=
+               (wide == 1 ? 4096 : 9)) {
+            lie.item++;
+        }
+        assert_int_equal(follow_lie(&dispute, &lie, flips), wide == 1 ? 1 + 3 : 2 + 1);
+        dispute_close(&dispute);
+    }
+}
+
+static void test_questions_about_the_next_state_hold(void **state)
+{
+    struct dispute dispute;
+    struct hunt_case roots;
+    struct teller accused;
+    uint32_t count;
+
+    (void)state;
+    dispute_open_kind(&dispute, MODEL_CONVNET);
+    count = dispute.tape->state_count;
+    assert_int_equal(teller_open(&accused, dispute_rewind(&dispute), NULL), STATUS_OK);
+    roots = dispute_case(&accused, &dispute.own);
+    accused.next[count - 1].bytes[0] ^= 1;
+    merkle_leaf_hash(&accused.next[2 * count - 1], accused.next[count - 1].bytes, DIGEST_SIZE);
+    commit_list_root(&roots.next_root, COMMIT_STATE, 0, accused.next, count);
+    assert_int_equal(follow(&dispute, &accused, &roots, test_share(FLIPS_FULL, FLIPS) / 8), 1);
+    teller_close(&accused);
+    dispute_close(&dispute);
+}
+
+static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
+{
+    struct dispute dispute;
+    struct hunt_case roots;
+    struct question_context context;
+    struct buffer bytes;
+    struct asked asked;
+
+    (void)state;
+    dispute_open_kind(&dispute, MODEL_MLP);
+    roots = dispute_case(&dispute.own, &dispute.own);
+    context = context_of(dispute.tape, &roots);
+    buffer_init(&bytes, QUESTION_SIZE_MAX);
+    assert_int_equal(question_write_diverged(&bytes, dispute.tape, NULL), STATUS_OK);
+    assert_int_equal(question_check(&asked, &context, bytes.data, bytes.size), VERDICT_INVALID);
+    context.diverged = true;
+    assert_int_equal(question_check(&asked, &context, bytes.data, bytes.size), VERDICT_VALID);
+    assert_int_equal(asked.ask.kind, ASK_DIVERGED);
+    assert_true(digest_equal(&asked.target.known, &context.next));
+    assert_true(digest_equal(&asked.program, &context.program));
+    check_asked(&asked);
+    context.attestor = true;
+    assert_int_equal(question_check(&asked, &context, bytes.data, bytes.size), VERDICT_INVALID);
+    buffer_release(&bytes);
+    dispute_close(&dispute);
+}
+
+/* Seeds for question_fuzz.c: the roots that it must hold under, then a question. */
+static void write_seed(const char *folder, const char *name, const struct question_context *context,
+                       const struct buffer *question)
+{
+    struct buffer bytes;
+    char path[512];
+    FILE *file;
+
+    buffer_init(&bytes, QUESTION_SIZE_MAX + 100);
+    buffer_add(&bytes, context->program.bytes, DIGEST_SIZE);
+    buffer_add(&bytes, context->trace.bytes, DIGEST_SIZE);
+    buffer_add(&bytes, context->next.bytes, DIGEST_SIZE);
+    buffer_add_u8(&bytes, (uint8_t)(context->attestor + 2 * context->diverged));
+    buffer_add(&bytes, question->data, question->size);
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.size, file), bytes.size);
+    assert_int_equal(fclose(file), 0);
+    buffer_release(&bytes);
+}
+
+static void write_seeds(const char *folder)
+{
+    static uint8_t told[TELL_BYTES_MAX];
+    struct lie lie = {0, 0, LIE_ULP};
+    struct question_context context;
+    struct dispute dispute;
+    struct hunt_case roots;
+    struct teller accused;
+    struct buffer bytes;
+    struct digest known;
+    struct liar liar;
+    struct hunt hunt;
+    struct ask ask;
+
+    dispute_open_wide(&dispute);
+    lie.item = dispute.tape->state_count;
+    while (ask_tensor_count(&dispute.tape->tensors[trace_tensor_at(dispute.tape, lie.item)]) <=
+           4096) {
+        lie.item++;
+    }
+    liar_open(&liar, dispute_rewind(&dispute), &lie);
+    assert_int_equal(teller_open(&accused, &liar.machine, NULL), STATUS_OK);
+    roots = dispute_case(&accused, &dispute.own);
+    context = context_of(dispute.tape, &roots);
+    buffer_init(&bytes, QUESTION_SIZE_MAX);
+    assert_int_equal(hunt_open(&hunt, &dispute.own, &roots, NULL), STATUS_OK);
+    while (hunt_ask(&ask, &known, &hunt)) {
+        size_t size;
+
+        buffer_clear(&bytes);
+        assert_int_equal(question_write(&bytes, &hunt, NULL), STATUS_OK);
+        write_seed(folder,
+                   hunt.told_count == 0   ? "list"
+                   : hunt.told_count == 1 ? "tensor"
+                                          : "node",
+                   &context, &bytes);
+        assert_int_equal(teller_answer(told, &size, &accused, &ask, NULL), STATUS_OK);
+        assert_int_equal(hunt_take(&hunt, told, size, NULL), STATUS_OK);
+    }
+    buffer_clear(&bytes);
+    context.diverged = true;
+    assert_int_equal(question_write_diverged(&bytes, dispute.tape, NULL), STATUS_OK);
+    write_seed(folder, "diverged", &context, &bytes);
+    hunt_close(&hunt);
+    buffer_release(&bytes);
+    teller_close(&accused);
+    liar_close(&liar);
+    dispute_close(&dispute);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_questions_of_hunts_say_what_is_asked),
+        cmocka_unit_test(test_changed_questions_are_refused),
+        cmocka_unit_test(test_questions_about_the_next_state_hold),
+        cmocka_unit_test(test_divergence_is_asked_for_only_where_it_is_claimed),
+    };
+
+    if (argc == 3 && strcmp(argv[1], "write") == 0) {
+        write_seeds(argv[2]);
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

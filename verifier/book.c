@@ -1,0 +1,484 @@
+/* book.c - see book.h. */
+#include "verifier/book.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/secret.h"
+#include "base/strict_json.h"
+#include "chain/sql.h"
+
+enum {
+    BOOK_VERSION = 1,
+    ROWS_MAX = 1 << 20,
+};
+
+static const char schema[] =
+    "PRAGMA synchronous = EXTRA;"
+    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS verdicts (chain TEXT NOT NULL, contract BLOB NOT NULL,"
+    " job BLOB NOT NULL, segment INTEGER NOT NULL, before BLOB NOT NULL, root BLOB NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " verdict INTEGER NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL, trace BLOB NOT NULL,"
+    " PRIMARY KEY (chain, contract, job, segment, before, root, step));";
+
+#define PLACE_WHERE " FROM verdicts WHERE chain = ? AND contract = ? AND job = ? AND segment = ?"
+#define ROW_WHERE   PLACE_WHERE " AND before = ? AND root = ?"
+
+struct book {
+    struct sql sql;
+    struct file_lock lock;
+    struct hash32 secret;
+};
+
+/* ---- opening ------------------------------------------------------------ */
+
+static enum status check_version(struct book *book, struct error *error)
+{
+    int64_t version = 0;
+    enum status status = sql_number(&book->sql, &version, 0, error,
+                                    "SELECT value FROM meta WHERE name = 'version'", "");
+
+    if (status == STATUS_OK && version == 0) {
+        return sql_run(&book->sql, error, "INSERT INTO meta VALUES ('version', ?)", "i",
+                       (int64_t)BOOK_VERSION);
+    }
+    if (status == STATUS_OK && version != BOOK_VERSION) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the verdict book is of version %" PRId64 ", which is not known here",
+                        version);
+        error_advise(error, "use the program that wrote it, or a newer one");
+        return STATUS_REFUSED;
+    }
+    return status;
+}
+
+static enum status load_secret(struct book *book, struct error *error)
+{
+    sqlite3_stmt *row =
+        sql_query(&book->sql, error, "SELECT value FROM meta WHERE name = 'secret'", "");
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = sql_step(&book->sql, row, error);
+    if (status == STATUS_OK && !sql_blob_column(row, 0, book->secret.bytes, HASH32_SIZE)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "the verdict book's secret is damaged");
+    }
+    (void)sqlite3_finalize(row);
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    status = secret_random(book->secret.bytes, HASH32_SIZE, error);
+    return status != STATUS_OK ? status
+                               : sql_run(&book->sql, error, "INSERT INTO meta VALUES ('secret', ?)",
+                                         "b", &(struct sql_blob){book->secret.bytes, HASH32_SIZE});
+}
+
+/* The kernel's lock refuses at once; sqlite's own is for programs that know nothing of ours. */
+static enum status lock_book(struct book *book, const char *path, struct error *error)
+{
+    char lock_path[FILE_PATH_MAX];
+    enum status status;
+
+    if (snprintf(lock_path, sizeof(lock_path), "%s.lock", path) >= (int)sizeof(lock_path)) {
+        return error_set(error, STATUS_USAGE, "the path of the verdict book is too long");
+    }
+    status = file_lock_open(&book->lock, error, lock_path);
+    if (status == STATUS_REFUSED) {
+        (void)error_wrap(error, "another node uses this verdict book");
+        error_advise(error, "one key, one node: stop the other one");
+    }
+    return status;
+}
+
+enum status book_open(struct book **book, const char *path, struct error *error)
+{
+    struct book *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *book = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the verdict book");
+    }
+    made->lock.descriptor = -1;
+    status = lock_book(made, path, error);
+    if (status == STATUS_OK) {
+        status = sql_open(&made->sql, path, schema, error);
+    }
+    if (status == STATUS_OK) {
+        status = sql_run(&made->sql, error, "PRAGMA locking_mode = EXCLUSIVE", "");
+    }
+    if (status == STATUS_OK) {
+        status = sql_begin(&made->sql, error);
+        if (status == STATUS_OK) {
+            status = check_version(made, error);
+            status = status == STATUS_OK ? load_secret(made, error) : status;
+            status = sql_end(&made->sql, status, error);
+        }
+    }
+    if (status != STATUS_OK) {
+        book_close(made);
+        return status;
+    }
+    *book = made;
+    return STATUS_OK;
+}
+
+void book_close(struct book *book)
+{
+    if (book != NULL) {
+        sql_close(&book->sql);
+        file_lock_close(&book->lock);
+        secret_wipe(&book->secret, sizeof(book->secret));
+        free(book);
+    }
+}
+
+struct hash32 book_derive(const struct book *book, const char *words, const void *bytes,
+                          size_t size)
+{
+    struct keccak keccak;
+
+    keccak_init(&keccak);
+    keccak_add(&keccak, book->secret.bytes, HASH32_SIZE);
+    keccak_add(&keccak, words, strlen(words) + 1);
+    keccak_add(&keccak, bytes, size);
+    return keccak_end(&keccak);
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+/* The columns from verdict on. */
+static enum status read_row(struct book_entry *entry, sqlite3_stmt *row, int column,
+                            struct error *error)
+{
+    int verdict = sqlite3_column_int(row, column);
+
+    if ((verdict != BOOK_PROVEN && verdict != BOOK_REFUTED) ||
+        !sql_blob_column(row, column + 1, entry->pre_state.bytes, DIGEST_SIZE) ||
+        !sql_blob_column(row, column + 2, entry->post_state.bytes, DIGEST_SIZE) ||
+        !sql_blob_column(row, column + 3, entry->trace_root.bytes, DIGEST_SIZE)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the verdict book is damaged");
+    }
+    entry->verdict = (enum book_verdict)verdict;
+    return STATUS_OK;
+}
+
+enum status book_find(struct book_entry *entry, struct book *book, struct error *error)
+{
+    sqlite3_stmt *row = sql_query(
+        &book->sql, error, "SELECT verdict, pre, post, trace" ROW_WHERE " AND step = ?", "tbbibbi",
+        entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+        &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
+        &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step);
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = sql_step(&book->sql, row, error);
+    if (status == STATUS_OK) {
+        status = read_row(entry, row, 0, error);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+enum status book_find_refuted(struct book_entry *entry, struct book *book, struct error *error)
+{
+    sqlite3_stmt *row = sql_query(
+        &book->sql, error, "SELECT step, verdict, pre, post, trace" ROW_WHERE " AND verdict = 2",
+        "tbbibb", entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+        &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
+        &(struct sql_blob){entry->root.bytes, DIGEST_SIZE});
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = sql_step(&book->sql, row, error);
+    if (status == STATUS_OK) {
+        entry->step = (uint32_t)sqlite3_column_int64(row, 0);
+        status = read_row(entry, row, 1, error);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+static bool says_the_same(const struct book_entry *left, const struct book_entry *right)
+{
+    return left->verdict == right->verdict && digest_equal(&left->pre_state, &right->pre_state) &&
+           digest_equal(&left->post_state, &right->post_state) &&
+           digest_equal(&left->trace_root, &right->trace_root);
+}
+
+static enum status contradicts(const struct book_entry *entry, const char *what,
+                               struct error *error)
+{
+    return error_set(error, STATUS_REFUSED,
+                     "the verdict book contradicts: segment %u step %u %s; nothing is signed",
+                     entry->segment, entry->step, what);
+}
+
+/* Rows of other steps of the same segment that cannot stand beside entry. */
+static enum status check_others(struct book *book, const struct book_entry *entry,
+                                struct error *error)
+{
+    int64_t others = 0;
+    enum status status = sql_number(
+        &book->sql, &others, 0, error,
+        "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = 2 OR ? = 2)", "tbbibbii",
+        entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+        &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
+        &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
+        (int64_t)entry->verdict);
+
+    if (status == STATUS_OK && others > 0) {
+        status = contradicts(entry,
+                             entry->verdict == BOOK_PROVEN
+                                 ? "is in a segment that was refuted before"
+                                 : "is in a segment that was judged otherwise before",
+                             error);
+    }
+    return status;
+}
+
+static enum status insert(struct book *book, const struct book_entry *entry, struct error *error)
+{
+    return sql_run(&book->sql, error,
+                   "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "tbbibbiibbb",
+                   entry->place.chain,
+                   &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+                   &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+                   &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
+                   &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
+                   (int64_t)entry->verdict, &(struct sql_blob){entry->pre_state.bytes, DIGEST_SIZE},
+                   &(struct sql_blob){entry->post_state.bytes, DIGEST_SIZE},
+                   &(struct sql_blob){entry->trace_root.bytes, DIGEST_SIZE});
+}
+
+/* Inside a transaction. */
+static enum status enter(struct book *book, const struct book_entry *entry, bool *added,
+                         struct error *error)
+{
+    struct book_entry found = *entry;
+    enum status status = book_find(&found, book, error);
+
+    *added = false;
+    if (status == STATUS_OK) {
+        return says_the_same(&found, entry)
+                   ? STATUS_OK
+                   : contradicts(entry, "was judged otherwise before", error);
+    }
+    if (status == STATUS_NOT_FOUND) {
+        status = check_others(book, entry, error);
+    }
+    if (status == STATUS_OK) {
+        status = insert(book, entry, error);
+        *added = status == STATUS_OK;
+    }
+    return status;
+}
+
+enum status book_enter(struct book *book, const struct book_entry *entry, struct error *error)
+{
+    bool added;
+    enum status status = sql_begin(&book->sql, error);
+
+    return status == STATUS_OK ? sql_end(&book->sql, enter(book, entry, &added, error), error)
+                               : status;
+}
+
+/* ---- export and import -------------------------------------------------- */
+
+static json_t *hex_of(const void *bytes, size_t size)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, bytes, size);
+    return json_string(text);
+}
+
+static json_t *row_json(sqlite3_stmt *row)
+{
+    static const struct {
+        const char *key;
+        int column;
+        int size;
+    } blobs[] = {{"contract", 1, ADDRESS_SIZE},  {"job", 2, HASH32_SIZE},
+                 {"before", 4, DIGEST_SIZE},     {"root", 5, DIGEST_SIZE},
+                 {"pre_state", 8, DIGEST_SIZE},  {"post_state", 9, DIGEST_SIZE},
+                 {"trace_root", 10, DIGEST_SIZE}};
+    json_t *object = json_pack(
+        "{s:s, s:I, s:I, s:s}", "chain", (const char *)sqlite3_column_text(row, 0), "segment",
+        (json_int_t)sqlite3_column_int64(row, 3), "step", (json_int_t)sqlite3_column_int64(row, 5),
+        "verdict", sqlite3_column_int(row, 7) == BOOK_PROVEN ? "proven" : "refuted");
+
+    for (size_t i = 0; object != NULL && i < sizeof(blobs) / sizeof(blobs[0]); i++) {
+        if (sqlite3_column_bytes(row, blobs[i].column) == blobs[i].size) {
+            (void)json_object_set_new(
+                object, blobs[i].key,
+                hex_of(sqlite3_column_blob(row, blobs[i].column), (size_t)blobs[i].size));
+        }
+    }
+    return object;
+}
+
+enum status book_export(json_t **view, struct book *book, struct error *error)
+{
+    json_t *rows = json_array();
+    sqlite3_stmt *row = sql_query(&book->sql, error,
+                                  "SELECT * FROM verdicts ORDER BY chain, contract, job, segment,"
+                                  " before, root, step",
+                                  "");
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    while (status == STATUS_OK) {
+        status = sql_step(&book->sql, row, error);
+        if (status == STATUS_OK && json_array_append_new(rows, row_json(row)) != 0) {
+            status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict book");
+        }
+    }
+    (void)sqlite3_finalize(row);
+    if (status != STATUS_NOT_FOUND) {
+        json_decref(rows);
+        return status;
+    }
+    *view = json_pack("{s:i, s:o, s:o}", "lockstep_verdict_book", BOOK_VERSION, "secret",
+                      hex_of(book->secret.bytes, HASH32_SIZE), "verdicts", rows);
+    return *view != NULL ? STATUS_OK
+                         : error_set(error, STATUS_NO_MEMORY, "no memory to export the book");
+}
+
+static enum status parse_row(struct book_entry *entry, const json_t *object, struct error *error)
+{
+    static const char *const known[] = {"chain",      "contract",  "job",     "segment",
+                                        "root",       "step",      "verdict", "pre_state",
+                                        "post_state", "trace_root"};
+    const char *chain = "";
+    const char *verdict = "";
+    uint64_t segment = 0;
+    uint64_t step = 0;
+    enum status status = strict_json_only(object, error, known, sizeof(known) / sizeof(known[0]));
+
+    memset(entry, 0, sizeof(*entry));
+    status = status == STATUS_OK ? strict_json_text(object, error, &chain, "chain") : status;
+    status = status == STATUS_OK ? strict_json_text(object, error, &verdict, "verdict") : status;
+    status = status == STATUS_OK
+                 ? strict_json_number(object, error, &segment, "segment", GAME_SEGMENTS_MAX)
+                 : status;
+    status = status == STATUS_OK ? strict_json_number(object, error, &step, "step", GAME_PERIOD_MAX)
+                                 : status;
+    const struct {
+        uint8_t *bytes;
+        size_t size;
+        const char *key;
+    } blobs[] = {{entry->place.registry.bytes, ADDRESS_SIZE, "contract"},
+                 {entry->job.bytes, HASH32_SIZE, "job"},
+                 {entry->before.bytes, DIGEST_SIZE, "before"},
+                 {entry->root.bytes, DIGEST_SIZE, "root"},
+                 {entry->pre_state.bytes, DIGEST_SIZE, "pre_state"},
+                 {entry->post_state.bytes, DIGEST_SIZE, "post_state"},
+                 {entry->trace_root.bytes, DIGEST_SIZE, "trace_root"}};
+    for (size_t i = 0; status == STATUS_OK && i < sizeof(blobs) / sizeof(blobs[0]); i++) {
+        status = strict_json_hex(object, error, blobs[i].bytes, blobs[i].size, blobs[i].key);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    entry->verdict = strcmp(verdict, "proven") == 0 ? BOOK_PROVEN : BOOK_REFUTED;
+    if (strlen(chain) >= LEDGER_CHAIN_MAX ||
+        (entry->verdict == BOOK_REFUTED && strcmp(verdict, "refuted") != 0)) {
+        return error_set(error, STATUS_BAD_FORMAT, "a row's chain or verdict makes no sense");
+    }
+    memcpy(entry->place.chain, chain, strlen(chain) + 1);
+    entry->segment = (uint32_t)segment;
+    entry->step = (uint32_t)step;
+    return STATUS_OK;
+}
+
+static enum status take_secret(struct book *book, const json_t *view, struct error *error)
+{
+    struct hash32 secret;
+    int64_t rows = 0;
+    enum status status = strict_json_hex(view, error, secret.bytes, HASH32_SIZE, "secret");
+
+    if (status == STATUS_OK) {
+        status = sql_number(&book->sql, &rows, 0, error, "SELECT count(*) FROM verdicts", "");
+    }
+    if (status == STATUS_OK && rows == 0) {
+        book->secret = secret;
+        status = sql_run(&book->sql, error, "UPDATE meta SET value = ? WHERE name = 'secret'", "b",
+                         &(struct sql_blob){secret.bytes, HASH32_SIZE});
+    }
+    secret_wipe(&secret, sizeof(secret));
+    return status;
+}
+
+static enum status import_rows(uint64_t *added, struct book *book, const json_t *rows,
+                               struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    *added = 0;
+    for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++) {
+        struct book_entry entry;
+        bool new_row = false;
+
+        status = parse_row(&entry, json_array_get(rows, i), error);
+        if (status == STATUS_OK) {
+            status = enter(book, &entry, &new_row, error);
+        }
+        *added += new_row;
+        if (status != STATUS_OK) {
+            (void)error_wrap(error, "verdict number %zu", i);
+        }
+    }
+    return status;
+}
+
+enum status book_import(uint64_t *added, struct book *book, const json_t *view, struct error *error)
+{
+    static const char *const known[] = {"lockstep_verdict_book", "secret", "verdicts"};
+    struct hash32 before = book->secret;
+    const json_t *rows = NULL;
+    uint64_t version = 0;
+    enum status status = strict_json_only(view, error, known, sizeof(known) / sizeof(known[0]));
+
+    if (status == STATUS_OK) {
+        status = strict_json_number(view, error, &version, "lockstep_verdict_book", UINT32_MAX);
+    }
+    if (status == STATUS_OK && version != BOOK_VERSION) {
+        status = error_set(error, STATUS_REFUSED,
+                           "an export of version %" PRIu64 ", which is not known here", version);
+    }
+    if (status == STATUS_OK) {
+        status = strict_json_array(view, error, &rows, "verdicts", ROWS_MAX);
+    }
+    if (status == STATUS_OK) {
+        status = sql_begin(&book->sql, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = take_secret(book, view, error);
+    if (status == STATUS_OK) {
+        status = import_rows(added, book, rows, error);
+    }
+    status = sql_end(&book->sql, status, error);
+    if (status != STATUS_OK) {
+        book->secret = before;
+        *added = 0;
+    }
+    secret_wipe(&before, sizeof(before));
+    return status;
+}

@@ -1,0 +1,70 @@
+/*
+ * book.h - the verdict book: what this node has ever found, written before anything is signed.
+ *
+ * One row for each step that was judged, by chain, contract, job, segment, and what was committed: the
+ * state before the segment and its root.
+ * A row is on disk before book_enter() returns. A row that contradicts one that is there is
+ * refused, whoever asks and whatever else was lost: a step cannot become true and false, a traced
+ * step cannot get another trace, and a segment that was refuted is never proven. So whoever signs
+ * only what the book has taken cannot sign two statements that contradict each other.
+ *
+ * The file is locked for one process: a second node with the same book is refused. It also keeps
+ * a secret of the node's, from which salts and secret samples are drawn.
+ */
+#ifndef VERIFIER_BOOK_H
+#define VERIFIER_BOOK_H
+
+#include <jansson.h>
+
+#include "base/digest.h"
+#include "chain/ledger.h"
+
+#define BOOK_EXPORT_SIZE_MAX ((size_t)256 << 20)
+
+enum book_verdict {
+    BOOK_PROVEN = 1,
+    BOOK_REFUTED = 2,
+};
+
+struct book_entry {
+    struct ledger_place place;
+    struct hash32 job;
+    uint32_t segment;
+    struct digest before; /* the state root that the segment begins with, */
+    struct digest root;   /* and its own, as they were committed */
+    uint32_t step;        /* counted within the segment */
+    enum book_verdict verdict;
+    struct digest pre_state; /* REFUTED: as they were committed */
+    struct digest post_state;
+    struct digest trace_root; /* PROVEN: of that step */
+};
+
+struct book;
+
+/* Makes the file when it is missing. STATUS_REFUSED: another process has it. */
+MUST_CHECK enum status book_open(struct book **book, const char *path, struct error *error);
+void book_close(struct book *book); /* NULL is fine */
+
+/* STATUS_OK: it is in the book, now or since before. STATUS_REFUSED: it contradicts the book. */
+MUST_CHECK enum status book_enter(struct book *book, const struct book_entry *entry,
+                                  struct error *error);
+
+/* Reads the row of entry's place, job, segment, before, root and step. STATUS_NOT_FOUND: there is none. */
+MUST_CHECK enum status book_find(struct book_entry *entry, struct book *book, struct error *error);
+
+/* The row by which this segment was refuted; STATUS_NOT_FOUND: it was not. */
+MUST_CHECK enum status book_find_refuted(struct book_entry *entry, struct book *book,
+                                         struct error *error);
+
+/* keccak256(the book's secret, words, bytes): the same for ever, and nobody else's guess. */
+struct hash32 book_derive(const struct book *book, const char *words, const void *bytes,
+                          size_t size);
+
+/* All rows and the secret; *view is the caller's. Whoever reads it can foresee secret samples. */
+MUST_CHECK enum status book_export(json_t **view, struct book *book, struct error *error);
+
+/* Takes all rows of an export or, if one contradicts, none. An empty book takes the secret too. */
+MUST_CHECK enum status book_import(uint64_t *added, struct book *book, const json_t *view,
+                                   struct error *error);
+
+#endif /* VERIFIER_BOOK_H */
