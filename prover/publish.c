@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define COPY_SIZE (1u << 20)
 
