@@ -14,7 +14,8 @@
 #include "tests/support/test.h"
 
 enum {
-    WHOLE = 1 << 20,
+    MUTANTS = TWINS_MOVES - 20, /* of one piece of evidence */
+    HEAD_SIZE = 400,            /* where most of what is not a hash stands */
 };
 
 static void convict(struct court *court, const struct buffer *evidence,
@@ -103,10 +104,94 @@ static void test_wrong_element_of_every_kind_convicts_on_both(void **state)
     free(court);
 }
 
+/* ---- mutants ---------------------------------------------------------------------- */
+
+/* Flips a bit, changes a byte by one, cuts, grows, or copies a piece elsewhere. */
+static void mutate(struct buffer *mutant, const struct buffer *evidence, uint64_t *random)
+{
+    uint64_t kind = test_random_below(random, 12);
+    bool early = test_random_below(random, 3) > 0 && evidence->size > HEAD_SIZE;
+    size_t size = early ? HEAD_SIZE : evidence->size;
+    size_t at = test_random_below(random, size);
+
+    buffer_clear(mutant);
+    buffer_add(mutant, evidence->data, evidence->size);
+    if (kind < 6) {
+        mutant->data[at] ^= (uint8_t)(1 << test_random_below(random, 8));
+    } else if (kind < 9) {
+        mutant->data[at] = (uint8_t)(mutant->data[at] + (kind == 6 ? 1 : -1));
+    } else if (kind == 9) {
+        mutant->size = at;
+    } else if (kind == 10) {
+        buffer_add(mutant, evidence->data, 1 + test_random_below(random, 40));
+    } else {
+        size_t from = test_random_below(random, size);
+        size_t count = 1 + test_random_below(random, 33);
+
+        if (at + count <= mutant->size && from + count <= mutant->size) {
+            memcpy(mutant->data + at, evidence->data + from, count);
+        }
+    }
+}
+
+/* Whatever the mutants come to, both ledgers say the same: see court_compare(). */
+static void try_mutants(struct court *court, const struct evidence_context *context,
+                        const struct buffer *evidence, uint64_t *random)
+{
+    struct buffer mutant;
+
+    buffer_init(&mutant, 2 * evidence->size + 64);
+    court_commit(court, context, 1, 1);
+    court_claim(court);
+    court_answer(court);
+    for (uint32_t i = 0; i < MUTANTS; i++) {
+        mutate(&mutant, evidence, random);
+
+        struct game_move move = court_move(court, GAME_CONVICT, mutant.data, mutant.size);
+
+        (void)twins_play(&court->twins, &move, COURT_CLAIMANT);
+    }
+    court_compare(court);
+    buffer_release(&mutant);
+}
+
+static void test_mutated_evidence_is_judged_alike_by_both(void **state)
+{
+    uint64_t rounds = test_share(1000, 25);
+    uint64_t random = 11;
+    struct court *court = calloc(1, sizeof(*court));
+
+    (void)state;
+    assert_non_null(court);
+    court_open(court);
+    for (uint64_t round = 0; round < rounds; round++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        struct buffer evidence;
+
+        exhibit_of_kind(&exhibit, (enum op_kind)(round % OP_KIND_COUNT),
+                        (enum random_mood)(round % MOOD_COUNT), round);
+        exhibit_any_target(&target, &exhibit, &random);
+        if (round % 4 != 0) {
+            exhibit_make_right(&exhibit, &target); /* so that no mutant ends the dispute soon */
+        }
+        exhibit_evidence(&evidence, &exhibit, &target);
+        try_mutants(court, &exhibit.context, &evidence, &random);
+        buffer_release(&evidence);
+        exhibit_close(&exhibit);
+    }
+    print_message("%u mutants: %u are no evidence, %u show nothing wrong, %u convict\n",
+                  (uint32_t)rounds * MUTANTS, court->twins.refused_of[GAME_BAD_EVIDENCE],
+                  court->twins.refused_of[GAME_NOT_GUILTY], court->twins.done_of[GAME_CONVICT]);
+    court_close(court);
+    free(court);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_element_of_every_kind_convicts_on_both),
+        cmocka_unit_test(test_mutated_evidence_is_judged_alike_by_both),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
