@@ -32,8 +32,17 @@ enum status chain_ledger_options(struct ledger_options *options, char state_dir[
                                  const struct command_context *context, const struct signer *signer,
                                  struct error *error)
 {
+    return chain_ledger_options_at(options, state_dir, context, signer, NULL, error);
+}
+
+enum status chain_ledger_options_at(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
+                                    const struct command_context *context,
+                                    const struct signer *signer,
+                                    const struct chain_ledger_place *place, struct error *error)
+{
     const struct options *given = context->options;
     const char *state = options_text(given, "ledger-state");
+    const char *registry = options_text(given, "registry");
     enum status status = STATUS_OK;
 
     ledger_options_init(options);
@@ -43,6 +52,15 @@ enum status chain_ledger_options(struct ledger_options *options, char state_dir[
     options->depth = (uint32_t)options_number(given, "depth");
     options->gas_price_gwei_max = options_number(given, "gas-ceiling");
     options->state_dir = state_dir;
+    if (options->url == NULL && place != NULL) {
+        options->url = place->url;
+        if (registry == NULL && place->registry != NULL && place->registry[0] != '\0') {
+            registry = place->registry;
+        }
+        if (!options_given(given, "first-block")) {
+            options->first_height = place->first_height;
+        }
+    }
     if (options->url == NULL) {
         (void)error_set(error, STATUS_USAGE, "no ledger is named");
         error_advise(error, "--ledger local:PATH or --ledger http://HOST:PORT, or a line "
@@ -56,8 +74,7 @@ enum status chain_ledger_options(struct ledger_options *options, char state_dir[
     } else {
         memcpy(state_dir, state, strlen(state) + 1);
     }
-    return status == STATUS_OK ? read_address(&options->registry, options_text(given, "registry"),
-                                              "--registry", error)
+    return status == STATUS_OK ? read_address(&options->registry, registry, "--registry", error)
                                : status;
 }
 

@@ -152,6 +152,16 @@ static enum status evm_work(void *self, struct error *error)
     return indexed != STATUS_OK ? indexed : sent;
 }
 
+static enum status is_behind(void *self, bool *behind, struct error *error)
+{
+    struct evm *evm = self;
+    struct chronicle_block top = {0};
+    enum status status = chronicle_top(&evm->sql, &top, error);
+
+    *behind = top.height < evm->index.head && evm->index.head >= evm->index.first_height;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 /* ---- reading ------------------------------------------------------------------ */
 
 static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
@@ -374,6 +384,7 @@ static const struct ledger_backend backend = {
     .submit = evm_submit,
     .look = evm_look,
     .work = evm_work,
+    .behind = is_behind,
     .next = evm_next,
     .get_job = get_job,
     .get_claim = get_claim,

@@ -289,7 +289,7 @@ enum status local_convict(struct local_game *game, const struct game_move *move)
     }
     trial.subject = progress.subject;
     trial.next = progress.next;
-    trial.sum = progress.sum;
+    trial.sum = progress.value;
     TRY(local_put_trial(game->store, &trial, dispute.key));
     local_dispute_event(game, GAME_COUNTED, &dispute)->index = (uint32_t)progress.next;
     return local_give_turn(game, &dispute, GAME_TURN_CLAIMANT);
