@@ -1,5 +1,5 @@
 /*
- * job_commands.c - `lockstep job new` and `lockstep job show`, and the table of the client's commands.
+ * job_commands.c - `lockstep job new` and `job show`, and the table of the commands of a client.
  *
  * A job is made of a model and its options or of a tape, or shown from a file. Nothing here touches
  * a ledger: see job_open.c and job_list.c.
