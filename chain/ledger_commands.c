@@ -94,7 +94,7 @@ static enum status open_reader(struct ledger **ledger, const struct command_cont
 #define REFEREE_OPTION                                                                             \
     {                                                                                              \
         .name = "referee", .kind = OPTION_TEXT, .value = "ADDRESS",                                \
-        .help = "who judges disputes (default: nobody, they end by timeouts)"                      \
+        .help = "somebody else to judge disputes; 0x0...0: nobody, they end by timeouts"           \
     }
 
 static const struct option_spec init_options[] = {REFEREE_OPTION};
@@ -102,14 +102,15 @@ static const struct option_spec init_options[] = {REFEREE_OPTION};
 static int run_init(struct command_context *context)
 {
     const char *path = context->options->arguments[0];
+    const char *other = options_text(context->options, "referee");
     struct address referee;
     struct error error;
     enum status status;
 
     error_init(&error);
-    status = read_address(&referee, options_text(context->options, "referee"), "--referee", &error);
+    status = read_address(&referee, other, "--referee", &error);
     if (status == STATUS_OK) {
-        status = ledger_local_init(path, &referee, &error);
+        status = ledger_local_init(path, other != NULL ? &referee : NULL, &error);
     }
     if (status != STATUS_OK) {
         return command_fail(context, &error);
@@ -174,6 +175,7 @@ static enum status deploy(struct command_context *context, struct address *regis
                           uint64_t *height, struct error *error)
 {
     const struct options *given = context->options;
+    const char *other = options_text(given, "referee");
     char name[LEDGER_NAME_MAX];
     char state_dir[FILE_PATH_MAX];
     struct ledger_options options;
@@ -190,12 +192,12 @@ static enum status deploy(struct command_context *context, struct address *regis
                            "lockstep ledger init");
     }
     if (status == STATUS_OK) {
-        status = read_address(&referee, options_text(given, "referee"), "--referee", error);
+        status = read_address(&referee, other, "--referee", error);
     }
     if (status == STATUS_OK) {
         (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
-        status = ledger_evm_deploy(&options, &referee, name, registry, height,
-                                   (uint32_t)options_number(given, "timeout"), error);
+        status = ledger_evm_deploy(&options, other != NULL ? &referee : NULL, name, registry,
+                                   height, (uint32_t)options_number(given, "timeout"), error);
     }
     signer_free(signer);
     return status;

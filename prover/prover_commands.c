@@ -16,6 +16,7 @@
 #include "prover/commands.h"
 #include "prover/fit.h"
 #include "prover/ledger_commands.h"
+#include "prover/serve_commands.h"
 #include "prover/session.h"
 #include "prover/train.h"
 
@@ -480,6 +481,28 @@ static const struct command commands[] = {
      .options = ledger_commands_post_options + 1,
      .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
      .run = ledger_commands_collect},
+    {.name = "serve",
+     .summary = "show bundles to verifiers by HTTP",
+     .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "
+                    "step, read-only, each by its place and by its root. A bundle that is still "
+                    "being trained grows as it is served.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover serve text.run\n"
+                "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "
+                "key.pem",
+     .options = serve_options_table,
+     .option_count = SERVE_OPTION_COUNT,
+     .run = run_serve},
+    {.name = "publish",
+     .summary = "write the same tree as files, for any web server",
+     .description = "Writes what 'lockstep prover serve' shows, but for traces, into a folder that "
+                    "any static web server or object store can offer. Run it again when the bundle "
+                    "has grown: what is there is kept.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover publish text.run --to /srv/www/lockstep",
+     .options = publish_options_table,
+     .option_count = PUBLISH_OPTION_COUNT,
+     .run = run_publish},
 };
 
 const struct command_group prover_commands = {.name = "prover",
