@@ -338,7 +338,7 @@ def kill_and_resume(ledger, job, segments, kills, job_seconds, gas=0):
         resume = ["prover", "resume", path(run), "--data", DATA, "--threads", "1",
                   "--ledger-state", path(ledger.name + ".state"), *ledger.more,
                   *ledger.wallet("solver"), "--poll", "1s"]
-        for _ in range(min(kills - done, numbers.randint(3, 7))):
+        for _ in range(min(kills - done, numbers.randint(5, 10))):
             words = resume if os.path.exists(os.path.join(path(run), "job")) else first
             done += killed_after(words, numbers.uniform(0, 0.8) * job_seconds)
         begun = os.path.exists(os.path.join(path(run), "job"))
