@@ -139,7 +139,8 @@ static enum status launch(struct worker *worker, const char *program, struct err
     int result = 0;
 
     /* A socket, not a pipe: writing to a child that is gone must not raise a signal. */
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down) != 0 || pipe2(up, O_CLOEXEC) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down) != 0 ||
+        pipe2(up, O_CLOEXEC) != 0) {
         result = errno;
     }
     if (result == 0) {
