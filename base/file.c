@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
+
 /* ---- reading ---------------------------------------------------------------------------- */
 
 static enum status open_failed(struct error *error, const char *path)
@@ -213,51 +215,17 @@ enum status file_sync_folder(const char *path, struct error *error)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static enum status write_all(int descriptor, struct error *error, const char *path,
-                             const uint8_t *data, size_t size)
+/* The file is open and whole, or there is none. */
+static enum status write_beside(struct whole_file *file, struct error *error, const char *path,
+                                const void *data, size_t size, mode_t mode)
 {
-    while (size > 0) {
-        ssize_t put = write(descriptor, data, size);
+    enum status status = whole_file_open(file, error, path, mode);
 
-        if (put < 0 && errno == EINTR) {
-            continue;
+    if (status == STATUS_OK) {
+        status = whole_file_add(file, error, data, size);
+        if (status != STATUS_OK) {
+            whole_file_drop(file);
         }
-        if (put < 0) {
-            return error_set_errno(error, "%s", path);
-        }
-        data += put;
-        size -= (size_t)put;
-    }
-    if (fsync(descriptor) != 0) {
-        return error_set_errno(error, "%s", path);
-    }
-    return STATUS_OK;
-}
-
-/* Writes the bytes to a fresh file beside path and leaves its name in temporary. */
-static enum status write_beside(char *temporary, size_t temporary_size, struct error *error,
-                                const char *path, const void *data, size_t size, mode_t mode)
-{
-    int length = snprintf(temporary, temporary_size, "%s.XXXXXX", path);
-    enum status status;
-    int descriptor;
-
-    if (length < 0 || (size_t)length >= temporary_size) {
-        return error_set(error, STATUS_OVER_LIMIT, "path too long: %.60s...", path);
-    }
-    descriptor = mkostemp(temporary, O_CLOEXEC); /* 0600 until it is whole */
-    if (descriptor < 0) {
-        return error_set_errno(error, "%s", path);
-    }
-    status = write_all(descriptor, error, path, data, size);
-    if (status == STATUS_OK && fchmod(descriptor, mode) != 0) {
-        status = error_set_errno(error, "%s", path);
-    }
-    if (close(descriptor) != 0 && status == STATUS_OK) {
-        status = error_set_errno(error, "%s", path);
-    }
-    if (status != STATUS_OK) {
-        unlink(temporary);
     }
     return status;
 }
@@ -265,36 +233,19 @@ static enum status write_beside(char *temporary, size_t temporary_size, struct e
 enum status file_write(const char *path, struct error *error, const void *data, size_t size,
                        mode_t mode)
 {
-    char temporary[FILE_PATH_MAX];
-    enum status status = write_beside(temporary, sizeof(temporary), error, path, data, size, mode);
+    struct whole_file file;
+    enum status status = write_beside(&file, error, path, data, size, mode);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    if (rename(temporary, path) != 0) {
-        status = error_set_errno(error, "%s", path);
-        unlink(temporary);
-        return status;
-    }
-    return file_sync_folder(path, error);
+    return status == STATUS_OK ? whole_file_keep(&file, error) : status;
 }
 
 enum status file_write_new(const char *path, struct error *error, const void *data, size_t size,
                            mode_t mode)
 {
-    char temporary[FILE_PATH_MAX];
-    enum status status = write_beside(temporary, sizeof(temporary), error, path, data, size, mode);
+    struct whole_file file;
+    enum status status = write_beside(&file, error, path, data, size, mode);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    /* link refuses an existing name, which rename would replace. */
-    if (link(temporary, path) != 0) {
-        status = errno == EEXIST ? error_set(error, STATUS_REFUSED, "%s: exists already", path)
-                                 : error_set_errno(error, "%s", path);
-    }
-    unlink(temporary);
-    return status == STATUS_OK ? file_sync_folder(path, error) : status;
+    return status == STATUS_OK ? whole_file_keep_new(&file, error) : status;
 }
 
 /* ---- locks ------------------------------------------------------------------------------ */

@@ -206,3 +206,18 @@ enum status strict_json_only(const json_t *object, struct error *error, const ch
     }
     return STATUS_OK;
 }
+
+static int append(const char *bytes, size_t size, void *context)
+{
+    buffer_add(context, bytes, size);
+    return 0; /* the buffer keeps in mind whether anything is missing */
+}
+
+enum status strict_json_write(struct buffer *text, struct error *error, const json_t *value,
+                              size_t flags)
+{
+    if (json_dump_callback(value, append, text, flags) != 0 && text->status == STATUS_OK) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to write JSON");
+    }
+    return buffer_check(text, error, "the JSON");
+}

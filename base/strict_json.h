@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 #define STRICT_JSON_DEPTH_MAX 64
@@ -51,5 +52,10 @@ MUST_CHECK enum status strict_json_array(const json_t *object, struct error *err
 /* Refuses keys that are not in known: a setting that is mistyped must not be ignored. */
 MUST_CHECK enum status strict_json_only(const json_t *object, struct error *error,
                                         const char *const *known, size_t known_count);
+
+/* Appends value as text; flags are jansson's. Unlike json_dumps, which may leave out a part when
+ * memory runs out, and says nothing. */
+MUST_CHECK enum status strict_json_write(struct buffer *text, struct error *error,
+                                         const json_t *value, size_t flags);
 
 #endif /* BASE_STRICT_JSON_H */

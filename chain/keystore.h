@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "chain/secret.h"
+#include "base/secret.h"
 #include "chain/signer.h"
 
 #define KEYSTORE_SIZE_MAX     65536

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/secret.h"
 #include "chain/rpc_transport.h"
-#include "chain/secret.h"
 
 enum {
     CODE_LIMIT_EXCEEDED = -32005, /* EIP-1474 */

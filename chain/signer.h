@@ -9,9 +9,9 @@
 #define CHAIN_SIGNER_H
 
 #include "base/error.h"
+#include "base/secret.h"
 #include "chain/address.h"
 #include "chain/keccak.h"
-#include "chain/secret.h"
 
 #define SIGNATURE_SIZE 65 /* r, s, and 27 or 28: the form of EIP-712 and of other wallets */
 

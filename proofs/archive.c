@@ -137,7 +137,7 @@ enum status archive_writer_open(struct archive_writer *writer, struct error *err
         code = ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_checksumFlag, 1);
     }
     status = ZSTD_isError(code) ? zstd_failed(error, path, code)
-                                : whole_file_open(&writer->file, error, path, false);
+                                : whole_file_open(&writer->file, error, path, 0644);
     if (status != STATUS_OK) {
         archive_writer_drop(writer);
     }
@@ -215,7 +215,7 @@ enum status archive_writer_keep(struct archive_writer *writer, struct error *err
         status = compress(writer, error, zeros, ARCHIVE_BLOCK, true);
     }
     if (status == STATUS_OK) {
-        status = whole_file_keep(&writer->file, error);
+        status = whole_file_keep_new(&writer->file, error);
     }
     archive_writer_drop(writer);
     return status;

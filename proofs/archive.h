@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define ARCHIVE_NAME_MAX  99
 #define ARCHIVE_BLOCK     512
@@ -43,7 +43,8 @@ MUST_CHECK enum status archive_writer_begin(struct archive_writer *writer, struc
 MUST_CHECK enum status archive_writer_add(struct archive_writer *writer, struct error *error,
                                           const void *data, size_t size);
 
-/* Ends the archive and makes the file appear. Closes the writer either way. */
+/* Ends the archive and makes the file appear; never in place of another: STATUS_REFUSED. Closes the
+ * writer either way. */
 MUST_CHECK enum status archive_writer_keep(struct archive_writer *writer, struct error *error);
 
 /* Forgets the file. Does nothing after keep, a failed open, or on a zero-filled writer whose file's

@@ -69,13 +69,10 @@ static enum status check_parts(const struct bundle *bundle, struct error *error)
     return STATUS_OK;
 }
 
-/* Files that a crash left half-written: "job.XXXXXX", "key.lock.XXXXXX", "N.safetensors.part-". */
+/* What a crash left of a file of ours (whole_file.h). */
 static bool is_half_written(const char *name)
 {
-    size_t length = strlen(name);
-
-    return (strncmp(name, "job.", 4) == 0 && length == 10) ||
-           (strncmp(name, "key.lock.", 9) == 0 && length == 15) ||
+    return strncmp(name, "job.part-", 9) == 0 || strncmp(name, "key.lock.part-", 14) == 0 ||
            strstr(name, ".safetensors.part-") != NULL;
 }
 

@@ -307,7 +307,7 @@ static enum status write_entry(struct archive_reader *archive, const char *path,
     struct whole_file file;
     enum status status = piece == NULL
                              ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
-                             : whole_file_open(&file, error, path, false);
+                             : whole_file_open(&file, error, path, 0644);
 
     if (status != STATUS_OK) {
         free(piece);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "proofs/npy.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are used as they lie on disk");
 

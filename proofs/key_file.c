@@ -1,11 +1,11 @@
 /* key_file.c - see key_file.h. */
 #include "proofs/key_file.h"
 
-#include <openssl/crypto.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/secret.h"
 
 #define DIGITS (2 * SEAL_KEY_SIZE)
 
@@ -53,7 +53,7 @@ enum status key_file_read(struct seal_key *key, const char *path, struct error *
     } else if (!read_digits(key, &text)) {
         status = error_set(error, STATUS_BAD_FORMAT, "%s is not the key of a bundle", path);
     }
-    OPENSSL_cleanse(text.data, text.size);
+    secret_wipe(text.data, text.size);
     file_bytes_release(&text);
     if (status != STATUS_OK) {
         seal_key_wipe(key);
@@ -75,6 +75,6 @@ enum status key_file_write(const char *path, const struct seal_key *key, struct 
     }
     text[DIGITS] = '\n';
     status = file_write_new(path, error, text, sizeof(text), 0600);
-    OPENSSL_cleanse(text, sizeof(text));
+    secret_wipe(text, sizeof(text));
     return status;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/endian.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define MAGIC_SIZE    6
 #define TYPE_TEXT_MAX 16
@@ -346,7 +346,7 @@ enum status npy_write(const char *path, struct error *error, struct npy *npy, co
     uint8_t header[NPY_HEADER_MAX];
     size_t header_size = npy_header_write(header, npy);
     struct whole_file file;
-    enum status status = whole_file_open(&file, error, path, false);
+    enum status status = whole_file_open(&file, error, path, 0644);
 
     if (status == STATUS_OK) {
         status = whole_file_add(&file, error, header, header_size);

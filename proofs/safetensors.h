@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "proofs/element.h"
 #include "proofs/seal.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define SAFETENSORS_HEADER_MAX  (2u << 20)
 #define SAFETENSORS_ENTRIES_MAX 16384

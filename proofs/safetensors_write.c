@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "base/strict_json.h"
 #include "proofs/safetensors.h"
 
 /* What every reader takes, ours included: printable ASCII that JSON need not escape. */
@@ -92,28 +93,24 @@ static enum status add_bytes(struct safetensors_writer *writer, struct error *er
 static enum status write_header(struct safetensors_writer *writer, struct error *error,
                                 const json_t *root)
 {
-    char *text = json_dumps(root, JSON_COMPACT);
-    size_t size = text == NULL ? 0 : strlen(text);
-    size_t padded = (size + 7) / 8 * 8;
+    struct buffer text;
     uint8_t length[8];
     enum status status;
 
-    if (text == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the header");
-    }
-    if (padded > SAFETENSORS_HEADER_MAX) {
-        free(text);
-        return error_set(error, STATUS_OVER_LIMIT, "the header would have %zu bytes", padded);
-    }
-    endian_store_le64(length, padded);
-    status = add_bytes(writer, error, length, sizeof(length));
+    buffer_init(&text, SAFETENSORS_HEADER_MAX);
+    status = strict_json_write(&text, error, root, JSON_COMPACT);
     if (status == STATUS_OK) {
-        status = add_bytes(writer, error, text, size);
+        buffer_add(&text, "       ", (8 - text.size % 8) % 8);
+        status = buffer_check(&text, error, "the header");
     }
     if (status == STATUS_OK) {
-        status = add_bytes(writer, error, "       ", padded - size);
+        endian_store_le64(length, text.size);
+        status = add_bytes(writer, error, length, sizeof(length));
     }
-    free(text);
+    if (status == STATUS_OK) {
+        status = add_bytes(writer, error, text.data, text.size);
+    }
+    buffer_release(&text);
     return status;
 }
 
@@ -123,7 +120,7 @@ static enum status open_file(struct safetensors_writer *writer, struct error *er
     enum status status;
 
     if (plan->key == NULL) {
-        return whole_file_open(&writer->file, error, path, false);
+        return whole_file_open(&writer->file, error, path, 0644);
     }
     writer->seal = malloc(sizeof(*writer->seal));
     if (writer->seal == NULL) {

@@ -1,14 +1,12 @@
 /* seal.c - see seal.h: keys, locks and payloads. */
 #include "proofs/seal.h"
 
-#include <errno.h>
 #include <libscrypt.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/secret.h"
 #include "proofs/seal_cipher.h"
 
 static const char lock_tag[SEAL_TEXT_TAG_SIZE] = "lockstep.key.v1";
@@ -27,33 +25,14 @@ enum {
     LOCK_SEALED = 68,
 };
 
-static enum status random_bytes(void *bytes, size_t size, struct error *error)
-{
-    uint8_t *at = bytes;
-
-    while (size > 0) {
-        ssize_t got = getrandom(at, size, 0);
-
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return error_set_errno(error, "the system gives no random bytes");
-        }
-        at += got;
-        size -= (size_t)got;
-    }
-    return STATUS_OK;
-}
-
 enum status seal_key_make(struct seal_key *key, struct error *error)
 {
-    return random_bytes(key->bytes, sizeof(key->bytes), error);
+    return secret_random(key->bytes, sizeof(key->bytes), error);
 }
 
 void seal_key_wipe(struct seal_key *key)
 {
-    OPENSSL_cleanse(key, sizeof(*key));
+    secret_wipe(key, sizeof(*key));
 }
 
 /* ---- the cipher ---- */
@@ -88,7 +67,7 @@ static bool derive(uint8_t derived[SEAL_KEY_SIZE], const struct seal_key *key,
                 &size) != NULL &&
            HMAC(EVP_sha256(), extracted, sizeof(extracted), info,
                 SEAL_TEXT_TAG_SIZE + context_size + 1, derived, &size) != NULL;
-    OPENSSL_cleanse(extracted, sizeof(extracted));
+    secret_wipe(extracted, sizeof(extracted));
     return done;
 }
 
@@ -109,7 +88,7 @@ enum status seal_cipher_new(EVP_CIPHER_CTX **cipher, struct error *error,
     } else {
         status = error_set(error, STATUS_NO_MEMORY, "libcrypto could not derive a key");
     }
-    OPENSSL_cleanse(derived, sizeof(derived));
+    secret_wipe(derived, sizeof(derived));
     return status;
 }
 
@@ -158,7 +137,7 @@ enum status seal_cipher_open(EVP_CIPHER_CTX *cipher, struct error *error, uint8_
         return error_set(error, STATUS_NO_MEMORY, "libcrypto could not decrypt");
     }
     if (EVP_CipherFinal_ex(cipher, none_out, &none) != 1) {
-        OPENSSL_cleanse(data, size);
+        secret_wipe(data, size);
         return error_set(error, STATUS_REFUSED, "another key, or bytes that were changed");
     }
     return STATUS_OK;
@@ -180,7 +159,7 @@ static enum status lock_cipher(EVP_CIPHER_CTX **cipher, struct error *error, con
                          (128ull * lock[LOCK_R] << lock[LOCK_LOG_N]) >> 20);
     }
     status = cipher_of_key(cipher, error, key, sealing);
-    OPENSSL_cleanse(key, sizeof(key));
+    secret_wipe(key, sizeof(key));
     if (status != STATUS_OK) {
         return status;
     }
@@ -206,7 +185,7 @@ enum status seal_lock(uint8_t lock[SEAL_LOCK_SIZE], struct error *error, const s
     lock[LOCK_LOG_N] = (uint8_t)log_n;
     lock[LOCK_R] = SEAL_SCRYPT_R;
     lock[LOCK_P] = SEAL_SCRYPT_P;
-    status = random_bytes(lock + LOCK_SALT, SEAL_SALT_SIZE, error);
+    status = secret_random(lock + LOCK_SALT, SEAL_SALT_SIZE, error);
     if (status == STATUS_OK) {
         status = lock_cipher(&cipher, error, lock, passphrase, passphrase_size, true);
     }
@@ -279,7 +258,7 @@ enum status seal_box(uint8_t *box, struct error *error, const struct seal_key *k
     if (data_size > SEAL_BOX_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "a payload of %zu bytes", data_size);
     }
-    status = random_bytes(box, SEAL_SALT_SIZE, error);
+    status = secret_random(box, SEAL_SALT_SIZE, error);
     if (status != STATUS_OK) {
         return status;
     }

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #define SEAL_KEY_SIZE          32
 #define SEAL_LOCK_SIZE         116

@@ -1,13 +1,12 @@
 /* seal_file.c - see seal.h: files sealed in chunks. */
 #include <assert.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/endian.h"
+#include "base/secret.h"
 #include "proofs/seal.h"
 #include "proofs/seal_cipher.h"
 
@@ -30,7 +29,7 @@ static void writer_end(struct seal_writer *writer)
 {
     EVP_CIPHER_CTX_free(writer->cipher);
     writer->cipher = NULL;
-    OPENSSL_cleanse(writer->plain, sizeof(writer->plain));
+    secret_wipe(writer->plain, sizeof(writer->plain));
 }
 
 enum status seal_writer_open(struct seal_writer *writer, struct error *error, const char *path,
@@ -44,15 +43,16 @@ enum status seal_writer_open(struct seal_writer *writer, struct error *error, co
     writer->used = 0;
     writer->cipher = NULL;
     memcpy(header, file_tag, sizeof(file_tag));
-    if (getrandom(header + sizeof(file_tag), SEAL_SALT_SIZE, 0) != SEAL_SALT_SIZE) {
-        return error_set_errno(error, "the system gives no random bytes");
+    status = secret_random(header + sizeof(file_tag), SEAL_SALT_SIZE, error);
+    if (status != STATUS_OK) {
+        return status;
     }
     status = seal_cipher_new(&writer->cipher, error, key, header + sizeof(file_tag), file_tag,
                              context, true);
     if (status != STATUS_OK) {
         return status;
     }
-    status = whole_file_open(&writer->file, error, path, true);
+    status = whole_file_open(&writer->file, error, path, 0600);
     if (status == STATUS_OK) {
         status = whole_file_add(&writer->file, error, header, sizeof(header));
     }
@@ -254,5 +254,5 @@ void seal_reader_close(struct seal_reader *reader)
     }
     EVP_CIPHER_CTX_free(reader->cipher);
     reader->cipher = NULL;
-    OPENSSL_cleanse(reader->plain, sizeof(reader->plain));
+    secret_wipe(reader->plain, sizeof(reader->plain));
 }

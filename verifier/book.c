@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/secret.h"
 #include "base/strict_json.h"
-#include "chain/secret.h"
 #include "chain/sql.h"
 
 enum {

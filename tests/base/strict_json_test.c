@@ -163,6 +163,30 @@ static void test_file_is_named_with_line_and_column(void **state)
     assert_int_equal(strict_json_read(&root, &error, "/nowhere", 7, 4), STATUS_NOT_FOUND);
 }
 
+/* Whichever piece has no room, nothing is written that is not all of it. */
+static void test_text_without_a_part_is_never_written(void **state)
+{
+    static const char good[] = "{\"a\":[1,2.5,null],\"b c\":{\"d\":\"\\u0001\\\\\"}}";
+    struct buffer text;
+    struct error error;
+    json_t *root;
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(strict_json_parse(&root, &error, "d", good, strlen(good), SIZE_MOST, 8),
+                     STATUS_OK);
+    for (size_t room = 0; room < strlen(good); room++) {
+        buffer_init(&text, room);
+        assert_int_equal(strict_json_write(&text, &error, root, JSON_COMPACT), STATUS_OVER_LIMIT);
+        buffer_release(&text);
+    }
+    buffer_init(&text, strlen(good));
+    assert_int_equal(strict_json_write(&text, &error, root, JSON_COMPACT), STATUS_OK);
+    assert_string_equal(buffer_text(&text), good);
+    buffer_release(&text);
+    json_decref(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_every_cut_document_is_refused),
         cmocka_unit_test(test_fields_are_read_and_wrong_ones_named),
         cmocka_unit_test(test_file_is_named_with_line_and_column),
+        cmocka_unit_test(test_text_without_a_part_is_never_written),
     };
 
     return cmocka_run_group_tests_name("strict_json", tests, NULL, NULL);

@@ -327,7 +327,7 @@ static void test_what_a_crash_left_is_cleared_away(void **state)
     assert_false(file_exists(half));
     /* Before the job file was there, nothing of it counts. */
     part(job, path, "job");
-    part(half, path, "job.a1B2c3");
+    part(half, path, "job.part-a1B2c3");
     assert_int_equal(rename(job, half), 0);
     assert_int_equal(try_open(path, BUNDLE_WRITE), STATUS_NOT_FOUND);
     assert_int_equal(bundle_create(&bundle, path, small_job(), NULL), STATUS_OK);

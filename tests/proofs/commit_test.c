@@ -434,6 +434,30 @@ static void test_items_of_lists_are_opened_and_no_others(void **state)
     }
 }
 
+static void test_every_bit_of_a_list_changes_its_root(void **state)
+{
+    struct digest items[20];
+    uint64_t seed = 9;
+
+    (void)state;
+    test_random_fill(&seed, items, sizeof(items));
+    for (uint64_t count = 1; count <= 20; count++) {
+        enum commit_list kind = (enum commit_list)(count % COMMIT_LIST_COUNT);
+        struct digest root;
+        struct digest other;
+
+        commit_list_root(&root, kind, 0, items, count);
+        for (size_t bit = 0; bit < count * 256; bit++) {
+            uint8_t *byte = &items[bit / 256].bytes[bit % 256 / 8];
+
+            *byte ^= (uint8_t)(1 << bit % 8);
+            commit_list_root(&other, kind, 0, items, count);
+            assert_other(&other, &root);
+            *byte ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+}
+
 static void test_order_count_and_first_step_are_bound(void **state)
 {
     struct digest items[3] = {{{1}}, {{2}}, {{3}}};
@@ -469,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_leaf_of_a_tensor_is_opened_and_any_flipped_bit_refused),
         cmocka_unit_test(test_leaf_with_bytes_behind_the_end_is_refused),
         cmocka_unit_test(test_items_of_lists_are_opened_and_no_others),
+        cmocka_unit_test(test_every_bit_of_a_list_changes_its_root),
         cmocka_unit_test(test_order_count_and_first_step_are_bound),
     };
 

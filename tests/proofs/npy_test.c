@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "proofs/npy.h"
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 #include "tests/support/test.h"
 
 /* A file of this version whose header is text and a newline, followed by data_size zeros. */
@@ -231,10 +231,10 @@ static void test_dropped_file_leaves_the_old_one(void **state)
 
     (void)state;
     snprintf(path, sizeof(path), "%s/w", test_temp_dir());
-    assert_int_equal(whole_file_open(&file, NULL, path, true), STATUS_OK);
+    assert_int_equal(whole_file_open(&file, NULL, path, 0600), STATUS_OK);
     assert_int_equal(whole_file_add(&file, NULL, "old", 3), STATUS_OK);
     assert_int_equal(whole_file_keep(&file, NULL), STATUS_OK);
-    assert_int_equal(whole_file_open(&file, NULL, path, true), STATUS_OK);
+    assert_int_equal(whole_file_open(&file, NULL, path, 0600), STATUS_OK);
     assert_int_equal(whole_file_add(&file, NULL, "newer", 5), STATUS_OK);
     whole_file_drop(&file);
     assert_int_not_equal(access(file.part_path, F_OK), 0);

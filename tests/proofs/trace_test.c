@@ -647,6 +647,40 @@ static void test_state_root_is_one_whatever_hashes_it(void **state)
     job_free(job);
 }
 
+/* What a machine holds, to the last bit of every state: parameters, moments, and the step. */
+static void test_every_bit_of_a_state_changes_its_root(void **state)
+{
+    struct small_job_options options;
+    struct digest expected;
+    struct run run;
+    struct job *job;
+
+    (void)state;
+    small_job_defaults(&options);
+    job = small_job_new(&options);
+    small_run_open(&run, job, isa_best(), 1, false);
+    small_run_begin(&run);
+    small_run_step(&run);
+    assert_int_equal(state_root_find(&expected, NULL, run.machine, 1, NULL), STATUS_OK);
+    for (uint32_t i = 0; i < job->tape->state_count; i++) {
+        uint32_t id = job->tape->states[i].before;
+        uint64_t bits = 8 * commit_tensor_size(&job->tape->tensors[id]);
+        uint8_t *bytes = (uint8_t *)(uintptr_t)run.machine->backend->peek(run.machine, id);
+        uint64_t step = bits / test_share(bits, bits < 400 ? bits : 400);
+
+        for (uint64_t bit = 0; bit < bits; bit += step) {
+            struct digest root;
+
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            assert_int_equal(state_root_find(&root, NULL, run.machine, 1, NULL), STATUS_OK);
+            assert_false(digest_equal(&root, &expected));
+            bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+    run_close(&run);
+    job_free(job);
+}
+
 static void test_state_root_tells_of_every_nan_and_infinity(void **state)
 {
     static const uint32_t values[] = {0x7fc00000, 0x7f800000, 0xff800000, 0xffffffff, 0x7f800001};
@@ -698,6 +732,7 @@ int main(void)
         cmocka_unit_test(test_places_that_are_not_there_are_refused),
         cmocka_unit_test(test_mutants_of_openings_prove_nothing_false),
         cmocka_unit_test(test_state_root_is_one_whatever_hashes_it),
+        cmocka_unit_test(test_every_bit_of_a_state_changes_its_root),
         cmocka_unit_test(test_state_root_tells_of_every_nan_and_infinity),
     };
 

@@ -1,5 +1,5 @@
 /* secret.c - see secret.h. */
-#include "chain/secret.h"
+#include "base/secret.h"
 
 #include <errno.h>
 #include <string.h>

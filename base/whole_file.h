@@ -1,13 +1,14 @@
 /*
  * whole_file.h - a file that is written in pieces and appears whole or not at all; and exact reads
- * from one that somebody else may be cutting short.
+ * from one that somebody else may be cutting short. Until it is whole it lies beside its place,
+ * as NAME.part- and six letters, readable by its owner alone.
  */
-#ifndef PROOFS_WHOLE_FILE_H
-#define PROOFS_WHOLE_FILE_H
+#ifndef BASE_WHOLE_FILE_H
+#define BASE_WHOLE_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -15,19 +16,23 @@
 
 struct whole_file {
     int descriptor; /* -1: nothing is open */
+    mode_t mode;
     char path[WHOLE_FILE_PATH_MAX];
     char part_path[WHOLE_FILE_PATH_MAX + 16]; /* beside path, until it is whole */
 };
 
-/* Begins a file beside path, readable by the owner alone if private. */
+/* Begins a file. mode is what it gets when it appears (0600 for secrets). */
 MUST_CHECK enum status whole_file_open(struct whole_file *file, struct error *error,
-                                       const char *path, bool private);
+                                       const char *path, mode_t mode);
 
 MUST_CHECK enum status whole_file_add(struct whole_file *file, struct error *error,
                                       const void *data, size_t data_size);
 
 /* Syncs what was added, renames it over path and syncs the folder. Closes the file either way. */
 MUST_CHECK enum status whole_file_keep(struct whole_file *file, struct error *error);
+
+/* The same, but STATUS_REFUSED when path exists already: it is never replaced. */
+MUST_CHECK enum status whole_file_keep_new(struct whole_file *file, struct error *error);
 
 /* Removes what was added. Does nothing after keep, or when the descriptor is -1. */
 void whole_file_drop(struct whole_file *file);
@@ -40,4 +45,4 @@ MUST_CHECK enum status whole_file_read_open(int *descriptor, uint64_t *size, str
 MUST_CHECK enum status whole_file_read_at(int descriptor, struct error *error, void *data,
                                           size_t data_size, uint64_t offset, const char *path);
 
-#endif /* PROOFS_WHOLE_FILE_H */
+#endif /* BASE_WHOLE_FILE_H */

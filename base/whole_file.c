@@ -1,8 +1,9 @@
 /* whole_file.c - see whole_file.h. */
-#include "proofs/whole_file.h"
+#include "base/whole_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,27 +13,19 @@
 #include "base/file.h"
 
 enum status whole_file_open(struct whole_file *file, struct error *error, const char *path,
-                            bool private)
+                            mode_t mode)
 {
     size_t length = strlen(path);
 
     file->descriptor = -1;
+    file->mode = mode;
     if (length == 0 || length >= sizeof(file->path)) {
-        return error_set(error, STATUS_OVER_LIMIT, "a path of %zu bytes", length);
+        return error_set(error, STATUS_OVER_LIMIT, "a path of %zu bytes: '%.60s...'", length, path);
     }
     memcpy(file->path, path, length + 1);
-    snprintf(file->part_path, sizeof(file->part_path), "%s.part-XXXXXX", path);
-    file->descriptor = mkostemp(file->part_path, O_CLOEXEC);
-    if (file->descriptor < 0) {
-        return error_set_errno(error, "cannot make '%s'", file->part_path);
-    }
-    /* mkostemp gives 0600 whatever the umask: widen it to what an ordinary file would get. */
-    if (!private && fchmod(file->descriptor, 0644) != 0) {
-        error_set_errno(error, "cannot set the mode of '%s'", file->part_path);
-        whole_file_drop(file);
-        return STATUS_IO;
-    }
-    return STATUS_OK;
+    (void)snprintf(file->part_path, sizeof(file->part_path), "%s.part-XXXXXX", path);
+    file->descriptor = mkostemp(file->part_path, O_CLOEXEC); /* 0600, whatever the umask */
+    return file->descriptor < 0 ? error_set_errno(error, "cannot make '%s'", path) : STATUS_OK;
 }
 
 enum status whole_file_add(struct whole_file *file, struct error *error, const void *data,
@@ -55,22 +48,64 @@ enum status whole_file_add(struct whole_file *file, struct error *error, const v
     return STATUS_OK;
 }
 
-enum status whole_file_keep(struct whole_file *file, struct error *error)
+/* All of it on the disk, with its mode; the file is closed. */
+static enum status finish(struct whole_file *file, struct error *error)
 {
     int descriptor = file->descriptor;
+    enum status status = STATUS_OK;
 
-    if (fsync(descriptor) != 0) {
-        error_set_errno(error, "cannot sync '%s'", file->path);
-        whole_file_drop(file);
-        return STATUS_IO;
+    if (fchmod(descriptor, file->mode) != 0 || fsync(descriptor) != 0) {
+        status = error_set_errno(error, "cannot write '%s'", file->path);
     }
     file->descriptor = -1;
-    if (close(descriptor) != 0 || rename(file->part_path, file->path) != 0) {
-        error_set_errno(error, "cannot write '%s'", file->path);
-        unlink(file->part_path);
-        return STATUS_IO;
+    if (close(descriptor) != 0 && status == STATUS_OK) {
+        status = error_set_errno(error, "cannot write '%s'", file->path);
+    }
+    return status;
+}
+
+enum status whole_file_keep(struct whole_file *file, struct error *error)
+{
+    enum status status = finish(file, error);
+
+    if (status == STATUS_OK && rename(file->part_path, file->path) != 0) {
+        status = error_set_errno(error, "cannot write '%s'", file->path);
+    }
+    if (status != STATUS_OK) {
+        (void)unlink(file->part_path);
+        return status;
     }
     /* A rename is lost in a crash until the folder that holds the name is synced. */
+    return file_sync_folder(file->path, error);
+}
+
+/* As rename, which would replace what is there; errno says why not. */
+static bool move_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    /* File systems that cannot say "no replace" refuse a second link to a name that is there. */
+    if ((errno != EINVAL && errno != ENOSYS) || link(from, to) != 0) {
+        return false;
+    }
+    (void)unlink(from);
+    return true;
+}
+
+enum status whole_file_keep_new(struct whole_file *file, struct error *error)
+{
+    enum status status = finish(file, error);
+
+    if (status == STATUS_OK && !move_new(file->part_path, file->path)) {
+        status = errno == EEXIST
+                     ? error_set(error, STATUS_REFUSED, "%s: exists already", file->path)
+                     : error_set_errno(error, "cannot write '%s'", file->path);
+    }
+    if (status != STATUS_OK) {
+        (void)unlink(file->part_path);
+        return status;
+    }
     return file_sync_folder(file->path, error);
 }
 

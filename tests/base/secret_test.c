@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chain/secret.h"
+#include "base/secret.h"
 
 /* The address sanitizer replaces mlock with nothing. */
 static void skip_without_locks(void)

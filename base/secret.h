@@ -4,8 +4,8 @@
  * A key is a struct secret_key, so that a reader (and a search) sees every place that touches one.
  * No function that logs or prints takes the type.
  */
-#ifndef CHAIN_SECRET_H
-#define CHAIN_SECRET_H
+#ifndef BASE_SECRET_H
+#define BASE_SECRET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,4 +36,4 @@ MUST_CHECK enum status secret_forbid_dumps(struct error *error);
 /* Random bytes of the system. */
 MUST_CHECK enum status secret_random(void *bytes, size_t size, struct error *error);
 
-#endif /* CHAIN_SECRET_H */
+#endif /* BASE_SECRET_H */
