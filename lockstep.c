@@ -9,14 +9,15 @@
 #include "verifier/workers.h"
 
 static const struct command_group *const groups[] = {
-    &base_commands,   /* help, doctor */
-    &job_commands,    /* job new, show */
-    &prover_commands, /* prover run, resume, status */
-    &bundle_commands, /* bundle steps, segments, check, export, import, key */
-    &trace_commands,  /* trace root, node, open, check */
-    &audit_commands,  /* audit */
-    &wallet_commands, /* wallet new, import, list, address, sign */
-    &ledger_commands, /* ledger init, faucet, deploy, status, watch */
+    &base_commands,     /* help, doctor */
+    &job_commands,      /* job new, show */
+    &prover_commands,   /* prover run, resume, status */
+    &bundle_commands,   /* bundle steps, segments, check, export, import, key */
+    &trace_commands,    /* trace root, node, open, check */
+    &audit_commands,    /* audit */
+    &verifier_commands, /* verifier run, status, claims, book */
+    &wallet_commands,   /* wallet new, import, list, address, sign */
+    &ledger_commands,   /* ledger init, faucet, deploy, status, watch */
 };
 
 int main(int argc, char **argv)

@@ -67,6 +67,26 @@ MUST_CHECK enum status chain_wallet_folder(char path[FILE_PATH_MAX],
 MUST_CHECK enum status chain_unlock(struct signer **signer, const struct command_context *context,
                                     struct error *error);
 
+/* The same, with another option for the passphrase, for commands that have two; and with a key that
+ * is used where --account names none (NULL: the only one). */
+MUST_CHECK enum status chain_unlock_by(struct signer **signer,
+                                       const struct command_context *context,
+                                       const char *passphrase_option, const char *account,
+                                       struct error *error);
+
+/* Where a ledger is, as somebody remembers it. */
+struct chain_ledger_place {
+    const char *url;
+    const char *registry; /* "" or NULL: none */
+    uint64_t first_height;
+};
+
+/* As chain_ledger_options, at the place that is remembered where the options name no ledger. */
+MUST_CHECK enum status
+chain_ledger_options_at(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
+                        const struct command_context *context, const struct signer *signer,
+                        const struct chain_ledger_place *place, struct error *error);
+
 /* Fills options from CHAIN_LEDGER_OPTIONS; state_dir is filled and borrowed. signer may be NULL. */
 MUST_CHECK enum status chain_ledger_options(struct ledger_options *options,
                                             char state_dir[FILE_PATH_MAX],

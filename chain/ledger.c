@@ -103,6 +103,20 @@ enum status ledger_work(struct ledger *ledger, struct error *error)
     return ledger->backend->work(ledger->self, error);
 }
 
+enum status ledger_catch_up(struct ledger *ledger, struct error *error)
+{
+    bool behind = true;
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK && behind) {
+        status = ledger_work(ledger, error);
+        if (status == STATUS_OK) {
+            status = ledger->backend->behind(ledger->self, &behind, error);
+        }
+    }
+    return status;
+}
+
 static uint64_t monotonic_ms(void)
 {
     struct timespec now;

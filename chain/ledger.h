@@ -86,6 +86,10 @@ MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome 
 /* Sends, follows, indexes: one round. STATUS_UNREACHABLE is weather: call again later. */
 MUST_CHECK enum status ledger_work(struct ledger *ledger, struct error *error);
 
+/* Works until the events of all blocks are told that were there when it began: reading anew takes
+ * many rounds on a long chain. */
+MUST_CHECK enum status ledger_catch_up(struct ledger *ledger, struct error *error);
+
 /* Works until the move is done, final or refused, or the time is over (STATUS_UNREACHABLE). */
 MUST_CHECK enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome,
                                    const char *name, bool until_final, uint32_t timeout_ms,

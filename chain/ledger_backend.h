@@ -11,6 +11,8 @@ struct ledger_backend {
     enum status (*look)(void *self, struct ledger_outcome *outcome, const char *name,
                         struct error *error);
     enum status (*work)(void *self, struct error *error);
+    /* Are there blocks whose events are not told yet, as far as the last round saw? */
+    enum status (*behind)(void *self, bool *behind, struct error *error);
     enum status (*next)(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
                         struct error *error);
     enum status (*get_job)(void *self, struct ledger_job *job, const struct hash32 *key,

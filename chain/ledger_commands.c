@@ -32,8 +32,17 @@ enum status chain_ledger_options(struct ledger_options *options, char state_dir[
                                  const struct command_context *context, const struct signer *signer,
                                  struct error *error)
 {
+    return chain_ledger_options_at(options, state_dir, context, signer, NULL, error);
+}
+
+enum status chain_ledger_options_at(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
+                                    const struct command_context *context,
+                                    const struct signer *signer,
+                                    const struct chain_ledger_place *place, struct error *error)
+{
     const struct options *given = context->options;
     const char *state = options_text(given, "ledger-state");
+    const char *registry = options_text(given, "registry");
     enum status status = STATUS_OK;
 
     ledger_options_init(options);
@@ -43,6 +52,15 @@ enum status chain_ledger_options(struct ledger_options *options, char state_dir[
     options->depth = (uint32_t)options_number(given, "depth");
     options->gas_price_gwei_max = options_number(given, "gas-ceiling");
     options->state_dir = state_dir;
+    if (options->url == NULL && place != NULL) {
+        options->url = place->url;
+        if (registry == NULL && place->registry != NULL && place->registry[0] != '\0') {
+            registry = place->registry;
+        }
+        if (!options_given(given, "first-block")) {
+            options->first_height = place->first_height;
+        }
+    }
     if (options->url == NULL) {
         (void)error_set(error, STATUS_USAGE, "no ledger is named");
         error_advise(error, "--ledger local:PATH or --ledger http://HOST:PORT, or a line "
@@ -56,8 +74,7 @@ enum status chain_ledger_options(struct ledger_options *options, char state_dir[
     } else {
         memcpy(state_dir, state, strlen(state) + 1);
     }
-    return status == STATUS_OK ? read_address(&options->registry, options_text(given, "registry"),
-                                              "--registry", error)
+    return status == STATUS_OK ? read_address(&options->registry, registry, "--registry", error)
                                : status;
 }
 
@@ -77,7 +94,7 @@ static enum status open_reader(struct ledger **ledger, const struct command_cont
 #define REFEREE_OPTION                                                                             \
     {                                                                                              \
         .name = "referee", .kind = OPTION_TEXT, .value = "ADDRESS",                                \
-        .help = "who judges disputes (default: nobody, they end by timeouts)"                      \
+        .help = "somebody else to judge disputes; 0x0...0: nobody, they end by timeouts"           \
     }
 
 static const struct option_spec init_options[] = {REFEREE_OPTION};
@@ -85,14 +102,15 @@ static const struct option_spec init_options[] = {REFEREE_OPTION};
 static int run_init(struct command_context *context)
 {
     const char *path = context->options->arguments[0];
+    const char *other = options_text(context->options, "referee");
     struct address referee;
     struct error error;
     enum status status;
 
     error_init(&error);
-    status = read_address(&referee, options_text(context->options, "referee"), "--referee", &error);
+    status = read_address(&referee, other, "--referee", &error);
     if (status == STATUS_OK) {
-        status = ledger_local_init(path, &referee, &error);
+        status = ledger_local_init(path, other != NULL ? &referee : NULL, &error);
     }
     if (status != STATUS_OK) {
         return command_fail(context, &error);
@@ -157,6 +175,7 @@ static enum status deploy(struct command_context *context, struct address *regis
                           uint64_t *height, struct error *error)
 {
     const struct options *given = context->options;
+    const char *other = options_text(given, "referee");
     char name[LEDGER_NAME_MAX];
     char state_dir[FILE_PATH_MAX];
     struct ledger_options options;
@@ -173,12 +192,12 @@ static enum status deploy(struct command_context *context, struct address *regis
                            "lockstep ledger init");
     }
     if (status == STATUS_OK) {
-        status = read_address(&referee, options_text(given, "referee"), "--referee", error);
+        status = read_address(&referee, other, "--referee", error);
     }
     if (status == STATUS_OK) {
         (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
-        status = ledger_evm_deploy(&options, &referee, name, registry, height,
-                                   (uint32_t)options_number(given, "timeout"), error);
+        status = ledger_evm_deploy(&options, other != NULL ? &referee : NULL, name, registry,
+                                   height, (uint32_t)options_number(given, "timeout"), error);
     }
     signer_free(signer);
     return status;

@@ -2,25 +2,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "chain/abi.h"
 #include "chain/chronicle.h"
 #include "chain/evm.h"
 #include "chain/evm_index.h"
-#include "chain/hex_data.h"
+#include "chain/evm_open.h"
 #include "chain/ledger_backend.h"
 #include "chain/ledger_evm.h"
 #include "chain/outbox.h"
-#include "chain/registry_code.h"
 
 enum {
     WORDS_MAX = 40,
     JOB_WORDS = 27,
     CLAIM_WORDS = 10,
-    DEPLOY_GAS = 5000000,
-    DEPLOY_POLL_MS = 200,
 };
 
 /* Above what each move can cost (docs/GAS.md has what they do cost), so that no estimate of a node
@@ -154,6 +150,16 @@ static enum status evm_work(void *self, struct error *error)
     }
     indexed = evm_index_work(&evm->index, error);
     return indexed != STATUS_OK ? indexed : sent;
+}
+
+static enum status is_behind(void *self, bool *behind, struct error *error)
+{
+    struct evm *evm = self;
+    struct chronicle_block top = {0};
+    enum status status = chronicle_top(&evm->sql, &top, error);
+
+    *behind = top.height < evm->index.head && evm->index.head >= evm->index.first_height;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -378,37 +384,13 @@ static const struct ledger_backend backend = {
     .submit = evm_submit,
     .look = evm_look,
     .work = evm_work,
+    .behind = is_behind,
     .next = evm_next,
     .get_job = get_job,
     .get_claim = get_claim,
     .get_account = get_account,
     .get_clock = get_clock,
 };
-
-static enum status open_rpc(struct evm *evm, const struct ledger_options *options,
-                            struct error *error)
-{
-    char urls[LEDGER_URL_MAX + 1];
-    const char *list[RPC_ENDPOINTS_MAX + 1];
-    struct rpc_options rpc;
-    char *rest = urls;
-    size_t count = 0;
-
-    (void)snprintf(urls, sizeof(urls), "%s", options->url);
-    for (char *url = strtok_r(urls, ",", &rest); url != NULL && count <= RPC_ENDPOINTS_MAX;
-         url = strtok_r(NULL, ",", &rest)) {
-        list[count++] = url;
-    }
-    rpc_options_init(&rpc);
-    rpc.urls = list;
-    rpc.url_count = count;
-    rpc.timeout_ms = options->timeout_ms;
-    rpc.rounds_max = 2; /* ledger_work comes again by itself */
-    rpc.stopped = options->stopped;
-    rpc.context = options->context;
-    evm->rpc = rpc_new(&rpc, error);
-    return evm->rpc != NULL ? STATUS_OK : STATUS_USAGE;
-}
 
 /* The registry knows its referee. */
 static enum status find_referee(struct evm *evm, struct error *error)
@@ -449,32 +431,6 @@ static enum status open_chronicle(struct evm *evm, const struct ledger_options *
     return sql_open(&evm->sql, path, schema, error);
 }
 
-static enum status open_outbox(struct evm *evm, const struct ledger_options *options,
-                               uint64_t chain_id, struct error *error)
-{
-    char account[ADDRESS_TEXT_SIZE];
-    char path[FILE_PATH_MAX];
-    struct outbox_options outbox = {.path = path,
-                                    .chain_id = chain_id,
-                                    .depth = options->depth,
-                                    .patience_s = options->patience_s,
-                                    .fee_most = uint256_of(0)};
-    struct uint256 gwei = uint256_of(1000000000);
-
-    if (options->signer == NULL) {
-        return STATUS_OK;
-    }
-    if (uint256_multiply(&outbox.fee_most, &gwei, options->gas_price_gwei_max) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE, "the ceiling of the gas price is absurd");
-    }
-    address_print(account, &evm->account);
-    if (snprintf(path, sizeof(path), "%s/outbox-%llu-%s.db", options->state_dir,
-                 (unsigned long long)chain_id, account) >= (int)sizeof(path)) {
-        return error_set(error, STATUS_OVER_LIMIT, "the state folder's path is too long");
-    }
-    return outbox_open(&evm->outbox, &outbox, options->signer, evm->rpc, error);
-}
-
 enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options *options,
                               struct error *error)
 {
@@ -493,7 +449,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     }
     evm->account = ledger->account;
     evm->registry = options->registry;
-    status = open_rpc(evm, options, error);
+    status = evm_open_rpc(&evm->rpc, options, error);
     if (status == STATUS_OK) {
         status = evm_chain_id(evm->rpc, &chain_id, error);
     }
@@ -507,7 +463,7 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
         status = open_chronicle(evm, options, chain_id, error);
     }
     if (status == STATUS_OK) {
-        status = open_outbox(evm, options, chain_id, error);
+        status = evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error);
     }
     if (status != STATUS_OK) {
         close_evm(evm);
@@ -519,86 +475,4 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     (void)snprintf(ledger->place.chain, sizeof(ledger->place.chain), "eip155:%llu",
                    (unsigned long long)chain_id);
     return STATUS_OK;
-}
-
-/* ---- deploying ------------------------------------------------------------------ */
-
-/* The contract's code with its argument, the referee's address. *data is the caller's. */
-static enum status make_creation(uint8_t **data, size_t *size, const struct address *referee,
-                                 struct error *error)
-{
-    const size_t room = sizeof(REGISTRY_CODE) / 2 + ABI_WORD_SIZE;
-
-    *data = calloc(1, room);
-    if (*data == NULL || hex_read(*data, room, size, REGISTRY_CODE) != STATUS_OK) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the contract's code");
-    }
-    memcpy(*data + *size + ABI_WORD_SIZE - ADDRESS_SIZE, referee->bytes, ADDRESS_SIZE);
-    *size += ABI_WORD_SIZE;
-    return STATUS_OK;
-}
-
-static enum status wait_for_contract(struct evm *evm, const char *name, struct address *registry,
-                                     uint64_t *height, uint32_t timeout_s, struct error *error)
-{
-    const struct timespec pause = {0, DEPLOY_POLL_MS * 1000000L};
-    struct outbox_status found = {0};
-
-    for (uint64_t i = 0; i < (uint64_t)timeout_s * 1000 / DEPLOY_POLL_MS; i++) {
-        enum status worked = outbox_work(evm->outbox, error);
-        enum status status = outbox_look(evm->outbox, &found, name, error);
-
-        if (status != STATUS_OK || (worked != STATUS_OK && worked != STATUS_UNREACHABLE)) {
-            return status != STATUS_OK ? status : worked;
-        }
-        if (found.state == OUTBOX_MINED || found.state == OUTBOX_FINAL) {
-            *registry = address_of_contract(&evm->account, found.nonce);
-            *height = found.height;
-            return found.reverted
-                       ? error_set(error, STATUS_REFUSED, "the chain refused the contract")
-                       : STATUS_OK;
-        }
-        (void)nanosleep(&pause, NULL);
-    }
-    return error_set(error, STATUS_UNREACHABLE, "the contract is still on its way%s%s",
-                     found.trouble[0] != '\0' ? ": " : "", found.trouble);
-}
-
-enum status ledger_evm_deploy(const struct ledger_options *options, const struct address *referee,
-                              const char *name, struct address *registry, uint64_t *height,
-                              uint32_t timeout_s, struct error *error)
-{
-    static const struct address nobody;
-    struct evm *evm = calloc(1, sizeof(*evm));
-    uint64_t chain_id = 0;
-    uint8_t *data = NULL;
-    size_t size = 0;
-    enum status status;
-
-    if (evm == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
-    }
-    evm->account = *signer_address(options->signer);
-    status = open_rpc(evm, options, error);
-    if (status == STATUS_OK) {
-        status = evm_chain_id(evm->rpc, &chain_id, error);
-    }
-    if (status == STATUS_OK) {
-        status = file_make_folder(options->state_dir, error, 0700);
-    }
-    if (status == STATUS_OK) {
-        status = open_outbox(evm, options, chain_id, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_creation(&data, &size, referee, error);
-    }
-    if (status == STATUS_OK) {
-        status = outbox_add(evm->outbox, name, &nobody, 0, data, size, DEPLOY_GAS, error);
-    }
-    if (status == STATUS_OK) {
-        status = wait_for_contract(evm, name, registry, height, timeout_s, error);
-    }
-    free(data);
-    close_evm(evm);
-    return status;
 }

@@ -4,9 +4,10 @@
 
 #include "chain/ledger.h"
 
-/* Deploys a registry with the account of options->signer. The referee may be zero: then every
- * dispute ends by a timeout. name: as for ledger_submit; after a crash the same name finds the same
- * contract. *height is the first block to read. */
+/* Deploys rules, referee and registry with the account of options->signer. With a referee of
+ * somebody else's, the registry alone; that may be zero: then every dispute ends by a timeout.
+ * name: as for ledger_submit; after a crash the same name finds the same contracts. *height is the
+ * first block to read. timeout_s: for each contract. */
 MUST_CHECK enum status ledger_evm_deploy(const struct ledger_options *options,
                                          const struct address *referee, const char *name,
                                          struct address *registry, uint64_t *height,

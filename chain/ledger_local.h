@@ -11,8 +11,9 @@
 
 #include "chain/ledger.h"
 
-/* Makes the file. STATUS_REFUSED when there is one. The referee may be zero: then every dispute
- * ends by a timeout. */
+/* Makes the file. STATUS_REFUSED when there is one. referee NULL: the embedded one, which judges by
+ * the same rules as the contract. Else the account that may pass turns and rule; zero: nobody, and
+ * every dispute ends by a timeout. */
 MUST_CHECK enum status ledger_local_init(const char *path, const struct address *referee,
                                          struct error *error);
 

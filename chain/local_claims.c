@@ -3,28 +3,23 @@
 
 #include "chain/local_rules.h"
 
-struct dispute {
-    const struct hash32 *key;
-    struct local_claim claim;
-    struct local_job job;
-};
-
-static enum status load(struct local_game *game, struct dispute *dispute,
-                        const struct game_move *move)
+static enum status load(struct local_game *game, struct local_dispute *dispute,
+                        const struct hash32 *claim)
 {
-    dispute->key = &move->key;
+    dispute->key = claim;
     TRY(local_get_claim(game->store, &dispute->claim, dispute->key));
     return local_get_job(game->store, &dispute->job, &dispute->claim.job);
 }
 
-static enum status save(struct local_game *game, const struct dispute *dispute)
+static enum status save(struct local_game *game, const struct local_dispute *dispute)
 {
     TRY(local_put_claim(game->store, &dispute->claim, dispute->key));
     return local_put_job(game->store, &dispute->job, &dispute->claim.job);
 }
 
 /* Is the accused gone: convicted by another claim? */
-static enum status find_moot(struct local_game *game, bool *moot, const struct dispute *dispute)
+static enum status find_moot(struct local_game *game, bool *moot,
+                             const struct local_dispute *dispute)
 {
     struct local_attestation attestation;
 
@@ -38,7 +33,7 @@ static enum status find_moot(struct local_game *game, bool *moot, const struct d
     return STATUS_OK;
 }
 
-static enum status require_alive(struct local_game *game, const struct dispute *dispute,
+static enum status require_alive(struct local_game *game, const struct local_dispute *dispute,
                                  enum game_claim_phase phase)
 {
     bool moot;
@@ -50,17 +45,25 @@ static enum status require_alive(struct local_game *game, const struct dispute *
     return STATUS_OK;
 }
 
-static enum status require_referee(struct local_game *game, const struct dispute *dispute)
+enum status local_require_tried(struct local_game *game, struct local_dispute *dispute,
+                                const struct hash32 *claim)
 {
-    if (!address_equal(&game->sender, &game->referee)) {
-        return local_refuse_other(game, &game->referee);
-    }
+    TRY(load(game, dispute, claim));
     TRY(require_alive(game, dispute, GAME_CLAIM_TRIED));
     return local_require_not_after(game, dispute->claim.deadline_s);
 }
 
-static struct game_event *dispute_event(struct local_game *game, enum game_event_kind kind,
-                                        const struct dispute *dispute)
+static enum status require_referee(struct local_game *game, struct local_dispute *dispute,
+                                   const struct hash32 *claim)
+{
+    if (!address_equal(&game->sender, &game->referee)) {
+        return local_refuse_other(game, &game->referee);
+    }
+    return local_require_tried(game, dispute, claim);
+}
+
+struct game_event *local_dispute_event(struct local_game *game, enum game_event_kind kind,
+                                       const struct local_dispute *dispute)
 {
     struct game_event *event = local_event(game, kind, NULL);
 
@@ -71,10 +74,10 @@ static struct game_event *dispute_event(struct local_game *game, enum game_event
 enum status local_answer(struct local_game *game, const struct game_move *move)
 {
     static const struct digest zero;
-    struct dispute dispute = {0};
+    struct local_dispute dispute = {0};
     struct game_event *event;
 
-    TRY(load(game, &dispute, move));
+    TRY(load(game, &dispute, &move->key));
     TRY(require_alive(game, &dispute, GAME_CLAIM_CALLED));
     if (!address_equal(&game->sender, &dispute.job.solver)) {
         return local_refuse_other(game, &dispute.job.solver);
@@ -88,7 +91,7 @@ enum status local_answer(struct local_game *game, const struct game_move *move)
     dispute.claim.turn = GAME_TURN_CLAIMANT;
     dispute.claim.trace_root = move->root;
     dispute.claim.deadline_s = local_respond_by(game, &dispute.job);
-    event = dispute_event(game, GAME_ANSWERED, &dispute);
+    event = local_dispute_event(game, GAME_ANSWERED, &dispute);
     event->root = move->root;
     event->time_s = dispute.claim.deadline_s;
     return save(game, &dispute);
@@ -121,7 +124,7 @@ static enum status open_seal(struct local_game *game, const struct hash32 *seal)
 }
 
 /* What a claim and an accusation have in common. Saves the job and the tally, not the claim. */
-static enum status open_claim(struct local_game *game, struct dispute *dispute,
+static enum status open_claim(struct local_game *game, struct local_dispute *dispute,
                               struct local_segment *segment, const struct game_move *move,
                               const struct hash32 *key)
 {
@@ -145,7 +148,7 @@ static enum status open_claim(struct local_game *game, struct dispute *dispute,
     return local_put_tally(game->store, &segment->tally, &segment->hash);
 }
 
-static enum status require_claimable(struct local_game *game, struct dispute *dispute,
+static enum status require_claimable(struct local_game *game, struct local_dispute *dispute,
                                      struct local_segment *segment, const struct game_move *move,
                                      const struct address *attestor)
 {
@@ -168,7 +171,8 @@ static enum status require_claimable(struct local_game *game, struct dispute *di
 }
 
 static struct game_event *claim_event(struct local_game *game, enum game_event_kind kind,
-                                      const struct dispute *dispute, const struct game_move *move)
+                                      const struct local_dispute *dispute,
+                                      const struct game_move *move)
 {
     struct game_event *event = local_event(game, kind, &move->key);
 
@@ -182,7 +186,7 @@ static struct game_event *claim_event(struct local_game *game, enum game_event_k
 enum status local_claim(struct local_game *game, const struct game_move *move)
 {
     static const struct address nobody;
-    struct dispute dispute = {0};
+    struct local_dispute dispute = {0};
     struct local_segment segment = {0};
     struct game_event *event;
     struct hash32 key;
@@ -206,7 +210,7 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
 
 enum status local_accuse(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute = {0};
+    struct local_dispute dispute = {0};
     struct local_segment segment = {0};
     struct local_attestation attestation;
     struct hash32 key;
@@ -229,28 +233,33 @@ enum status local_accuse(struct local_game *game, const struct game_move *move)
     return local_put_claim(game->store, &dispute.claim, dispute.key);
 }
 
-enum status local_pass_turn(struct local_game *game, const struct game_move *move)
+enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
+                            enum game_turn turn)
 {
-    struct dispute dispute = {0};
     struct game_event *event;
 
-    TRY(load(game, &dispute, move));
-    TRY(require_referee(game, &dispute));
-    if (dispute.claim.turns >= GAME_TURNS_MAX) {
+    if (dispute->claim.turns >= GAME_TURNS_MAX) {
         return local_refuse(game, GAME_OUT_OF_TURNS, 0);
     }
+    dispute->claim.turns++;
+    dispute->claim.turn = turn;
+    dispute->claim.deadline_s = local_respond_by(game, &dispute->job);
+    event = local_dispute_event(game, GAME_TURN_PASSED, dispute);
+    event->turn = turn;
+    event->time_s = dispute->claim.deadline_s;
+    return save(game, dispute);
+}
 
-    dispute.claim.turns++;
-    dispute.claim.turn = move->turn;
-    dispute.claim.deadline_s = local_respond_by(game, &dispute.job);
-    event = dispute_event(game, GAME_TURN_PASSED, &dispute);
-    event->turn = move->turn;
-    event->time_s = dispute.claim.deadline_s;
-    return save(game, &dispute);
+enum status local_pass_turn(struct local_game *game, const struct game_move *move)
+{
+    struct local_dispute dispute = {0};
+
+    TRY(require_referee(game, &dispute, &move->key));
+    return local_give_turn(game, &dispute, (enum game_turn)move->turn);
 }
 
 /* Half of the stake pays the whistle, the other half goes to the client: see Registry.sol. */
-static enum status convict(struct local_game *game, struct dispute *dispute)
+static enum status convict(struct local_game *game, struct local_dispute *dispute)
 {
     struct local_job *job = &dispute->job;
     wei half = job->terms.stake / 2;
@@ -267,7 +276,7 @@ static enum status convict(struct local_game *game, struct dispute *dispute)
     return STATUS_OK;
 }
 
-static enum status end_claim(struct local_game *game, struct dispute *dispute, bool upheld)
+enum status local_end_claim(struct local_game *game, struct local_dispute *dispute, bool upheld)
 {
     struct local_claim *claim = &dispute->claim;
     wei bond = dispute->job.terms.claim_bond;
@@ -279,7 +288,7 @@ static enum status end_claim(struct local_game *game, struct dispute *dispute, b
     dispute->job.open_claims--;
     TRY(local_get_tally(game->store, &tally, &claim->segment));
     tally.open_claims--;
-    event = dispute_event(game, GAME_RULED, dispute);
+    event = local_dispute_event(game, GAME_RULED, dispute);
     event->flag = upheld;
 
     if (!upheld) {
@@ -302,34 +311,33 @@ static enum status end_claim(struct local_game *game, struct dispute *dispute, b
 
 enum status local_rule(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute = {0};
+    struct local_dispute dispute = {0};
 
-    TRY(load(game, &dispute, move));
-    TRY(require_referee(game, &dispute));
-    return end_claim(game, &dispute, move->upheld);
+    TRY(require_referee(game, &dispute, &move->key));
+    return local_end_claim(game, &dispute, move->upheld);
 }
 
 enum status local_timeout(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute = {0};
+    struct local_dispute dispute = {0};
     bool moot;
 
-    TRY(load(game, &dispute, move));
+    TRY(load(game, &dispute, &move->key));
     TRY(find_moot(game, &moot, &dispute));
     if (dispute.claim.phase == GAME_CLAIM_NONE || dispute.claim.phase == GAME_CLAIM_CLOSED ||
         moot) {
         return local_refuse(game, GAME_WRONG_PHASE, dispute.claim.phase);
     }
     TRY(local_require_after(game, dispute.claim.deadline_s));
-    return end_claim(game, &dispute, dispute.claim.turn == GAME_TURN_ACCUSED);
+    return local_end_claim(game, &dispute, dispute.claim.turn == GAME_TURN_ACCUSED);
 }
 
 enum status local_lapse(struct local_game *game, const struct game_move *move)
 {
-    struct dispute dispute = {0};
+    struct local_dispute dispute = {0};
     bool moot;
 
-    TRY(load(game, &dispute, move));
+    TRY(load(game, &dispute, &move->key));
     if (dispute.claim.phase == GAME_CLAIM_NONE || dispute.claim.phase == GAME_CLAIM_CLOSED) {
         return local_refuse(game, GAME_WRONG_PHASE, dispute.claim.phase);
     }
@@ -348,6 +356,6 @@ enum status local_lapse(struct local_game *game, const struct game_move *move)
         TRY(local_put_tally(game->store, &tally, &dispute.claim.segment));
     }
     TRY(local_credit(game, &dispute.claim.claimant, dispute.job.terms.claim_bond));
-    (void)dispute_event(game, GAME_LAPSED, &dispute);
+    (void)local_dispute_event(game, GAME_LAPSED, &dispute);
     return save(game, &dispute);
 }

@@ -660,13 +660,6 @@ static enum status play_withdraw(struct local_game *game, const struct game_move
 
 /* ---- all moves -------------------------------------------------------------- */
 
-/* Who is no contract hears no moves. */
-static enum status local_no_referee(struct local_game *game, const struct game_move *move)
-{
-    (void)move;
-    return local_refuse(game, GAME_REFUSED_NOT, 0);
-}
-
 static const struct {
     enum status (*play)(struct local_game *game, const struct game_move *move);
     bool payable;
@@ -693,9 +686,9 @@ static const struct {
     [GAME_RELEASE] = {play_release, false},
     [GAME_EXPIRE] = {play_expire, false},
     [GAME_WITHDRAW] = {play_withdraw, false},
-    [GAME_ASK] = {local_no_referee, false},
-    [GAME_TELL] = {local_no_referee, false},
-    [GAME_CONVICT] = {local_no_referee, false},
+    [GAME_ASK] = {local_ask, false},
+    [GAME_TELL] = {local_tell, false},
+    [GAME_CONVICT] = {local_convict, false},
 };
 
 enum status local_game_play(struct local_game *game, const struct game_move *move)
@@ -704,6 +697,9 @@ enum status local_game_play(struct local_game *game, const struct game_move *mov
     memset(&game->refusal, 0, sizeof(game->refusal));
     if (move->value != 0 && !rules[move->kind].payable) {
         return local_refuse(game, GAME_REFUSED_NOT, 0);
+    }
+    if (game_move_is_of_referee(move->kind) && !game->judges) {
+        return local_refuse(game, GAME_REFUSED_NOT, 0); /* who is no contract hears no moves */
     }
     if (move->kind == GAME_PASS_TURN && move->turn > GAME_TURN_ACCUSED) {
         return local_refuse(game, GAME_REFUSED_NOT, 0);

@@ -10,6 +10,7 @@
 
 #include "chain/game.h"
 #include "chain/local_store.h"
+#include "proofs/question.h"
 
 #define LOCAL_EVENTS_MAX 4 /* of one move */
 
@@ -17,15 +18,17 @@ struct local_game {
     struct local_store *store;
     struct address sender;
     struct address referee;
+    bool judges; /* the referee is the embedded one: it hears ask, tell and convict */
     uint64_t now_s;
     uint64_t height; /* of the block that this move is in */
     /* The hash of an earlier block, or zero when it is more than 256 blocks old. */
     enum status (*block_hash)(void *context, struct hash32 *hash, uint64_t height);
     void *context;
-    /* Set by playing: */
+    /* Set by playing; events also borrow from the move: */
     struct game_event events[LOCAL_EVENTS_MAX];
     uint32_t event_count;
     struct game_refusal refusal;
+    uint8_t asked[ASKED_SIZE_MAX]; /* what an event borrows */
 };
 
 /* STATUS_REFUSED: see refusal; the store may hold half of the move. */

@@ -22,6 +22,7 @@ enum record_kind {
     RECORD_CLAIM = 5,
     RECORD_SEAL = 6,
     RECORD_ACCOUNT = 7,
+    RECORD_TRIAL = 8,
 };
 
 static const struct field job_fields[] = {
@@ -84,6 +85,13 @@ static const struct field claim_fields[] = {
     {offsetof(struct local_claim, segment), FIELD_BYTES32, 0},
     {offsetof(struct local_claim, attestor), FIELD_ADDRESS, 0},
     {offsetof(struct local_claim, trace_root), FIELD_BYTES32, 0},
+};
+
+static const struct field trial_fields[] = {
+    {offsetof(struct local_trial, pending), FIELD_BYTES32, 0},
+    {offsetof(struct local_trial, subject), FIELD_BYTES32, 0},
+    {offsetof(struct local_trial, next), FIELD_U64, 0},
+    {offsetof(struct local_trial, sum), FIELD_U64, 0},
 };
 
 static const struct field account_fields[] = {
@@ -271,6 +279,23 @@ enum status local_put_claim(struct local_store *store, const struct local_claim 
     struct record_key record = key_of(RECORD_CLAIM, key->bytes, HASH32_SIZE);
 
     return put(store, claim, &record, FIELDS(claim_fields));
+}
+
+enum status local_get_trial(struct local_store *store, struct local_trial *trial,
+                            const struct hash32 *claim)
+{
+    struct record_key record = key_of(RECORD_TRIAL, claim->bytes, HASH32_SIZE);
+
+    memset(trial, 0, sizeof(*trial));
+    return get(store, trial, &record, FIELDS(trial_fields));
+}
+
+enum status local_put_trial(struct local_store *store, const struct local_trial *trial,
+                            const struct hash32 *claim)
+{
+    struct record_key record = key_of(RECORD_TRIAL, claim->bytes, HASH32_SIZE);
+
+    return put(store, trial, &record, FIELDS(trial_fields));
 }
 
 enum status local_get_account(struct local_store *store, struct local_account *account,

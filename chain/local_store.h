@@ -57,6 +57,14 @@ struct local_claim {
     struct digest trace_root;
 };
 
+/* What the referee remembers of a claim. */
+struct local_trial {
+    struct hash32 pending; /* keccak256 of what the accused is asked for; zero: nothing */
+    struct digest subject; /* of a long sum: struct evidence_progress */
+    uint64_t next;
+    uint64_t sum;
+};
+
 struct local_account {
     wei purse; /* its own money */
     wei owed;  /* what it may withdraw */
@@ -94,6 +102,10 @@ MUST_CHECK enum status local_get_claim(struct local_store *store, struct local_c
                                        const struct hash32 *key);
 MUST_CHECK enum status local_put_claim(struct local_store *store, const struct local_claim *claim,
                                        const struct hash32 *key);
+MUST_CHECK enum status local_get_trial(struct local_store *store, struct local_trial *trial,
+                                       const struct hash32 *claim);
+MUST_CHECK enum status local_put_trial(struct local_store *store, const struct local_trial *trial,
+                                       const struct hash32 *claim);
 MUST_CHECK enum status local_get_account(struct local_store *store, struct local_account *account,
                                          const struct address *address);
 MUST_CHECK enum status local_put_account(struct local_store *store,

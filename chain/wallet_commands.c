@@ -12,6 +12,8 @@
 #include "chain/passphrase.h"
 #include "chain/typed_data.h"
 
+#define PASSPHRASE_OPTION "passphrase-file"
+
 /* ---- shared ------------------------------------------------------------------- */
 
 enum status chain_wallet_folder(char path[FILE_PATH_MAX], const struct command_context *context,
@@ -30,11 +32,11 @@ enum status chain_wallet_folder(char path[FILE_PATH_MAX], const struct command_c
 }
 
 static enum status get_passphrase(struct passphrase **passphrase,
-                                  const struct command_context *context, const char *question,
-                                  bool twice, struct error *error)
+                                  const struct command_context *context, const char *option,
+                                  const char *question, bool twice, struct error *error)
 {
     const struct passphrase_source source = {
-        .file = options_text(context->options, "passphrase-file"),
+        .file = options_text(context->options, option),
         .question = context->json ? NULL : question,
         .twice = twice,
     };
@@ -43,7 +45,8 @@ static enum status get_passphrase(struct passphrase **passphrase,
 }
 
 static enum status unlock_entry(struct signer **signer, const struct command_context *context,
-                                const struct wallet_entry *entry, struct error *error)
+                                const char *option, const struct wallet_entry *entry,
+                                struct error *error)
 {
     char address[ADDRESS_TEXT_SIZE];
     char question[128];
@@ -52,7 +55,7 @@ static enum status unlock_entry(struct signer **signer, const struct command_con
 
     address_print(address, &entry->address);
     (void)snprintf(question, sizeof(question), "Passphrase of %s: ", address);
-    status = get_passphrase(&passphrase, context, question, false, error);
+    status = get_passphrase(&passphrase, context, option, question, false, error);
     if (status == STATUS_OK) {
         status = wallet_unlock(signer, entry, passphrase, error);
         passphrase_free(passphrase);
@@ -63,6 +66,13 @@ static enum status unlock_entry(struct signer **signer, const struct command_con
 enum status chain_unlock(struct signer **signer, const struct command_context *context,
                          struct error *error)
 {
+    return chain_unlock_by(signer, context, PASSPHRASE_OPTION, NULL, error);
+}
+
+enum status chain_unlock_by(struct signer **signer, const struct command_context *context,
+                            const char *passphrase_option, const char *account, struct error *error)
+{
+    const char *named = options_text(context->options, "account");
     struct wallet_entry entry;
     char folder[FILE_PATH_MAX];
     enum status status = secret_forbid_dumps(error);
@@ -72,9 +82,10 @@ enum status chain_unlock(struct signer **signer, const struct command_context *c
         status = chain_wallet_folder(folder, context, error);
     }
     if (status == STATUS_OK) {
-        status = wallet_find(&entry, folder, options_text(context->options, "account"), error);
+        status = wallet_find(&entry, folder, named == NULL ? account : named, error);
     }
-    return status == STATUS_OK ? unlock_entry(signer, context, &entry, error) : status;
+    return status == STATUS_OK ? unlock_entry(signer, context, passphrase_option, &entry, error)
+                               : status;
 }
 
 static int show_entry(struct command_context *context, const struct wallet_entry *entry)
@@ -119,7 +130,8 @@ static int run_new(struct command_context *context)
         status = chain_wallet_folder(folder, context, &error);
     }
     if (status == STATUS_OK) {
-        status = get_passphrase(&passphrase, context, "New passphrase: ", true, &error);
+        status = get_passphrase(&passphrase, context, PASSPHRASE_OPTION, "New passphrase: ", true,
+                                &error);
     }
     if (status == STATUS_OK) {
         status = wallet_new(&entry, folder, passphrase, cost_of(context), &error);
@@ -175,7 +187,7 @@ static int run_import(struct command_context *context)
         status = chain_wallet_folder(folder, context, &error);
     }
     if (status == STATUS_OK) {
-        status = get_passphrase(&passphrase, context,
+        status = get_passphrase(&passphrase, context, PASSPHRASE_OPTION,
                                 "Passphrase of the file, and from now on: ", false, &error);
     }
     if (status == STATUS_OK) {

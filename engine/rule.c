@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/contraction.h"
 #include "engine/float_control.h"
 #include "engine/kernel.h"
 #include "engine/rule_list.h"
@@ -31,18 +32,50 @@ uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t in
     return bits;
 }
 
-void rule_element_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
-                       uint64_t from, uint64_t to)
+/* ---- parts -------------------------------------------------------------- */
+
+void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index)
+{
+    struct contraction_shape shape;
+
+    *axis = (struct rule_axis){.fold = RULE_WHOLE};
+    if (op->kind == OP_CONTRACT || op->kind == OP_CONTRACT_ONES || op->kind == OP_CONTRACT_ONEHOT) {
+        shape = contraction_shape_of(op);
+        *axis = (struct rule_axis){RULE_SUM, (uint64_t)shape.k, (uint64_t)shape.piece};
+    } else if (op->kind == OP_QUANTIZE && output == 0) {
+        shape = contraction_shape_of(op);
+        uint64_t start = index % (uint64_t)shape.pieces * (uint64_t)shape.piece;
+        uint64_t left = (uint64_t)shape.k - start;
+
+        *axis = (struct rule_axis){RULE_MAXIMUM,
+                                   left < (uint64_t)shape.piece ? left : (uint64_t)shape.piece, 1};
+    }
+}
+
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                       uint64_t index, uint64_t from, uint64_t to)
 {
     static rule_part_function *const parts[OP_KIND_COUNT] = {
+        [OP_QUANTIZE] = rule_quantize_peak_part,
         [OP_CONTRACT] = rule_contract_part,
         [OP_CONTRACT_ONES] = rule_contract_ones_part,
         [OP_CONTRACT_ONEHOT] = rule_contract_onehot_part,
     };
+    struct rule_axis axis;
 
-    assert(rule_in_parts(call->op->kind) && from <= to);
-    *part = (struct rule_part){0};
+    rule_axis_of(&axis, call->op, output, index);
+    assert(axis.fold != RULE_WHOLE && from <= to && to <= axis.length);
+    *part = (struct rule_part){.fold = axis.fold};
     parts[call->op->kind](part, call, index, from, to);
+}
+
+void rule_part_join(struct rule_part *part, int64_t before)
+{
+    if (part->fold == RULE_MAXIMUM) {
+        part->value = before > part->value ? before : part->value;
+    } else {
+        part->value = (int64_t)((uint64_t)part->value + (uint64_t)before);
+    }
 }
 
 /* ---- the scalar backend ------------------------------------------------- */

@@ -41,29 +41,42 @@ struct rule_call {
 RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
 /*
- * A contraction can be taken in parts, where all of its row is too much to look at in one go: the
- * sums of parts that together cover 0..K add up, modulo 2^64, to the sum of the whole, and every
- * part knows everything else.
+ * A rule that folds a long axis can be taken in parts, where all that it reads is too much to look
+ * at in one go. Parts that together cover the axis, from 0 to its length, join in order to the
+ * whole, and every part knows everything else.
  */
+enum rule_fold {
+    RULE_WHOLE = 0, /* no axis: all at once */
+    RULE_SUM,       /* a contraction: integers, modulo 2^64 */
+    RULE_MAXIMUM,   /* the peak of a piece */
+};
+
+struct rule_axis {
+    enum rule_fold fold;
+    uint64_t length; /* elements */
+    uint64_t grain;  /* parts end at multiples of it, or at the length */
+};
+
 struct rule_part {
+    enum rule_fold fold;
     bool settled;  /* no sum can change the element (causal, poison): it is bits */
     uint32_t bits; /* when settled */
     int exponent;  /* of the sum, the same in every part */
-    uint64_t sum;  /* of this part */
+    int64_t value; /* of this part: the sum (two's complement), the maximum */
 };
 
-/* Is every output of such operations a sum that can be taken in parts? */
-static RULE inline bool rule_in_parts(enum op_kind kind)
-{
-    return kind == OP_CONTRACT || kind == OP_CONTRACT_ONES || kind == OP_CONTRACT_ONEHOT;
-}
+/* The axis of the element of output number `output` at index. */
+void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index);
 
-/* The part over [from, to) of the element at index, of an operation that is taken in parts. What
- * does not depend on the range is read whatever the range is; an empty one reads nothing else. */
-void rule_element_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
-                       uint64_t from, uint64_t to);
+/* The part over [from, to) of an element that has an axis. What does not depend on the range is
+ * read whatever the range is; an empty one reads nothing else. */
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                       uint64_t index, uint64_t from, uint64_t to);
 
-/* The element; the part's sum must be that of all parts. */
+/* Puts the value of all parts before this one to it. */
+void rule_part_join(struct rule_part *part, int64_t before);
+
+/* The element, when part is joined with all others. */
 RULE uint32_t rule_part_finish(const struct rule_part *part);
 
 static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)

@@ -47,9 +47,10 @@ RULE rule_function rule_quantize_integer;
 RULE rule_function rule_contract;
 RULE rule_function rule_contract_ones;
 RULE rule_function rule_contract_onehot;
-/* The elements [from, to) of the sum: see rule_element_part(). */
+/* The part over [from, to) of the axis: see rule_element_part(). *part holds zeros. */
 typedef void rule_part_function(struct rule_part *part, const struct rule_call *call,
                                 uint64_t index, uint64_t from, uint64_t to);
+RULE rule_part_function rule_quantize_peak_part;
 RULE rule_part_function rule_contract_part;
 RULE rule_part_function rule_contract_ones_part;
 RULE rule_part_function rule_contract_onehot_part;

@@ -13,25 +13,51 @@ static RULE int exponent_at(const struct operand *exponents, uint64_t index)
     return (int)(int32_t)operand_get(exponents, index);
 }
 
+RULE uint32_t rule_part_finish(const struct rule_part *part)
+{
+    if (part->settled) {
+        return part->bits;
+    }
+    return part->fold == RULE_MAXIMUM ? (uint32_t)part->value
+                                      : contraction_finish(part->value, part->exponent);
+}
+
 /* ---- quantize: x -> peaks, exponents, integers ---- */
 
 enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
 
-RULE uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
+/* Elements of the piece whose peak stands at index. */
+static RULE uint64_t piece_length(const struct contraction_shape *shape, uint64_t index)
+{
+    int64_t start = (int64_t)(index % (uint64_t)shape->pieces) * shape->piece;
+
+    return (uint64_t)(shape->k - start < shape->piece ? shape->k - start : shape->piece);
+}
+
+RULE void rule_quantize_peak_part(struct rule_part *part, const struct rule_call *call,
+                                  uint64_t index, uint64_t from, uint64_t to)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t row = index / (uint64_t)shape.pieces;
-    int64_t start = (int64_t)(index % (uint64_t)shape.pieces) * shape.piece;
-    int64_t end = shape.k - start < shape.piece ? shape.k : start + shape.piece;
-    int peak = EXPONENT_ZERO;
+    uint64_t start = index % (uint64_t)shape.pieces * (uint64_t)shape.piece;
 
-    for (int64_t k = start; k < end; k++) {
-        uint64_t place = quantize_place(call->op, row, (uint64_t)k);
-        int exponent = exponent_of_bits(operand_get(&call->inputs[0], place));
+    part->fold = RULE_MAXIMUM;
+    part->value = EXPONENT_ZERO;
+    for (uint64_t k = start + from; k < start + to; k++) {
+        int exponent =
+            exponent_of_bits(operand_get(&call->inputs[0], quantize_place(call->op, row, k)));
 
-        peak = exponent > peak ? exponent : peak;
+        part->value = exponent > part->value ? exponent : part->value;
     }
-    return (uint32_t)peak;
+}
+
+RULE uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct rule_part part = {.fold = RULE_MAXIMUM};
+
+    rule_quantize_peak_part(&part, call, index, 0, piece_length(&shape, index));
+    return rule_part_finish(&part);
 }
 
 RULE uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
@@ -266,7 +292,7 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
         settle(part, FLOAT_NAN_BITS);
         return;
     }
-    part->sum = rows_sum(&shape, &a, &b, (int64_t)from, (int64_t)to);
+    part->value = (int64_t)rows_sum(&shape, &a, &b, (int64_t)from, (int64_t)to);
     part->exponent = a.lowest + b.lowest - 2 * (shape.bits - 1);
 }
 
@@ -280,18 +306,21 @@ RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call
         settle(part, FLOAT_NAN_BITS);
         return;
     }
+    uint64_t sum = 0;
+
     for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
         int shift = row_shift(&row, i);
-        uint64_t sum = 0;
+        uint64_t block = 0;
         int64_t start;
         int64_t end;
 
         block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
         for (int64_t k = start; k < end; k++) {
-            sum += (uint64_t)row_q(&row, k);
+            block += (uint64_t)row_q(&row, k);
         }
-        part->sum += shift < 64 ? sum << shift : 0;
+        sum += shift < 64 ? block << shift : 0;
     }
+    part->value = (int64_t)sum;
     part->exponent = row.lowest - (shape.bits - 1);
 }
 
@@ -307,26 +336,24 @@ RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_ca
         settle(part, FLOAT_NAN_BITS);
         return;
     }
+    uint64_t sum = 0;
+
     for (uint64_t k = from; k < to; k++) {
         if (operand_get(&call->inputs[0], k) == word) {
             int shift = row_shift(&row, (int64_t)k / shape.block);
 
-            part->sum += shift < 64 ? (uint64_t)row_q(&row, (int64_t)k) << shift : 0;
+            sum += shift < 64 ? (uint64_t)row_q(&row, (int64_t)k) << shift : 0;
         }
     }
+    part->value = (int64_t)sum;
     part->exponent = row.lowest - (shape.bits - 1);
 }
 
 /* ---- whole rows ---- */
 
-RULE uint32_t rule_part_finish(const struct rule_part *part)
-{
-    return part->settled ? part->bits : contraction_finish((int64_t)part->sum, part->exponent);
-}
-
 RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
 {
-    struct rule_part part = {0};
+    struct rule_part part = {.fold = RULE_SUM};
 
     rule_contract_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
     return rule_part_finish(&part);
@@ -334,7 +361,7 @@ RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
 
 RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
 {
-    struct rule_part part = {0};
+    struct rule_part part = {.fold = RULE_SUM};
 
     rule_contract_ones_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
     return rule_part_finish(&part);
@@ -342,7 +369,7 @@ RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
 
 RULE uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
 {
-    struct rule_part part = {0};
+    struct rule_part part = {.fold = RULE_SUM};
 
     rule_contract_onehot_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
     return rule_part_finish(&part);

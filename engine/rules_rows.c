@@ -142,22 +142,18 @@ RULE uint32_t rule_layer_norm(const struct rule_call *call, uint64_t index)
 
 enum { GRAD_PART_G, GRAD_PART_GX, GRAD_MEAN_G, GRAD_MEAN_GX };
 
-/* One element of the row as the backward pass sees it. */
-struct norm_element {
-    float xhat;
-    float g; /* dy * gain */
-};
+/* What a rule does not need it does not read: evidence then need not show it. */
+static RULE float scaled_gradient(const struct rule_call *call, uint64_t index)
+{
+    return rule_input(call, 0, index) * rule_input(call, 2, index % columns_of(call));
+}
 
-static RULE struct norm_element layer_norm_element(const struct rule_call *call, uint64_t index)
+static RULE float layer_norm_xhat(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
-    uint64_t column = index % columns_of(call);
     float d = rule_input(call, 1, index) - rule_input(call, 3, row);
 
-    return (struct norm_element){
-        .xhat = d * rule_input(call, 4, row),
-        .g = rule_input(call, 0, index) * rule_input(call, 2, column),
-    };
+    return d * rule_input(call, 4, row);
 }
 
 RULE uint32_t rule_layer_norm_grad_part_g(const struct rule_call *call, uint64_t index)
@@ -167,7 +163,7 @@ RULE uint32_t rule_layer_norm_grad_part_g(const struct rule_call *call, uint64_t
 
     fold_init(&fold);
     for (uint64_t i = span.first; i < span.end; i++) {
-        fold_add(&fold, layer_norm_element(call, i).g);
+        fold_add(&fold, scaled_gradient(call, i));
     }
     return real_to_bits(fold_total(&fold));
 }
@@ -179,8 +175,7 @@ RULE uint32_t rule_layer_norm_grad_part_gx(const struct rule_call *call, uint64_
 
     fold_init(&fold);
     for (uint64_t i = span.first; i < span.end; i++) {
-        struct norm_element element = layer_norm_element(call, i);
-        fold_multiply_add(&fold, element.g, element.xhat);
+        fold_multiply_add(&fold, scaled_gradient(call, i), layer_norm_xhat(call, i));
     }
     return real_to_bits(fold_total(&fold));
 }
@@ -198,16 +193,16 @@ RULE uint32_t rule_layer_norm_grad_mean_gx(const struct rule_call *call, uint64_
 RULE uint32_t rule_layer_norm_grad(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
-    struct norm_element element = layer_norm_element(call, index);
-    float centred = element.g - rule_output(call, GRAD_MEAN_G, row);
-    float inner = fmaf(-element.xhat, rule_output(call, GRAD_MEAN_GX, row), centred);
+    float centred = scaled_gradient(call, index) - rule_output(call, GRAD_MEAN_G, row);
+    float mean_gx = rule_output(call, GRAD_MEAN_GX, row);
+    float inner = fmaf(-layer_norm_xhat(call, index), mean_gx, centred);
 
     return real_to_bits(rule_input(call, 4, row) * inner);
 }
 
 RULE uint32_t rule_layer_norm_grad_product(const struct rule_call *call, uint64_t index)
 {
-    return real_to_bits(rule_input(call, 0, index) * layer_norm_element(call, index).xhat);
+    return real_to_bits(rule_input(call, 0, index) * layer_norm_xhat(call, index));
 }
 
 /* ---- RMS norm: inputs x, gain -------------------------------------------- */
@@ -245,15 +240,9 @@ RULE uint32_t rule_rms_norm(const struct rule_call *call, uint64_t index)
 
 enum { RMS_GRAD_PART_GX, RMS_GRAD_MEAN_GX };
 
-static RULE struct norm_element rms_norm_element(const struct rule_call *call, uint64_t index)
+static RULE float rms_norm_xhat(const struct rule_call *call, uint64_t index)
 {
-    uint64_t row = index / columns_of(call);
-    uint64_t column = index % columns_of(call);
-
-    return (struct norm_element){
-        .xhat = rule_input(call, 1, index) * rule_input(call, 3, row),
-        .g = rule_input(call, 0, index) * rule_input(call, 2, column),
-    };
+    return rule_input(call, 1, index) * rule_input(call, 3, index / columns_of(call));
 }
 
 RULE uint32_t rule_rms_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
@@ -263,8 +252,7 @@ RULE uint32_t rule_rms_norm_grad_part_gx(const struct rule_call *call, uint64_t 
 
     fold_init(&fold);
     for (uint64_t i = span.first; i < span.end; i++) {
-        struct norm_element element = rms_norm_element(call, i);
-        fold_multiply_add(&fold, element.g, element.xhat);
+        fold_multiply_add(&fold, scaled_gradient(call, i), rms_norm_xhat(call, i));
     }
     return real_to_bits(fold_total(&fold));
 }
@@ -277,15 +265,15 @@ RULE uint32_t rule_rms_norm_grad_mean_gx(const struct rule_call *call, uint64_t 
 RULE uint32_t rule_rms_norm_grad(const struct rule_call *call, uint64_t index)
 {
     uint64_t row = index / columns_of(call);
-    struct norm_element element = rms_norm_element(call, index);
-    float inner = fmaf(-element.xhat, rule_output(call, RMS_GRAD_MEAN_GX, row), element.g);
+    float mean_gx = rule_output(call, RMS_GRAD_MEAN_GX, row);
+    float inner = fmaf(-rms_norm_xhat(call, index), mean_gx, scaled_gradient(call, index));
 
     return real_to_bits(rule_input(call, 3, row) * inner);
 }
 
 RULE uint32_t rule_rms_norm_grad_product(const struct rule_call *call, uint64_t index)
 {
-    return real_to_bits(rule_input(call, 0, index) * rms_norm_element(call, index).xhat);
+    return real_to_bits(rule_input(call, 0, index) * rms_norm_xhat(call, index));
 }
 
 /* ---- row maximum ---------------------------------------------------------- */

@@ -12,15 +12,9 @@
 
 /* ---- how far an answer reaches ------------------------------------------- */
 
-uint32_t ask_height(uint64_t count)
-{
-    assert(count > 0);
-    return count == 1 ? 0 : 64 - (uint32_t)__builtin_clzll(count - 1);
-}
-
 struct ask_span ask_span(uint64_t count)
 {
-    uint32_t height = ask_height(count);
+    uint32_t height = merkle_height(count);
     uint32_t level = height > ASK_LEVELS ? height - ASK_LEVELS : 0;
 
     return (struct ask_span){
@@ -31,7 +25,7 @@ uint64_t ask_node_count(uint64_t count, uint32_t level, uint64_t index)
 {
     uint64_t first;
 
-    if (count == 0 || level >= ask_height(count) || index > (count - 1) >> level) {
+    if (count == 0 || level >= merkle_height(count) || index > (count - 1) >> level) {
         return 0;
     }
     first = index << level;

@@ -50,9 +50,6 @@ struct ask_span {
     uint32_t entries; /* at most ASK_ENTRIES_MAX */
 };
 
-/* Levels between a node over count > 0 leaves and its leaves. */
-uint32_t ask_height(uint64_t count);
-
 /* count > 0 leaves, at most MERKLE_LEAVES_MAX. */
 struct ask_span ask_span(uint64_t count);
 

@@ -370,15 +370,35 @@ struct target {
     uint64_t element;
     uint64_t from;
     uint64_t to;
-    bool sum;  /* a part of one; all else is whole */
-    bool last; /* nothing of the sum is left */
+    struct rule_axis axis;
+    bool last; /* nothing of the axis is left */
 };
+
+/* Which part of the axis: all of it may be told as 0 to 0, except of a sum. */
+static enum evidence_reason find_part(struct target *target, const struct op *op)
+{
+    struct rule_axis *axis = &target->axis;
+
+    rule_axis_of(axis, op, target->output, target->element);
+    if (target->from == 0 && target->to == 0 && axis->fold != RULE_SUM) {
+        target->to = axis->length;
+        target->last = true;
+        return EVIDENCE_FINE;
+    }
+    target->last = target->to == axis->length;
+    return axis->fold == RULE_WHOLE || target->from >= target->to || target->to > axis->length ||
+                   target->from % axis->grain != 0 ||
+                   (target->to % axis->grain != 0 && !target->last)
+               ? EVIDENCE_BAD_TARGET
+               : EVIDENCE_FINE;
+}
 
 static enum evidence_reason read_target(struct target *target, struct hearing *hearing)
 {
     const struct op *op = &hearing->descriptor.op;
     uint32_t used;
     uint32_t accused;
+    enum evidence_reason reason;
 
     target->output = reader_u8(&hearing->reader);
     target->element = reader_u64(&hearing->reader);
@@ -394,30 +414,17 @@ static enum evidence_reason read_target(struct target *target, struct hearing *h
         used >> hearing->descriptor.operand_count != 0) {
         return EVIDENCE_BAD_TARGET;
     }
-    target->sum = rule_in_parts(op->kind);
-    target->last = true;
-    if (!target->sum && (target->from != 0 || target->to != 0)) {
-        return EVIDENCE_BAD_TARGET;
+    if ((used >> accused & 1) == 0) {
+        return EVIDENCE_MISSING;
     }
-    if (target->sum) {
-        struct contraction_shape shape = contraction_shape_of(op);
-        uint64_t piece = (uint64_t)shape.piece;
-
-        target->last = target->to == (uint64_t)shape.k;
-        if (target->from >= target->to || target->to > (uint64_t)shape.k ||
-            target->from % piece != 0 || (target->to % piece != 0 && !target->last)) {
-            return EVIDENCE_BAD_TARGET;
-        }
+    reason = find_part(target, op);
+    for (uint32_t i = 0; i < hearing->descriptor.operand_count && reason == EVIDENCE_FINE; i++) {
+        reason = (used >> i & 1) != 0 ? read_operand(hearing, i) : EVIDENCE_FINE;
     }
-    for (uint32_t i = 0; i < hearing->descriptor.operand_count; i++) {
-        enum evidence_reason reason =
-            (used >> i & 1) != 0 ? read_operand(hearing, i) : EVIDENCE_FINE;
-
-        if (reason != EVIDENCE_FINE) {
-            return reason;
-        }
+    if (reason == EVIDENCE_FINE && reader_left(&hearing->reader) != 0) {
+        reason = EVIDENCE_BAD_SIZE;
     }
-    return reader_left(&hearing->reader) == 0 ? EVIDENCE_FINE : EVIDENCE_BAD_SIZE;
+    return reason;
 }
 
 static void rule_call_make(struct rule_call *call, struct hearing *hearing)
@@ -438,9 +445,9 @@ static void rule_call_make(struct rule_call *call, struct hearing *hearing)
     }
 }
 
-/* Hostile sizes must not make a loop that finds nothing long: what a sum reads must be there. */
-static bool sum_is_shown(struct hearing *hearing, const struct rule_call *call,
-                         const struct target *target)
+/* Hostile sizes must not make a loop that finds nothing long: what a part reads must be there. */
+static bool part_is_shown(struct hearing *hearing, const struct rule_call *call,
+                          const struct target *target)
 {
     static const uint8_t contract[] = {0, 2};
     static const uint8_t ones[] = {0};
@@ -450,6 +457,9 @@ static bool sum_is_shown(struct hearing *hearing, const struct rule_call *call,
     uint64_t blocks = (uint64_t)contraction_shape_of(call->op).blocks;
     struct rule_part part;
 
+    if (target->axis.fold == RULE_MAXIMUM) {
+        return true; /* a piece is short */
+    }
     for (uint32_t i = 0; i < (kind == OP_CONTRACT ? 2 : 1); i++) {
         uint32_t exponents = kind == OP_CONTRACT_ONEHOT ? 2 : 2 * i + 1;
 
@@ -457,7 +467,7 @@ static bool sum_is_shown(struct hearing *hearing, const struct rule_call *call,
             return false;
         }
     }
-    rule_element_part(&part, call, target->element, target->from, target->from);
+    rule_element_part(&part, call, target->output, target->element, target->from, target->from);
     for (uint32_t i = 0; i < (kind == OP_CONTRACT ? 2 : 1) && !part.settled; i++) {
         if (!could_hold(hearing, rows[i], target->to - target->from)) {
             return false;
@@ -479,14 +489,13 @@ static void subject_of(struct digest *subject, const struct hearing *hearing,
     sha256_end(&hash, subject);
 }
 
-/* One part of a sum: the element when it is the last one, else the progress is moved on. */
+/* One part of an axis: the element when it is the last one, else the progress is moved on. */
 static enum evidence_reason judge_part(uint32_t *bits, struct hearing *hearing,
                                        const struct rule_call *call, const struct target *target)
 {
     struct evidence_progress *progress = hearing->progress;
     struct digest subject;
     struct rule_part part;
-    uint64_t before = 0;
 
     subject_of(&subject, hearing, target);
     if (progress == NULL && !(target->from == 0 && target->last)) {
@@ -496,13 +505,14 @@ static enum evidence_reason judge_part(uint32_t *bits, struct hearing *hearing,
         if (progress->next != target->from || !digest_equal(&progress->subject, &subject)) {
             return EVIDENCE_BAD_ORDER;
         }
-        before = progress->sum;
     }
-    if (!sum_is_shown(hearing, call, target)) {
+    if (!part_is_shown(hearing, call, target)) {
         return EVIDENCE_MISSING;
     }
-    rule_element_part(&part, call, target->element, target->from, target->to);
-    part.sum += before;
+    rule_element_part(&part, call, target->output, target->element, target->from, target->to);
+    if (target->from != 0) {
+        rule_part_join(&part, progress->value);
+    }
     if (hearing->missing) {
         return EVIDENCE_MISSING;
     }
@@ -510,7 +520,8 @@ static enum evidence_reason judge_part(uint32_t *bits, struct hearing *hearing,
         *bits = rule_part_finish(&part);
         return EVIDENCE_FINE;
     }
-    *progress = (struct evidence_progress){.subject = subject, .next = target->to, .sum = part.sum};
+    *progress =
+        (struct evidence_progress){.subject = subject, .next = target->to, .value = part.value};
     hearing->ruling->answer = EVIDENCE_PART_TAKEN;
     return EVIDENCE_FINE;
 }
@@ -535,14 +546,14 @@ static enum evidence_reason judge_element(struct hearing *hearing)
         return reason;
     }
     rule_call_make(&call, hearing);
-    if (target.sum) {
+    if (target.axis.fold != RULE_WHOLE) {
         reason = judge_part(&ruling->wanted, hearing, &call, &target);
         if (reason != EVIDENCE_FINE || !target.last) {
             return reason;
         }
     } else if (op->kind == OP_QUANTIZE && target.output == 1 &&
                !could_hold(hearing, 1, (uint64_t)contraction_shape_of(op).pieces)) {
-        return EVIDENCE_MISSING; /* as in sum_is_shown(): a row has any number of peaks */
+        return EVIDENCE_MISSING; /* as in part_is_shown(): a row has any number of peaks */
     } else {
         ruling->wanted = rule_element(&call, target.output, target.element);
     }
@@ -742,13 +753,13 @@ static const struct {
     [EVIDENCE_BAD_PROGRAM] = {"BadProgram", "the descriptor is not one of the job's program"},
     [EVIDENCE_BAD_TRACE] = {"BadTrace", "the tree is not that of the accused's trace"},
     [EVIDENCE_BAD_STATE] = {"BadState", "the tree is not that of the state"},
-    [EVIDENCE_BAD_TARGET] = {"BadTarget", "there is no such output, element or part of a sum"},
+    [EVIDENCE_BAD_TARGET] = {"BadTarget", "there is no such output, element or part of its axis"},
     [EVIDENCE_BAD_LABEL] = {"BadLabel", "a label is not the one that the descriptor names"},
     [EVIDENCE_BAD_TENSOR] = {"BadTensor", "a tensor does not stand where the descriptor says"},
     [EVIDENCE_BAD_LEAVES] = {"BadLeaves", "leaves are not under the root of their tensor"},
     [EVIDENCE_BAD_PADDING] = {"BadPadding", "the padding of a leaf is not zero"},
     [EVIDENCE_MISSING] = {"Missing", "an element that the rule needs is not shown"},
-    [EVIDENCE_BAD_ORDER] = {"BadOrder", "it is not the part of the sum that comes next"},
+    [EVIDENCE_BAD_ORDER] = {"BadOrder", "it is not the part of the axis that comes next"},
 };
 
 const char *evidence_reason_text(enum evidence_reason reason)

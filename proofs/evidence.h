@@ -45,7 +45,7 @@ struct evidence_context {
 enum evidence_answer {
     EVIDENCE_REFUSED = 0, /* proves nothing */
     EVIDENCE_NOT_GUILTY,  /* is sound, and shows that nothing is wrong */
-    EVIDENCE_PART_TAKEN,  /* a part of a long sum, and not the last */
+    EVIDENCE_PART_TAKEN,  /* a part of a long axis, and not the last */
     EVIDENCE_UPHELD,      /* the accused is guilty */
 };
 
@@ -59,13 +59,13 @@ enum evidence_reason {
     EVIDENCE_BAD_PROGRAM,    /* not under the program root */
     EVIDENCE_BAD_TRACE,      /* the tree root is not that of the trace */
     EVIDENCE_BAD_STATE,      /* the tree root is not that of the state before or after the step */
-    EVIDENCE_BAD_TARGET,     /* no such output or element, or no such part of a sum */
+    EVIDENCE_BAD_TARGET,     /* no such output or element, or no such part of its axis */
     EVIDENCE_BAD_LABEL,      /* not the label that the descriptor names */
     EVIDENCE_BAD_TENSOR,     /* not the tensor that stands there */
     EVIDENCE_BAD_LEAVES,     /* indexes that do not rise or leave the tensor, a wrong proof */
     EVIDENCE_BAD_PADDING,    /* bytes behind the end of the tensor that are not zero */
     EVIDENCE_MISSING,        /* an operand or a leaf that the rule needs is not shown */
-    EVIDENCE_BAD_ORDER,      /* not the part of the sum that comes next */
+    EVIDENCE_BAD_ORDER,      /* not the part of the axis that comes next */
 };
 #define EVIDENCE_REASON_COUNT 15
 
@@ -76,15 +76,15 @@ struct evidence_ruling {
     uint32_t found;              /* ... and those that the accused has */
 };
 
-/* How far a long sum is. Zeros before its first part. */
+/* How far an element is that is judged in parts. Zeros before the first. */
 struct evidence_progress {
     struct digest subject; /* of descriptor, output and element */
-    uint64_t next;         /* where the next part begins */
-    uint64_t sum;          /* modulo 2^64 */
+    uint64_t next;         /* where on the axis the next part begins */
+    int64_t value;         /* the sum or the maximum so far */
 };
 
 /*
- * Judges size bytes. progress (NULL: only whole sums) is moved on by a part that is taken, and
+ * Judges size bytes. progress (NULL: only whole ones) is moved on by a part that is taken, and
  * otherwise left alone; a part that begins at 0 begins anew. STATUS_NO_MEMORY is no ruling.
  */
 MUST_CHECK enum status evidence_judge(struct evidence_ruling *ruling,
@@ -134,8 +134,8 @@ struct evidence_target {
 };
 
 /*
- * Writes evidence of kind 1, of the part of the sum that begins at `from` (0 for all that is no
- * sum): as much as fits in size_max bytes, and *to is where it ends. *last says that nothing is
+ * Writes evidence of kind 1, of the part of the axis that begins at `from` (0 where there is none,
+ * see rule.h): as much as fits in size_max bytes, and *to is where it ends. *last says that nothing is
  * left. STATUS_OVER_LIMIT: not even the smallest part fits.
  */
 MUST_CHECK enum status evidence_write_element(struct buffer *bytes, uint64_t *to, bool *last,

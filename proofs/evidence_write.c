@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/contraction.h"
 #include "engine/rule.h"
 #include "proofs/commit.h"
 #include "proofs/descriptor.h"
@@ -309,28 +308,27 @@ static void gather_release(struct gather *gather)
     }
 }
 
-/* Runs the rule, or the part of it; *wrong says whether the accused's element differs. */
+/* Runs the rule, or a part of it; *wrong says whether the accused's element differs from the
+ * whole, of which this must be all that there is. */
 static enum status gather_run(struct gather *gather, bool *wrong,
-                              const struct evidence_target *target, uint64_t from, uint64_t to,
-                              bool last)
+                              const struct evidence_target *target, const struct rule_axis *axis,
+                              uint64_t from, uint64_t to)
 {
     const struct operand *accused = &gather->call.outputs[target->output];
-    uint32_t wanted = 0;
+    uint32_t wanted;
+    uint32_t found;
 
     gather->round++;
-    *wrong = false;
-    if (rule_in_parts(gather->op->kind)) {
+    if (axis->fold != RULE_WHOLE) {
         struct rule_part part;
 
-        rule_element_part(&part, &gather->call, target->element, from, to);
+        rule_element_part(&part, &gather->call, target->output, target->element, from, to);
         wanted = rule_part_finish(&part);
     } else {
         wanted = rule_element(&gather->call, target->output, target->element);
     }
-    if (last) {
-        *wrong = element_cut(wanted, accused->dtype) !=
-                 fetch(gather, gather->op->input_count + target->output, target->element);
-    }
+    found = fetch(gather, gather->op->input_count + target->output, target->element);
+    *wrong = element_cut(wanted, accused->dtype) != found;
     return gather->status;
 }
 
@@ -487,14 +485,14 @@ static enum status plans_make(struct plan plans[DESCRIPTOR_OPERANDS_MAX], size_t
     return STATUS_OK;
 }
 
-/* Where a shorter part of the sum should end, given how large the longer one came out. */
-static uint64_t shorter(uint64_t from, uint64_t to, uint64_t piece, size_t size, size_t size_max)
+/* Where a shorter part of the axis should end, given how large the longer one came out. */
+static uint64_t shorter(uint64_t from, uint64_t to, uint64_t grain, size_t size, size_t size_max)
 {
-    uint64_t pieces = (to - from + piece - 1) / piece;
-    uint64_t fewer = (uint64_t)((double)pieces * 0.97 * (double)size_max / (double)size);
+    uint64_t grains = (to - from + grain - 1) / grain;
+    uint64_t fewer = (uint64_t)((double)grains * 0.97 * (double)size_max / (double)size);
 
-    fewer = fewer >= pieces ? pieces - 1 : fewer;
-    return from + (fewer == 0 && pieces > 1 ? 1 : fewer) * piece;
+    fewer = fewer >= grains ? grains - 1 : fewer;
+    return from + (fewer == 0 && grains > 1 ? 1 : fewer) * grain;
 }
 
 static enum status put_element(struct writer *writer, const struct gather *gather,
@@ -527,31 +525,30 @@ static enum status write_element(struct writer *writer, struct gather *gather, u
                                  bool *last, const struct evidence_target *target, uint64_t from,
                                  size_t size_max)
 {
-    bool sum = rule_in_parts(gather->op->kind);
-    uint64_t k = sum ? (uint64_t)contraction_shape_of(gather->op).k : 0;
-    uint64_t piece = sum ? (uint64_t)contraction_shape_of(gather->op).piece : 1;
+    struct rule_axis axis;
     size_t head;
     enum status status = put_program_item(writer, EVIDENCE_ELEMENT, target->op);
 
-    if (k > UINT32_MAX) {
+    rule_axis_of(&axis, gather->op, target->output, target->element);
+    if (axis.length > UINT32_MAX) {
         return error_set(writer->error, STATUS_OVER_LIMIT, "a sum of %llu elements",
-                         (unsigned long long)k);
+                         (unsigned long long)axis.length);
     }
     head = writer->bytes->size + TARGET_SIZE;
-    *to = k;
+    *to = axis.length;
     while (status == STATUS_OK) {
         struct plan plans[DESCRIPTOR_OPERANDS_MAX] = {{0}};
         size_t size = 0;
         bool wrong;
 
-        *last = *to == k;
-        status = gather_run(gather, &wrong, target, from, *to, *last);
+        *last = *to == axis.length;
+        status = gather_run(gather, &wrong, target, &axis, from, *to);
         if (status == STATUS_OK) {
             status = plans_make(plans, &size, writer, gather);
         }
         size = status == STATUS_OK ? size + head : SIZE_MAX / 2;
         bool fits = size <= size_max;
-        bool smallest = *to - from <= piece;
+        bool smallest = *to - from <= axis.grain;
 
         if (status == STATUS_OK && fits) {
             status = put_element(writer, gather, plans, target, from, *to);
@@ -559,8 +556,8 @@ static enum status write_element(struct writer *writer, struct gather *gather, u
             status = error_set(writer->error, STATUS_OVER_LIMIT,
                                "the evidence does not fit in %zu bytes", size_max);
         } else if (status == STATUS_OK || status == STATUS_OVER_LIMIT) {
-            *to = size < SIZE_MAX / 2 ? shorter(from, *to, piece, size, size_max)
-                                      : from + ((*to - from) / piece + 1) / 2 * piece;
+            *to = size < SIZE_MAX / 2 ? shorter(from, *to, axis.grain, size, size_max)
+                                      : from + ((*to - from) / axis.grain + 1) / 2 * axis.grain;
             status = STATUS_OK;
         }
         plans_release(plans);
@@ -607,8 +604,7 @@ enum status evidence_write_element(struct buffer *bytes, uint64_t *to, bool *las
 static enum status choose(struct evidence_target *target, const struct writer *writer,
                           struct gather *gather, uint64_t first, uint64_t end)
 {
-    bool sum = rule_in_parts(gather->op->kind);
-    uint64_t k = sum ? (uint64_t)contraction_shape_of(gather->op).k : 0;
+    struct rule_axis axis;
     struct evidence_target candidate = *target;
     size_t least = SIZE_MAX;
     enum status status = STATUS_OK;
@@ -619,7 +615,8 @@ static enum status choose(struct evidence_target *target, const struct writer *w
         size_t size;
         bool wrong;
 
-        status = gather_run(gather, &wrong, &candidate, 0, k, true);
+        rule_axis_of(&axis, gather->op, candidate.output, candidate.element);
+        status = gather_run(gather, &wrong, &candidate, &axis, 0, axis.length);
         if (status != STATUS_OK || !wrong) {
             continue;
         }

@@ -31,19 +31,39 @@ static bool tree_node(struct digest *node, const struct hunt_tree *tree, uint32_
     return false;
 }
 
-/* A node of the accused's tree over the trace: what is left of the lie is as our own. */
+/* What is left of what differs is as our own, and so is all of a list that does not differ. */
+bool hunt_list_node(struct digest *node, const struct hunt *hunt, enum ask_list list,
+                    uint32_t level, uint64_t index)
+{
+    const struct teller *own = hunt->own;
+    bool differs = hunt->list == list && hunt->end != HUNT_NO_LIE;
+    bool left = hunt->item_known && (index + 1) << level <= hunt->item;
+    struct merkle_leaves leaves;
+
+    if (hunt->list == ASK_TRACE && list == ASK_NEXT_STATE) {
+        return false; /* nothing was told of it */
+    }
+    if (differs && !left) {
+        return tree_node(node, &hunt->items, level, index);
+    }
+    merkle_leaves_init_hashes(
+        &leaves, list == ASK_TRACE ? own->trace.hashes : own->next + own->tape->state_count,
+        ask_list_count(own->tape, list));
+    merkle_node(node, &leaves, level, index);
+    return true;
+}
+
+bool hunt_tensor_node(struct digest *node, const struct hunt *hunt, uint32_t level, uint64_t index)
+{
+    return tree_node(node, &hunt->tensor, level, index);
+}
+
 static void trace_tree_node(struct digest *node, const struct hunt *hunt, uint32_t level,
                             uint64_t index)
 {
-    bool left = (index + 1) << level <= hunt->item;
+    bool known = hunt_list_node(node, hunt, ASK_TRACE, level, index);
 
-    if (hunt->list != ASK_TRACE || left) {
-        trace_node(node, &hunt->own->trace, level, index);
-    } else {
-        bool known = tree_node(node, &hunt->items, level, index);
-
-        assert(known);
-    }
+    assert(known);
 }
 
 static void find_path(struct merkle_path *path, const struct hunt *hunt, uint64_t count,
@@ -66,7 +86,7 @@ static void find_path(struct merkle_path *path, const struct hunt *hunt, uint64_
 
 static void items_node(struct digest *node, const struct hunt *hunt, uint32_t level, uint64_t index)
 {
-    bool known = tree_node(node, &hunt->items, level, index);
+    bool known = hunt_list_node(node, hunt, ASK_NEXT_STATE, level, index);
 
     assert(known);
 }
@@ -188,7 +208,7 @@ static void descend(struct hunt_tree *tree, const struct told *told, const struc
         tree->root = told->tree_root;
         tree->count = own->hashes.count;
     }
-    row->top = tree->row_count == 1 ? ask_height(tree->count) : ask->level;
+    row->top = tree->row_count == 1 ? merkle_height(tree->count) : ask->level;
     row->level = told->level;
     row->first = ask->index << ask->level >> told->level;
     row->count = told->entries;

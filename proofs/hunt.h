@@ -80,7 +80,7 @@ void hunt_close(struct hunt *hunt); /* a zero-filled one is allowed */
 /* What to ask now, and the hash it is known by; false: the hunt has ended. */
 bool hunt_ask(struct ask *ask, struct digest *known, const struct hunt *hunt);
 
-/* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask again, or elsewhere. */
+/* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask elsewhere. */
 MUST_CHECK enum status hunt_take(struct hunt *hunt, const uint8_t *bytes, size_t size,
                                  struct error *error);
 
@@ -111,6 +111,13 @@ void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const str
 
 /* After HUNT_NEXT_STATE: the same for the state that differs, in the accused's next state. */
 void hunt_next_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt);
+
+/* Any node that is known of the accused's lists, and of the tensor that differs; false: it was
+ * not told, and is not to the left of what differs. */
+MUST_CHECK bool hunt_list_node(struct digest *node, const struct hunt *hunt, enum ask_list list,
+                               uint32_t level, uint64_t index);
+MUST_CHECK bool hunt_tensor_node(struct digest *node, const struct hunt *hunt, uint32_t level,
+                                 uint64_t index);
 
 /* After HUNT_ELEMENT: the path of the leaf that differs, in the accused's tensor. The root that it
  * leads to is hunt->tensor.root, the bytes are hunt->leaf_bytes. */

@@ -256,12 +256,10 @@ static void take_digest(struct digest *digest, struct reader *reader)
 static bool is_list_root(enum commit_list kind, uint64_t first, uint64_t count,
                          const struct digest *tree, const struct digest *wanted)
 {
-    uint8_t header[COMMIT_LIST_HEADER_SIZE];
-    struct digest hash;
+    struct digest root;
 
-    commit_list_header(header, kind, first, count, tree);
-    sha256(&hash, header, sizeof(header));
-    return digest_equal(&hash, wanted);
+    commit_list_root_of(&root, kind, first, count, tree);
+    return digest_equal(&root, wanted);
 }
 
 /* The path stands before what it leads from, so it is read twice: passed over, then followed. */
@@ -350,7 +348,8 @@ static bool take_header(struct inquiry *inquiry, const struct descriptor_operand
     return digest_equal(&hash, &operand->label);
 }
 
-/* The root of the tensor, or for a node that of its tree, which makes the tensor's with the header. */
+/* The root of the tensor; where a node is asked for, that of its tree, from which with the header
+ * the tensor's follows. */
 static void take_tensor_root(struct digest *tensor, struct digest *tree, struct inquiry *inquiry)
 {
     struct tell_target *target = &inquiry->asked->target;

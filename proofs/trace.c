@@ -136,7 +136,7 @@ static enum status take_state(void *context, const struct tensor *tensor, const 
 enum status trace_next_items(uint32_t **items, const struct tape *tape, struct error *error)
 {
     uint32_t *of_tensor = malloc(((size_t)tape->tensor_count + 1) * sizeof(*of_tensor));
-    uint32_t *next = malloc(((size_t)tape->state_count + 1) * sizeof(*next));
+    uint32_t *next = calloc((size_t)tape->state_count + 1, sizeof(*next));
 
     *items = next;
     if (of_tensor == NULL || next == NULL) {

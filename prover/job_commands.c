@@ -1,8 +1,8 @@
 /*
- * job_commands.c - `lockstep job new` and `lockstep job show`.
+ * job_commands.c - `lockstep job new` and `lockstep job show`, and the table of the client's commands.
  *
  * A job is made of a model and its options or of a tape, or shown from a file. Nothing here touches
- * a ledger.
+ * a ledger: see job_open.c and job_list.c.
  */
 #include "prover/commands.h"
 
@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "chain/commands.h"
 #include "proofs/first_state.h"
 #include "proofs/run.h"
 #include "proofs/tape_file.h"
+#include "prover/job_ledger_commands.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -163,6 +165,16 @@ static const struct option_spec new_options[] = {
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .help = "memory that a machine must have to take the job"},
+    {.name = "compute-capability",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000,
+     .help = "compute capability of the CUDA device that it must have, such as 90 for 9.0"},
+    {.name = "contraction-rate",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 4000000000,
+     .help = "10^9 multiply-adds a second that it must make at 14 bits"},
 };
 
 static uint32_t choice_index(const struct options *options, const char *name,
@@ -418,9 +430,12 @@ static enum status job_of_tape(struct job **job, struct job_terms *terms,
 
 static enum status make_job(struct job **job, const struct options *options, struct error *error)
 {
-    struct job_terms terms = {.steps = options_number(options, "steps"),
-                              .segment_length = options_number(options, "segment"),
-                              .requirements.memory = options_number(options, "memory")};
+    struct job_terms terms = {
+        .steps = options_number(options, "steps"),
+        .segment_length = options_number(options, "segment"),
+        .requirements.memory = options_number(options, "memory"),
+        .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
+        .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
     if (terms.segment_length > terms.steps) {
         terms.segment_length = terms.steps;
@@ -510,6 +525,7 @@ static const struct option_spec show_options[] = {
      .value = "FILE",
      .help = "write the constants (.safetensors), for 'job new --constants'",
      .command_line_only = true},
+    CHAIN_LEDGER_OPTIONS,
 };
 
 static enum status save_parts(const struct job *job, const struct options *options,
@@ -533,6 +549,10 @@ static int run_show(struct command_context *context)
     enum status status;
     int code;
 
+    if (!file_exists(context->options->arguments[0]) &&
+        options_text(context->options, "ledger") != NULL) {
+        return job_ledger_show(context); /* a key */
+    }
     error_init(&error);
     status = job_read(&job, context->options->arguments[0], &error);
     if (status == STATUS_OK) {
@@ -570,12 +590,42 @@ static const struct command commands[] = {
      .option_count = sizeof(new_options) / sizeof(new_options[0]),
      .run = run_new},
     {.name = "show",
-     .summary = "say what a job file holds, after checking all of it",
+     .summary = "say what a job file holds, after checking all of it, or how a job on a ledger is",
      .arguments = "JOB",
-     .example = "lockstep job show text.job",
+     .example = "lockstep job show text.job\n"
+                "lockstep job show 0x51dc0a7f --ledger local:try.ledger",
      .options = show_options,
      .option_count = sizeof(show_options) / sizeof(show_options[0]),
      .run = run_show},
+    {.name = "open",
+     .summary = "put a job on a ledger, with the money for its solver",
+     .description = "Escrows reward and fees. What is not given follows from the reward, is shown "
+                    "and must be confirmed. The key that is printed is the job's name on the "
+                    "ledger; the job file and the data are for the solver to have.",
+     .arguments = "JOB",
+     .example = "lockstep job open text.job --reward 0.5eth --ledger local:try.ledger",
+     .options = job_open_options,
+     .option_count = JOB_OPEN_OPTIONS,
+     .run = job_ledger_open},
+    {.name = "list",
+     .summary = "the jobs on a ledger, newest first",
+     .example = "lockstep job list --open --ledger local:try.ledger",
+     .options = job_list_options,
+     .option_count = JOB_LIST_OPTIONS,
+     .run = job_ledger_list},
+    {.name = "cancel",
+     .summary = "take back a job that nobody has accepted, with its escrow",
+     .arguments = "KEY",
+     .example = "lockstep job cancel 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_move_options,
+     .option_count = JOB_MOVE_OPTIONS,
+     .run = job_ledger_cancel},
+    {.name = "collect",
+     .summary = "withdraw what a ledger owes this account",
+     .example = "lockstep job collect --ledger local:try.ledger",
+     .options = job_move_options,
+     .option_count = JOB_MOVE_OPTIONS,
+     .run = job_ledger_collect},
 };
 
 const struct command_group job_commands = {.name = "job",

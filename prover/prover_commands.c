@@ -1,5 +1,8 @@
 /*
- * prover_commands.c - `lockstep prover run`, `resume` and `status`, without a ledger.
+ * prover_commands.c - `lockstep prover run` and `resume`, with or without a ledger.
+ *
+ * The order of things: what can be refused without cost comes first (the job file, the machine, the
+ * terms on the ledger, the data), then the bundle, then the stake, then the first step.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +14,10 @@
 #include "base/progress.h"
 #include "prover/access.h"
 #include "prover/commands.h"
+#include "prover/fit.h"
+#include "prover/ledger_commands.h"
+#include "prover/serve_commands.h"
+#include "prover/session.h"
 #include "prover/train.h"
 
 static const struct option_spec run_options[] = {
@@ -38,13 +45,31 @@ static const struct option_spec run_options[] = {
      .value = "N",
      .fallback = "0",
      .help = "with --keep: keep also the checkpoint of every N-th segment"},
+    {.name = "offline",
+     .kind = OPTION_FLAG,
+     .help = "take no notice of a ledger; 'lockstep prover commit' posts later",
+     .command_line_only = true},
+    {.name = "until",
+     .kind = OPTION_CHOICE,
+     .value = "STAGE",
+     .choices = "committed|collected",
+     .fallback = "collected",
+     .help = "on a ledger, stay until all is committed, or until all is final and paid"},
+    {.name = "again",
+     .kind = OPTION_FLAG,
+     .help = "take a job again that was lost by a conviction or by being late",
+     .command_line_only = true},
+    {.name = "ignore-requirements",
+     .kind = OPTION_FLAG,
+     .help = "take a job that asks for a better machine than this",
+     .command_line_only = true},
+    SESSION_LEDGER_OPTIONS,
+    SESSION_WALLET_OPTIONS,
     ACCESS_KEY_OPTIONS,
 };
 #define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
 /* Options that only a new bundle has stand first. */
 #define NEW_OPTION_COUNT 2
-
-static const struct option_spec status_options[] = {ACCESS_KEY_OPTIONS};
 
 /* ---- what is told while it trains --------------------------------------- */
 
@@ -53,7 +78,30 @@ struct teller {
     uint64_t steps; /* done */
     uint64_t training_ns;
     uint64_t committing_ns;
+    uint64_t posting_ns;     /* that training has waited for */
+    struct session *session; /* NULL: there is no ledger */
+    const struct log *log;
 };
+
+/* The share of posting is what the thread took of a processor and what training waited for it. */
+static void note_of(char note[PROGRESS_NOTE_MAX], const struct teller *teller, double loss)
+{
+    double spent_s = 0.0;
+    struct solver_view view = {0};
+    double all_ns = (double)(teller->training_ns + teller->committing_ns + teller->posting_ns + 1);
+    double committing = 100.0 * (double)teller->committing_ns / all_ns;
+
+    if (teller->session == NULL) {
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f  committing %.1f %%", loss, committing);
+        return;
+    }
+    poster_look(teller->session->poster, &view, &spent_s);
+    (void)snprintf(note, PROGRESS_NOTE_MAX,
+                   "loss %.4f  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", loss,
+                   committing, 100.0 * (spent_s * 1e9 + (double)teller->posting_ns) / all_ns,
+                   view.finalized, job_segments(bundle_job(teller->session->bundle)),
+                   view.trouble[0] == '\0' ? "" : "  (ledger waits)");
+}
 
 static void tell(void *context, const struct bundle_step *step)
 {
@@ -65,55 +113,30 @@ static void tell(void *context, const struct bundle_step *step)
     teller->steps = step->step + 1;
     teller->training_ns += step->nanoseconds;
     teller->committing_ns += step->nanoseconds_committing;
-    (void)snprintf(note, sizeof(note), "loss %.4f  committing %.1f %%", (double)loss,
-                   100.0 * (double)teller->committing_ns /
-                       (double)(teller->training_ns + teller->committing_ns + 1));
+    note_of(note, teller, (double)loss);
     progress_update(&teller->progress, teller->steps, note, progress_now());
 }
 
+static enum status tell_segment(void *context, struct error *error)
+{
+    struct teller *teller = context;
+    double start = progress_now();
+    enum status status = session_tell(teller->session, error);
+
+    teller->posting_ns += (uint64_t)((progress_now() - start) * 1e9);
+    return status;
+}
+
+static void tell_retry(void *context, uint64_t step, const char *why)
+{
+    const struct teller *teller = context;
+
+    log_warn(teller->log, "device",
+             "step %" PRIu64 " failed (%s): it is tried once more from the last good state", step,
+             why);
+}
+
 /* ---- running ------------------------------------------------------------ */
-
-static json_t *result_json(const struct bundle *bundle, const struct train_result *result,
-                           const struct digest *root, uint32_t loss_bits)
-{
-    char id[HEX_SIZE(DIGEST_SIZE)];
-    char state[HEX_SIZE(DIGEST_SIZE)];
-    float loss;
-
-    memcpy(&loss, &loss_bits, sizeof(loss));
-    hex_encode(id, bundle_job(bundle)->id.bytes, DIGEST_SIZE);
-    hex_encode(state, root->bytes, DIGEST_SIZE);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:o}", "job", id, "bundle",
-                     bundle_path(bundle), "first", (json_int_t)result->first, "steps",
-                     (json_int_t)result->steps, "steps_of_job",
-                     (json_int_t)bundle_job(bundle)->steps, "diverged", (int)result->diverged,
-                     "state_root", state, "loss", isfinite(loss) ? json_real(loss) : json_null());
-}
-
-static int report(struct command_context *context, struct bundle *bundle,
-                  const struct train_result *result, struct error *error)
-{
-    struct bundle_step last = {0};
-    char root[HEX_SIZE(DIGEST_SIZE)];
-    float loss;
-
-    if (bundle_step_read(&last, bundle, result->steps - 1, error) != STATUS_OK) {
-        return command_fail(context, error);
-    }
-    if (last.hidden) {
-        last.loss_bits = FLOAT_NAN_BITS;
-    }
-    if (context->json) {
-        return command_emit(context, result_json(bundle, result, &last.root, last.loss_bits));
-    }
-    memcpy(&loss, &last.loss_bits, sizeof(loss));
-    hex_encode(root, last.root.bytes, DIGEST_SIZE);
-    fprintf(context->out,
-            "%s after %" PRIu64 " of %" PRIu64 " steps, loss %.6f\nstate root %s\nbundle     %s\n",
-            result->diverged ? "diverged" : "trained", result->steps, bundle_job(bundle)->steps,
-            (double)loss, root, bundle_path(bundle));
-    return COMMAND_OK;
-}
 
 static void tell_damage(struct command_context *context, const struct bundle *bundle)
 {
@@ -126,17 +149,21 @@ static void tell_damage(struct command_context *context, const struct bundle *bu
 }
 
 static enum status train_with(struct train_result *result, struct command_context *context,
-                              struct bundle *bundle, struct run *run, struct stop *stop,
-                              struct error *error)
+                              struct bundle *bundle, struct run *run, struct session *session,
+                              struct stop *stop, struct error *error)
 {
-    struct teller teller = {.steps = 0};
+    struct teller teller = {.session = session, .log = context->log};
     struct train_options options = {.keep = options_number(context->options, "keep"),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
                                     .energy = true,
                                     .stop = stop,
                                     .progress = tell,
-                                    .progress_context = &teller};
+                                    .progress_context = &teller,
+                                    .segment = session == NULL ? NULL : tell_segment,
+                                    .segment_context = &teller,
+                                    .retrying = tell_retry,
+                                    .retrying_context = &teller};
     uint64_t done = 0;
     enum status status = bundle_step_count(&done, bundle, error);
 
@@ -169,30 +196,88 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
     return status;
 }
 
+/* The stake comes before the first step: work for a job that is another's would be lost. */
+static enum status begin(struct command_context *context, struct bundle *bundle,
+                         struct session *session, struct stop *stop, struct error *error)
+{
+    const struct session_plan plan = {.accept = true,
+                                      .again = options_flag(context->options, "again"),
+                                      .collect = true,
+                                      .sign = true};
+    struct solver_view view;
+    uint64_t steps = 0;
+    enum status status = session_remember(session, bundle, error);
+
+    if (status == STATUS_OK) {
+        status = session_start(session, bundle, &plan, context->log, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_step_count(&steps, bundle, error);
+    }
+    /* A run that has begun does not wait for a ledger that cannot be reached. */
+    if (status != STATUS_OK || steps > 0) {
+        return status;
+    }
+    status = session_wait(session, &view, session_is_begun, stop,
+                          options_number(context->options, "timeout"), NULL, error);
+    return status == STATUS_OK ? STATUS_OK : (error_wrap(error, "before the first step"), status);
+}
+
+/* Stays for what the ledger still wants of a solver. */
+static enum status see_through(struct command_context *context, struct session *session,
+                               struct stop *stop, struct error *error)
+{
+    bool collected = strcmp(options_text(context->options, "until"), "collected") == 0;
+    struct solver_view view;
+    enum status status =
+        session_wait(session, &view, collected ? session_is_collected : session_is_committed, stop,
+                     0, stderr, error);
+
+    if (status == STATUS_STOPPED) {
+        error_advise(error, "'lockstep prover collect' goes on with the ledger, and 'lockstep "
+                            "prover status' says what it waits for");
+    }
+    return status;
+}
+
+/* session NULL: without a ledger. */
 static int run_bundle(struct command_context *context, struct bundle *bundle, struct run *run,
-                      struct stop *stop, struct error *error)
+                      struct session *session, struct stop *stop, struct error *error)
 {
     struct train_result result = {0};
     enum status status = prepare(context, bundle, run, error);
 
-    if (status == STATUS_OK) {
-        status = train_with(&result, context, bundle, run, stop, error);
+    if (status == STATUS_OK && session != NULL) {
+        status = begin(context, bundle, session, stop, error);
     }
-    return status == STATUS_OK ? report(context, bundle, &result, error)
+    if (status == STATUS_OK) {
+        status = train_with(&result, context, bundle, run, session, stop, error);
+    }
+    if (status == STATUS_OK && session != NULL) {
+        status = see_through(context, session, stop, error);
+    }
+    return status == STATUS_OK ? ledger_commands_report(context, bundle, session, &result, error)
                                : command_fail(context, error);
 }
 
-static enum status open_run(struct run *run, struct stop *stop, struct command_context *context,
-                            const struct job *job, struct bundle *bundle, struct error *error)
+/* Is it to be a job on a ledger? Then finds its place and unlocks the key. */
+static enum status open_session(struct session *session, bool *with_ledger,
+                                struct command_context *context, struct bundle *bundle,
+                                struct error *error)
 {
-    struct machine_options machine;
-    enum status status = stop_open(stop, error);
+    *with_ledger = !options_flag(context->options, "offline") && session_wanted(context, bundle);
+    return *with_ledger ? session_open(session, context, bundle, true, error) : STATUS_OK;
+}
 
-    if (status == STATUS_OK) {
-        status = access_machine(&machine, context->options, error);
-    }
-    return status == STATUS_OK ? access_run(run, job, bundle, &machine, context->options, error)
-                               : status;
+/* Refuses what is too large for the machine before any of it is allocated. */
+static enum status check_fit(struct command_context *context, const struct job *job,
+                             const struct machine_options *machine, const char *folder,
+                             bool ignore_requirements, struct error *error)
+{
+    struct fit fit;
+
+    return fit_check(&fit, job, machine, folder, options_number(context->options, "keep"),
+                     options_number(context->options, "every"), ignore_requirements, error);
 }
 
 /* Takes job. */
@@ -229,103 +314,121 @@ static enum status default_folder(char *folder, const char *job_path, struct err
     return STATUS_OK;
 }
 
-/* Data and machine come first: a slip there must not leave a bundle behind. */
+struct attempt {
+    struct job *job;
+    struct bundle *bundle;
+    struct session session;
+    bool with_ledger;
+    struct run run;
+    struct stop stop;
+    struct machine_options machine;
+};
+
+static enum status start_attempt(struct attempt *attempt, struct command_context *context,
+                                 struct error *error)
+{
+    enum status status = stop_open(&attempt->stop, error);
+
+    return status == STATUS_OK ? access_machine(&attempt->machine, context->options, error)
+                               : status;
+}
+
+static int end_attempt(struct attempt *attempt, struct command_context *context, enum status status,
+                       struct error *error)
+{
+    int code = status == STATUS_OK ? run_bundle(context, attempt->bundle, &attempt->run,
+                                                attempt->with_ledger ? &attempt->session : NULL,
+                                                &attempt->stop, error)
+                                   : command_fail(context, error);
+
+    session_close(&attempt->session);
+    run_close(&attempt->run);
+    stop_close(&attempt->stop);
+    job_free(attempt->job);
+    bundle_close(attempt->bundle);
+    return code;
+}
+
+/* Whatever can be refused comes first: a slip there must not leave a bundle behind. */
 static int run_run(struct command_context *context)
 {
     const char *job_path = context->options->arguments[0];
     const char *given = options_text(context->options, "bundle");
+    struct attempt attempt = {.stop.descriptor = -1};
     char folder[FILE_PATH_MAX];
-    struct bundle *bundle = NULL;
-    struct job *job = NULL;
-    struct run run = {0};
-    struct stop stop = {.descriptor = -1};
     struct error error;
     enum status status;
-    int code;
 
     error_init(&error);
     status = given == NULL ? default_folder(folder, job_path, &error) : STATUS_OK;
     if (status == STATUS_OK) {
-        status = job_read(&job, job_path, &error);
+        status = job_read(&attempt.job, job_path, &error);
     }
     if (status == STATUS_OK) {
-        status = open_run(&run, &stop, context, job, NULL, &error);
+        status = start_attempt(&attempt, context, &error);
+    }
+    given = given == NULL ? folder : given;
+    if (status == STATUS_OK) {
+        status = check_fit(context, attempt.job, &attempt.machine, given,
+                           options_flag(context->options, "ignore-requirements"), &error);
     }
     if (status == STATUS_OK) {
-        status = create(&bundle, context, given == NULL ? folder : given, job, &error);
-        job = NULL;
+        status = open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error);
     }
-    code = status == STATUS_OK ? run_bundle(context, bundle, &run, &stop, &error)
-                               : command_fail(context, &error);
-    run_close(&run);
-    stop_close(&stop);
-    job_free(job);
-    bundle_close(bundle);
-    return code;
+    if (status == STATUS_OK && attempt.with_ledger) {
+        status = session_find_job(&attempt.session, NULL, context, attempt.job, &error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = create(&attempt.bundle, context, given, attempt.job, &error);
+        attempt.job = NULL;
+    }
+    return end_attempt(&attempt, context, status, &error);
+}
+
+/* The ledger need not be there to go on with a run that knows its job. */
+static enum status find_again(struct attempt *attempt, struct command_context *context,
+                              struct error *error)
+{
+    enum status status =
+        open_session(&attempt->session, &attempt->with_ledger, context, attempt->bundle, error);
+
+    return status == STATUS_OK && attempt->with_ledger && !attempt->session.has_job
+               ? session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle),
+                                  error)
+               : status;
 }
 
 static int run_resume(struct command_context *context)
 {
-    struct bundle *bundle = NULL;
-    struct run run = {0};
-    struct stop stop = {.descriptor = -1};
+    const char *folder = context->options->arguments[0];
+    struct attempt attempt = {.stop.descriptor = -1};
     struct error error;
     enum status status;
-    int code;
 
     error_init(&error);
-    status = bundle_open(&bundle, context->options->arguments[0], BUNDLE_WRITE, &error);
+    status = bundle_open(&attempt.bundle, folder, BUNDLE_WRITE, &error);
     if (status == STATUS_OK) {
-        status = access_unlock(bundle, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = open_run(&run, &stop, context, bundle_job(bundle), bundle, &error);
-    }
-    code = status == STATUS_OK ? run_bundle(context, bundle, &run, &stop, &error)
-                               : command_fail(context, &error);
-    run_close(&run);
-    stop_close(&stop);
-    bundle_close(bundle);
-    return code;
-}
-
-/* ---- status ------------------------------------------------------------- */
-
-static int run_status(struct command_context *context)
-{
-    struct bundle *bundle = NULL;
-    struct train_result result = {0};
-    uint64_t diverged = UINT64_MAX;
-    struct error error;
-    enum status status;
-    int code;
-
-    error_init(&error);
-    status = bundle_open(&bundle, context->options->arguments[0], BUNDLE_READ, &error);
-    if (status == STATUS_OK) {
-        status = access_unlock_if_given(bundle, context->options, &error);
+        status = access_unlock(attempt.bundle, context->options, &error);
     }
     if (status == STATUS_OK) {
-        status = bundle_step_count(&result.steps, bundle, &error);
+        status = start_attempt(&attempt, context, &error);
     }
     if (status == STATUS_OK) {
-        status = bundle_diverged(&diverged, bundle, &error);
+        status =
+            check_fit(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error);
     }
-    result.diverged = diverged != UINT64_MAX;
-    if (status != STATUS_OK) {
-        code = command_fail(context, &error);
-    } else if (result.steps > 0) {
-        code = report(context, bundle, &result, &error);
-    } else if (context->json) {
-        code = command_emit(
-            context,
-            result_json(bundle, &result, &bundle_job(bundle)->first_state_root, FLOAT_NAN_BITS));
-    } else {
-        fprintf(context->out, "no step of %" PRIu64 " was run yet\n", bundle_job(bundle)->steps);
-        code = COMMAND_OK;
+    if (status == STATUS_OK) {
+        status = find_again(&attempt, context, &error);
     }
-    bundle_close(bundle);
-    return code;
+    if (status == STATUS_OK) {
+        status = access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle,
+                            &attempt.machine, context->options, &error);
+    }
+    return end_attempt(&attempt, context, status, &error);
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -335,9 +438,12 @@ static const struct command commands[] = {
      .summary = "train a job into a new bundle",
      .description = "Trains, hashes the state after every step into the bundle's journal and keeps "
                     "a checkpoint at the end of every segment. Ctrl-C stops cleanly after the "
-                    "step; 'lockstep prover resume' goes on to the same bits.",
+                    "step; 'lockstep prover resume' goes on to the same bits. Where a ledger is "
+                    "named, it accepts the job with its stake, commits each segment while the next "
+                    "is trained, and stays until everything is final and paid.",
      .arguments = "JOB",
      .example = "lockstep prover run text.job --data text.u8\n"
+                "lockstep prover run text.job --data text.u8 --ledger local:try.ledger\n"
                 "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,
@@ -350,12 +456,53 @@ static const struct command commands[] = {
      .option_count = RUN_OPTION_COUNT - NEW_OPTION_COUNT,
      .run = run_resume},
     {.name = "status",
-     .summary = "say how far a bundle is",
+     .summary = "say how far a bundle is, and what each segment waits for on the ledger",
      .arguments = "BUNDLE",
      .example = "lockstep prover status text.run",
-     .options = status_options,
-     .option_count = sizeof(status_options) / sizeof(status_options[0]),
-     .run = run_status},
+     .options = ledger_commands_status_options,
+     .option_count = LEDGER_COMMANDS_STATUS_OPTIONS,
+     .run = ledger_commands_status},
+    {.name = "commit",
+     .summary = "post to the ledger what a bundle holds, without training",
+     .description = "Accepts the job where it is open, commits every segment that is trained, and "
+                    "ends when all of them are final blocks of the ledger. What 'run --offline' "
+                    "made is posted so.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover commit text.run --ledger local:try.ledger",
+     .options = ledger_commands_post_options,
+     .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
+     .run = ledger_commands_commit},
+    {.name = "collect",
+     .summary = "make final what is due, and withdraw what is owed",
+     .description = "Does what can be done now and ends; with --wait it stays until the job is "
+                    "closed and everything is paid.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover collect text.run",
+     .options = ledger_commands_post_options + 1,
+     .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
+     .run = ledger_commands_collect},
+    {.name = "serve",
+     .summary = "show bundles to verifiers by HTTP",
+     .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "
+                    "step, read-only, each by its place and by its root. A bundle that is still "
+                    "being trained grows as it is served.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover serve text.run\n"
+                "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "
+                "key.pem",
+     .options = serve_options_table,
+     .option_count = SERVE_OPTION_COUNT,
+     .run = run_serve},
+    {.name = "publish",
+     .summary = "write the same tree as files, for any web server",
+     .description = "Writes what 'lockstep prover serve' shows, but for traces, into a folder that "
+                    "any static web server or object store can offer. Run it again when the bundle "
+                    "has grown: what is there is kept.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover publish text.run --to /srv/www/lockstep",
+     .options = publish_options_table,
+     .option_count = PUBLISH_OPTION_COUNT,
+     .run = run_publish},
 };
 
 const struct command_group prover_commands = {.name = "prover",

@@ -34,6 +34,7 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
     uint64_t start;
     enum status status;
     bool finite = true;
+    bool ends_segment = true;
 
     energy_start(&energy, options->energy ? ENERGY_FOLDER : NULL);
     start = now_ns();
@@ -63,11 +64,35 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
         status = bundle_set_diverged(bundle, entry.step, error);
     } else if (result->steps % job->segment_length == 0 || result->steps == job->steps) {
         status = keep_checkpoint(bundle, run, result->steps, options, error);
+    } else {
+        ends_segment = false;
     }
     if (options->progress != NULL) {
         options->progress(options->progress_context, &entry);
     }
+    if (status == STATUS_OK && ends_segment && options->segment != NULL) {
+        status = options->segment(options->segment_context, error);
+    }
     return status;
+}
+
+/*
+ * After a device has failed the states are undefined. The last good state comes from disk; the
+ * steps since are run again and compared as they are journaled anew.
+ */
+static enum status go_back(struct train_result *result, struct bundle *bundle, struct run *run,
+                           const struct train_options *options, struct error *error)
+{
+    uint64_t failed = result->steps;
+    enum status status;
+
+    if (options->retrying != NULL) {
+        options->retrying(options->retrying_context, failed, error->text);
+    }
+    result->retries++;
+    status = bundle_flush(bundle, error);
+    return status == STATUS_OK ? bundle_restore(&result->steps, bundle, run->machine, failed, error)
+                               : status;
 }
 
 enum status train(struct train_result *result, struct bundle *bundle, struct run *run,
@@ -75,6 +100,7 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
 {
     const struct job *job = bundle_job(bundle);
     uint64_t diverged = UINT64_MAX;
+    uint64_t retried = UINT64_MAX; /* the step that was tried again last */
     enum status status = bundle_diverged(&diverged, bundle, error);
 
     *result = (struct train_result){0};
@@ -92,6 +118,10 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
             status = STATUS_STOPPED;
         } else {
             status = train_step(result, bundle, run, options, error);
+        }
+        if (status == STATUS_DEVICE && (retried == UINT64_MAX || result->steps > retried)) {
+            retried = result->steps;
+            status = go_back(result, bundle, run, options, error);
         }
     }
     if (status == STATUS_STOPPED) {

@@ -3,7 +3,9 @@
  *
  * After each step the state is hashed and journaled; at the end of each segment a checkpoint is
  * kept. A stop between two steps loses nothing; a crash loses at most the steps since the last
- * checkpoint, and these are run again to the same roots.
+ * checkpoint, and these are run again to the same roots. So does a step that the device fails: it
+ * is tried once more from the last good state, and every step since must give the root that the
+ * journal has. A machine that gives another is not to be trusted, and the run ends.
  */
 #ifndef PROVER_TRAIN_H
 #define PROVER_TRAIN_H
@@ -20,13 +22,21 @@ struct train_options {
     /* Told after each step; NULL: nobody. */
     void (*progress)(void *context, const struct bundle_step *step);
     void *progress_context;
+    /* Told after each segment, which is journaled then; what it returns but STATUS_OK ends the run.
+     * NULL: nobody. */
+    enum status (*segment)(void *context, struct error *error);
+    void *segment_context;
+    /* Told when a device has failed a step that is tried again; NULL: nobody. */
+    void (*retrying)(void *context, uint64_t step, const char *why);
+    void *retrying_context;
 };
 
 /* What became of it. */
 struct train_result {
-    uint64_t first; /* the step that was taken up */
-    uint64_t steps; /* how many are done, from the start of the job */
-    bool diverged;  /* the last of them met a NaN or an infinity */
+    uint64_t first;   /* the step that was taken up */
+    uint64_t steps;   /* how many are done, from the start of the job */
+    uint64_t retries; /* of steps that a device has failed */
+    bool diverged;    /* the last of them met a NaN or an infinity */
 };
 
 /* STATUS_STOPPED: the user wished it; result says how far it went. */

@@ -21,12 +21,13 @@ static const char schema[] =
     "PRAGMA synchronous = EXTRA;"
     "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
     "CREATE TABLE IF NOT EXISTS verdicts (chain TEXT NOT NULL, contract BLOB NOT NULL,"
-    " job BLOB NOT NULL, segment INTEGER NOT NULL, root BLOB NOT NULL, step INTEGER NOT NULL,"
+    " job BLOB NOT NULL, segment INTEGER NOT NULL, before BLOB NOT NULL, root BLOB NOT NULL,"
+    " step INTEGER NOT NULL,"
     " verdict INTEGER NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL, trace BLOB NOT NULL,"
-    " PRIMARY KEY (chain, contract, job, segment, root, step));";
+    " PRIMARY KEY (chain, contract, job, segment, before, root, step));";
 
 #define PLACE_WHERE " FROM verdicts WHERE chain = ? AND contract = ? AND job = ? AND segment = ?"
-#define ROW_WHERE   PLACE_WHERE " AND root = ?"
+#define ROW_WHERE   PLACE_WHERE " AND before = ? AND root = ?"
 
 struct book {
     struct sql sql;
@@ -172,9 +173,10 @@ static enum status read_row(struct book_entry *entry, sqlite3_stmt *row, int col
 enum status book_find(struct book_entry *entry, struct book *book, struct error *error)
 {
     sqlite3_stmt *row = sql_query(
-        &book->sql, error, "SELECT verdict, pre, post, trace" ROW_WHERE " AND step = ?", "tbbibi",
+        &book->sql, error, "SELECT verdict, pre, post, trace" ROW_WHERE " AND step = ?", "tbbibbi",
         entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
         &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step);
     enum status status;
 
@@ -193,8 +195,9 @@ enum status book_find_refuted(struct book_entry *entry, struct book *book, struc
 {
     sqlite3_stmt *row = sql_query(
         &book->sql, error, "SELECT step, verdict, pre, post, trace" ROW_WHERE " AND verdict = 2",
-        "tbbib", entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+        "tbbibb", entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
         &(struct sql_blob){entry->root.bytes, DIGEST_SIZE});
     enum status status;
 
@@ -232,9 +235,10 @@ static enum status check_others(struct book *book, const struct book_entry *entr
     int64_t others = 0;
     enum status status = sql_number(
         &book->sql, &others, 0, error,
-        "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = 2 OR ? = 2)", "tbbibii",
+        "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = 2 OR ? = 2)", "tbbibbii",
         entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
         &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
         (int64_t)entry->verdict);
 
@@ -250,10 +254,12 @@ static enum status check_others(struct book *book, const struct book_entry *entr
 
 static enum status insert(struct book *book, const struct book_entry *entry, struct error *error)
 {
-    return sql_run(&book->sql, error, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   "tbbibiibbb", entry->place.chain,
+    return sql_run(&book->sql, error,
+                   "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "tbbibbiibbb",
+                   entry->place.chain,
                    &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
                    &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+                   &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
                    &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
                    (int64_t)entry->verdict, &(struct sql_blob){entry->pre_state.bytes, DIGEST_SIZE},
                    &(struct sql_blob){entry->post_state.bytes, DIGEST_SIZE},
@@ -309,12 +315,13 @@ static json_t *row_json(sqlite3_stmt *row)
         int column;
         int size;
     } blobs[] = {{"contract", 1, ADDRESS_SIZE},  {"job", 2, HASH32_SIZE},
-                 {"root", 4, DIGEST_SIZE},       {"pre_state", 7, DIGEST_SIZE},
-                 {"post_state", 8, DIGEST_SIZE}, {"trace_root", 9, DIGEST_SIZE}};
+                 {"before", 4, DIGEST_SIZE},     {"root", 5, DIGEST_SIZE},
+                 {"pre_state", 8, DIGEST_SIZE},  {"post_state", 9, DIGEST_SIZE},
+                 {"trace_root", 10, DIGEST_SIZE}};
     json_t *object = json_pack(
         "{s:s, s:I, s:I, s:s}", "chain", (const char *)sqlite3_column_text(row, 0), "segment",
         (json_int_t)sqlite3_column_int64(row, 3), "step", (json_int_t)sqlite3_column_int64(row, 5),
-        "verdict", sqlite3_column_int(row, 6) == BOOK_PROVEN ? "proven" : "refuted");
+        "verdict", sqlite3_column_int(row, 7) == BOOK_PROVEN ? "proven" : "refuted");
 
     for (size_t i = 0; object != NULL && i < sizeof(blobs) / sizeof(blobs[0]); i++) {
         if (sqlite3_column_bytes(row, blobs[i].column) == blobs[i].size) {
@@ -331,7 +338,7 @@ enum status book_export(json_t **view, struct book *book, struct error *error)
     json_t *rows = json_array();
     sqlite3_stmt *row = sql_query(&book->sql, error,
                                   "SELECT * FROM verdicts ORDER BY chain, contract, job, segment,"
-                                  " root, step",
+                                  " before, root, step",
                                   "");
     enum status status = row == NULL ? STATUS_IO : STATUS_OK;
 
@@ -377,6 +384,7 @@ static enum status parse_row(struct book_entry *entry, const json_t *object, str
         const char *key;
     } blobs[] = {{entry->place.registry.bytes, ADDRESS_SIZE, "contract"},
                  {entry->job.bytes, HASH32_SIZE, "job"},
+                 {entry->before.bytes, DIGEST_SIZE, "before"},
                  {entry->root.bytes, DIGEST_SIZE, "root"},
                  {entry->pre_state.bytes, DIGEST_SIZE, "pre_state"},
                  {entry->post_state.bytes, DIGEST_SIZE, "post_state"},

@@ -1,7 +1,8 @@
 /*
  * book.h - the verdict book: what this node has ever found, written before anything is signed.
  *
- * One row for each step that was judged, by chain, contract, job, segment and the segment's root.
+ * One row for each step that was judged, by chain, contract, job, segment, and what was committed: the
+ * state before the segment and its root.
  * A row is on disk before book_enter() returns. A row that contradicts one that is there is
  * refused, whoever asks and whatever else was lost: a step cannot become true and false, a traced
  * step cannot get another trace, and a segment that was refuted is never proven. So whoever signs
@@ -29,8 +30,9 @@ struct book_entry {
     struct ledger_place place;
     struct hash32 job;
     uint32_t segment;
-    struct digest root; /* of the segment, as it was committed */
-    uint32_t step;      /* counted within the segment */
+    struct digest before; /* the state root that the segment begins with, */
+    struct digest root;   /* and its own, as they were committed */
+    uint32_t step;        /* counted within the segment */
     enum book_verdict verdict;
     struct digest pre_state; /* REFUTED: as they were committed */
     struct digest post_state;
@@ -47,7 +49,7 @@ void book_close(struct book *book); /* NULL is fine */
 MUST_CHECK enum status book_enter(struct book *book, const struct book_entry *entry,
                                   struct error *error);
 
-/* Reads the row of entry's place, job, segment, root and step. STATUS_NOT_FOUND: there is none. */
+/* Reads the row of entry's place, job, segment, before, root and step. STATUS_NOT_FOUND: there is none. */
 MUST_CHECK enum status book_find(struct book_entry *entry, struct book *book, struct error *error);
 
 /* The row by which this segment was refuted; STATUS_NOT_FOUND: it was not. */

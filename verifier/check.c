@@ -11,6 +11,7 @@
 #include "proofs/commit.h"
 #include "proofs/run.h"
 #include "proofs/safetensors.h"
+#include "proofs/state_root.h"
 #include "proofs/trace.h"
 #include "verifier/fetch.h"
 
@@ -399,11 +400,12 @@ static enum status begin_at(struct checker *checker, struct machine *machine, ui
 static enum status find_start(struct checker *checker, struct error *error)
 {
     uint32_t place = checker->request->segment_count;
+    uint32_t tries = checker->request->reach + 1;
     enum status first = STATUS_OK;
     struct error why;
 
     error_init(&why);
-    while (place-- > 0) {
+    while (place-- > 0 && tries-- > 0) {
         enum status status = get_list(checker, place, &why);
 
         if (status == STATUS_OK) {
@@ -515,10 +517,8 @@ static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
     result->step = step;
     result->post_state = list[step];
     result->true_state = *ours;
-    status = step > 0 ? STATUS_OK : first_root(&result->pre_state, checker, place, error);
-    if (status == STATUS_OK && step > 0) {
-        result->pre_state = list[step - 1];
-    }
+    status = first_root(&result->before, checker, place, error);
+    result->pre_state = step > 0 ? list[step - 1] : result->before;
     if (status == STATUS_OK) {
         status = replay_again(checker, &result->other_state, &finite, place, step, error);
     }
@@ -612,8 +612,12 @@ static enum status replay(struct checker *checker, struct error *error)
             }
         }
     }
-    checker->result->outcome = CHECK_PROVEN;
-    return STATUS_OK;
+    status = first_root(&checker->result->before, checker, request->segment_count - 1, error);
+    if (status == STATUS_OK) {
+        checker->result->index = request->index;
+        checker->result->outcome = CHECK_PROVEN;
+    }
+    return status;
 }
 
 static enum status check_all(struct checker *checker, struct error *error)

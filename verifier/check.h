@@ -36,8 +36,9 @@ struct check_request {
     uint32_t index;                                     /* of the segment to check */
     uint32_t segment_count;                             /* the last is the one to check */
     struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
-    bool diverged; /* it is said to end in a NaN or an infinity */
-    bool traced;   /* the trace root of one step is wanted: */
+    uint32_t reach; /* at how many segments before it the replay may begin */
+    bool diverged;  /* it is said to end in a NaN or an infinity */
+    bool traced;    /* the trace root of one step is wanted: */
     uint32_t traced_step;
 
     char cache[FILE_PATH_MAX];
@@ -85,6 +86,8 @@ struct check_result {
     struct digest trace_root; /* PROVEN and traced */
     uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
     uint32_t step;
+    struct digest
+        before; /* the state root that this segment (PROVEN: the checked one) begins with */
     struct digest pre_state; /* the states as they were committed, */
     struct digest post_state;
     struct digest true_state;  /* what the first replay gave */

@@ -7,5 +7,6 @@
 #include "base/command.h"
 
 extern const struct command_group audit_commands;
+extern const struct command_group verifier_commands;
 
 #endif /* VERIFIER_COMMANDS_H */

@@ -72,9 +72,7 @@ library Binary32 {
 
     function mul(uint256 a, uint256 b) internal pure returns (uint256 c) {
         unchecked {
-            if (((a + IMPLICIT) & 0x7f000000) * ((b + IMPLICIT) & 0x7f000000) == 0) {
-                return _mulRare(a, b);
-            }
+            if (((a & INFINITE) % INFINITE) * ((b & INFINITE) % INFINITE) == 0) return _mulRare(a, b);
             uint256 product = ((a & FRACTION) | IMPLICIT) * ((b & FRACTION) | IMPLICIT);
             // 2^46 <= product < 2^48
             uint256 carry = product >> 47;
@@ -88,9 +86,7 @@ library Binary32 {
 
     function div(uint256 a, uint256 b) internal pure returns (uint256 c) {
         unchecked {
-            if (((a + IMPLICIT) & 0x7f000000) * ((b + IMPLICIT) & 0x7f000000) == 0) {
-                return _divRare(a, b);
-            }
+            if (((a & INFINITE) % INFINITE) * ((b & INFINITE) % INFINITE) == 0) return _divRare(a, b);
             uint256 quotient = _floorDiv(((a & FRACTION) | IMPLICIT) << 25, (b & FRACTION) | IMPLICIT);
             // 2^24 < quotient < 2^26. A tie would need a divisor with 25 bits: half up is enough.
             uint256 carry = quotient >> 25;
@@ -117,10 +113,9 @@ library Binary32 {
             uint256 top = a & INFINITE;
             uint256 gap = b & INFINITE;
             uint256 addend = c & INFINITE;
-            if (
-                ((top + IMPLICIT) & 0x7f000000) * ((gap + IMPLICIT) & 0x7f000000)
-                    * ((addend + IMPLICIT) & 0x7f000000) == 0
-            ) return _fmaRare(a, b, c);
+            if ((top % INFINITE) * (gap % INFINITE) * (addend % INFINITE) == 0) {
+                return _fmaRare(a, b, c);
+            }
 
             // 2^110 <= sum < 2^112, and so stands the addend if it has the product's exponent.
             top += gap - (127 << 23);
@@ -144,12 +139,12 @@ library Binary32 {
                     d ^= SIGN;
                 }
                 sum -= addend;
-                if (sum < 1 << 110) return _round(d, sum, (int256(top) >> 23) - 88);
             }
-            // 2^110 <= sum < 2^113
-            gap = _isAbove(sum, (1 << 111) - 1) + _isAbove(sum, (1 << 112) - 1);
-            sum <<= 2 - gap;
-            sum = ((sum + (1 << 88) - 1 + ((sum >> 89) & 1)) >> 89) + (gap << 23) + top - IMPLICIT;
+            // sum < 2^113, and seldom much less than 2^110: its length beyond 108 bits.
+            gap = _length(sum >> 108);
+            if (gap == 0) return _round(d, sum, (int256(top) >> 23) - 88);
+            sum <<= 5 - gap;
+            sum = ((sum + (1 << 88) - 1 + ((sum >> 89) & 1)) >> 89) + (gap << 23) + top - (4 << 23);
             if (sum - IMPLICIT >= INFINITE - IMPLICIT) return _fmaRare(a, b, c);
             d |= sum;
         }
@@ -445,6 +440,13 @@ library Binary32 {
     ////////////////////////////////////////////////////////////////
     //                           Helpers                          //
     ////////////////////////////////////////////////////////////////
+
+    /// @dev The number of bits of t; 0 also where t > 31.
+    function _length(uint256 t) private pure returns (uint256 length) {
+        assembly {
+            length := byte(t, 0x0001020203030303040404040404040405050505050505050505050505050505)
+        }
+    }
 
     /// @dev 1 if a > b, else 0.
     function _isAbove(uint256 a, uint256 b) private pure returns (uint256 above) {

@@ -71,6 +71,19 @@ interface IRegistry {
         address solver;
     }
 
+    /// @notice A claim that is being tried, as the referee needs to know it.
+    struct Trial {
+        address claimant;
+        address accused; // the solver or the attestor
+        address attestor; // zero: the solver is accused
+        Turn turn;
+        bytes32 job;
+        bytes32 segment; // hash of the segment
+        bytes32 traceRoot; // of the step, by the accused
+        bytes32 seed; // of the segment: which step an attestor drew
+        bool diverged; // the segment ends a training that is said to have diverged
+    }
+
     ////////////////////////////////////////////////////////////////
     //                          Refusals                          //
     ////////////////////////////////////////////////////////////////
@@ -228,6 +241,12 @@ interface IRegistry {
 
     /// @notice Gives a party its next turn of a dispute.
     function passTurn(bytes32 claim, Turn turn) external;
+
+    /// @notice A claim that the referee may judge now. Reverts as the referee's moves would.
+    function trial(bytes32 claim) external view returns (Trial memory);
+
+    /// @notice The hash of the segment that was committed last at an index.
+    function segments(bytes32 job, uint256 index) external view returns (bytes32 hash);
 
     /// @notice Ends a dispute.
     function rule(bytes32 claim, bool upheld) external;

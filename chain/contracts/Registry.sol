@@ -325,6 +325,30 @@ contract Registry is IRegistry {
         _endClaim(key, dispute, job, upheld);
     }
 
+    /// @inheritdoc IRegistry
+    function trial(bytes32 key) external view returns (Trial memory found) {
+        Claim storage dispute = claims[key];
+        Job storage job = jobs[dispute.job];
+        _requireTried(dispute, job);
+        address attestor = dispute.attestor;
+        bytes32 segment = dispute.segment;
+
+        found.claimant = dispute.claimant;
+        found.attestor = attestor;
+        found.turn = dispute.turn;
+        found.job = dispute.job;
+        found.segment = segment;
+        if (attestor == address(0)) {
+            found.accused = job.solver;
+            found.traceRoot = dispute.traceRoot;
+        } else {
+            found.accused = attestor;
+            found.traceRoot = attestations[segment][attestor].value;
+            found.seed = tallies[segment].seed;
+        }
+        found.diverged = job.ended && segments[dispute.job][job.committed - 1] == segment;
+    }
+
     ////////////////////////////////////////////////////////////////
     //                      Moves of anybody                      //
     ////////////////////////////////////////////////////////////////
@@ -727,6 +751,10 @@ contract Registry is IRegistry {
 
     function _requireReferee(Claim storage dispute, Job storage job) internal view {
         if (msg.sender != REFEREE) revert NotYours(REFEREE);
+        _requireTried(dispute, job);
+    }
+
+    function _requireTried(Claim storage dispute, Job storage job) internal view {
         _requireAlive(dispute, job, ClaimPhase.Tried);
         _requireNotAfter(dispute.deadline);
     }

@@ -306,9 +306,10 @@ contract RulesContraction is IRules {
                 }
                 uint256 end = k + 8 < shown.to ? k + 8 : shown.to;
                 for (uint256 i = k; i < end; i++) {
-                    if (index.get(i) == word) {
-                        int256 q = int256(int32(uint32(row.q.get(row.first + i))));
-                        sum += _shifted(q, _short(row.exponents, i / shape.block) - row.lowest);
+                    int256 shift = _short(row.exponents, i / shape.block) - row.lowest;
+                    if (shift < 64 && index.get(i) == word) {
+                        int256 q = int32(uint32(row.q.get(row.first + i)));
+                        sum += uint256(q) << uint256(shift);
                     }
                 }
             }

@@ -4,6 +4,7 @@
  * Method: the questions of whole hunts, of every kind, against what the tape says; the answers
  * checked with nothing but `asked`; every bit of a question flipped, every length, other contexts.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #define LIES_FULL  4000
 #define LIES       80
 #define FLIPS_FULL 200000
-#define FLIPS      8000
+#define FLIPS      3200
 
 static struct question_context context_of(const struct tape *tape, const struct hunt_case *accused)
 {
@@ -248,7 +249,79 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     dispute_close(&dispute);
 }
 
-int main(void)
+/* Seeds for question_fuzz.c: the roots that it must hold under, then a question. */
+static void write_seed(const char *folder, const char *name, const struct question_context *context,
+                       const struct buffer *question)
+{
+    struct buffer bytes;
+    char path[512];
+    FILE *file;
+
+    buffer_init(&bytes, QUESTION_SIZE_MAX + 100);
+    buffer_add(&bytes, context->program.bytes, DIGEST_SIZE);
+    buffer_add(&bytes, context->trace.bytes, DIGEST_SIZE);
+    buffer_add(&bytes, context->next.bytes, DIGEST_SIZE);
+    buffer_add_u8(&bytes, (uint8_t)(context->attestor + 2 * context->diverged));
+    buffer_add(&bytes, question->data, question->size);
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.size, file), bytes.size);
+    assert_int_equal(fclose(file), 0);
+    buffer_release(&bytes);
+}
+
+static void write_seeds(const char *folder)
+{
+    static uint8_t told[TELL_BYTES_MAX];
+    struct lie lie = {0, 0, LIE_ULP};
+    struct question_context context;
+    struct dispute dispute;
+    struct hunt_case roots;
+    struct teller accused;
+    struct buffer bytes;
+    struct digest known;
+    struct liar liar;
+    struct hunt hunt;
+    struct ask ask;
+
+    dispute_open_wide(&dispute);
+    lie.item = dispute.tape->state_count;
+    while (ask_tensor_count(&dispute.tape->tensors[trace_tensor_at(dispute.tape, lie.item)]) <=
+           4096) {
+        lie.item++;
+    }
+    liar_open(&liar, dispute_rewind(&dispute), &lie);
+    assert_int_equal(teller_open(&accused, &liar.machine, NULL), STATUS_OK);
+    roots = dispute_case(&accused, &dispute.own);
+    context = context_of(dispute.tape, &roots);
+    buffer_init(&bytes, QUESTION_SIZE_MAX);
+    assert_int_equal(hunt_open(&hunt, &dispute.own, &roots, NULL), STATUS_OK);
+    while (hunt_ask(&ask, &known, &hunt)) {
+        size_t size;
+
+        buffer_clear(&bytes);
+        assert_int_equal(question_write(&bytes, &hunt, NULL), STATUS_OK);
+        write_seed(folder,
+                   hunt.told_count == 0   ? "list"
+                   : hunt.told_count == 1 ? "tensor"
+                                          : "node",
+                   &context, &bytes);
+        assert_int_equal(teller_answer(told, &size, &accused, &ask, NULL), STATUS_OK);
+        assert_int_equal(hunt_take(&hunt, told, size, NULL), STATUS_OK);
+    }
+    buffer_clear(&bytes);
+    context.diverged = true;
+    assert_int_equal(question_write_diverged(&bytes, dispute.tape, NULL), STATUS_OK);
+    write_seed(folder, "diverged", &context, &bytes);
+    hunt_close(&hunt);
+    buffer_release(&bytes);
+    teller_close(&accused);
+    liar_close(&liar);
+    dispute_close(&dispute);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_questions_of_hunts_say_what_is_asked),
@@ -257,5 +330,9 @@ int main(void)
         cmocka_unit_test(test_divergence_is_asked_for_only_where_it_is_claimed),
     };
 
+    if (argc == 3 && strcmp(argv[1], "write") == 0) {
+        write_seeds(argv[2]);
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

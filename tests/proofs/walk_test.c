@@ -76,7 +76,8 @@ static void check_items(const struct hunt *hunt, const struct teller *accused, u
     struct digest tree;
 
     hunt_trace_tree(&tree, hunt);
-    for (uint32_t item = 0; item < count; item++) {
+    /* The last ones are nearest the lie; of the others a few. */
+    for (uint32_t item = 0; item < count; item += item + 8 < count ? 1 + item / 4 : 1) {
         struct merkle_path path;
         struct digest root;
         struct digest top;

@@ -2,7 +2,7 @@
  * Goal: a run ends at the same bits however often, and however badly, it was interrupted.
  * Method: an uninterrupted run as the measure; stops by signal after every step, damaged
  * checkpoints, other instruction sets and thread counts, sealed bundles; runs that diverge;
- * journals that are false. Being killed and a full disk are in crash_test.py.
+ * journals that are false; a device that fails steps. Being killed and a full disk are in crash_test.py.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -345,6 +345,120 @@ static void test_energy_is_what_the_counters_say(void **state)
     assert_false(energy_stop(&used, &energy));
 }
 
+/* ---- devices that fail ---------------------------------------------------- */
+
+/* A backend before the real one, which fails steps and can come back with other bits. */
+struct shim {
+    struct backend table;
+    const struct backend *real;
+    uint64_t calls;
+    uint64_t fail_at;   /* the call that fails */
+    uint64_t fail_more; /* and so many of those after it */
+    bool changed;       /* what comes after a failure is not what it was */
+};
+static struct shim *shim; /* a step is given the machine only */
+
+static enum status shim_step(struct machine *machine, const struct observer *observer,
+                             struct error *error)
+{
+    uint64_t call = ++shim->calls;
+    enum status status;
+
+    if (call >= shim->fail_at && call <= shim->fail_at + shim->fail_more) {
+        uint8_t garbage[64];
+        uint32_t id = machine->tape->states[1].before;
+
+        /* The states are undefined then. */
+        assert_true(commit_tensor_size(&machine->tape->tensors[id]) >= sizeof(garbage));
+        memset((void *)(uintptr_t)machine->backend->peek(machine, id), 0x5a, sizeof(garbage));
+        return error_set(error, STATUS_DEVICE, "a test's device fell off the bus");
+    }
+    status = shim->real->step(machine, observer, error);
+    if (status == STATUS_OK && shim->changed && call > shim->fail_at) {
+        uint32_t id = machine->tape->states[1].before;
+        uint8_t *bytes = (uint8_t *)(uintptr_t)machine->backend->peek(machine, id);
+
+        bytes[0] ^= 1;
+    }
+    return status;
+}
+
+static void count_retry(void *context, uint64_t step, const char *why)
+{
+    (void)step;
+    assert_non_null(strstr(why, "fell off the bus"));
+    (*(uint32_t *)context)++;
+}
+
+static enum status train_on_shim(struct train_result *result, struct bundle *bundle,
+                                 struct shim *faults)
+{
+    uint32_t told = 0;
+    const struct train_options options = {.retrying = count_retry, .retrying_context = &told};
+    struct error error;
+    struct run run = {0};
+    enum status status;
+
+    error_init(&error);
+    small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
+    faults->real = run.machine->backend;
+    faults->table = *faults->real;
+    faults->table.step = shim_step;
+    run.machine->backend = &faults->table;
+    shim = faults;
+    status = train(result, bundle, &run, &options, &error);
+    assert_int_equal(told, result->retries);
+    run.machine->backend = faults->real;
+    run_close(&run);
+    return status;
+}
+
+static void test_step_that_a_device_fails_is_tried_again_to_the_same_bits(void **state)
+{
+    (void)state;
+    for (uint64_t at = 1; at <= SMALL_JOB_STEPS; at += test_share(1, 3)) {
+        struct shim faults = {.fail_at = at};
+        struct train_result result = {0};
+        char name[32];
+        struct bundle *bundle;
+
+        (void)snprintf(name, sizeof(name), "failed-%d", (int)at);
+        bundle = new_bundle(name);
+        assert_int_equal(train_on_shim(&result, bundle, &faults), STATUS_OK);
+        assert_int_equal(result.retries, 1);
+        check_end(bundle);
+        bundle_close(bundle);
+    }
+}
+
+static void test_device_that_fails_a_step_twice_ends_the_run_which_goes_on_elsewhere(void **state)
+{
+    struct shim faults = {.fail_at = 8, .fail_more = 100};
+    struct train_options options = {0};
+    struct train_result result = {0};
+    struct bundle *bundle = new_bundle("failed-twice");
+
+    (void)state;
+    assert_int_equal(train_on_shim(&result, bundle, &faults), STATUS_DEVICE);
+    assert_int_equal(result.retries, 1);
+    assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_OK);
+    check_end(bundle);
+    bundle_close(bundle);
+}
+
+static void test_device_that_comes_back_with_other_bits_is_not_believed(void **state)
+{
+    /* Step 8 fails in the middle of a segment: steps 5 to 7 are run again, and differ. */
+    struct shim faults = {.fail_at = 9, .changed = true};
+    struct train_result result = {0};
+    struct bundle *bundle = new_bundle("failed-falsely");
+
+    (void)state;
+    assert_int_equal(train_on_shim(&result, bundle, &faults), STATUS_REFUSED);
+    assert_int_equal(result.retries, 1);
+    bundle_close(bundle);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +471,9 @@ int main(void)
         cmocka_unit_test(test_run_that_diverges_ends_there),
         cmocka_unit_test(test_sealed_run_goes_on_with_its_key),
         cmocka_unit_test(test_energy_is_what_the_counters_say),
+        cmocka_unit_test(test_step_that_a_device_fails_is_tried_again_to_the_same_bits),
+        cmocka_unit_test(test_device_that_fails_a_step_twice_ends_the_run_which_goes_on_elsewhere),
+        cmocka_unit_test(test_device_that_comes_back_with_other_bits_is_not_believed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

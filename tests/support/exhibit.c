@@ -9,7 +9,6 @@
 #include "proofs/element.h"
 #include "tests/support/random_tape.h"
 #include "tests/support/small_model.h"
-#include "tests/support/test.h"
 
 static void insist(enum status status, const struct error *error)
 {
@@ -275,13 +274,13 @@ void exhibit_any_target(struct evidence_target *target, const struct exhibit *ex
     const struct tape *tape = exhibit->tape;
     const struct op *op;
 
-    target->op = (uint32_t)test_random_below(random, tape->op_count);
+    target->op = (uint32_t)random_op_below(random, tape->op_count);
     op = &tape->ops[target->op];
-    target->output = (uint32_t)test_random_below(random, op->output_count);
+    target->output = (uint32_t)random_op_below(random, op->output_count);
 
     uint64_t count = tape->tensors[op->outputs[target->output]].count;
 
-    switch (test_random_below(random, 8)) {
+    switch (random_op_below(random, 8)) {
     case 0:
         target->element = 0;
         return;
@@ -292,7 +291,7 @@ void exhibit_any_target(struct evidence_target *target, const struct exhibit *ex
         target->element = (count - 1) / 256 * 256;
         return;
     default:
-        target->element = test_random_below(random, count);
+        target->element = random_op_below(random, count);
         return;
     }
 }

@@ -11,6 +11,10 @@
 
 #include "engine/tape.h"
 
+/* SplitMix64, as test.h has it, for fuzz targets too; below limit > 0, with a slight bias. */
+uint64_t random_op_draw(uint64_t *state);
+uint64_t random_op_below(uint64_t *state, uint64_t limit);
+
 /* How wild invented numbers are. */
 enum random_mood {
     MOOD_TAME = 0, /* ordinary numbers, indexes in range, honest exponents */

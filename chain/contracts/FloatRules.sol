@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {Binary32} from "./Binary32.sol";
+import {Evidence} from "./Evidence.sol";
+import {IRules} from "./IRules.sol";
+
+/// @title FloatRules
+/// @notice What the contracts of float rules share: they read evidence, ask the rule, and store its
+/// result as the engine does, with one NaN.
+/// @dev Elements are read as bits, whoever wrote them: infinities, subnormals, any NaN.
+abstract contract FloatRules is IRules {
+    using Evidence for Evidence.Exhibit;
+    using Evidence for Evidence.Operand;
+
+    ////////////////////////////////////////////////////////////////
+    //                           Rules                            //
+    ////////////////////////////////////////////////////////////////
+
+    /// @inheritdoc IRules
+    function element(bytes calldata evidence) public pure returns (uint256 bits) {
+        Evidence.Exhibit memory shown = Evidence.parse(evidence);
+        if (shown.from != 0 || shown.to != 0) shown.badTarget();
+        return Binary32.stored(_rule(shown));
+    }
+
+    /// @inheritdoc IRules
+    /// @dev No float rule is long enough to be taken in parts.
+    function part(bytes calldata evidence, uint256)
+        external
+        pure
+        returns (bool done, uint256 result)
+    {
+        return (true, element(evidence));
+    }
+
+    /// @dev The accused element by the rule; any NaN will do.
+    function _rule(Evidence.Exhibit memory shown) internal pure virtual returns (uint256 bits);
+
+    ////////////////////////////////////////////////////////////////
+    //                          Reading                           //
+    ////////////////////////////////////////////////////////////////
+
+    function _input(Evidence.Exhibit memory shown, uint256 number, uint256 index)
+        internal
+        pure
+        returns (uint256)
+    {
+        return shown.operands[number].get(index);
+    }
+
+    /// @dev An earlier output of the same operation.
+    function _output(Evidence.Exhibit memory shown, uint256 number, uint256 index)
+        internal
+        pure
+        returns (uint256)
+    {
+        return shown.operands[shown.inputs + number].get(index);
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IRegistry} from "./IRegistry.sol";
+
+/// @title IReferee
+/// @notice Tries the claims of the registry: a walk of questions and answers, and evidence that
+/// convicts. docs/PROTOCOL.md, section 7, tells it in prose; chain/local_referee.c plays it in C.
+/// @dev Every move has its place in the registry's turns: a party that has no move loses by time.
+interface IReferee {
+    /// @notice What a claim is about. The ledger keeps hashes of it only, so each move of the
+    /// claimant shows it.
+    struct Case {
+        address client;
+        uint256 salt;
+        bytes32[7] header; // of the job, 216 bytes
+        IRegistry.Segment segment;
+        IRegistry.Segment previous; // the one before; not used for segment 0 and step > 0
+        uint256 step; // within the segment; of an attestor: the one it drew
+        bytes32 preState;
+        bytes32 postState;
+    }
+
+    /// @notice What of a case can be wrong.
+    enum Part {
+        None,
+        Job, // client, salt and header are not the job of the claim
+        Segment,
+        Subject, // step and states are not those of the claim, or not the step drawn
+        Previous,
+        PreState, // not under the root of its segment
+        PostState
+    }
+
+    error WrongTurn(uint256 turn);
+    error WrongCase(uint256 part);
+    error BadQuestion();
+    error NotAsked();
+    error BadTelling();
+    error BadEvidence();
+    error NotGuilty();
+
+    /// @param asked What the accused must tell: docs/FORMATS.md, section 9.
+    event Asked(bytes32 indexed claim, bytes asked);
+    event Told(bytes32 indexed claim, bytes told);
+    /// @param next Where the next part of the sum begins.
+    event Counted(bytes32 indexed claim, uint256 next);
+
+    /// @notice Asks the accused for a part of its trace, or of the state after the step.
+    /// @param prePath Siblings of preState under its segment's root; none for the job's first state.
+    /// @param postPath Siblings of postState.
+    function ask(
+        bytes32 claim,
+        Case calldata shown,
+        bytes32[] calldata prePath,
+        bytes32[] calldata postPath,
+        bytes calldata question
+    ) external;
+
+    /// @notice Tells what was asked for.
+    function tell(bytes32 claim, bytes calldata asked, bytes calldata told) external;
+
+    /// @notice Shows evidence: the claim is upheld, or the move reverts. Evidence of a part of a sum
+    /// gives the claimant the time for the next.
+    function convict(
+        bytes32 claim,
+        Case calldata shown,
+        bytes32[] calldata prePath,
+        bytes32[] calldata postPath,
+        bytes calldata evidence
+    ) external;
+}

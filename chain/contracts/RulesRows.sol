@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {Binary32} from "./Binary32.sol";
+import {Evidence} from "./Evidence.sol";
+import {FloatRules} from "./FloatRules.sol";
+import {Vectors} from "./Vectors.sol";
+
+/// @title RulesRows
+/// @notice The rules of operations along rows: sums, norms, softmax, cross-entropy: engine's
+/// rules_rows.c.
+/// @dev Rows, chunks and what a causal row sees follow from the descriptor alone.
+contract RulesRows is FloatRules {
+    using Binary32 for uint256;
+    using Evidence for Evidence.Exhibit;
+    using Vectors for Vectors.Vector;
+
+    ////////////////////////////////////////////////////////////////
+    //                         Constants                          //
+    ////////////////////////////////////////////////////////////////
+
+    // Kinds of operations and positions of their attributes: engine/op.h.
+    uint256 internal constant OP_ROW_SUM = 28;
+    uint256 internal constant OP_LAYER_NORM = 29;
+    uint256 internal constant OP_LAYER_NORM_GRAD = 30;
+    uint256 internal constant OP_RMS_NORM = 31;
+    uint256 internal constant OP_RMS_NORM_GRAD = 32;
+    uint256 internal constant OP_SOFTMAX = 33;
+    uint256 internal constant OP_SOFTMAX_GRAD = 34;
+    uint256 internal constant OP_CROSS_ENTROPY = 35;
+    uint256 internal constant OP_CROSS_ENTROPY_GRAD = 36;
+
+    uint256 internal constant COLUMNS = 1; // behind the number of rows
+    uint256 internal constant NORM_EPSILON = 2;
+    uint256 internal constant SOFTMAX_CAUSAL = 2;
+    uint256 internal constant SOFTMAX_SCALE = 3;
+
+    uint256 internal constant CHUNK = 1024; // elements of a part
+
+    ////////////////////////////////////////////////////////////////
+    //                           Rules                            //
+    ////////////////////////////////////////////////////////////////
+
+    /// @inheritdoc FloatRules
+    function _rule(Evidence.Exhibit memory shown) internal pure override returns (uint256) {
+        uint256 operation = shown.operation;
+        if (operation == OP_LAYER_NORM) return _layerNorm(shown);
+        if (operation == OP_LAYER_NORM_GRAD) return _layerNormGrad(shown);
+        if (operation == OP_RMS_NORM) return _rmsNorm(shown);
+        if (operation == OP_RMS_NORM_GRAD) return _rmsNormGrad(shown);
+        if (operation == OP_SOFTMAX) return _softmax(shown);
+        if (operation == OP_SOFTMAX_GRAD) return _softmaxGrad(shown);
+        if (operation == OP_CROSS_ENTROPY) return _crossEntropy(shown);
+        if (operation == OP_CROSS_ENTROPY_GRAD && shown.output == 0) {
+            return _crossEntropyGrad(shown);
+        }
+        if (operation == OP_ROW_SUM) {
+            if (shown.output == 0) return _chunk(shown, 0).sum();
+            if (shown.output == 1) return _sumOfParts(shown, 0, _chunks(_columns(shown)));
+        }
+        revert Evidence.BadDescriptor();
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                      Rows and chunks                       //
+    ////////////////////////////////////////////////////////////////
+
+    function _columns(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        return shown.size(COLUMNS);
+    }
+
+    function _chunks(uint256 columns) internal pure returns (uint256) {
+        return (columns + CHUNK - 1) / CHUNK;
+    }
+
+    /// @dev What part number `element` of an output folds: the first element, and how many. `seen` is
+    /// how many columns of the row take part.
+    function _span(uint256 element, uint256 columns, uint256 seen)
+        internal
+        pure
+        returns (uint256 first, uint256 count)
+    {
+        uint256 chunks = _chunks(columns);
+        uint256 from = element % chunks * CHUNK;
+        first = element / chunks * columns + from;
+        if (from < seen) count = seen - from < CHUNK ? seen - from : CHUNK;
+    }
+
+    /// @dev The accused part's elements of an input that has rows.
+    function _chunk(Evidence.Exhibit memory shown, uint256 input)
+        internal
+        pure
+        returns (Vectors.Vector memory)
+    {
+        uint256 columns = _columns(shown);
+        (uint256 first, uint256 count) = _span(shown.element, columns, columns);
+        return Vectors.load(shown.operands[input], first, count);
+    }
+
+    /// @dev The same of an input with one element for each column.
+    function _chunkOfRow(Evidence.Exhibit memory shown, uint256 input)
+        internal
+        pure
+        returns (Vectors.Vector memory)
+    {
+        uint256 columns = _columns(shown);
+        (uint256 first, uint256 count) = _span(shown.element, columns, columns);
+        return Vectors.load(shown.operands[input], first % columns, count);
+    }
+
+    /// @dev The row of the accused part.
+    function _rowOfPart(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        return shown.element / _chunks(_columns(shown));
+    }
+
+    /// @dev The row of the accused element, and its column.
+    function _place(Evidence.Exhibit memory shown)
+        internal
+        pure
+        returns (uint256 row, uint256 column)
+    {
+        uint256 columns = _columns(shown);
+        return (shown.element / columns, shown.element % columns);
+    }
+
+    /// @dev The first `count` parts of the accused row.
+    function _parts(Evidence.Exhibit memory shown, uint256 output, uint256 count)
+        internal
+        pure
+        returns (Vectors.Vector memory)
+    {
+        uint256 first = shown.element * _chunks(_columns(shown));
+        return Vectors.load(shown.operands[shown.inputs + output], first, count);
+    }
+
+    function _sumOfParts(Evidence.Exhibit memory shown, uint256 output, uint256 count)
+        internal
+        pure
+        returns (uint256)
+    {
+        return _parts(shown, output, count).sum();
+    }
+
+    function _meanOfParts(Evidence.Exhibit memory shown, uint256 output)
+        internal
+        pure
+        returns (uint256)
+    {
+        uint256 columns = _columns(shown);
+        uint256 total = _sumOfParts(shown, output, _chunks(columns));
+        return total.div(Binary32.fromInteger(int256(columns), 0));
+    }
+
+    function _maximumOfParts(Evidence.Exhibit memory shown, uint256 output)
+        internal
+        pure
+        returns (uint256)
+    {
+        return _parts(shown, output, _chunks(_columns(shown))).largest();
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                           Norms                            //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev Inputs x, gain, bias; outputs sum_part, mean, square_part, rstd, y.
+    function _layerNorm(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        if (shown.output == 0) return _chunk(shown, 0).sum();
+        if (shown.output == 1) return _meanOfParts(shown, 0);
+        if (shown.output == 2) {
+            Vectors.Vector memory x = _chunk(shown, 0);
+            x.subtract(_output(shown, 1, _rowOfPart(shown)));
+            return x.sumOfProducts(x);
+        }
+        if (shown.output == 3) return _reciprocalDeviation(shown, 2);
+        if (shown.output != 4) revert Evidence.BadDescriptor();
+        (uint256 row, uint256 column) = _place(shown);
+        uint256 d = _input(shown, 0, shown.element).sub(_output(shown, 1, row));
+        uint256 xhat = d.mul(_output(shown, 3, row));
+        return xhat.fma(_input(shown, 1, column), _input(shown, 2, column));
+    }
+
+    function _reciprocalDeviation(Evidence.Exhibit memory shown, uint256 output)
+        internal
+        pure
+        returns (uint256)
+    {
+        uint256 variance = _meanOfParts(shown, output);
+        return Binary32.ONE.div(variance.add(shown.pattern(NORM_EPSILON)).sqrt());
+    }
+
+    /// @dev Inputs dy, x, gain, mean, rstd; outputs part_g, part_gx, mean_g, mean_gx, dx, product.
+    function _layerNormGrad(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        if (shown.output < 2) {
+            Vectors.Vector memory g = _chunk(shown, 0);
+            g.multiplyEach(_chunkOfRow(shown, 2));
+            if (shown.output == 0) return g.sum();
+            uint256 rowOfPart = _rowOfPart(shown);
+            Vectors.Vector memory xhats = _chunk(shown, 1);
+            xhats.subtract(_input(shown, 3, rowOfPart));
+            xhats.multiply(_input(shown, 4, rowOfPart));
+            return g.sumOfProducts(xhats);
+        }
+        if (shown.output < 4) return _meanOfParts(shown, shown.output - 2);
+        (uint256 row, uint256 column) = _place(shown);
+        uint256 rstd = _input(shown, 4, row);
+        uint256 xhat = _input(shown, 1, shown.element).sub(_input(shown, 3, row)).mul(rstd);
+        uint256 dy = _input(shown, 0, shown.element);
+        if (shown.output == 5) return dy.mul(xhat);
+        if (shown.output != 4) revert Evidence.BadDescriptor();
+        uint256 centred = dy.mul(_input(shown, 2, column)).sub(_output(shown, 2, row));
+        return rstd.mul(xhat.negated().fma(_output(shown, 3, row), centred));
+    }
+
+    /// @dev Inputs x, gain; outputs square_part, rstd, y.
+    function _rmsNorm(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        if (shown.output == 0) {
+            Vectors.Vector memory x = _chunk(shown, 0);
+            return x.sumOfProducts(x);
+        }
+        if (shown.output == 1) return _reciprocalDeviation(shown, 0);
+        if (shown.output != 2) revert Evidence.BadDescriptor();
+        (uint256 row, uint256 column) = _place(shown);
+        uint256 xhat = _input(shown, 0, shown.element).mul(_output(shown, 1, row));
+        return xhat.mul(_input(shown, 1, column));
+    }
+
+    /// @dev Inputs dy, x, gain, rstd; outputs part_gx, mean_gx, dx, product.
+    function _rmsNormGrad(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        if (shown.output == 0) {
+            Vectors.Vector memory gs = _chunk(shown, 0);
+            gs.multiplyEach(_chunkOfRow(shown, 2));
+            Vectors.Vector memory xhats = _chunk(shown, 1);
+            xhats.multiply(_input(shown, 3, _rowOfPart(shown)));
+            return gs.sumOfProducts(xhats);
+        }
+        if (shown.output == 1) return _meanOfParts(shown, 0);
+        (uint256 row, uint256 column) = _place(shown);
+        uint256 rstd = _input(shown, 3, row);
+        uint256 xhat = _input(shown, 1, shown.element).mul(rstd);
+        uint256 dy = _input(shown, 0, shown.element);
+        if (shown.output == 3) return dy.mul(xhat);
+        if (shown.output != 2) revert Evidence.BadDescriptor();
+        uint256 g = dy.mul(_input(shown, 2, column));
+        return rstd.mul(xhat.negated().fma(_output(shown, 1, row), g));
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                          Softmax                           //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev How many columns a row sees: at least one.
+    function _seen(Evidence.Exhibit memory shown, uint256 row) internal pure returns (uint256) {
+        uint256 columns = _columns(shown);
+        uint256 causal = shown.natural(SOFTMAX_CAUSAL);
+        return causal == 0 || row % causal >= columns ? columns : row % causal + 1;
+    }
+
+    /// @dev The accused part's first element that is seen, and how many are.
+    function _seenSpan(Evidence.Exhibit memory shown)
+        internal
+        pure
+        returns (uint256 first, uint256 count)
+    {
+        return _span(shown.element, _columns(shown), _seen(shown, _rowOfPart(shown)));
+    }
+
+    /// @dev The parts of the accused row that have a column that is seen.
+    function _sumOfSeenParts(Evidence.Exhibit memory shown, uint256 output)
+        internal
+        pure
+        returns (uint256)
+    {
+        return _sumOfParts(shown, output, _chunks(_seen(shown, shown.element)));
+    }
+
+    /// @dev Input x; outputs max_part, max, exps, sum_part, sum, p.
+    function _softmax(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        uint256 output = shown.output;
+        if (output == 1) return _maximumOfParts(shown, 0);
+        if (output == 4) return _sumOfSeenParts(shown, 3);
+        if (output == 0 || output == 3) {
+            (uint256 first, uint256 count) = _seenSpan(shown);
+            if (count == 0) return output == 0 ? Binary32.MINUS_INFINITE : 0;
+            if (output == 3) return Vectors.load(shown.operands[shown.inputs + 2], first, count).sum();
+            Vectors.Vector memory x = Vectors.load(shown.operands[0], first, count);
+            x.multiply(shown.pattern(SOFTMAX_SCALE));
+            return x.largest();
+        }
+        (uint256 row, uint256 column) = _place(shown);
+        if (output != 2 && output != 5) revert Evidence.BadDescriptor();
+        if (column >= _seen(shown, row)) return 0;
+        if (output == 5) {
+            uint256 inverse = Binary32.ONE.div(_output(shown, 4, row));
+            return _output(shown, 2, shown.element).mul(inverse);
+        }
+        uint256 v = _input(shown, 0, shown.element).mul(shown.pattern(SOFTMAX_SCALE));
+        return v.sub(_output(shown, 1, row)).exp();
+    }
+
+    /// @dev Inputs p, dp; outputs dot_part, dot, dx.
+    function _softmaxGrad(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        if (shown.output == 1) return _sumOfSeenParts(shown, 0);
+        if (shown.output == 0) {
+            (uint256 first, uint256 count) = _seenSpan(shown);
+            if (count == 0) return 0;
+            return Vectors.load(shown.operands[0], first, count).sumOfProducts(
+                Vectors.load(shown.operands[1], first, count)
+            );
+        }
+        if (shown.output != 2) revert Evidence.BadDescriptor();
+        (uint256 row, uint256 column) = _place(shown);
+        if (column >= _seen(shown, row)) return 0;
+        uint256 centred = _input(shown, 1, shown.element).sub(_output(shown, 1, row));
+        uint256 dx = _input(shown, 0, shown.element).mul(centred);
+        return dx.mul(shown.pattern(SOFTMAX_SCALE));
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                       Cross-entropy                        //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev Inputs x, target; outputs max_part, max, exps, sum_part, sum, loss.
+    function _crossEntropy(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        uint256 columns = _columns(shown);
+        if (shown.output == 0) return _chunk(shown, 0).largest();
+        if (shown.output == 1) return _maximumOfParts(shown, 0);
+        if (shown.output == 2) {
+            uint256 largest = _output(shown, 1, shown.element / columns);
+            return _input(shown, 0, shown.element).sub(largest).exp();
+        }
+        if (shown.output == 3) {
+            (uint256 first, uint256 count) = _span(shown.element, columns, columns);
+            return Vectors.load(shown.operands[shown.inputs + 2], first, count).sum();
+        }
+        if (shown.output == 4) return _sumOfParts(shown, 3, _chunks(columns));
+        if (shown.output != 5) revert Evidence.BadDescriptor();
+        uint256 target = _input(shown, 1, shown.element);
+        if (target >= columns) return Binary32.NAN;
+        uint256 wanted = _input(shown, 0, shown.element * columns + target);
+        wanted = wanted.sub(_output(shown, 1, shown.element));
+        return _output(shown, 4, shown.element).log().sub(wanted);
+    }
+
+    /// @dev Inputs x, target, max, sum, dloss; output dx.
+    function _crossEntropyGrad(Evidence.Exhibit memory shown) internal pure returns (uint256) {
+        (uint256 row, uint256 column) = _place(shown);
+        uint256 target = _input(shown, 1, row);
+        if (target >= _columns(shown)) return Binary32.NAN;
+        uint256 p = _input(shown, 0, shown.element).sub(_input(shown, 2, row)).exp();
+        p = p.mul(Binary32.ONE.div(_input(shown, 3, row)));
+        if (column == target) p = p.sub(Binary32.ONE);
+        return p.mul(_input(shown, 4, row));
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {Commitments} from "./Commitments.sol";
+import {IExaminer} from "./IExaminer.sol";
+import {ProgramItem} from "./ProgramItem.sol";
+
+/// @title Walk
+/// @notice Questions about what the accused committed to, and the answers (docs/FORMATS.md 9).
+/// @dev A question proves that what it asks for is committed to, so that whoever committed can tell
+/// it; an answer is folded to the hash that is known. Offsets are into calldata.
+library Walk {
+    using ProgramItem for ProgramItem.Item;
+
+    uint256 internal constant LIST = 1; // kinds of asks
+    uint256 internal constant LIST_NODE = 2;
+    uint256 internal constant TENSOR = 3;
+    uint256 internal constant TENSOR_NODE = 4;
+    uint256 internal constant DIVERGED = 5;
+
+    uint256 internal constant ASK_SIZE = 15;
+    uint256 internal constant LEVELS = 8; // of a tree that one answer shows
+    uint256 internal constant LEAVES_MAX = 16; // of a part of a tensor that is shown as it is
+    uint256 internal constant LEAF_SIZE = 1024;
+    uint256 internal constant ASKED_HEADER = 58; // where what is asked has the header of a root
+
+    struct Ask {
+        uint256 kind;
+        uint256 list; // 0: the trace, 1: the state after the step
+        uint256 item;
+        uint256 level;
+        uint256 index;
+    }
+
+    /// @dev What is known of the thing asked for.
+    struct Target {
+        bytes32 known; // the node's hash, or the hash of the header
+        uint256 count; // leaves below it
+        uint256 lastSize; // bytes of the last one that are not padding
+        bytes header; // of a root, with zeros for its tree's root; empty: a node
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                         Questions                          //
+    ////////////////////////////////////////////////////////////////
+
+    /// @param proof The ask, an item of the program, and what proves the thing asked for.
+    /// @return asked Ask, known hash, leaves (8), size of the last (2), size of the header (1),
+    /// header. Of DIVERGED: ask, state root, program root.
+    function question(IExaminer.Context calldata context, bytes calldata proof)
+        internal
+        view
+        returns (bytes memory asked)
+    {
+        if (proof.length < ASK_SIZE) revert IExaminer.BadQuestion();
+        Ask memory ask = _ask(proof);
+        ProgramItem.Item memory program = ProgramItem.read(proof[ASK_SIZE:], context.programRoot);
+        uint256 offset = program.rest;
+        if (ask.kind == DIVERGED) {
+            if (!program.isState() || !context.diverged || context.attestor) {
+                revert IExaminer.BadQuestion();
+            }
+            asked = abi.encodePacked(proof[:ASK_SIZE], context.postState, context.programRoot);
+        } else {
+            Target memory target;
+            (target, offset) = ask.kind <= LIST_NODE
+                ? _list(context, ask, program)
+                : _tensor(context, ask, program);
+            asked = abi.encodePacked(
+                proof[:ASK_SIZE],
+                target.known,
+                uint64(target.count),
+                uint16(target.lastSize),
+                uint8(target.header.length),
+                target.header
+            );
+        }
+        if (offset != program.end) revert IExaminer.BadQuestion();
+    }
+
+    function _ask(bytes calldata proof) private pure returns (Ask memory ask) {
+        ask.kind = uint8(proof[0]);
+        ask.list = uint8(proof[1]);
+        ask.item = uint32(bytes4(proof[2:6]));
+        ask.level = uint8(proof[6]);
+        ask.index = uint64(bytes8(proof[7:15]));
+        bool node = ask.kind == LIST_NODE || ask.kind == TENSOR_NODE;
+        bool tensor = ask.kind == TENSOR || ask.kind == TENSOR_NODE;
+        bool list = ask.kind == LIST || ask.kind == LIST_NODE;
+        if (
+            ask.kind == 0 || ask.kind > DIVERGED || ask.list > (list ? 1 : 0)
+                || (!tensor && ask.item != 0) || (!node && (ask.level != 0 || ask.index != 0))
+        ) revert IExaminer.BadQuestion();
+    }
+
+    /// @dev The program item is a state. Behind it, of a node: the tree root of its list, the node,
+    /// its path.
+    function _list(
+        IExaminer.Context calldata context,
+        Ask memory ask,
+        ProgramItem.Item memory program
+    ) private view returns (Target memory target, uint256 offset) {
+        bytes32 tag = Commitments.TRACE_TAG;
+        uint256 states = program.stateCount();
+        offset = program.rest;
+        target.known = context.traceRoot;
+        target.count = program.traceCount;
+        target.lastSize = 32;
+        if (ask.list == 1) {
+            if (context.attestor) revert IExaminer.BadQuestion();
+            tag = Commitments.STATE_TAG;
+            target.known = context.postState;
+            target.count = states;
+        }
+        if (ask.kind == LIST) {
+            target.header = abi.encodePacked(tag, bytes32(0), uint64(0), uint64(target.count));
+            return (target, offset);
+        }
+        bytes32 treeRoot = program.word(offset);
+        if (Commitments.listRoot(tag, treeRoot, 0, target.count) != target.known) {
+            revert IExaminer.BadTrace();
+        }
+        offset = _node(target, ask, treeRoot, program, offset + 32);
+    }
+
+    /// @dev The program item is an operation that has the tensor as an output. Behind it: tree root
+    /// of the trace, path of the tensor's root, output (1), size of the label (1), label, tensor's
+    /// root; of a node instead of that the root of the tensor's tree, the node, its path.
+    function _tensor(
+        IExaminer.Context calldata context,
+        Ask memory ask,
+        ProgramItem.Item memory program
+    ) private view returns (Target memory target, uint256 offset) {
+        bytes32 traceTree = program.word(program.rest);
+        if (
+            Commitments.listRoot(Commitments.TRACE_TAG, traceTree, 0, program.traceCount)
+                != context.traceRoot
+        ) revert IExaminer.BadTrace();
+        uint256 path = program.rest + 32;
+        offset = path + 1 + 32 * program.number(path, 1);
+        uint256 output = program.number(offset, 1);
+        (uint256 label, uint256 labelSize) =
+            program.label(offset + 1, program.labelOfOutput(output, ask.item));
+        offset = label + labelSize + 32;
+
+        bytes32 treeRoot = program.word(offset - 32);
+        bytes32 tensorRoot = treeRoot;
+        if (ask.kind == TENSOR_NODE) {
+            tensorRoot = Commitments.tensorRoot(Commitments.TENSOR_TAG, treeRoot, label, labelSize);
+        }
+        program.path(
+            Commitments.itemHash(tensorRoot), ask.item, program.traceCount, traceTree, path
+        );
+        uint256 size = program.number(label, 8);
+        target.count = size / LEAF_SIZE + (size % LEAF_SIZE == 0 ? 0 : 1);
+        target.lastSize = size - (target.count - 1) * LEAF_SIZE;
+        if (ask.kind == TENSOR_NODE) {
+            offset = _node(target, ask, treeRoot, program, offset);
+        } else {
+            target.known = tensorRoot;
+            target.header = abi.encodePacked(
+                Commitments.TENSOR_TAG, bytes32(0), msg.data[label:label + labelSize]
+            );
+        }
+    }
+
+    /// @dev A node below the root of a tree, and the path that leads there from it.
+    function _node(
+        Target memory target,
+        Ask memory ask,
+        bytes32 treeRoot,
+        ProgramItem.Item memory program,
+        uint256 offset
+    ) private view returns (uint256) {
+        uint256 count = target.count;
+        if (ask.level >= Commitments.heightOf(count)) revert IExaminer.BadQuestion();
+        uint256 nodes = Commitments.nodesAt(count, ask.level);
+        target.known = program.word(offset);
+        offset = program.path(target.known, ask.index, nodes, treeRoot, offset + 32);
+        if (ask.index + 1 < nodes) {
+            target.count = uint256(1) << ask.level;
+            if (ask.kind == TENSOR_NODE) target.lastSize = LEAF_SIZE;
+        } else {
+            target.count = count - (ask.index << ask.level);
+        }
+        return offset;
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                          Answers                           //
+    ////////////////////////////////////////////////////////////////
+
+    /// @notice Reverts unless told is the one answer to what is asked, which is not DIVERGED.
+    function compare(bytes calldata asked, bytes calldata told) internal view {
+        bytes32 known = bytes32(asked[ASK_SIZE:47]);
+        uint256 count = uint64(bytes8(asked[47:55]));
+        bool leaves = uint8(asked[0]) >= TENSOR && count <= LEAVES_MAX;
+        bytes calldata header = asked[ASKED_HEADER:];
+        uint256 offset;
+        assembly {
+            offset := told.offset
+        }
+        uint256 size = told.length;
+        if (header.length > 0) {
+            if (size < 32) revert IExaminer.BadTelling();
+            bytes32 treeRoot = bytes32(told[:32]);
+            bytes memory whole = abi.encodePacked(header[:32], treeRoot, header[64:]);
+            if (sha256(whole) != known) revert IExaminer.BadTelling();
+            known = treeRoot;
+            offset += 32;
+            size -= 32;
+        }
+        bytes32 folded;
+        if (leaves) {
+            if (size != LEAF_SIZE * count) revert IExaminer.BadTelling();
+            _requirePadding(told, uint16(bytes2(asked[55:57])));
+            folded = Commitments.foldLeaves(offset, count, LEAF_SIZE);
+        } else {
+            uint256 height = Commitments.heightOf(count);
+            uint256 level = height > LEVELS ? height - LEVELS : 0;
+            uint256 entries = Commitments.nodesAt(count, level);
+            if (size != 32 * entries) revert IExaminer.BadTelling();
+            folded = level == 0 && uint8(asked[0]) <= LIST_NODE
+                ? Commitments.foldLeaves(offset, entries, 32)
+                : Commitments.foldHashes(offset, entries);
+        }
+        if (folded != known) revert IExaminer.BadTelling();
+    }
+
+    /// @dev Only the first lastSize bytes of the last leaf are the tensor's.
+    function _requirePadding(bytes calldata told, uint256 lastSize) private pure {
+        for (uint256 i = told.length - LEAF_SIZE + lastSize; i < told.length; i++) {
+            if (told[i] != 0) revert IExaminer.BadTelling();
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/*
+ * fit.h - can this machine take this job? Asked before anything is allocated or staked.
+ */
+#ifndef PROVER_FIT_H
+#define PROVER_FIT_H
+
+#include "engine/backend.h"
+#include "proofs/job.h"
+
+struct fit {
+    uint64_t memory;          /* bytes that this program may use */
+    uint64_t checkpoint_size; /* bytes of one */
+    uint64_t disk_needed;     /* bytes of all that are to be kept, and of the journal */
+    uint64_t disk_free;
+    double contraction_rate; /* 10^9 multiply-adds a second at 14 bits; 0: not measured */
+};
+
+/* How many checkpoints of a job are kept at most by keep and every (train.h). */
+uint64_t fit_checkpoints(const struct job *job, uint64_t keep, uint64_t every);
+
+/*
+ * STATUS_OVER_LIMIT: the memory or the disk of the machine is too small, and by how much;
+ * STATUS_REFUSED: the client asks for more than this machine is, unless ignored. folder is where
+ * the bundle is or will be; fit is filled as far as it came. The rate is measured only where the
+ * job asks for one.
+ */
+MUST_CHECK enum status fit_check(struct fit *fit, const struct job *job,
+                                 const struct machine_options *machine, const char *folder,
+                                 uint64_t keep, uint64_t every, bool ignore_requirements,
+                                 struct error *error);
+
+/* Multiply-adds a second, in 10^9, of an exact product at 14 bits on this machine. */
+MUST_CHECK enum status fit_measure(double *rate, const struct machine_options *machine,
+                                   struct error *error);
+
+#endif /* PROVER_FIT_H */

@@ -1,0 +1,27 @@
+/*
+ * ledger_commands.h - inside prover/: the commands of a solver that train nothing.
+ */
+#ifndef PROVER_LEDGER_COMMANDS_H
+#define PROVER_LEDGER_COMMANDS_H
+
+#include "base/command.h"
+#include "prover/session.h"
+#include "prover/train.h"
+
+#define LEDGER_COMMANDS_STATUS_OPTIONS 10
+extern const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_STATUS_OPTIONS];
+
+/* The first is for commit only, the last for collect only. */
+#define LEDGER_COMMANDS_POST_OPTIONS 16
+extern const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS];
+
+int ledger_commands_status(struct command_context *context);
+int ledger_commands_commit(struct command_context *context);
+int ledger_commands_collect(struct command_context *context);
+
+/* Says how a run has ended. session NULL: without a ledger. */
+int ledger_commands_report(struct command_context *context, struct bundle *bundle,
+                           struct session *session, const struct train_result *result,
+                           struct error *error);
+
+#endif /* PROVER_LEDGER_COMMANDS_H */

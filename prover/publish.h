@@ -1,0 +1,23 @@
+/*
+ * publish.h - a site as files: the same tree, for any web server or object store.
+ */
+#ifndef PROVER_PUBLISH_H
+#define PROVER_PUBLISH_H
+
+#include "prover/site.h"
+
+struct publish_result {
+    uint64_t written;
+    uint64_t kept; /* were there already */
+    uint64_t bytes;
+};
+
+/*
+ * Writes what the site shows now, but no traces, below folder. Each file is whole or not there;
+ * what is there already under a root is not written again, and jobs.json comes last. Files that the
+ * site no longer has are left alone.
+ */
+MUST_CHECK enum status publish(struct publish_result *result, struct site *site, const char *folder,
+                               struct error *error);
+
+#endif /* PROVER_PUBLISH_H */

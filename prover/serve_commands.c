@@ -1,0 +1,200 @@
+/* serve_commands.c - see serve_commands.h. */
+#include "prover/serve_commands.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prover/access.h"
+#include "prover/publish.h"
+#include "prover/serve.h"
+
+const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
+    ACCESS_RUN_OPTIONS,
+    {.name = "bind",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS",
+     .fallback = "127.0.0.1",
+     .help = "the address to listen on; 0.0.0.0 or :: for everybody"},
+    {.name = "port",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 65535,
+     .fallback = "7570",
+     .help = "the port; 0: any that is free"},
+    {.name = "certificate",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "serve by TLS: the certificate, and those above it, as PEM"},
+    {.name = "tls-key", .kind = OPTION_TEXT, .value = "FILE", .help = "its key, as PEM"},
+    {.name = "connections",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .fallback = "256",
+     .help = "connections at a time"},
+    {.name = "connections-per-client",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .fallback = "16",
+     .help = "of them, from one address"},
+    {.name = "patience",
+     .kind = OPTION_INTEGER,
+     .value = "SECONDS",
+     .maximum = 3600,
+     .fallback = "30",
+     .help = "give a connection up on which nothing moves"},
+    {.name = "no-traces",
+     .kind = OPTION_FLAG,
+     .help = "answer no asks about steps: each step asked about costs a replay"},
+};
+
+const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT] = {
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "a data file of a job, to be published as well"},
+    {.name = "to", .kind = OPTION_TEXT, .value = "FOLDER", .help = "where the tree goes"},
+};
+
+/* The bundles and data that the command line names; lists are the caller's to free. */
+static enum status open_site(struct site **site, struct command_context *context,
+                             struct site_options *options, struct error *error)
+{
+    size_t count = options_list_count(context->options, "data");
+    const char **data = calloc(count + 1, sizeof(*data));
+    enum status status;
+
+    *site = NULL;
+    if (data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
+    }
+    for (size_t i = 0; i < count; i++) {
+        data[i] = options_list_item(context->options, "data", i);
+    }
+    options->bundles = (const char *const *)context->options->arguments;
+    options->bundle_count = context->options->argument_count;
+    options->data = data;
+    options->data_count = count;
+    status = site_open(site, options, error);
+    free(data);
+    return status;
+}
+
+/* ---- serve -------------------------------------------------------------- */
+
+static int tell_place(struct command_context *context, const struct serve_options *options,
+                      const struct serve *serve, size_t bundles)
+{
+    const char *scheme = options->certificate == NULL ? "http" : "https";
+    bool six = strchr(options->address, ':') != NULL;
+    char url[128];
+
+    (void)snprintf(url, sizeof(url), "%s://%s%s%s:%u", scheme, six ? "[" : "", options->address,
+                   six ? "]" : "", serve_port(serve));
+    if (context->json) {
+        int code =
+            command_emit(context, json_pack("{s:s, s:i}", "serving", url, "bundles", (int)bundles));
+
+        (void)fflush(context->out);
+        return code;
+    }
+    fprintf(context->out,
+            "serving %zu bundle%s at %s\n"
+            "what there is: %s/v1/jobs.json    Ctrl-C ends it\n",
+            bundles, bundles == 1 ? "" : "s", url, url);
+    (void)fflush(context->out);
+    return COMMAND_OK;
+}
+
+static enum status serve_until_stopped(struct command_context *context, struct site *site,
+                                       struct stop *stop, int *code, struct error *error)
+{
+    const struct options *given = context->options;
+    const struct serve_options options = {
+        .address = options_text(given, "bind"),
+        .port = (uint16_t)options_number(given, "port"),
+        .certificate = options_text(given, "certificate"),
+        .key = options_text(given, "tls-key"),
+        .connections_max = (uint32_t)options_number(given, "connections"),
+        .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
+        .patience_s = (uint32_t)options_number(given, "patience"),
+    };
+    struct serve *serve;
+    struct serve_counts counts;
+    enum status status = serve_open(&serve, site, &options, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *code = tell_place(context, &options, serve, given->argument_count);
+    while (*code == COMMAND_OK && !stop_wait(stop, 3600)) {
+    }
+    counts = serve_counts(serve);
+    serve_close(serve);
+    if (!context->json) {
+        fprintf(context->out, "answered %" PRIu64 " requests, %" PRIu64 " of them with a refusal\n",
+                counts.requests, counts.refused);
+    }
+    return STATUS_OK;
+}
+
+int run_serve(struct command_context *context)
+{
+    struct site_options options = {.traces = !options_flag(context->options, "no-traces")};
+    struct stop stop = {.descriptor = -1};
+    struct site *site = NULL;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = stop_open(&stop, &error);
+    if (status == STATUS_OK) {
+        status = access_machine(&options.machine, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = open_site(&site, context, &options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = serve_until_stopped(context, site, &stop, &code, &error);
+    }
+    site_close(site);
+    stop_close(&stop);
+    return status == STATUS_OK ? code : command_fail(context, &error);
+}
+
+/* ---- publish ------------------------------------------------------------ */
+
+int run_publish(struct command_context *context)
+{
+    const char *folder = options_text(context->options, "to");
+    struct site_options options = {.traces = false};
+    struct publish_result result = {0};
+    struct site *site = NULL;
+    struct error error;
+    enum status status;
+
+    if (folder == NULL) {
+        return command_usage(context, "where to? name the folder with --to");
+    }
+    error_init(&error);
+    status = open_site(&site, context, &options, &error);
+    if (status == STATUS_OK) {
+        status = publish(&result, site, folder, &error);
+    }
+    site_close(site);
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context,
+                            json_pack("{s:s, s:I, s:I, s:I}", "folder", folder, "written",
+                                      (json_int_t)result.written, "kept", (json_int_t)result.kept,
+                                      "bytes", (json_int_t)result.bytes));
+    }
+    fprintf(context->out, "%s: %" PRIu64 " files written (%.1f MB), %" PRIu64 " were there\n",
+            folder, result.written, (double)result.bytes / 1e6, result.kept);
+    return COMMAND_OK;
+}

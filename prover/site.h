@@ -1,0 +1,71 @@
+/*
+ * site.h - what a solver shows of its bundles: one tree of names, served or published.
+ *
+ *     v1/jobs.json                              what there is, for people and scripts
+ *     v1/jobs/JOB/job                           the job file
+ *     v1/jobs/JOB/segments/N                    the state roots of a segment, 32 bytes each
+ *     v1/jobs/JOB/checkpoints/STEP.safetensors  the state before a step, of twelve digits
+ *     v1/jobs/JOB/trace/STEP/ASK                the answer to an ask (ask.h) about a step
+ *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
+ *
+ * Nobody has to believe what lies here: every name but jobs.json stands for bytes that a root
+ * fixes. Bundles are only read, and may grow meanwhile. A sealed bundle is refused: whoever may see
+ * it gets an export and the key.
+ *
+ * A site may be asked by many threads at once.
+ */
+#ifndef PROVER_SITE_H
+#define PROVER_SITE_H
+
+#include "proofs/replay.h"
+
+#define SITE_PATH_MAX        256
+#define SITE_SEGMENT_MAX     (UINT64_C(64) << 20) /* bytes of one segment's roots */
+#define SITE_BUNDLES_MAX     1024
+#define SITE_CHECKPOINT_NAME "%012" PRIu64 ".safetensors"
+
+struct site;
+
+struct site_options {
+    const char *const *bundles;
+    size_t bundle_count;
+    const char *const *data; /* served by their roots, where a job has such a root */
+    size_t data_count;
+    bool traces;                    /* answer asks: costs a replay for each step asked about */
+    struct machine_options machine; /* for these */
+};
+
+/* Either a part of a file, or bytes. */
+struct site_content {
+    int descriptor; /* of a file; -1: bytes */
+    uint64_t size;
+    uint8_t *bytes;
+    const char *type;
+    bool fixed;         /* by a root: it never changes */
+    struct digest root; /* of what is fixed by one */
+};
+
+MUST_CHECK enum status site_open(struct site **site, const struct site_options *options,
+                                 struct error *error);
+void site_close(struct site *site); /* NULL is fine */
+
+/*
+ * Finds what path names; path begins with no slash. STATUS_NOT_FOUND: nothing. STATUS_OVER_LIMIT:
+ * another ask is being answered, come again. The caller releases content.
+ */
+MUST_CHECK enum status site_find(struct site *site, struct site_content *content, const char *path,
+                                 struct error *error);
+void site_content_release(struct site_content *content);
+
+/* Told of a name, and of the content's name by its root or NULL; but for STATUS_OK a walk ends. */
+struct site_visitor {
+    enum status (*told)(void *context, const char *path, const char *root_path,
+                        struct error *error);
+    void *context;
+};
+
+/* Tells every name that there is now but traces; jobs.json comes last. */
+MUST_CHECK enum status site_walk(struct site *site, const struct site_visitor *visitor,
+                                 struct error *error);
+
+#endif /* PROVER_SITE_H */

@@ -1,0 +1,360 @@
+/*
+ * Goal: the contracts of float rules give the bits that the rules of the engine give, and refuse
+ * what is not theirs.
+ * Method: operations of every float kind, of random shapes, whose tensors hold ordinary, mixed and
+ * hostile numbers, inputs and earlier outputs alike (exhibit.h); evidence about every output, the
+ * accused element not being read by its own rule. Both sides must agree on each. Then evidence with
+ * a part that no float rule has, with an operand withheld, and of operations of other contracts.
+ */
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/rules_code.h"
+#include "tests/contracts/jury_code.h"
+#include "tests/support/anvil.h"
+#include "tests/support/exhibit.h"
+#include "tests/support/hearing.h"
+
+enum {
+    FULL_COUNT = 10000, /* of elements of each output, under make soak */
+    SHARE_COUNT = 160,
+    TARGETS = 8, /* of each output of one exhibit */
+    CODE_SIZE_MAX = 24576,
+    EVIDENCE_PART_AT = 41, /* behind the descriptor: where from and to stand */
+};
+
+struct court {
+    struct anvil *anvil;
+    struct rpc *rpc;
+    struct address jury;
+    struct address elementwise;
+    struct address rows;
+};
+
+static int open_court(void **state)
+{
+    struct court *court = calloc(1, sizeof(*court));
+
+    assert_non_null(court);
+    court->anvil = anvil_start(NULL);
+    court->rpc = anvil_rpc(court->anvil);
+    court->jury = anvil_deploy(court->rpc, 0, JURY_CODE, NULL, "0x0");
+    court->elementwise = anvil_deploy(court->rpc, 0, RULES_ELEMENTWISE_CODE, NULL, "0x0");
+    court->rows = anvil_deploy(court->rpc, 0, RULES_ROWS_CODE, NULL, "0x0");
+    *state = court;
+    return 0;
+}
+
+static int close_court(void **state)
+{
+    struct court *court = *state;
+
+    rpc_free(court->rpc);
+    anvil_stop(court->anvil);
+    free(court);
+    return 0;
+}
+
+static bool in_rows(enum op_kind kind)
+{
+    return kind >= OP_ROW_SUM && kind <= OP_CROSS_ENTROPY_GRAD;
+}
+
+static bool in_elementwise(enum op_kind kind)
+{
+    return (kind >= OP_ADD && kind <= OP_SQUARED_ERROR_GRAD) || kind >= OP_CLIP_FACTOR;
+}
+
+/* ---- agreement ------------------------------------------------------------ */
+
+/* What was put to the contract, so that a difference can be told. */
+struct question {
+    struct evidence_target target;
+    uint64_t seed;
+    enum random_mood mood;
+    uint32_t expected;
+};
+
+struct session {
+    struct court *court;
+    enum op_kind kind;
+    struct hearing hearing;
+    struct question questions[HEARING_CASES_MAX];
+    uint64_t asked[OP_OUTPUTS_MAX];
+};
+
+static void hold(struct session *session)
+{
+    struct court *court = session->court;
+    struct hearing *hearing = &session->hearing;
+
+    hearing_hold(hearing, court->rpc, &court->jury,
+                 in_rows(session->kind) ? &court->rows : &court->elementwise);
+    for (uint32_t i = 0; i < hearing->count; i++) {
+        const struct question *question = &session->questions[i];
+        const struct hearing_result *result = &hearing->results[i];
+
+        if (result->refused || result->bits != question->expected) {
+            fail_msg("%s, output %u, element %llu, seed %llu, mood %d: %08x, the contract %s %08x",
+                     op_kind_name(session->kind), question->target.output,
+                     (unsigned long long)question->target.element,
+                     (unsigned long long)question->seed, (int)question->mood, question->expected,
+                     result->refused ? "refuses with" : "says", result->bits);
+        }
+    }
+    hearing->count = 0;
+}
+
+static void ask(struct session *session, const struct exhibit *exhibit,
+                const struct question *question)
+{
+    struct buffer evidence;
+    uint32_t number =
+        session->hearing.cases.size == 0 ? 0 : session->hearing.count; /* it begins anew */
+
+    session->questions[number] = *question;
+    session->questions[number].expected = exhibit_rule(exhibit, &question->target);
+    session->asked[question->target.output]++;
+    exhibit_evidence(&evidence, exhibit, &question->target);
+    if (hearing_add(&session->hearing, evidence.data, evidence.size)) {
+        hold(session);
+    }
+    buffer_release(&evidence);
+}
+
+/* One operation, and a few elements of each of its outputs. Returns the least asked of an output. */
+static uint64_t ask_about_one(struct session *session, uint64_t seed)
+{
+    enum random_mood mood = (enum random_mood)(seed % MOOD_COUNT);
+    uint64_t random = seed;
+    uint64_t least = UINT64_MAX;
+    struct exhibit exhibit;
+
+    exhibit_of_kind(&exhibit, session->kind, mood, seed);
+    const struct op *op = &exhibit.tape->ops[0];
+
+    for (uint32_t output = 0; output < op->output_count; output++) {
+        uint64_t count = exhibit.tape->tensors[op->outputs[output]].count;
+
+        for (uint32_t i = 0; i < TARGETS && i < count; i++) {
+            uint64_t element = i == 0 ? count - 1 : test_random_below(&random, count);
+            struct question question = {.target = {.op = 0, .output = output, .element = element},
+                                        .seed = seed,
+                                        .mood = mood};
+
+            ask(session, &exhibit, &question);
+        }
+        least = session->asked[output] < least ? session->asked[output] : least;
+    }
+    exhibit_close(&exhibit);
+    return least;
+}
+
+static void agree(struct court *court, enum op_kind kind)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    uint64_t count = test_share(FULL_COUNT, SHARE_COUNT);
+
+    assert_non_null(session);
+    session->court = court;
+    session->kind = kind;
+    hearing_init(&session->hearing);
+    for (uint64_t seed = 1; ask_about_one(session, seed) < count; seed++) {
+    }
+    hold(session);
+    if (test_soak_minutes() > 0) {
+        print_message("%s: at least %llu elements of each output\n", op_kind_name(kind),
+                      (unsigned long long)count);
+    }
+    hearing_release(&session->hearing);
+    free(session);
+}
+
+static void test_elements_of_elementwise_operations_and_updates_agree(void **state)
+{
+    for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
+        if (in_elementwise(kind)) {
+            agree(*state, kind);
+        }
+    }
+}
+
+static void test_elements_of_rows_agree(void **state)
+{
+    for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
+        if (in_rows(kind)) {
+            agree(*state, kind);
+        }
+    }
+}
+
+/* ---- refusals ------------------------------------------------------------- */
+
+static struct hearing_result hear_one(struct court *court, const struct address *rules,
+                                      const struct buffer *evidence)
+{
+    struct hearing *hearing = calloc(1, sizeof(*hearing));
+    struct hearing_result result;
+
+    assert_non_null(hearing);
+    hearing_init(hearing);
+    (void)hearing_add(hearing, evidence->data, evidence->size);
+    hearing_hold(hearing, court->rpc, &court->jury, rules);
+    result = hearing->results[0];
+    hearing_release(hearing);
+    free(hearing);
+    return result;
+}
+
+/* Where the bytes behind the descriptor begin. */
+static size_t after_descriptor(const struct buffer *evidence)
+{
+    size_t descriptor = 14 + (size_t)32 * evidence->data[13];
+
+    return descriptor + 2 + ((size_t)evidence->data[descriptor] << 8) +
+           evidence->data[descriptor + 1];
+}
+
+static void test_a_part_of_an_element_is_refused(void **state)
+{
+    struct court *court = *state;
+    struct evidence_target target = {.op = 0};
+    struct exhibit exhibit;
+    struct buffer evidence;
+
+    exhibit_of_kind(&exhibit, OP_ROW_SUM, MOOD_TAME, 1);
+    exhibit_evidence(&evidence, &exhibit, &target);
+    assert_false(hear_one(court, &court->rows, &evidence).refused);
+    for (int i = 0; i < 8; i++) { /* from, then to */
+        uint8_t *byte = &evidence.data[after_descriptor(&evidence) + EVIDENCE_PART_AT + i];
+
+        *byte = 1;
+        assert_true(hear_one(court, &court->rows, &evidence).refused);
+        *byte = 0;
+    }
+    buffer_release(&evidence);
+    exhibit_close(&exhibit);
+}
+
+static void test_operations_of_other_contracts_are_refused(void **state)
+{
+    struct court *court = *state;
+
+    for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
+        struct evidence_target target = {.op = 0};
+        struct exhibit exhibit;
+        struct buffer evidence;
+
+        if (kind >= OP_QUANTIZE && kind <= OP_CONTRACT_ONEHOT) {
+            continue; /* their evidence has parts, which is refused before */
+        }
+        exhibit_of_kind(&exhibit, kind, MOOD_TAME, 1);
+        exhibit_evidence(&evidence, &exhibit, &target);
+        assert_int_equal(hear_one(court, &court->rows, &evidence).refused, !in_rows(kind));
+        assert_int_equal(hear_one(court, &court->elementwise, &evidence).refused,
+                         !in_elementwise(kind));
+        buffer_release(&evidence);
+        exhibit_close(&exhibit);
+    }
+}
+
+/* Takes the leaves of each operand away in turn: the rule must miss them. */
+static void withhold(struct court *court, enum op_kind kind, uint32_t output)
+{
+    struct evidence_target target = {.op = 0, .output = output};
+    struct exhibit exhibit;
+    struct buffer evidence;
+
+    exhibit_of_kind(&exhibit, kind, MOOD_TAME, 3);
+    exhibit_evidence(&evidence, &exhibit, &target);
+    const struct op *op = &exhibit.tape->ops[0];
+    size_t used_at = after_descriptor(&evidence) + 49;
+    unsigned used = (unsigned)(evidence.data[used_at] << 8 | evidence.data[used_at + 1]);
+    size_t at = used_at + 2;
+
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        const struct tensor *tensor;
+        size_t start = at;
+
+        if ((used >> i & 1) == 0) {
+            continue;
+        }
+        (void)exhibit_operand(&exhibit, 0, i, &tensor);
+        at += 1 + (size_t)evidence.data[at] + 32;
+        at += tensor->role == ROLE_DATA || tensor->role == ROLE_CONSTANT ? 4 : 0;
+        at += 1 + (size_t)32 * evidence.data[at];
+        size_t leaves = (size_t)(evidence.data[at] << 8 | evidence.data[at + 1]);
+
+        at += 2 + 8 * leaves;
+        at += 2 + 32 * (size_t)(evidence.data[at] << 8 | evidence.data[at + 1]) + 1024 * leaves;
+        if (i == op->input_count + output) {
+            continue; /* the accused: not the rule's business */
+        }
+        struct buffer less;
+        unsigned left = used & ~(1u << i);
+
+        buffer_init(&less, EVIDENCE_SIZE_MAX);
+        buffer_add(&less, evidence.data, used_at);
+        buffer_add_u16(&less, (uint16_t)left);
+        buffer_add(&less, evidence.data + used_at + 2, start - used_at - 2);
+        buffer_add(&less, evidence.data + at, evidence.size - at);
+        if (!hear_one(court, in_rows(kind) ? &court->rows : &court->elementwise, &less).refused) {
+            fail_msg("%s, output %u does not miss operand %u", op_kind_name(kind), output, i);
+        }
+        buffer_release(&less);
+    }
+    assert_true(at == evidence.size);
+    buffer_release(&evidence);
+    exhibit_close(&exhibit);
+}
+
+static void test_an_operand_that_is_withheld_is_missed(void **state)
+{
+    struct exhibit exhibit;
+
+    for (enum op_kind kind = 0; kind < OP_KIND_COUNT; kind++) {
+        if (in_rows(kind) || in_elementwise(kind)) {
+            exhibit_of_kind(&exhibit, kind, MOOD_TAME, 3);
+            uint32_t outputs = exhibit.tape->ops[0].output_count;
+
+            exhibit_close(&exhibit);
+            for (uint32_t output = 0; output < outputs; output++) {
+                withhold(*state, kind, output);
+            }
+        }
+    }
+}
+
+/* ---- size ----------------------------------------------------------------- */
+
+static void test_the_contracts_can_be_deployed(void **state)
+{
+    struct court *court = *state;
+    const struct address *contracts[] = {&court->elementwise, &court->rows};
+
+    for (size_t i = 0; i < sizeof(contracts) / sizeof(contracts[0]); i++) {
+        char text[ADDRESS_TEXT_SIZE];
+
+        address_print(text, contracts[i]);
+        json_t *code = anvil_call(court->rpc, "eth_getCode", json_pack("[s, s]", text, "latest"));
+        size_t size = (strlen(json_string_value(code)) - 2) / 2;
+
+        assert_in_range(size, 1000, CODE_SIZE_MAX);
+        json_decref(code);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_elements_of_elementwise_operations_and_updates_agree),
+        cmocka_unit_test(test_elements_of_rows_agree),
+        cmocka_unit_test(test_a_part_of_an_element_is_refused),
+        cmocka_unit_test(test_operations_of_other_contracts_are_refused),
+        cmocka_unit_test(test_an_operand_that_is_withheld_is_missed),
+        cmocka_unit_test(test_the_contracts_can_be_deployed),
+    };
+    return cmocka_run_group_tests(tests, open_court, close_court);
+}

@@ -1,0 +1,289 @@
+/*
+ * Goal: whoever lies about one element of any output of any kind of operation is convicted, from
+ * the walk to the judge's ruling; whoever is honest is not.
+ * Method: an accused machine that lies (liar.h) and a claimant's honest one; every output of every
+ * operation of random tapes until all outputs of all kinds were lied about, and of the small
+ * models; states before and after the step; sums in parts that fit in little room; a state that is
+ * not finite. No ledger: the judge is asked directly.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/conviction.h"
+#include "tests/support/dispute.h"
+#include "tests/support/test.h"
+
+#define TAPES_FULL  400
+#define TAPES       24
+#define TAPE_OPS    40
+#define MODELS_FULL 20000
+#define MODELS      240
+#define SEEN_ENOUGH 3 /* lies about one output of one kind, but in the long run */
+#define LIES_EVER   10000000
+
+/* The walk, with everything told. */
+static void walk(struct hunt *hunt, struct teller *accused)
+{
+    static uint8_t told[TELL_BYTES_MAX];
+    struct digest known;
+    struct ask ask;
+
+    while (hunt_ask(&ask, &known, hunt)) {
+        struct tell_tree tree;
+
+        assert_int_equal(teller_tree(&tree, accused, &ask, NULL), STATUS_OK);
+        assert_int_equal(hunt_take(hunt, told, tell_write(told, &ask, &tree), NULL), STATUS_OK);
+    }
+}
+
+/* Writes the evidence in parts of at most size_max and has it judged; returns the parts. */
+static uint32_t convict(struct dispute *dispute, struct hunt *hunt, size_t size_max)
+{
+    struct evidence_context context = dispute_context(dispute, &hunt->accused);
+    struct evidence_progress progress = {.next = 0};
+    struct evidence_ruling ruling;
+    struct conviction conviction;
+    struct buffer bytes;
+    uint64_t from = 0;
+    uint32_t parts = 0;
+    bool last = false;
+
+    buffer_init(&bytes, EVIDENCE_SIZE_MAX);
+    assert_int_equal(conviction_open(&conviction, hunt, &dispute->given, NULL), STATUS_OK);
+    for (; !last; parts++) {
+        uint64_t to = 0;
+
+        buffer_clear(&bytes);
+        assert_int_equal(conviction_write(&bytes, &to, &last, &conviction, from, size_max, NULL),
+                         STATUS_OK);
+        assert_in_range(bytes.size, 1, size_max);
+        assert_int_equal(evidence_judge(&ruling, &progress, &context, bytes.data, bytes.size, NULL),
+                         STATUS_OK);
+        assert_int_equal(ruling.reason, EVIDENCE_FINE);
+        assert_int_equal(ruling.answer, last ? EVIDENCE_UPHELD : EVIDENCE_PART_TAKEN);
+        from = to;
+    }
+    /* It convicts nobody else. */
+    context.trace.bytes[7] ^= 1;
+    assert_int_equal(evidence_judge(&ruling, &progress, &context, bytes.data, bytes.size, NULL),
+                     STATUS_OK);
+    assert_int_equal(ruling.answer, EVIDENCE_REFUSED);
+    conviction_close(&conviction);
+    buffer_release(&bytes);
+    return parts;
+}
+
+static uint32_t try_lie(struct dispute *dispute, const struct lie *lie, size_t size_max)
+{
+    struct hunt_case roots;
+    struct teller accused;
+    struct liar liar;
+    struct hunt hunt;
+    uint32_t parts;
+
+    liar_open(&liar, dispute_rewind(dispute), lie);
+    assert_int_equal(teller_open(&accused, &liar.machine, NULL), STATUS_OK);
+    roots = dispute_case(&accused, &dispute->own);
+    assert_int_equal(hunt_open(&hunt, &dispute->own, &roots, NULL), STATUS_OK);
+    walk(&hunt, &accused);
+    assert_int_equal(hunt.item, lie->item);
+    parts = convict(dispute, &hunt, size_max);
+    hunt_close(&hunt);
+    teller_close(&accused);
+    liar_close(&liar);
+    return parts;
+}
+
+/* How often an output of a kind was lied about. */
+static uint32_t seen[OP_KIND_COUNT][OP_OUTPUTS_MAX];
+
+static void lie_about_all_outputs(struct dispute *dispute, uint64_t *seed, uint32_t enough)
+{
+    uint32_t item = dispute->tape->state_count;
+
+    for (uint32_t op = 0; op < dispute->tape->op_count; op++) {
+        const struct op *at = &dispute->tape->ops[op];
+
+        for (uint32_t output = 0; output < at->output_count; output++, item++) {
+            struct lie lie = dispute_random_lie(dispute->tape, seed);
+
+            if (seen[at->kind][output] >= enough) {
+                continue;
+            }
+            lie.item = item;
+            lie.element =
+                test_random_below(seed, dispute->tape->tensors[at->outputs[output]].count);
+            (void)try_lie(dispute, &lie, EVIDENCE_SIZE_MAX);
+            seen[at->kind][output]++;
+        }
+    }
+}
+
+static void test_liar_about_any_output_of_any_kind_is_convicted(void **state)
+{
+    uint64_t tapes = test_share(TAPES_FULL, TAPES);
+    uint32_t enough = tapes == TAPES_FULL ? LIES_EVER : SEEN_ENOUGH;
+    uint64_t seed = 1;
+
+    (void)state;
+    for (uint64_t tape = 0; tape < tapes; tape++) {
+        struct dispute dispute;
+
+        dispute_open_random(&dispute, 100 + tape, TAPE_OPS);
+        lie_about_all_outputs(&dispute, &seed, enough);
+        dispute_close(&dispute);
+    }
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        struct dispute dispute;
+
+        dispute_open_kind(&dispute, (enum model_kind)kind);
+        lie_about_all_outputs(&dispute, &seed, enough);
+        dispute_close(&dispute);
+    }
+    for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
+        if (seen[kind][0] == 0) {
+            fail_msg("nobody lied about %s", op_kind_name((enum op_kind)kind));
+        }
+    }
+}
+
+static void test_liar_in_a_model_is_convicted(void **state)
+{
+    uint64_t lies = test_share(MODELS_FULL, MODELS) / MODEL_COUNT;
+    uint64_t seed = 2;
+
+    (void)state;
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        struct dispute dispute;
+
+        dispute_open_kind(&dispute, (enum model_kind)kind);
+        for (uint64_t i = 0; i < lies; i++) {
+            struct lie lie = dispute_random_lie(dispute.tape, &seed);
+
+            assert_int_equal(try_lie(&dispute, &lie, EVIDENCE_SIZE_MAX), 1);
+        }
+        dispute_close(&dispute);
+    }
+}
+
+static void test_every_state_before_the_step_can_convict(void **state)
+{
+    struct dispute dispute;
+
+    (void)state;
+    dispute_open_kind(&dispute, MODEL_CONVNET);
+    for (uint32_t item = 0; item < dispute.tape->state_count; item++) {
+        struct lie lie = {item, 0, LIE_ULP};
+
+        assert_int_equal(try_lie(&dispute, &lie, 65536), 1);
+    }
+    dispute_close(&dispute);
+}
+
+static void test_every_state_after_the_step_can_convict(void **state)
+{
+    struct dispute dispute;
+    struct teller accused;
+    uint32_t count;
+
+    (void)state;
+    dispute_open_kind(&dispute, MODEL_LLAMA);
+    count = dispute.tape->state_count;
+    assert_int_equal(teller_open(&accused, dispute_rewind(&dispute), NULL), STATUS_OK);
+    for (uint32_t wrong = 0; wrong < count; wrong++) {
+        struct hunt_case roots = dispute_case(&accused, &dispute.own);
+        struct digest right = accused.next[wrong];
+        struct hunt hunt;
+
+        accused.next[wrong].bytes[0] ^= 1;
+        merkle_leaf_hash(&accused.next[count + wrong], accused.next[wrong].bytes, DIGEST_SIZE);
+        commit_list_root(&roots.next_root, COMMIT_STATE, 0, accused.next, count);
+        assert_int_equal(hunt_open(&hunt, &dispute.own, &roots, NULL), STATUS_OK);
+        walk(&hunt, &accused);
+        assert_int_equal(hunt.end, HUNT_NEXT_STATE);
+        assert_int_equal(hunt.item, wrong);
+        assert_int_equal(convict(&dispute, &hunt, 65536), 1);
+        hunt_close(&hunt);
+        accused.next[wrong] = right;
+        merkle_leaf_hash(&accused.next[count + wrong], right.bytes, DIGEST_SIZE);
+    }
+    teller_close(&accused);
+    dispute_close(&dispute);
+}
+
+/* The item of the first output of the operation that contracts over at least k elements. */
+static uint32_t long_contraction(const struct tape *tape, int64_t k)
+{
+    uint32_t item = tape->state_count;
+
+    for (uint32_t op = 0; op < tape->op_count; op++) {
+        if (tape->ops[op].kind == OP_CONTRACT && tape->ops[op].attributes[CONTRACT_K] >= k) {
+            return item;
+        }
+        item += tape->ops[op].output_count;
+    }
+    fail_msg("there is no such contraction");
+    return 0;
+}
+
+static void test_long_sums_are_proven_in_parts(void **state)
+{
+    struct model_options options;
+    struct dispute dispute;
+    struct lie lie = {.element = 3, .kind = LIE_ULP};
+
+    (void)state;
+    small_model_options(&options, MODEL_MLP);
+    options.batch = 1;
+    options.hidden = 1200;
+    dispute_open(&dispute, &options);
+    lie.item = long_contraction(dispute.tape, options.hidden);
+    assert_int_equal(try_lie(&dispute, &lie, EVIDENCE_SIZE_MAX), 1);
+    assert_in_range(try_lie(&dispute, &lie, 12000), 2, 6);
+    dispute_close(&dispute);
+}
+
+/* A solver who went on with a state that ends the job; and one who says that it did. */
+static void test_states_that_are_not_finite_convict(void **state)
+{
+    struct dispute dispute;
+    struct hunt_case roots;
+    struct evidence_context context;
+    struct evidence_ruling ruling;
+    struct buffer bytes;
+
+    (void)state;
+    dispute_open_diverging(&dispute);
+    buffer_init(&bytes, EVIDENCE_SIZE_MAX);
+    assert_int_equal(conviction_not_finite(&bytes, &dispute.own, NULL), STATUS_OK);
+    assert_in_range(bytes.size, MERKLE_LEAF_SIZE, TELL_BYTES_MAX);
+    roots = dispute_case(&dispute.own, &dispute.own);
+    context = dispute_context(&dispute, &roots);
+    assert_int_equal(evidence_judge(&ruling, NULL, &context, bytes.data, bytes.size, NULL),
+                     STATUS_OK);
+    assert_int_equal(ruling.answer, EVIDENCE_UPHELD);
+    context.diverged = true;
+    assert_int_equal(evidence_judge(&ruling, NULL, &context, bytes.data, bytes.size, NULL),
+                     STATUS_OK);
+    assert_int_not_equal(ruling.answer, EVIDENCE_UPHELD);
+    dispute_close(&dispute);
+
+    dispute_open_kind(&dispute, MODEL_GPT2);
+    assert_int_equal(conviction_not_finite(&bytes, &dispute.own, NULL), STATUS_NOT_FOUND);
+    dispute_close(&dispute);
+    buffer_release(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_liar_about_any_output_of_any_kind_is_convicted),
+        cmocka_unit_test(test_liar_in_a_model_is_convicted),
+        cmocka_unit_test(test_every_state_before_the_step_can_convict),
+        cmocka_unit_test(test_every_state_after_the_step_can_convict),
+        cmocka_unit_test(test_long_sums_are_proven_in_parts),
+        cmocka_unit_test(test_states_that_are_not_finite_convict),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,492 @@
+"""Goal: whoever trains a job on a ledger is paid for it exactly, whatever happens on the way.
+Method: runs the built program as client and as solver, on an embedded ledger and on the pinned
+anvil (skipped without it). Runs are killed at random instants (a fixed seed) and resumed; the chain
+is cut off; jobs are opened, taken, lost and cancelled. Every end is compared with the balances that
+the terms promise, to the wei, and with the events: each move has happened once."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+LOCKSTEP = os.environ["TEST_LOCKSTEP"]
+ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
+DATA = "fixtures/text/village.u8"
+QUICK = "TEST_QUICK" in os.environ
+SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
+KILLS = 200 if SOAK else 5 if QUICK else 20
+ETHER = 10 ** 18
+QUICKLY = ["--attestors", "0", "--segment-period", "1h", "--attest-period", "1s",
+           "--reveal-period", "1s", "--claim-period", "1s"]
+
+folder = tempfile.mkdtemp(prefix="lockstep-test-")
+numbers = random.Random(8)
+os.environ.update({"XDG_DATA_HOME": folder, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder,
+                   "LOCKSTEP_PASSPHRASE": "pass words"})
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def call(*words, wanted=0, environment=None):
+    done = subprocess.run([LOCKSTEP, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, env=dict(os.environ, **(environment or {})),
+                          start_new_session=True)
+    assert done.returncode == wanted, (words, done.returncode, done.stdout[-600:],
+                                       done.stderr[-600:])
+    return done
+
+
+def ask(*words, wanted=0, environment=None):
+    return json.loads(call(*words, "--json", wanted=wanted, environment=environment).stdout)
+
+
+def new_job(name, *more):
+    return ask("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
+               "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "38",
+               "--segment", "4", "--out", path(name), *more)
+
+
+class Ledger:
+    """A ledger with a client and two solvers who have money on it."""
+
+    def __init__(self, name, url, more=()):
+        self.name, self.url, self.more = name, url, list(more)
+        self.place = ["--ledger", url, "--ledger-state", path(name + ".state"), *self.more]
+        self.addresses = {}
+
+    def wallet(self, who):
+        return ["--wallet", path(self.name + "." + who)]
+
+    def money(self, who):
+        for account in ask("ledger", "status", *self.place, *self.wallet(who))["accounts"]:
+            return int(account["purse_wei"]) + int(account["owed_wei"])
+
+    def owed(self, who):
+        return int(ask("ledger", "status", *self.place, *self.wallet(who))["accounts"][0]
+                   ["owed_wei"])
+
+    def open(self, job, *more, wanted=0):
+        return ask("job", "open", path(job), "--reward", "1eth", *QUICKLY, *self.place,
+                   *self.wallet("client"), *more, wanted=wanted)["job" if wanted == 0 else "error"]
+
+    def run(self, job, *more, who="solver", wanted=0):
+        return ask(*self.run_words(job, *more, who=who), wanted=wanted)
+
+    def run_words(self, job, *more, who="solver"):
+        return ["prover", "run", path(job), "--data", DATA, "--threads", "1", *self.place,
+                *self.wallet(who), "--poll", "1s", *more]
+
+    def events(self, key):
+        lines = call("ledger", "watch", "--json", *self.place).stdout.decode().splitlines()
+        entries = [json.loads(line) for line in lines]
+        return [entry["event"] for entry in entries if entry["job"] == key
+                or entry["event"] == "withdrawn"]
+
+
+def local_ledger(name):
+    made = Ledger(name, "local:" + path(name + ".ledger"))
+    call("ledger", "init", path(name + ".ledger"))
+    for who in ("client", "solver", "other"):
+        address = ask("wallet", "new", "--light", *made.wallet(who))["address"]
+        call("ledger", "faucet", address, "10ether", "--ledger", made.url)
+    return made
+
+
+def assert_finished(ledger, key, before, run, gas=0, segments=10):
+    """The job is done, and its reward went from the client to the solver."""
+    status = ask("prover", "status", path(run), *ledger.place)["ledger"]
+    assert status["phase"] == "closed" and status["final"] == segments, status
+    assert status["segments"] == segments and ledger.owed("solver") == 0
+    # An even part of an ether for each segment; gas is the only other thing that costs.
+    reward = ETHER // segments * segments
+    for who, change in (("solver", reward), ("client", -reward)):
+        lost = before[who] + change - ledger.money(who)
+        assert 0 <= lost <= gas, (who, lost)
+    events = ledger.events(key)
+    for event, count in (("opened", 1), ("accepted", 1), ("committed", segments),
+                         ("finalized", segments), ("closed", 1)):
+        assert events.count(event) == count, (event, events)
+
+
+def money_of(ledger):
+    return {who: ledger.money(who) for who in ("client", "solver")}
+
+
+# ---- the client ---------------------------------------------------------------
+
+
+def jobs_are_opened_listed_shown_and_cancelled():
+    ledger = local_ledger("client")
+    before = ledger.money("client")
+    refused = call("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
+                   *ledger.wallet("client"), wanted=3)
+    assert b"ESCROW" in refused.stderr and b"--yes" in refused.stderr  # nobody confirms
+    assert ledger.money("client") == before
+    key = ledger.open("a.job", "--attestors", "2", "--coverage", "0.5")
+    # 10 segments of 0.1 ether, and for each two attestors at a tenth of it.
+    assert before - ledger.money("client") == ETHER + ETHER // 5
+    shown = ask("job", "show", key[:12], *ledger.place)
+    assert shown["terms"]["coverage"] == 0.5 and shown["phase"] == "open"
+    assert shown["terms"]["id"] == ask("job", "show", path("a.job"))["id"]
+    text = call("job", "list", *ledger.place).stdout.decode()
+    assert all(len(line) <= 80 for line in text.splitlines()) and key[:14] in text
+    assert [job["job"] for job in ask("job", "list", "--open", *ledger.place)["jobs"]] == [key]
+    # Asked for once more it is the same job; with another salt it is another.
+    assert ledger.open("a.job", "--attestors", "2", "--coverage", "0.5") == key
+    other = ledger.open("a.job", "--salt", "1")
+    assert other != key and len(ask("job", "list", *ledger.place)["jobs"]) == 2
+    call("job", "cancel", other[:14], *ledger.place, *ledger.wallet("other"), wanted=1)
+    for name in (key, other):
+        ask("job", "cancel", name, *ledger.place, *ledger.wallet("client"))
+    assert ledger.money("client") == before and ledger.owed("client") == 0
+    assert ask("job", "list", "--open", *ledger.place)["jobs"] == []
+    call("job", "cancel", "0x1234", *ledger.place, *ledger.wallet("client"), wanted=3)
+    call("job", "cancel", "0x" + 64 * "1", *ledger.place, *ledger.wallet("client"), wanted=3)
+
+
+def terms_that_make_no_sense_are_not_sent():
+    ledger = local_ledger("senseless")
+    before = ledger.money("client")
+    for more in (["--reward", "9wei"], ["--stake", "0"], ["--claim-bond", "2eth"],
+                 ["--attestors", "0", "--coverage", "1"], ["--coverage", "1.5"],
+                 ["--reward", "much"], ["--attest-period", "0s"]):
+        call("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
+             *ledger.wallet("client"), *more, "--yes", wanted=3)
+    assert ledger.money("client") == before
+
+
+# ---- the solver ---------------------------------------------------------------
+
+
+def a_job_is_trained_committed_and_paid():
+    ledger = local_ledger("plain")
+    before = money_of(ledger)
+    key = ledger.open("a.job")
+    result = ledger.run("a.job", "--bundle", path("plain.run"))
+    assert result["ledger"]["collected"] and result["steps"] == 38
+    assert_finished(ledger, key, before, "plain.run")
+    # Once more does nothing.
+    ask("prover", "resume", path("plain.run"), *ledger.wallet("solver"), "--data", DATA)
+    assert_finished(ledger, key, before, "plain.run")
+    segments = ask("bundle", "segments", path("plain.run"))["segments"]
+    assert all(len(segment["signature"]) == 130 for segment in segments), segments[0]
+    assert segments[-1]["root"] == MEASURE["a.job"]
+
+
+def another_job_or_solver_is_refused_before_it_costs():
+    ledger = local_ledger("refused")
+    key = ledger.open("a.job")
+    before = ledger.money("other")
+    error = ledger.run("b.job", "--bundle", path("refused.run"), "--job-key", key, who="other",
+                       wanted=1)["error"]
+    assert "the id of the job differs" in error["message"], error
+    ledger.run("b.job", "--bundle", path("refused.run"), who="other", wanted=3)
+    assert not os.path.exists(path("refused.run"))
+    ledger.run("a.job", "--bundle", path("first.run"), "--until", "committed")
+    ledger.run("a.job", "--bundle", path("second.run"), who="other", wanted=1)
+    assert ledger.money("other") == before
+    ask("prover", "collect", path("first.run"), "--wait", *ledger.wallet("solver"))
+
+
+def a_bundle_made_offline_is_posted_later():
+    ledger = local_ledger("offline")
+    before = money_of(ledger)
+    key = ledger.open("a.job")
+    environment = {"LOCKSTEP_LEDGER": ledger.url}
+    ask("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("offline.run"),
+        "--offline", environment=environment)
+    assert ledger.events(key) == ["opened"]
+    status = ask("prover", "status", path("offline.run"), *ledger.place)["ledger"]
+    assert status["phase"] == "open" and status["waiting"][0]["waits_for"] == "to-commit"
+    assert ask("prover", "commit", path("offline.run"), *ledger.place,
+               *ledger.wallet("solver"))["committed"] == 10
+    # From here on the bundle knows its ledger. What is not due yet is not an error.
+    ask("prover", "collect", path("offline.run"), *ledger.wallet("solver"))
+    waits = ask("prover", "status", path("offline.run"))["ledger"]["waiting"]
+    assert all(segment["waits_for"] in ("claim-time", "due", "predecessor") for segment in waits)
+    ask("prover", "collect", path("offline.run"), "--wait", *ledger.wallet("solver"))
+    assert_finished(ledger, key, before, "offline.run")
+
+
+def a_training_that_diverges_is_committed_and_paid_up_to_there():
+    ledger = local_ledger("diverged")
+    before = money_of(ledger)
+    key = ledger.open("d.job")
+    result = ledger.run("d.job", "--bundle", path("diverged.run"))
+    assert result["diverged"] and result["steps"] < 38, result
+    segments = (result["steps"] + 3) // 4
+    assert ledger.money("solver") - before["solver"] == segments * ETHER // 10
+    ask("job", "collect", *ledger.place, *ledger.wallet("client"))
+    assert before["client"] - ledger.money("client") == segments * ETHER // 10
+    assert ledger.events(key).count("committed") == segments
+
+
+def what_is_too_large_is_refused_by_name():
+    refused = call("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("large.run"),
+                   "--memory-max", "16k", wanted=1)
+    assert b"MiB" in refused.stderr, refused.stderr
+    for name, word in (("capable.job", b"compute capability 9.0"), ("fast.job", b"multiply-adds"),
+                       ("wide.job", b"MiB of memory")):
+        refused = call("prover", "run", path(name), "--data", DATA, "--bundle", path("large.run"),
+                       wanted=1)
+        assert word in refused.stderr, refused.stderr
+    assert not os.path.exists(path("large.run"))
+    ask("prover", "run", path("capable.job"), "--data", DATA, "--bundle", path("able.run"),
+        "--ignore-requirements")
+
+
+def late_solvers_are_told_and_take_the_job_again_when_they_wish():
+    ledger = local_ledger("late")
+    before = money_of(ledger)
+    key = ledger.open("a.job", "--segment-period", "1s")
+    ask("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("late.run"), "--offline")
+    # Accepted by somebody who then sleeps.
+    process = subprocess.Popen([LOCKSTEP, *ledger.run_words("a.job", "--bundle", path("slow.run"),
+                                                            "--until", "committed")],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.time() + 30
+    while "accepted" not in ledger.events(key) and time.time() < until:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    time.sleep(2.1)
+    if ask("job", "show", key, *ledger.place)["committed"] == 10:
+        print("# it was too fast to be late")
+        return
+    refused = call("prover", "commit", path("late.run"), *ledger.place, *ledger.wallet("solver"),
+                   "--timeout", "1s", wanted=2)
+    assert b"overdue" in refused.stderr, refused.stderr
+    done = ask("prover", "commit", path("late.run"), *ledger.place, *ledger.wallet("solver"),
+               "--again")
+    assert done["committed"] == 10
+    ask("prover", "collect", path("late.run"), "--wait", *ledger.wallet("solver"))
+    events = ledger.events(key)
+    assert events.count("accepted") == 2 and events.count("released") == 1, events
+    assert ledger.money("solver") - before["solver"] == ETHER - ETHER // 8
+    assert ledger.owed("client") == ETHER // 8
+
+
+# ---- kills --------------------------------------------------------------------
+
+
+def killed_after(words, seconds):
+    process = subprocess.Popen([LOCKSTEP, *words], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    try:
+        process.wait(seconds)
+        return False
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
+
+
+def kill_and_resume(ledger, job, segments, kills, job_seconds, gas=0):
+    done = 0
+    number = 1
+    while done < kills:
+        run = "%s %d.run" % (ledger.name, number)
+        before = money_of(ledger)
+        key = ledger.open(job, "--salt", str(number))
+        first = ledger.run_words(job, "--bundle", path(run), "--job-key", key)
+        resume = ["prover", "resume", path(run), "--data", DATA, "--threads", "1",
+                  "--ledger-state", path(ledger.name + ".state"), *ledger.more,
+                  *ledger.wallet("solver"), "--poll", "1s"]
+        for _ in range(min(kills - done, numbers.randint(3, 7))):
+            words = resume if os.path.exists(os.path.join(path(run), "job")) else first
+            done += killed_after(words, numbers.uniform(0, 0.8) * job_seconds)
+        begun = os.path.exists(os.path.join(path(run), "job"))
+        # A bundle that no note was written to knows no ledger yet.
+        ask(*(resume + ["--ledger", ledger.url, "--job-key", key] if begun else first))
+        assert ask("bundle", "check", path(run))["damaged"] == 0
+        assert ask("bundle", "segments", path(run))["segments"][-1]["root"] == MEASURE[job]
+        assert_finished(ledger, key, before, run, gas, segments)
+        shutil.rmtree(path(run))
+        number += 1
+    print("# %d kills in %d runs" % (done, number - 1))
+
+
+def runs_killed_at_random_instants_are_paid_once():
+    kill_and_resume(local_ledger("killed"), "a.job", 10, KILLS, 3.0)
+
+
+# ---- on a chain ---------------------------------------------------------------
+
+
+class Proxy:
+    """Stands between the program and the chain, and can be cut."""
+
+    def __init__(self, port):
+        self.port, self.cut, self.refused = port, False, 0
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.server.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            client, _ = self.server.accept()
+            if self.cut:
+                self.refused += 1
+                client.close()
+                continue
+            chain = socket.create_connection(("127.0.0.1", self.port))
+            for pair in ((client, chain), (chain, client)):
+                threading.Thread(target=self.copy, args=pair, daemon=True).start()
+
+    def copy(self, source, target):
+        try:
+            while not self.cut:
+                data = source.recv(65536)
+                if not data:
+                    break
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Chain:
+    def __enter__(self):
+        self.process = subprocess.Popen([ANVIL, "--host", "127.0.0.1", "--port", "0",
+                                         "--block-time", "1"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        for line in self.process.stdout:
+            found = re.match(r"Listening on 127.0.0.1:(\d+)", line)
+            if found:
+                break
+        self.port = int(found.group(1))
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        self.url = "http://127.0.0.1:%d" % self.port
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def ledger(self, name):
+        """The keys are those of anvil's accounts, which have money."""
+        keys = {"client": "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+                "solver": "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"}
+        for who, key in keys.items():
+            with open(os.open(path("key"), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600),
+                      "w") as file:
+                file.write(key + "\n")
+            call("wallet", "import", "--light", path("key"), "--wallet", path(name + "." + who))
+        deployed = ask("ledger", "deploy", "--ledger", self.url, "--ledger-state",
+                       path(name + ".state"), "--depth", "1", "--wallet", path(name + ".client"),
+                       "--timeout", "30s")
+        return Ledger(name, self.url, ["--registry", deployed["registry"], "--first-block",
+                                       str(deployed["first_block"]), "--depth", "1"])
+
+
+def the_same_on_a_chain():
+    with Chain() as chain:
+        ledger = chain.ledger("chain")
+        kill_and_resume(ledger, "c.job", 3, KILLS // 4, 9.0, ETHER // 50)
+
+
+def steps_of(run):
+    """How many there are; a bundle that is being made has none."""
+    done = subprocess.run([LOCKSTEP, "bundle", "steps", path(run), "--count", "1000", "--json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return len(json.loads(done.stdout)["steps"]) if done.returncode == 0 else 0
+
+
+def a_chain_that_cannot_be_reached_costs_time_only():
+    with Chain() as chain:
+        proxy = Proxy(chain.port)
+        ledger = chain.ledger("cut")
+        ledger.url = proxy.url
+        ledger.place[1] = proxy.url
+        before = money_of(ledger)
+        key = ledger.open("long.job")
+        process = subprocess.Popen([LOCKSTEP, *ledger.run_words("long.job", "--bundle",
+                                                                path("cut.run"))],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        until = time.time() + 60
+        while not steps_of("cut.run") and time.time() < until:
+            time.sleep(0.05)
+        proxy.cut = True
+        while proxy.refused == 0 and time.time() < until:
+            time.sleep(0.1)
+        # Cut off, it trains to its end.
+        while steps_of("cut.run") < 400 and time.time() < until + 60:
+            time.sleep(0.2)
+        assert steps_of("cut.run") == 400
+        proxy.cut = False
+        _, told = process.communicate(timeout=120)
+        assert process.returncode == 0, told[-600:]
+        assert b"training goes on" in told and b"it goes on" in told, told[-600:]
+        assert_finished(ledger, key, before, "cut.run", ETHER // 100, 4)
+
+
+TESTS = [
+    jobs_are_opened_listed_shown_and_cancelled,
+    terms_that_make_no_sense_are_not_sent,
+    a_job_is_trained_committed_and_paid,
+    another_job_or_solver_is_refused_before_it_costs,
+    a_bundle_made_offline_is_posted_later,
+    a_training_that_diverges_is_committed_and_paid_up_to_there,
+    what_is_too_large_is_refused_by_name,
+    late_solvers_are_told_and_take_the_job_again_when_they_wish,
+    runs_killed_at_random_instants_are_paid_once,
+]
+ON_A_CHAIN = [
+    the_same_on_a_chain,
+    a_chain_that_cannot_be_reached_costs_time_only,
+]
+
+
+def main():
+    failed = 0
+    wanted = sys.argv[1:]
+    tests = [test for test in TESTS + ON_A_CHAIN if not wanted or test.__name__ in wanted]
+    print("1..%d" % len(tests))
+    for number, test in enumerate(tests, 1):
+        if test in ON_A_CHAIN and (QUICK or not os.access(ANVIL, os.X_OK)):
+            print("ok %d - %s # SKIP %s" % (number, test.__name__, "only in full runs" if QUICK
+                                            else "anvil is not installed"), flush=True)
+            continue
+        try:
+            test()
+            print("ok %d - %s" % (number, test.__name__), flush=True)
+        except Exception as error:  # every surprise is a failure of that test
+            failed = 1
+            print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
+    return failed
+
+
+try:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    new_job("a.job")
+    new_job("b.job", "--seed", "2")
+    new_job("d.job", "--optimizer", "sgd", "--schedule", "constant", "--warmup", "0", "--clip", "0",
+            "--rate", "1000000", "--rate-min", "1000000", "--decay", "1000")
+    new_job("long.job", "--steps", "400", "--segment", "100")
+    new_job("capable.job", "--compute-capability", "90")
+    new_job("fast.job", "--contraction-rate", "4000000000")
+    new_job("wide.job", "--memory", "1000T")
+    new_job("c.job", "--steps", "12")
+    MEASURE = {}
+    for name in ("a.job", "c.job"):
+        run = path(name + ".measure")
+        ask("prover", "run", path(name), "--data", DATA, "--bundle", run, "--offline")
+        MEASURE[name] = ask("bundle", "segments", run)["segments"][-1]["root"]
+    code = main()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(code)

@@ -1,0 +1,287 @@
+"""Goal: what a solver serves or publishes is the bundle's own bytes under their names and roots,
+strangers get nothing else, and nobody can hold the server up.
+Method: a real server on a free port, asked by http.client and by raw sockets."""
+
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+LOCKSTEP = os.environ["TEST_LOCKSTEP"]
+DATA = "fixtures/text/village.u8"
+
+folder = tempfile.mkdtemp(prefix="lockstep-test-")
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def lockstep(*words, wanted=0):
+    done = subprocess.run([LOCKSTEP, *words, "--json"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    assert done.returncode == wanted, (words, done.returncode, done.stdout, done.stderr[-400:])
+    return json.loads(done.stdout)
+
+
+class Server:
+    def __init__(self, *words):
+        self.process = subprocess.Popen(
+            [LOCKSTEP, "prover", "serve", path("run"), "--port", "0", "--threads", "1", "--json",
+             *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()[-400:]
+        self.port = int(json.loads(line)["serving"].rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def get(self, name, method="GET", headers=None, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, name, body=body, headers=headers or {})
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        return response.status, content, response.headers
+
+
+def read(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def roots_of_steps():
+    steps = lockstep("bundle", "steps", path("run"), "--count", "1000")["steps"]
+    return [bytes.fromhex(step["state_root"]) for step in steps]
+
+
+def every_name_gives_the_bundles_bytes():
+    with Server() as server:
+        code, content, _ = server.get("/v1/jobs.json")
+        assert code == 200
+        job = json.loads(content)["jobs"][0]
+        assert (job["steps"], job["steps_done"], job["segments"]) == (22, 22, 6), job
+        place = "/v1/jobs/%s/" % job["job"]
+        assert server.get(place + "job")[1] == read(path("small.job"))
+        assert server.get("/v1/roots/" + job["job"])[1] == read(path("small.job"))
+        roots = roots_of_steps()
+        segments = lockstep("bundle", "segments", path("run"))["segments"]
+        for number, segment in enumerate(segments):
+            wanted = b"".join(roots[4 * number:4 * number + 4])
+            assert server.get(place + "segments/%d" % number)[1] == wanted
+            assert server.get("/v1/roots/" + segment["root"])[1] == wanted
+        assert job["checkpoints"][-1] == 22
+        for step in job["checkpoints"]:
+            name = "checkpoints/%012d.safetensors" % step
+            code, content, headers = server.get(place + name)
+            assert code == 200 and content == read(path("run/" + name))
+            assert headers["ETag"] == '"%s"' % roots[step - 1].hex()
+            assert server.get("/v1/roots/" + roots[step - 1].hex())[1] == content
+        data = lockstep("job", "show", path("small.job"))["data"][0]
+        assert server.get("/v1/roots/" + data)[1] == read(DATA)
+
+
+def what_is_not_there_is_not_found():
+    with Server("--no-traces") as server:
+        job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
+        place = "/v1/jobs/%s/" % job
+        for name in ("/", "/v1", "/v1/jobs", "/v1/jobs/", place, place + "journal.db",
+                     place + "../run/journal.db", "/../../../../etc/passwd", "//etc/passwd",
+                     "/v1/jobs/" + job.upper() + "/job", "/v1/jobs/" + job[:-1] + "/job",
+                     "/v1/roots/" + "0" * 64, "/v1/roots/" + job + "0", place + "segments/6",
+                     place + "segments/00", place + "segments/-1", place + "segments/",
+                     place + "segments/99999999999999999999", place + "checkpoints/4.safetensors",
+                     place + "checkpoints/000000000003.safetensors",
+                     place + "checkpoints/000000000004.safetensor", place + "trace/3/list/trace",
+                     "/%2e%2e/%2e%2e/etc/passwd", "/v1/jobs/" + "a" * 5000):
+            code, content, _ = server.get(name)
+            assert code in (404, 414, 431), (name, code)
+            assert folder.encode() not in content, content
+
+
+def only_reading_is_served():
+    with Server() as server:
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+            code, _, headers = server.get("/v1/jobs.json", method, body=b"x" * 100)
+            assert code == 405 and headers["Allow"] == "GET, HEAD", (method, code)
+        code, content, headers = server.get("/v1/jobs.json", "HEAD")
+        assert code == 200 and content == b"" and int(headers["Content-Length"]) > 10
+
+
+def ranges_are_parts():
+    with Server() as server:
+        job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
+        whole = read(path("small.job"))
+        name = "/v1/jobs/%s/job" % job
+        for text, part in (("0-0", whole[:1]), ("5-9", whole[5:10]), ("7-", whole[7:]),
+                           ("-4", whole[-4:]), ("0-99999999", whole), ("-99999999", whole)):
+            code, content, headers = server.get(name, headers={"Range": "bytes=" + text})
+            assert (code, content) == (206, part), (text, code)
+            assert headers["Content-Range"].endswith("/%d" % len(whole))
+        for text in ("%d-" % len(whole), "-0", "99999999-999999999"):
+            assert server.get(name, headers={"Range": "bytes=" + text})[0] == 416, text
+        for text in ("5-4", "x", "-", "1-2,4-5", "1 - 2", "0x1-2", ""):
+            assert server.get(name, headers={"Range": "bytes=" + text})[0] == 200, text
+        head = server.get(place_of_checkpoint(server), headers={"Range": "bytes=8-107"})
+        assert head[0] == 206 and len(head[1]) == 100
+
+
+def place_of_checkpoint(server):
+    job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]
+    return "/v1/jobs/%s/checkpoints/%012d.safetensors" % (job["job"], job["checkpoints"][0])
+
+
+def asks_about_any_step_are_answered():
+    with Server() as server:
+        job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
+        place = "/v1/jobs/%s/trace/" % job
+        for step in (0, 7, 21):
+            code, told, _ = server.get(place + "%d/list/next" % step)
+            assert code == 200
+            # The items below the tree's root, as RFC 6962 hashes them, under the header of states.
+            items = [told[at:at + 32] for at in range(32, len(told), 32)]
+            level = [hashlib.sha256(b"\0" + item).digest() for item in items]
+            while len(level) > 1:
+                level = [hashlib.sha256(b"\1" + level[at] + level[at + 1]).digest()
+                         if at + 1 < len(level) else level[at] for at in range(0, len(level), 2)]
+            assert level[0] == told[:32]
+            header = (b"lockstep.state.v1".ljust(32, b"\0") + level[0] + bytes(8)
+                      + len(items).to_bytes(8, "big"))
+            assert hashlib.sha256(header).digest() == roots_of_steps()[step]
+            assert server.get(place + "%d/tensor/0" % step)[0] == 200
+        for name in ("22/list/trace", "0/list/none", "0/tensor/999999", "0/tensor/-1", "x/tensor/0",
+                     "0/diverged", "0/", "0"):
+            assert server.get(place + name)[0] == 404, name
+
+
+def slow_clients_are_given_up_and_others_are_served():
+    with Server("--patience", "1", "--connections-per-client", "100") as server:
+        slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
+        for one in slow:
+            one.sendall(b"GET /v1/jobs.json HTT")
+        assert server.get("/v1/jobs.json")[0] == 200
+        deadline = time.time() + 60
+        for one in slow:
+            one.settimeout(max(1, deadline - time.time()))
+            while one.recv(4096):
+                pass
+            one.close()
+
+
+def one_client_has_so_many_connections():
+    with Server("--connections-per-client", "3") as server:
+        held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
+        answered = 0
+        for one in held:
+            one.settimeout(30)
+            try:
+                one.sendall(b"GET /v1/jobs.json HTTP/1.1\r\nHost: a\r\n\r\n")
+                answered += one.recv(12) == b"HTTP/1.1 200"
+            except OSError:
+                pass
+        assert 1 <= answered <= 3, answered
+        for one in held:
+            one.close()
+
+
+def published_files_are_what_is_served():
+    first = lockstep("prover", "publish", path("run"), "--data", DATA, "--to", path("tree"))
+    again = lockstep("prover", "publish", path("run"), "--data", DATA, "--to", path("tree"))
+    assert first["written"] > 10 and again["written"] == 1 and again["kept"] == first["written"] - 1
+    found = 0
+    with Server() as server:
+        for place, _, names in os.walk(path("tree")):
+            for name in names:
+                full = os.path.join(place, name)
+                code, content, _ = server.get("/" + os.path.relpath(full, path("tree")))
+                assert code == 200
+                if name != "jobs.json":
+                    assert content == read(full), full
+                    found += 1
+    assert found >= first["written"]
+
+
+def sealed_bundles_are_not_shown():
+    shutil.copy(path("small.job"), path("sealed.job"))
+    lockstep("prover", "run", path("sealed.job"), "--bundle", path("sealed"), "--data", DATA,
+             "--threads", "1", "--encrypt", "--key", path("a.key"))
+    done = subprocess.run([LOCKSTEP, "prover", "serve", path("sealed"), "--port", "0"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and b"sealed" in done.stderr, done
+
+
+def bad_places_to_listen_are_refused():
+    for words in (("--bind", "example.org"), ("--certificate", DATA), ("--bind", "192.0.2.1"),
+                  ("--certificate", DATA, "--tls-key", DATA)):
+        done = subprocess.run([LOCKSTEP, "prover", "serve", path("run"), "--port", "0", *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        assert done.returncode in (2, 3) and b"lockstep prover serve: " in done.stderr, done
+
+
+def connections_can_be_encrypted():
+    if shutil.which("openssl") is None:
+        return
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-keyout", path("key.pem"), "-out", path("cert.pem")],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with Server("--certificate", path("cert.pem"), "--tls-key", path("key.pem")) as server:
+        context = ssl.create_default_context(cafile=path("cert.pem"))
+        connection = http.client.HTTPSConnection("localhost", server.port, timeout=60,
+                                                 context=context)
+        connection.request("GET", "/v1/jobs.json")
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
+TESTS = [
+    every_name_gives_the_bundles_bytes,
+    what_is_not_there_is_not_found,
+    only_reading_is_served,
+    ranges_are_parts,
+    asks_about_any_step_are_answered,
+    slow_clients_are_given_up_and_others_are_served,
+    one_client_has_so_many_connections,
+    published_files_are_what_is_served,
+    sealed_bundles_are_not_shown,
+    bad_places_to_listen_are_refused,
+    connections_can_be_encrypted,
+]
+
+
+def main():
+    failed = 0
+    lockstep("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
+             "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "22", "--segment",
+             "4", "--out", path("small.job"))
+    lockstep("prover", "run", path("small.job"), "--bundle", path("run"), "--data", DATA,
+             "--threads", "1")
+    print("1..%d" % len(TESTS))
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print("ok %d - %s" % (number, test.__name__), flush=True)
+        except Exception as error:  # every surprise is a failure of that test
+            failed = 1
+            print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
+    return failed
+
+
+try:
+    code = main()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(code)

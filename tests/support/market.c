@@ -1,0 +1,343 @@
+/* market.c - see market.h. */
+#include "tests/support/market.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "chain/ledger_local.h"
+#include "chain/registry_code.h"
+#include "tests/support/test.h"
+
+enum {
+    START_S = 1000000,
+    WAIT_MS = 60000,
+    ROUNDS_MAX = 20000,
+    QUIET_ROUNDS = 3,
+};
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+static void open_players(struct market *market, bool embedded, const char *name)
+{
+    struct error error;
+
+    for (uint32_t i = 0; i < MARKET_PLAYERS; i++) {
+        struct ledger_options options = market->options;
+        struct secret_key key = anvil_key(i);
+
+        error_init(&error);
+        market->signers[i] = signer_new(&key, &error);
+        assert_non_null(market->signers[i]);
+        (void)snprintf(market->folders[i], sizeof(market->folders[i]), "%s/%s-%u", test_temp_dir(),
+                       name, i);
+        check(file_make_folder(market->folders[i], &error, 0700), &error);
+        options.signer = market->signers[i];
+        options.state_dir = market->folders[i];
+        check(ledger_open(&market->ledgers[i], &options, &error), &error);
+        if (embedded) {
+            check(ledger_local_set_clock(market->ledgers[i], market->now_s, &error), &error);
+            check(ledger_local_faucet(market->ledgers[i], signer_address(market->signers[i]),
+                                      1000 * WEI_PER_ETHER, &error),
+                  &error);
+        }
+    }
+}
+
+void market_open(struct market *market, bool embedded, const char *name)
+{
+    static const struct address nobody;
+    struct error error;
+
+    error_init(&error);
+    memset(market, 0, sizeof(*market));
+    ledger_options_init(&market->options);
+    market->options.depth = 2;
+    market->options.url = market->url;
+    market->now_s = START_S;
+    if (embedded) {
+        (void)snprintf(market->url, sizeof(market->url), "local:%s/%s.ledger", test_temp_dir(),
+                       name);
+        check(ledger_local_init(market->url + 6, &nobody, &error), &error);
+    } else {
+        market->anvil = anvil_start(NULL);
+        market->rpc = anvil_rpc(market->anvil);
+        (void)snprintf(market->url, sizeof(market->url), "%s", anvil_url(market->anvil));
+        market->options.registry = anvil_deploy(market->rpc, 9, REGISTRY_CODE, &nobody, "0x0");
+    }
+    open_players(market, embedded, name);
+}
+
+void market_close(struct market *market)
+{
+    for (int i = 0; i < MARKET_PLAYERS; i++) {
+        ledger_close(market->ledgers[i]);
+        signer_free(market->signers[i]);
+    }
+    rpc_free(market->rpc);
+    anvil_stop(market->anvil);
+}
+
+void market_pass_time(struct market *market, uint32_t seconds)
+{
+    struct error error;
+
+    error_init(&error);
+    if (market->anvil == NULL) {
+        market->now_s += seconds;
+        check(ledger_local_set_clock(market->ledgers[0], market->now_s, &error), &error);
+        return;
+    }
+    json_decref(anvil_call(market->rpc, "evm_increaseTime", json_pack("[i]", (int)seconds)));
+    json_decref(anvil_call(market->rpc, "evm_mine", NULL));
+}
+
+/* ---- moves ---------------------------------------------------------------- */
+
+#define PLAY(market, player, call, ...)                                                            \
+    do {                                                                                           \
+        struct ledger_outcome play_outcome;                                                        \
+        struct error play_error;                                                                   \
+        char play_name[32];                                                                        \
+        error_init(&play_error);                                                                   \
+        (void)snprintf(play_name, sizeof(play_name), "move %u", (market)->moves++);                \
+        check(call((market)->ledgers[player], play_name, __VA_ARGS__, &play_error), &play_error);  \
+        check(ledger_wait((market)->ledgers[player], &play_outcome, play_name, false, WAIT_MS,     \
+                          &play_error),                                                            \
+              &play_error);                                                                        \
+        if (play_outcome.state == LEDGER_MOVE_REFUSED) {                                           \
+            fail_msg("%s: %s", play_name, game_refusal_text(play_outcome.refusal.kind));           \
+        }                                                                                          \
+    } while (0)
+
+struct game_terms market_terms(struct market *market, const struct job *job)
+{
+    struct ledger_clock clock;
+    struct error error;
+
+    error_init(&error);
+    check(ledger_get_clock(market->ledgers[0], &clock, &error), &error);
+    return (struct game_terms){.job_id = job->id,
+                               .first_state_root = job->first_state_root,
+                               .salt = ++market->salt,
+                               .steps = job->steps,
+                               .segment_steps = (uint32_t)job->segment_length,
+                               .segment_reward = WEI_PER_ETHER / 10,
+                               .attest_fee = WEI_PER_ETHER / 100,
+                               .stake = 2 * WEI_PER_ETHER,
+                               .claim_bond = WEI_PER_ETHER / 10,
+                               .attest_bond = WEI_PER_ETHER / 20,
+                               .attestors = 1,
+                               .coverage_ppm = GAME_PPM,
+                               .segment_period_s = 360000,
+                               .attest_period_s = MARKET_ATTEST_S,
+                               .reveal_period_s = MARKET_REVEAL_S,
+                               .claim_period_s = MARKET_CLAIM_S,
+                               .response_period_s = MARKET_RESPONSE_S,
+                               .deadline_s = clock.time_s + 1000000};
+}
+
+struct hash32 market_commit(struct market *market, const char *path)
+{
+    struct bundle *bundle = NULL;
+    struct game_terms terms;
+    struct hash32 key;
+    struct error error;
+
+    error_init(&error);
+    check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
+    terms = market_terms(market, bundle_job(bundle));
+    PLAY(market, MARKET_CLIENT, ledger_open_job, &key, &terms);
+    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms);
+    for (uint32_t i = 0; i < job_segments(bundle_job(bundle)); i++) {
+        struct digest root;
+
+        check(bundle_segment_root(&root, bundle, i, &error), &error);
+        PLAY(market, MARKET_SOLVER, ledger_commit, &key, i, &root);
+    }
+    bundle_close(bundle);
+    return key;
+}
+
+struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index)
+{
+    struct game_segment segment;
+    struct error error;
+
+    for (int i = 0; i < 500; i++) {
+        error_init(&error);
+        (void)!ledger_work(market->ledgers[MARKET_CLIENT], &error);
+        if (ledger_get_segment(market->ledgers[MARKET_CLIENT], &segment, job, index, &error) ==
+            STATUS_OK) {
+            return segment;
+        }
+        (void)usleep(10000);
+    }
+    fail_msg("segment %u is not on the ledger", index);
+    return segment;
+}
+
+struct ledger_job market_job(struct market *market, const struct hash32 *job)
+{
+    struct ledger_job found;
+    struct error error;
+
+    error_init(&error);
+    check(ledger_get_job(market->ledgers[MARKET_CLIENT], &found, job, &error), &error);
+    return found;
+}
+
+void market_finalize(struct market *market, const struct hash32 *job, uint32_t index)
+{
+    struct game_segment segment = market_segment(market, job, index);
+
+    PLAY(market, MARKET_SOLVER, ledger_finalize, job, &segment);
+}
+
+wei market_owed(struct market *market, enum market_player player)
+{
+    struct error error;
+    wei purse;
+    wei owed;
+
+    error_init(&error);
+    check(ledger_get_account(market->ledgers[MARKET_CLIENT], &purse, &owed,
+                             signer_address(market->signers[player]), &error),
+          &error);
+    return owed;
+}
+
+uint32_t market_count(struct market *market, enum game_event_kind kind,
+                      const struct address *account)
+{
+    struct ledger_entry entry = {0};
+    struct error error;
+    uint32_t count = 0;
+
+    error_init(&error);
+    (void)!ledger_work(market->ledgers[MARKET_CLIENT], &error);
+    while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
+           STATUS_OK) {
+        count += entry.kind == LEDGER_EVENT && entry.event.kind == kind &&
+                 (account == NULL || address_equal(account, &entry.event.account));
+    }
+    return count;
+}
+
+/* ---- the node ------------------------------------------------------------- */
+
+static uint64_t now_ms(void *context)
+{
+    struct timespec now;
+
+    (void)context;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void market_node_defaults(struct market_node *node, struct market *market, const char *mirror)
+{
+    static const char *const data[] = {"fixtures/images/shapes.npy",
+                                       "fixtures/images/shapes-labels.npy",
+                                       "fixtures/text/village.u8"};
+
+    memset(node, 0, sizeof(*node));
+    node->market = market;
+    node->ledger = market->ledgers[MARKET_VERIFIER];
+    node->mirrors[0] = mirror;
+    (void)snprintf(node->cache, sizeof(node->cache), "%.500s/cache",
+                   market->folders[MARKET_VERIFIER]);
+    node->options = (struct node_options){.mode = NODE_ACT,
+                                          .share = 1.0,
+                                          .extra = 1.0,
+                                          .checks_max = 2,
+                                          .reach = 16,
+                                          .mirrors = node->mirrors,
+                                          .mirror_count = mirror == NULL ? 0 : 1,
+                                          .data = data,
+                                          .data_count = 3,
+                                          .cache = node->cache,
+                                          .memory_max = (uint64_t)2 << 30,
+                                          .disk_max = (uint64_t)1 << 30,
+                                          .patience_s = 5,
+                                          .check_time_s = 120,
+                                          .threads = 1};
+}
+
+void market_node_open(struct market_node *node)
+{
+    struct node_ports ports = {.ledger = node->ledger, .store = &node->store, .now_ms = now_ms};
+    const char *folder = node->market->folders[MARKET_VERIFIER];
+    char path[700];
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(path, sizeof(path), "%s/verdicts.db", folder);
+    check(book_open(&node->book, path, &error), &error);
+    (void)snprintf(path, sizeof(path), "%s/node.db", folder);
+    check(store_open(&node->store, path, STORE_WRITE, &error), &error);
+    check(workers_open(&node->workers, node->options.checks_max, node->options.check_time_s, NULL,
+                       &error),
+          &error);
+    ports.book = node->book;
+    ports.checks = workers_port(node->workers);
+    check(node_open(&node->node, &node->options, &ports, &error), &error);
+}
+
+void market_node_close(struct market_node *node)
+{
+    node_close(&node->node);
+    workers_close(node->workers);
+    store_close(&node->store);
+    book_close(node->book);
+    node->workers = NULL;
+    node->book = NULL;
+}
+
+int64_t market_node_number(struct market_node *node, const char *query)
+{
+    int64_t number = 0;
+    struct error error;
+
+    error_init(&error);
+    check(sql_number(&node->store.sql, &number, 0, &error, query, ""), &error);
+    return number;
+}
+
+static bool is_quiet(struct market_node *node)
+{
+    char query[256];
+
+    (void)snprintf(query, sizeof(query),
+                   "SELECT (SELECT count(*) FROM tasks WHERE state = 1) + (SELECT count(*) FROM"
+                   " actions WHERE state = 1 OR (state = 0 AND due_s < %llu))",
+                   (unsigned long long)node->node.clock.time_s);
+    return market_node_number(node, query) == 0;
+}
+
+void market_node_settle(struct market_node *node)
+{
+    int quiet = 0;
+
+    for (int i = 0; i < ROUNDS_MAX && quiet < QUIET_ROUNDS; i++) {
+        struct error error;
+        bool busy = false;
+
+        error_init(&error);
+        check(node_round(&node->node, &busy, &error), &error);
+        quiet = busy || !is_quiet(node) ? 0 : quiet + 1;
+        if (node->node.running_count > 0) {
+            (void)usleep(2000);
+        } else {
+            market_pass_time(node->market, 1);
+        }
+    }
+    assert_int_equal(quiet, QUIET_ROUNDS);
+}

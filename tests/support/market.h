@@ -1,0 +1,83 @@
+/*
+ * market.h - a ledger with a client, a solver and a verifier's node, for tests of whole jobs.
+ *
+ * On the embedded ledger time is the test's, on a chain anvil's. The node is the real one, in this
+ * process, with real children: the test's main() must serve as a worker when it is asked to.
+ * Whatever fails here fails the test.
+ */
+#ifndef TESTS_SUPPORT_MARKET_H
+#define TESTS_SUPPORT_MARKET_H
+
+#include "tests/support/anvil.h"
+#include "tests/support/small_job.h"
+#include "verifier/node.h"
+
+enum market_player {
+    MARKET_CLIENT = 0,
+    MARKET_SOLVER,
+    MARKET_VERIFIER,
+    MARKET_PLAYERS,
+};
+
+/* Periods of the terms, in seconds. */
+enum {
+    MARKET_ATTEST_S = 600,
+    MARKET_REVEAL_S = 600,
+    MARKET_CLAIM_S = 600,
+    MARKET_RESPONSE_S = 600,
+};
+
+struct market {
+    struct anvil *anvil; /* NULL: embedded */
+    struct rpc *rpc;
+    struct ledger_options options;
+    struct signer *signers[MARKET_PLAYERS];
+    struct ledger *ledgers[MARKET_PLAYERS];
+    char url[600];
+    char folders[MARKET_PLAYERS][600];
+    uint64_t now_s;
+    uint32_t moves;
+    uint64_t salt;
+};
+
+void market_open(struct market *market, bool embedded, const char *name);
+void market_close(struct market *market);
+void market_pass_time(struct market *market, uint32_t seconds);
+struct game_terms market_terms(struct market *market, const struct job *job);
+
+/* A job that is opened, accepted and committed whole, as the bundle at path says. */
+struct hash32 market_commit(struct market *market, const char *path);
+
+struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index);
+struct ledger_job market_job(struct market *market, const struct hash32 *job);
+void market_finalize(struct market *market, const struct hash32 *job, uint32_t index);
+wei market_owed(struct market *market, enum market_player player);
+
+/* How often an event of this kind is told of this account (NULL: of anybody). */
+uint32_t market_count(struct market *market, enum game_event_kind kind,
+                      const struct address *account);
+
+/* ---- the node ---- */
+
+struct market_node {
+    struct market *market;
+    struct store store;
+    struct book *book;
+    struct workers *workers;
+    struct node node;
+    struct node_options options;
+    const char *mirrors[8];
+    char cache[600];
+    struct ledger *ledger; /* the verifier's, borrowed */
+};
+
+/* options beyond the defaults are set before; folder is made. */
+void market_node_defaults(struct market_node *node, struct market *market, const char *mirror);
+void market_node_open(struct market_node *node);
+void market_node_close(struct market_node *node);
+
+/* Rounds until nothing runs, waits or moves; the embedded clock ticks a second in each. */
+void market_node_settle(struct market_node *node);
+int64_t market_node_number(struct market_node *node, const char *query);
+
+#endif /* TESTS_SUPPORT_MARKET_H */

@@ -1,0 +1,104 @@
+/*
+ * node.h - the verifier's node: one round of its work, over whatever clock, ledger and workers.
+ *
+ * node_round() follows the ledger, chooses segments, hands checks to the workers and takes their
+ * answers, enters verdicts into the book, and sends the moves that follow. It never waits, reads no
+ * clock but the one it is given, and keeps everything that matters in the store and the book: a
+ * node that is killed between any two instructions goes on where it was.
+ *
+ *     node.c         the round
+ *     node_plan.c    which segments, and why not
+ *     node_checks.c  checks out and answers in: the only place where a verdict is made
+ *     pen.c          the only place where something is signed
+ *     claimant.c     what becomes of a claim once it is on the ledger
+ */
+#ifndef VERIFIER_NODE_H
+#define VERIFIER_NODE_H
+
+#include "base/log.h"
+#include "verifier/book.h"
+#include "verifier/queue.h"
+#include "verifier/workers.h"
+
+enum node_mode {
+    NODE_OBSERVE, /* checks and tells; never signs */
+    NODE_DEFEND,  /* and whistles */
+    NODE_ACT,     /* and attests, for the fees */
+};
+
+struct node_options {
+    enum node_mode mode;
+    double share; /* of the segments that could be attested, 0 to 1 */
+    double extra; /* of the others: samples that nobody can foresee */
+    uint32_t checks_max;
+    uint32_t reach; /* segments that may be replayed before one, for want of a checkpoint */
+    const char *const *mirrors;
+    size_t mirror_count;
+    const char *const *data;
+    size_t data_count;
+    const char *cache;
+    uint64_t memory_max;    /* of one check */
+    uint64_t disk_max;      /* of the cache, and so of any file in it */
+    uint64_t bandwidth_max; /* of all checks together; 0: no limit */
+    uint32_t patience_s;
+    uint32_t check_time_s;
+    uint32_t threads; /* of one check */
+    wei withdraw_at;  /* owed; 0: never */
+};
+
+struct node_ports {
+    struct ledger *ledger;
+    struct store *store;
+    struct book *book;
+    struct check_port checks;
+    uint64_t (*now_ms)(void *context); /* since 1970 */
+    void *clock;
+    const struct log *log; /* NULL: nothing is told */
+};
+
+struct node_running {
+    int64_t number; /* of the task; 0: the place is free */
+    struct check_request *request;
+};
+
+struct node {
+    struct node_options options;
+    struct node_ports ports;
+    struct ledger_clock clock; /* the ledger's, as of this round */
+    uint64_t now_ms;
+    bool fault;
+    uint64_t swept_ms;
+    struct node_running running[WORKERS_MAX];
+    uint32_t running_count;
+    struct action *actions; /* QUEUE_ACTIONS_MAX of them */
+};
+
+/* Borrows all of options and ports. */
+MUST_CHECK enum status node_open(struct node *node, const struct node_options *options,
+                                 const struct node_ports *ports, struct error *error);
+void node_close(struct node *node);
+
+/* One round. *busy: there was something to do, so the next one should come soon. A ledger that
+ * cannot be reached is weather, and told in the store; a failure is one of our own disk. */
+MUST_CHECK enum status node_round(struct node *node, bool *busy, struct error *error);
+
+/* ---- the parts, for node*.c, pen.c and claimant.c ---- */
+
+uint64_t node_attest_end(const struct store_segment *segment);
+uint64_t node_reveal_end(const struct store_segment *segment);
+uint64_t node_claim_end(const struct store_segment *segment);
+
+MUST_CHECK enum status node_plan(struct node *node, struct error *error);
+MUST_CHECK enum status node_take_answers(struct node *node, bool *busy, struct error *error);
+MUST_CHECK enum status node_start_checks(struct node *node, bool *busy, struct error *error);
+
+/* The row of the book for a segment, but for verdict, step and states. */
+struct book_entry node_entry(const struct node *node, const struct store_segment *segment,
+                             const struct digest *before);
+
+/* Plans the attestation that a proven check allows, and its reveal. Inside a transaction. */
+MUST_CHECK enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
+                                             uint32_t step, const struct check_result *result,
+                                             struct error *error);
+
+#endif /* VERIFIER_NODE_H */

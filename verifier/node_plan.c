@@ -1,0 +1,282 @@
+/* node_plan.c - which segments are checked and attested, and why the others are not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verifier/node.h"
+
+uint64_t node_attest_end(const struct store_segment *segment)
+{
+    return segment->round_s + segment->terms.attest_period_s;
+}
+
+uint64_t node_reveal_end(const struct store_segment *segment)
+{
+    return node_attest_end(segment) + segment->terms.reveal_period_s;
+}
+
+uint64_t node_claim_end(const struct store_segment *segment)
+{
+    return node_reveal_end(segment) + segment->terms.claim_period_s;
+}
+
+/* ---- choosing ------------------------------------------------------------ */
+
+/* A draw that nobody else can make, and that is the same after a crash. */
+static bool falls_into(const struct node *node, const struct store_segment *segment,
+                       const char *words, double share)
+{
+    struct hash32 hash = book_derive(node->ports.book, words, segment->hash.bytes, HASH32_SIZE);
+    uint64_t number = 0;
+
+    for (int i = 0; i < 6; i++) {
+        number = number << 8 | hash.bytes[i];
+    }
+    return (double)number < share * (double)(UINT64_C(1) << 48);
+}
+
+static const char *why_not_at_all(const struct node *node, const struct store_segment *segment)
+{
+    if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
+        return "it was final, or its job at an end, when it was seen";
+    }
+    if (node->clock.time_s > node_claim_end(segment)) {
+        return "its claim time was over when it was seen";
+    }
+    if (address_equal(&segment->committed.solver, ledger_get_own(node->ports.ledger))) {
+        return "it is our own";
+    }
+    return NULL;
+}
+
+static const char *why_not_attest(const struct node *node, const struct store_segment *segment)
+{
+    if (node->options.mode != NODE_ACT) {
+        return "this node does not attest";
+    }
+    if (segment->mine != STORE_MINE_NOT) {
+        return "it was attested before";
+    }
+    if (segment->terms.attestors == 0) {
+        return "its job pays no attestors";
+    }
+    if (segment->attested + segment->revealed >= segment->terms.attestors) {
+        return "it has all the attestors that are paid";
+    }
+    if (node->clock.time_s > node_attest_end(segment)) {
+        return "attesting was over when it was seen";
+    }
+    return falls_into(node, segment, "attest", node->options.share) ? NULL
+                                                                    : "not in this node's share";
+}
+
+static enum status add_extra(struct node *node, const struct store_segment *segment,
+                             const char *why, struct error *error)
+{
+    const struct task task = {
+        .extra = true, .deadline_s = node_claim_end(segment), .expiry_s = node_claim_end(segment)};
+    char reason[STORE_REASON_MAX];
+    bool full = false;
+    enum status status = queue_add(node->ports.store, &full, segment, &task, error);
+
+    if (status != STATUS_OK || full) {
+        return status; /* full: it stays undecided until there is room */
+    }
+    (void)snprintf(reason, sizeof(reason), "a secret sample; not attested: %s", why);
+    return store_choose(node->ports.store, segment->row, STORE_EXTRA, reason, error);
+}
+
+static enum status choose(void *context, const struct store_segment *segment, struct error *error)
+{
+    struct node *node = context;
+    const char *why = why_not_at_all(node, segment);
+    bool claimed = false;
+    enum status status;
+
+    if (why != NULL) {
+        return store_choose(node->ports.store, segment->row, STORE_PASS, why, error);
+    }
+    status = store_job_is_claimed(node->ports.store, &claimed, &segment->job, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (claimed) {
+        return store_choose(node->ports.store, segment->row, STORE_PASS,
+                            "this node has a claim against its job", error);
+    }
+    why = why_not_attest(node, segment);
+    if (why == NULL) {
+        return store_choose(node->ports.store, segment->row, STORE_ATTEST, "to be attested", error);
+    }
+    if (falls_into(node, segment, "extra", node->options.extra)) {
+        return add_extra(node, segment, why, error);
+    }
+    return store_choose(node->ports.store, segment->row, STORE_PASS, why, error);
+}
+
+/* ---- samples whose step must be drawn, or is ------------------------------ */
+
+static enum status ask_for_draw(void *context, const struct store_segment *segment,
+                                struct error *error)
+{
+    struct node *node = context;
+    struct action action = {.kind = ACTION_DRAW,
+                            .segment = segment->hash,
+                            .due_height = segment->committed.height + 1,
+                            .late_s = node_attest_end(segment)};
+
+    action_name(action.name, ACTION_DRAW, &segment->hash);
+    return action_plan(node->ports.store, &action, error);
+}
+
+static enum status plan_again(struct node *node, const struct action *action, struct error *error)
+{
+    struct action before;
+    enum status status = action_find(node->ports.store, &before, action->name, error);
+
+    /* An earlier round missed it; on the ledger a refused name may be tried again. */
+    if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
+        status = sql_run(&node->ports.store->sql, error, "DELETE FROM actions WHERE name = ?", "t",
+                         action->name);
+    }
+    return status == STATUS_OK || status == STATUS_NOT_FOUND
+               ? action_plan(node->ports.store, action, error)
+               : status;
+}
+
+enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
+                                  uint32_t step, const struct check_result *result,
+                                  struct error *error)
+{
+    struct action attest = {.kind = ACTION_ATTEST,
+                            .segment = segment->hash,
+                            .before = result->before,
+                            .post_state = result->trace_root,
+                            .step = step,
+                            .late_s = node_attest_end(segment)};
+    struct action reveal = attest;
+    enum status status = STATUS_OK;
+
+    action_name(attest.name, ACTION_ATTEST, &segment->hash);
+    reveal.kind = ACTION_REVEAL;
+    action_name(reveal.name, ACTION_REVEAL, &segment->hash);
+    reveal.due_s = node_attest_end(segment);
+    reveal.late_s = node_reveal_end(segment);
+    if (segment->mine == STORE_MINE_NOT) {
+        (void)snprintf(reveal.after, sizeof(reveal.after), "%s", attest.name);
+        status = plan_again(node, &attest, error);
+    }
+    return status == STATUS_OK && segment->mine <= STORE_MINE_SEALED
+               ? plan_again(node, &reveal, error)
+               : status;
+}
+
+/* The step is drawn: the check can begin, or was made in an earlier round. */
+static enum status add_sample(void *context, const struct store_segment *segment,
+                              struct error *error)
+{
+    struct node *node = context;
+    const struct task task = {.traced = true,
+                              .traced_step = game_sampled_step(&segment->seed,
+                                                               ledger_get_own(node->ports.ledger),
+                                                               segment->committed.steps),
+                              .deadline_s = node_attest_end(segment),
+                              .expiry_s = node_claim_end(segment)};
+    struct check_result *result = NULL;
+    bool full = false;
+    enum status status = queue_answer(node->ports.store, &result, segment, task.traced_step, error);
+
+    if (status == STATUS_OK) {
+        status = node_plan_attestation(node, segment, task.traced_step, result, error);
+    } else if (status == STATUS_NOT_FOUND) {
+        status = queue_add(node->ports.store, &full, segment, &task, error);
+        if (status == STATUS_OK && !full) {
+            status = queue_revive(node->ports.store, segment, &task, error);
+        }
+    }
+    free(result);
+    return status == STATUS_OK && !full ? store_choose(node->ports.store, segment->row,
+                                                       STORE_SAMPLED, "to be attested", error)
+                                        : status;
+}
+
+static enum status settle(void *context, const struct store_segment *segment, struct error *error)
+{
+    struct node *node = context;
+    struct action action = {
+        .kind = ACTION_SETTLE, .segment = segment->hash, .late_s = GAME_TIME_MAX};
+
+    action_name(action.name, ACTION_SETTLE, &segment->hash);
+    return action_plan(node->ports.store, &action, error);
+}
+
+/* ---- money --------------------------------------------------------------- */
+
+static enum status plan_withdrawal(struct node *node, struct error *error)
+{
+    struct action action = {.kind = ACTION_WITHDRAW, .late_s = GAME_TIME_MAX};
+    int64_t pending = 0;
+    int64_t number = 0;
+    wei purse = 0;
+    wei owed = 0;
+    enum status status = sql_number(&node->ports.store->sql, &pending, 0, error,
+                                    "SELECT count(*) FROM actions WHERE kind = ? AND state IN"
+                                    " (0, 1)",
+                                    "i", (int64_t)ACTION_WITHDRAW);
+
+    if (status != STATUS_OK || pending > 0 || node->options.withdraw_at == 0) {
+        return status;
+    }
+    status = ledger_get_account(node->ports.ledger, &purse, &owed,
+                                ledger_get_own(node->ports.ledger), error);
+    if (status != STATUS_OK || owed < node->options.withdraw_at) {
+        return status == STATUS_UNREACHABLE ? STATUS_OK : status;
+    }
+    status = store_number(node->ports.store, &number, "withdrawals", error);
+    if (status == STATUS_OK) {
+        status = store_set_number(node->ports.store, "withdrawals", number + 1, error);
+    }
+    /* A number alone could name another withdrawal of a node whose database was lost. */
+    (void)snprintf(action.name, sizeof(action.name), "withdraw/%lld/%llu", (long long)number,
+                   (unsigned long long)node->clock.time_s);
+    return status == STATUS_OK ? action_plan(node->ports.store, &action, error) : status;
+}
+
+static enum status plan_all(struct node *node, struct error *error)
+{
+    static const struct {
+        const char *where;
+        enum status (*visit)(void *context, const struct store_segment *segment,
+                             struct error *error);
+        bool signs;
+    } plans[] = {
+        {"s.choice = 0 AND NOT s.void ORDER BY s.attested + s.revealed, s.round_s", choose, false},
+        {"s.choice = 1 AND s.seed IS NULL AND NOT s.void AND NOT EXISTS (SELECT 1 FROM actions a"
+         " WHERE a.segment = s.hash AND a.kind = 0)",
+         ask_for_draw, true},
+        {"s.choice = 1 AND s.seed IS NOT NULL AND NOT s.void AND s.mine < 2", add_sample, true},
+        {"((s.mine = 2 AND (s.void OR s.idx < j.finalized)) OR (s.mine = 1 AND s.void))"
+         " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = 3)",
+         settle, true},
+    };
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]) && status == STATUS_OK; i++) {
+        if (!plans[i].signs || node->options.mode != NODE_OBSERVE) {
+            status = store_segments(node->ports.store, plans[i].where, plans[i].visit, node, error);
+        }
+    }
+    if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
+        status = plan_withdrawal(node, error);
+    }
+    return status == STATUS_OK ? queue_expire(node->ports.store, node->clock.time_s, error)
+                               : status;
+}
+
+enum status node_plan(struct node *node, struct error *error)
+{
+    enum status status = store_begin(node->ports.store, error);
+
+    return status == STATUS_OK ? store_end(node->ports.store, plan_all(node, error), error)
+                               : status;
+}

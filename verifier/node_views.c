@@ -1,0 +1,243 @@
+/* node_views.c - see node_views.h. */
+#include "verifier/node_views.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/log.h"
+
+/* ---- rows as JSON --------------------------------------------------------- */
+
+static json_t *text_json(const char *text)
+{
+    char plain[ERROR_TEXT_MAX * 6];
+
+    (void)log_escape(plain, sizeof(plain), text == NULL ? "" : text, 0);
+    return json_string(plain);
+}
+
+static json_t *column_json(sqlite3_stmt *row, int column)
+{
+    char hex[HEX_SIZE(HASH32_SIZE)];
+
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        return json_integer(sqlite3_column_int64(row, column));
+    case SQLITE_TEXT:
+        return text_json((const char *)sqlite3_column_text(row, column));
+    case SQLITE_BLOB:
+        if (sqlite3_column_bytes(row, column) > HASH32_SIZE) {
+            return json_null();
+        }
+        hex_encode(hex, sqlite3_column_blob(row, column),
+                   (size_t)sqlite3_column_bytes(row, column));
+        return json_string(hex);
+    default:
+        return json_null();
+    }
+}
+
+/* All rows of a query, keyed by the names of its columns. */
+static enum status rows_json(json_t **rows, struct store *store, const char *query,
+                             struct error *error)
+{
+    char text[1024];
+    sqlite3_stmt *row;
+    enum status status = STATUS_OK;
+
+    (void)snprintf(text, sizeof(text), "%s LIMIT %d", query, NODE_VIEW_ROWS_MAX);
+    *rows = json_array();
+    row = sql_query(&store->sql, error, text, "");
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    while (status == STATUS_OK) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            json_t *object = json_object();
+
+            for (int i = 0; i < sqlite3_column_count(row); i++) {
+                (void)json_object_set_new(object, sqlite3_column_name(row, i), column_json(row, i));
+            }
+            (void)json_array_append_new(*rows, object);
+        }
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- status --------------------------------------------------------------- */
+
+static const struct {
+    const char *key;
+    const char *query;
+} status_views[] = {
+    {"facts", "SELECT name, value FROM facts ORDER BY name"},
+    {"jobs",
+     "SELECT j.key AS job, CASE j.phase WHEN 1 THEN 'open' WHEN 2 THEN 'running' ELSE 'closed' END"
+     " AS phase, j.finalized, (SELECT count(*) FROM segments s WHERE s.job = j.key AND NOT s.void)"
+     " AS committed, (SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = 1)"
+     " AS proven, (SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = 2) AS refuted,"
+     " (SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = 0 AND t.state <> 2)"
+     " AS pending FROM jobs j ORDER BY j.rowid DESC"},
+    {"queue",
+     "SELECT CASE state WHEN 0 THEN 'waiting' WHEN 1 THEN 'running' WHEN 2 THEN 'done' ELSE"
+     " 'skipped' END AS state, CASE outcome WHEN 1 THEN 'proven' WHEN 2 THEN 'refuted' WHEN 3 THEN"
+     " 'fault' ELSE 'cannot-tell' END AS outcome, count(*) AS count FROM tasks GROUP BY state,"
+     " outcome ORDER BY 1, 2"},
+    {"not_told",
+     "SELECT job, idx AS segment, attempts, CASE state WHEN 3 THEN 'skipped' ELSE 'tried again'"
+     " END AS state, reason FROM tasks WHERE outcome = 0 AND (state = 3 OR attempts > 0)"
+     " ORDER BY number DESC"},
+    {"passed_over",
+     "SELECT job, idx AS segment, reason FROM segments WHERE choice = 3 ORDER BY rowid DESC"},
+    {"moves",
+     "SELECT CASE kind WHEN 0 THEN 'draw' WHEN 1 THEN 'attest' WHEN 2 THEN 'reveal' WHEN 3 THEN"
+     " 'settle' WHEN 4 THEN 'seal' WHEN 5 THEN 'claim' WHEN 6 THEN 'timeout' WHEN 7 THEN 'lapse'"
+     " ELSE 'withdraw' END AS move, CASE state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2"
+     " THEN 'done' WHEN 3 THEN 'refused' ELSE 'late' END AS state, count(*) AS count,"
+     " max(trouble) AS trouble FROM actions GROUP BY kind, state ORDER BY kind, state"},
+    {"mirrors", "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY bad, name"},
+};
+
+/* Sums of amounts, which are larger than what sqlite can add. */
+static enum status sum_payments(json_t *object, struct store *store, struct error *error)
+{
+    static const char *const kinds[] = {"attestation", "claim", "withdrawal"};
+    enum status status = STATUS_OK;
+    json_t *sums = json_object();
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && status == STATUS_OK; i++) {
+        sqlite3_stmt *row = sql_query(&store->sql, error,
+                                      "SELECT amount FROM payments WHERE kind = ?", "t", kinds[i]);
+        char text[WEI_TEXT_SIZE];
+        wei sum = 0;
+
+        status = row == NULL ? STATUS_IO : STATUS_OK;
+        while (status == STATUS_OK) {
+            wei amount = 0;
+
+            status = sql_step(&store->sql, row, error);
+            if (status == STATUS_OK &&
+                wei_parse(&amount, (const char *)sqlite3_column_text(row, 0)) == STATUS_OK) {
+                sum += amount;
+            }
+        }
+        (void)sqlite3_finalize(row);
+        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+        wei_print_plain(text, sum);
+        (void)json_object_set_new(sums, kinds[i], json_string(text));
+    }
+    (void)json_object_set_new(object, "earned_wei", sums);
+    return status;
+}
+
+enum status node_status_view(json_t **made, struct store *store, struct error *error)
+{
+    json_t *object = json_object();
+    enum status status =
+        object == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to tell") : STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(status_views) / sizeof(status_views[0]) && status == STATUS_OK;
+         i++) {
+        json_t *rows = NULL;
+
+        status = rows_json(&rows, store, status_views[i].query, error);
+        (void)json_object_set_new(object, status_views[i].key, rows);
+    }
+    if (status == STATUS_OK) {
+        status = sum_payments(object, store, error);
+    }
+    if (status != STATUS_OK) {
+        json_decref(object);
+        return status;
+    }
+    *made = object;
+    return STATUS_OK;
+}
+
+/* ---- for people ----------------------------------------------------------- */
+
+static void print_value(FILE *out, const char *key, const json_t *value)
+{
+    if (json_is_integer(value)) {
+        (void)fprintf(out, "  %s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
+    } else if (json_is_string(value) && json_string_length(value) == 2 * HASH32_SIZE &&
+               strcmp(key, "reason") != 0) {
+        (void)fprintf(out, "  %s %.16s...", key, json_string_value(value));
+    } else if (json_is_string(value) && json_string_length(value) > 0) {
+        (void)fprintf(out, "  %s %s", key, json_string_value(value));
+    }
+}
+
+static void print_rows(FILE *out, const char *title, const json_t *rows)
+{
+    size_t index;
+    json_t *row;
+
+    if (json_array_size(rows) == 0) {
+        return;
+    }
+    (void)fprintf(out, "%s\n", title);
+    json_array_foreach(rows, index, row)
+    {
+        const char *key;
+        json_t *value;
+
+        json_object_foreach(row, key, value)
+        {
+            print_value(out, key, value);
+        }
+        (void)fprintf(out, "\n");
+    }
+}
+
+void node_status_print(FILE *out, const json_t *made)
+{
+    for (size_t i = 0; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
+        print_rows(out, status_views[i].key, json_object_get(made, status_views[i].key));
+    }
+    (void)fprintf(
+        out, "earned (wei): attestations %s, withdrawn %s\n",
+        json_string_value(json_object_get(json_object_get(made, "earned_wei"), "attestation")),
+        json_string_value(json_object_get(json_object_get(made, "earned_wei"), "withdrawal")));
+}
+
+/* ---- claims --------------------------------------------------------------- */
+
+enum status node_claims_view(json_t **made, struct store *store, struct error *error)
+{
+    json_t *rows = NULL;
+    json_t *found = NULL;
+    enum status status = rows_json(
+        &rows, store,
+        "SELECT a.claim, a.segment, a.step, a.pre AS pre_state, a.post AS post_state,"
+        " CASE a.state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN"
+        " 'refused' ELSE 'late' END AS move, a.trouble, CASE c.phase WHEN 1 THEN 'called' WHEN 2"
+        " THEN 'tried' WHEN 3 THEN 'closed' ELSE 'not on the ledger yet' END AS phase,"
+        " coalesce(c.outcome, '') AS outcome, c.deadline_s FROM actions a LEFT JOIN claims c ON"
+        " c.key = a.claim WHERE a.kind = 5 ORDER BY a.rowid DESC",
+        error);
+
+    if (status == STATUS_OK) {
+        status = rows_json(&found, store,
+                           "SELECT job, idx AS segment, result FROM tasks WHERE outcome IN (2, 3)"
+                           " ORDER BY number DESC",
+                           error);
+    }
+    if (status != STATUS_OK) {
+        json_decref(rows);
+        json_decref(found);
+        return status;
+    }
+    *made = json_pack("{s:o, s:o}", "claims", rows, "found", found);
+    return *made != NULL ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "no memory to tell");
+}
+
+void node_claims_print(FILE *out, const json_t *made)
+{
+    print_rows(out, "claims", json_object_get(made, "claims"));
+    print_rows(out, "what was found", json_object_get(made, "found"));
+}

@@ -1,0 +1,247 @@
+/* pen.c - see pen.h. */
+#include "verifier/pen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    RETRY_S = 2,
+    RETRY_S_MAX = 60,
+};
+
+static bool is_statement(enum action_kind kind)
+{
+    return kind == ACTION_ATTEST || kind == ACTION_SEAL || kind == ACTION_CLAIM;
+}
+
+/* ---- signing ------------------------------------------------------------- */
+
+/* The guard: what the book does not take is not signed. */
+static enum status enter_statement(struct node *node, const struct action *action,
+                                   const struct store_segment *segment, struct error *error)
+{
+    struct book_entry entry = node_entry(node, segment, &action->before);
+
+    entry.step = action->step;
+    if (action->kind == ACTION_ATTEST) {
+        entry.verdict = BOOK_PROVEN;
+        entry.trace_root = action->post_state;
+    } else {
+        entry.verdict = BOOK_REFUTED;
+        entry.pre_state = action->pre_state;
+        entry.post_state = action->post_state;
+    }
+    return book_enter(node->ports.book, &entry, error);
+}
+
+/* What is revealed is what the book says was found, not what somebody wrote into the queue. */
+static enum status reveal(struct node *node, const struct action *action,
+                          const struct store_segment *segment, struct error *error)
+{
+    struct book_entry entry = node_entry(node, segment, &action->before);
+    enum status status;
+
+    entry.step = action->step;
+    status = book_find(&entry, node->ports.book, error);
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && entry.verdict != BOOK_PROVEN)) {
+        return error_set(error, STATUS_REFUSED, "the verdict book does not know what to reveal");
+    }
+    return status == STATUS_OK ? ledger_reveal(node->ports.ledger, action->name, &segment->job,
+                                               &segment->committed, &entry.trace_root, error)
+                               : status;
+}
+
+static enum status whistle(struct node *node, const struct action *action,
+                           const struct store_segment *segment, struct error *error)
+{
+    struct ledger_whistle made = {.job = segment->job,
+                                  .segment = segment->committed,
+                                  .step = action->step,
+                                  .pre_state = action->pre_state,
+                                  .post_state = action->post_state};
+    struct hash32 claim;
+
+    made.salt =
+        book_derive(node->ports.book, "the salt of a claim", action->claim.bytes, HASH32_SIZE);
+    return action->kind == ACTION_SEAL
+               ? ledger_seal_claim(node->ports.ledger, action->name, &claim, &made, error)
+               : ledger_claim(node->ports.ledger, action->name, &segment->terms, &made, error);
+}
+
+static enum status send_about_segment(struct node *node, const struct action *action,
+                                      const struct store_segment *segment, struct error *error)
+{
+    struct ledger *ledger = node->ports.ledger;
+    enum status status = STATUS_OK;
+
+    if (is_statement(action->kind)) {
+        status = enter_statement(node, action, segment, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    switch (action->kind) {
+    case ACTION_DRAW:
+        return ledger_draw(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_ATTEST:
+        return ledger_attest(ledger, action->name, &segment->job, &segment->terms,
+                             &segment->committed, &action->post_state, error);
+    case ACTION_REVEAL:
+        return reveal(node, action, segment, error);
+    case ACTION_SETTLE:
+        return ledger_settle(ledger, action->name, &segment->job, &segment->committed,
+                             ledger_get_own(ledger), error);
+    case ACTION_SEAL:
+    case ACTION_CLAIM:
+        return whistle(node, action, segment, error);
+    case ACTION_TIMEOUT:
+    case ACTION_LAPSE:
+    case ACTION_WITHDRAW:
+        break;
+    }
+    return error_set(error, STATUS_USAGE, "this move is not about a segment");
+}
+
+static enum status send(struct node *node, const struct action *action, struct error *error)
+{
+    struct ledger *ledger = node->ports.ledger;
+    struct store_segment segment;
+    enum status status;
+
+    if (action->kind == ACTION_TIMEOUT) {
+        return ledger_timeout(ledger, action->name, &action->claim, error);
+    }
+    if (action->kind == ACTION_LAPSE) {
+        return ledger_lapse(ledger, action->name, &action->claim, error);
+    }
+    if (action->kind == ACTION_WITHDRAW) {
+        return ledger_withdraw(ledger, action->name, ledger_get_own(ledger), error);
+    }
+    status = store_segment_by_hash(node->ports.store, &segment, &action->segment, error);
+    if (status == STATUS_NOT_FOUND) {
+        return error_set(error, STATUS_REFUSED, "the segment is not on the ledger (any more)");
+    }
+    return status == STATUS_OK ? send_about_segment(node, action, &segment, error) : status;
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+/* Is the move that must come first in a block below the next one? */
+static enum status may_go(struct node *node, bool *may, const struct action *action,
+                          struct error *error)
+{
+    struct ledger_outcome outcome;
+    enum status status;
+
+    *may = true;
+    if (action->after[0] == '\0') {
+        return STATUS_OK;
+    }
+    status = ledger_look(node->ports.ledger, &outcome, action->after, error);
+    *may = status == STATUS_OK &&
+           (outcome.state == LEDGER_MOVE_DONE || outcome.state == LEDGER_MOVE_FINAL) &&
+           node->clock.height >= outcome.height;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status set(struct node *node, const struct action *action, enum action_state state,
+                       uint64_t due_s, const char *trouble, struct error *error)
+{
+    if (state != action->state && state != ACTION_SENT) {
+        log_write(node->ports.log,
+                  state == ACTION_REFUSED || state == ACTION_LATE ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
+                  "verifier", "%s is %s%s%s", action->name, action_state_name(state),
+                  trouble[0] == '\0' ? "" : ": ", trouble);
+    }
+    return action_set(node->ports.store, action, state, due_s, trouble, error);
+}
+
+static uint64_t retry_at(const struct node *node, uint32_t tries)
+{
+    uint64_t wait_s = tries < 5 ? (uint64_t)RETRY_S << tries : RETRY_S_MAX;
+
+    return node->clock.time_s + (wait_s < RETRY_S_MAX ? wait_s : RETRY_S_MAX);
+}
+
+static enum status send_due(struct node *node, struct action *action, bool *busy,
+                            struct error *error)
+{
+    struct error why;
+    bool may = true;
+    enum status status;
+
+    error_init(&why);
+    if (node->clock.time_s > action->late_s) {
+        return set(node, action, ACTION_LATE, action->due_s, "its time was over before it was sent",
+                   error);
+    }
+    if (node->fault && is_statement(action->kind)) {
+        return STATUS_OK; /* this machine is not believed any more */
+    }
+    status = may_go(node, &may, action, error);
+    if (status != STATUS_OK || !may) {
+        return status == STATUS_UNREACHABLE ? STATUS_OK : status;
+    }
+    *busy = true;
+    status = send(node, action, &why);
+    if (status == STATUS_OK) {
+        return set(node, action, ACTION_SENT, action->due_s, "", error);
+    }
+    /* No money, no endpoint, a contradiction: all of it may change until it is late. */
+    action->tries++;
+    return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
+}
+
+static enum status look_after(struct node *node, struct action *action, struct error *error)
+{
+    struct ledger_outcome outcome;
+    enum status status = ledger_look(node->ports.ledger, &outcome, action->name, error);
+
+    if (status == STATUS_UNREACHABLE) {
+        return STATUS_OK;
+    }
+    if (status == STATUS_NOT_FOUND) { /* the ledger's own memory was lost: send it again */
+        return set(node, action, ACTION_PLANNED, action->due_s, "", error);
+    }
+    if (status != STATUS_OK || outcome.state == LEDGER_MOVE_WAITING ||
+        outcome.state == LEDGER_MOVE_DONE) {
+        return status;
+    }
+    if (outcome.state == LEDGER_MOVE_FINAL) {
+        return set(node, action, ACTION_DONE, action->due_s, "", error);
+    }
+    if (outcome.refusal.kind == GAME_TOO_EARLY && action->kind != ACTION_TIMEOUT) {
+        action->tries++;
+        return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
+                   game_refusal_text(outcome.refusal.kind), error);
+    }
+    return set(node, action, ACTION_REFUSED, action->due_s,
+               outcome.refusal.kind == GAME_REFUSED_NOT ? "the ledger reverted it"
+                                                        : game_refusal_text(outcome.refusal.kind),
+               error);
+}
+
+enum status pen_round(struct node *node, bool *busy, struct error *error)
+{
+    struct action *actions = node->actions;
+    uint32_t count = 0;
+    enum status status;
+
+    if (node->options.mode == NODE_OBSERVE) {
+        return STATUS_OK;
+    }
+    status =
+        action_list(node->ports.store, actions, &count, ACTION_SENT, INT64_MAX, INT64_MAX, error);
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = look_after(node, &actions[i], error);
+    }
+    if (status == STATUS_OK) {
+        status = action_list(node->ports.store, actions, &count, ACTION_PLANNED, node->clock.time_s,
+                             node->clock.height, error);
+    }
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = send_due(node, &actions[i], busy, error);
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/*
+ * pen.h - sends the node's moves. The only file of the verifier that makes anything be signed.
+ *
+ * An attestation, a claim and the seal of a claim are statements: before one is signed, the verdict
+ * book must have taken it, and the node must not be at fault. Each is on disk as an action before
+ * it is sent, and has one name on the ledger for ever.
+ */
+#ifndef VERIFIER_PEN_H
+#define VERIFIER_PEN_H
+
+#include "verifier/node.h"
+
+/* Sends what is due and looks what became of what was sent. *busy: something was. */
+MUST_CHECK enum status pen_round(struct node *node, bool *busy, struct error *error);
+
+#endif /* VERIFIER_PEN_H */

@@ -1,0 +1,149 @@
+/*
+ * store.h - what the node remembers: the ledger as it saw it, its queue, and what it means to do.
+ *
+ * One sqlite3 file with a write-ahead log; other processes may read it meanwhile. Its tables carry
+ * a version and are brought up to date when an older file is opened.
+ *
+ * What the ledger told (jobs, segments, claims, payments) follows from events alone: after a
+ * reorganization it is dropped and read anew. What the node found out (tasks) stays, since it is
+ * about roots, whatever block they are in. A loss of power may take the last changes back, all of
+ * them behind some point and none before it: the node then does again what it had done, to the
+ * same verdicts (book.h) under the same names. What the node means to do (actions) has names that
+ * follow from what it is about, so a crash between deciding and sending neither loses nor doubles
+ * anything.
+ */
+#ifndef VERIFIER_STORE_H
+#define VERIFIER_STORE_H
+
+#include "chain/ledger.h"
+#include "chain/sql.h"
+#include "verifier/check.h"
+
+#define STORE_REASON_MAX 512
+#define STORE_VISIT_MAX  256 /* segments at a time: what is left over comes in the next round */
+#define STORE_CLAIMS_MAX 64
+
+struct store {
+    struct sql sql;
+};
+
+enum store_mode {
+    STORE_WRITE,
+    STORE_READ,
+};
+
+/* STATUS_NOT_FOUND: there is none to read. STATUS_REFUSED: its version is newer than ours. */
+MUST_CHECK enum status store_open(struct store *store, const char *path, enum store_mode mode,
+                                  struct error *error);
+void store_close(struct store *store); /* a zero-filled one is fine */
+
+/* Several changes that are on disk together or not at all. */
+MUST_CHECK enum status store_begin(struct store *store, struct error *error);
+MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
+
+/* ---- facts by name ---- */
+
+MUST_CHECK enum status store_number(struct store *store, int64_t *number, const char *name,
+                                    struct error *error); /* 0 when it is not there */
+MUST_CHECK enum status store_set_number(struct store *store, const char *name, int64_t number,
+                                        struct error *error);
+MUST_CHECK enum status store_count(struct store *store, const char *name, int64_t more,
+                                   struct error *error);
+/* text has room for STORE_REASON_MAX; empty when it is not there. */
+MUST_CHECK enum status store_text(struct store *store, char *text, const char *name,
+                                  struct error *error);
+MUST_CHECK enum status store_set_text(struct store *store, const char *name, const char *text,
+                                      struct error *error);
+
+/* ---- the ledger as it was told ---- */
+
+/* Enters one event, or forgets everything at a rewind, and moves the cursor. */
+MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
+                                  const struct address *own, struct error *error);
+
+/* What the node wants of a segment. */
+enum store_choice {
+    STORE_UNDECIDED = 0,
+    STORE_ATTEST,
+    STORE_EXTRA, /* a secret sample */
+    STORE_PASS,
+    STORE_SAMPLED, /* to be attested, and its check is in the queue */
+};
+
+enum store_mine {
+    STORE_MINE_NOT = 0,
+    STORE_MINE_SEALED,
+    STORE_MINE_REVEALED,
+    STORE_MINE_SETTLED,
+};
+
+struct store_segment {
+    int64_t row;
+    struct hash32 job;
+    struct game_segment committed;
+    struct hash32 hash;
+    struct digest previous; /* the root of the segment before it; zero for the first */
+    struct hash32 seed;     /* zero: not drawn */
+    uint64_t round_s;
+    uint32_t attested;
+    uint32_t revealed;
+    bool diverged;
+    bool is_void; /* the job was convicted or expired since */
+    enum store_mine mine;
+    enum store_choice choice;
+    struct digest job_id;
+    struct game_terms terms;
+    enum game_phase phase; /* of the job */
+    uint32_t finalized;    /* of the job's segments */
+};
+
+/* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in that order. */
+MUST_CHECK enum status store_segments(struct store *store, const char *where,
+                                      enum status (*visit)(void *context,
+                                                           const struct store_segment *segment,
+                                                           struct error *error),
+                                      void *context, struct error *error);
+
+/* The segment that stands at an index; STATUS_NOT_FOUND: none. */
+MUST_CHECK enum status store_segment(struct store *store, struct store_segment *segment,
+                                     const struct hash32 *job, uint32_t index, struct error *error);
+MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_segment *segment,
+                                             const struct hash32 *hash, struct error *error);
+MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
+                                    const char *reason, struct error *error);
+
+/* Does a claim of ours stand against this job, in the epoch that is on? */
+MUST_CHECK enum status store_job_is_claimed(struct store *store, bool *claimed,
+                                            const struct hash32 *job, struct error *error);
+
+struct store_claim {
+    struct hash32 key;
+    struct hash32 job;
+    struct hash32 segment;
+    uint32_t index;
+    uint32_t step;
+    struct digest pre_state;
+    struct digest post_state;
+    uint64_t deadline_s;
+    enum game_claim_phase phase;
+    enum game_turn turn;
+    uint32_t epoch;
+};
+
+/* Our claims that are not closed. */
+MUST_CHECK enum status store_open_claims(struct store *store,
+                                         enum status (*visit)(void *context,
+                                                              const struct store_claim *claim,
+                                                              struct error *error),
+                                         void *context, struct error *error);
+
+/* ---- mirrors ---- */
+
+/* Fills request->mirrors: the configured ones, the most trusted first. */
+MUST_CHECK enum status store_mirrors(struct store *store, struct check_request *request,
+                                     const char *const *configured, size_t count,
+                                     struct error *error);
+MUST_CHECK enum status store_note_mirrors(struct store *store, const struct check_request *request,
+                                          const struct check_result *result, struct error *error);
+
+#endif /* VERIFIER_STORE_H */

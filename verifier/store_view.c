@@ -1,0 +1,485 @@
+/* store_view.c - the ledger as its events told it: see store.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verifier/store.h"
+
+#define BLOB(value) (&(struct sql_blob){(value).bytes, sizeof((value).bytes)})
+
+/* ---- events ------------------------------------------------------------- */
+
+static enum status forget(struct store *store, struct error *error)
+{
+    static const char *const tables[] = {"jobs", "segments", "claims", "payments"};
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == STATUS_OK; i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "DELETE FROM %s", tables[i]);
+        status = sql_run(&store->sql, error, text, "");
+    }
+    return status;
+}
+
+static enum status take_opened(struct store *store, const struct game_event *event,
+                               struct error *error)
+{
+    struct game_move move = {.kind = GAME_OPEN, .terms = event->terms};
+    uint8_t bytes[GAME_MOVE_SIZE_MAX];
+    size_t size;
+
+    game_move_encode(bytes, &size, &move);
+    return sql_run(&store->sql, error,
+                   "INSERT OR REPLACE INTO jobs (key, client, id, terms, phase)"
+                   " VALUES (?, ?, ?, ?, ?)",
+                   "bbbbi", BLOB(event->job), BLOB(event->account), BLOB(event->terms.job_id),
+                   &(struct sql_blob){bytes, size}, (int64_t)GAME_PHASE_OPEN);
+}
+
+static enum status set_phase(struct store *store, const struct game_event *event,
+                             enum game_phase phase, struct error *error)
+{
+    return sql_run(&store->sql, error, "UPDATE jobs SET phase = ?, solver = ? WHERE key = ?", "ibb",
+                   (int64_t)phase, BLOB(event->account), BLOB(event->job));
+}
+
+static enum status previous_root(struct store *store, struct digest *root,
+                                 const struct game_event *event, struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status;
+
+    memset(root, 0, sizeof(*root));
+    if (event->segment.index == 0) {
+        return STATUS_OK;
+    }
+    row = sql_query(&store->sql, error,
+                    "SELECT root FROM segments WHERE job = ? AND idx = ? AND NOT void", "bi",
+                    BLOB(event->job), (int64_t)event->segment.index - 1);
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = sql_step(&store->sql, row, error);
+    if (status == STATUS_OK && !sql_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status take_committed(struct store *store, const struct ledger_entry *entry,
+                                  struct error *error)
+{
+    const struct game_event *event = &entry->event;
+    struct game_segment segment = event->segment;
+    struct digest previous;
+    struct hash32 hash;
+    enum status status = previous_root(store, &previous, event, error);
+
+    segment.height = entry->height;
+    hash = game_segment_hash(&event->job, &segment);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return sql_run(&store->sql, error,
+                   "INSERT OR REPLACE INTO segments (job, idx, epoch, root, steps, time_s, height,"
+                   " solver, hash, previous, diverged, round_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                   " ?, ?, ?)",
+                   "biibiiibbbii", BLOB(event->job), (int64_t)segment.index, (int64_t)segment.epoch,
+                   BLOB(segment.root), (int64_t)segment.steps, (int64_t)segment.time_s,
+                   (int64_t)segment.height, BLOB(segment.solver), BLOB(hash), BLOB(previous),
+                   (int64_t)event->flag, (int64_t)segment.time_s);
+}
+
+/* Changes the segment that stands at the event's index. */
+static enum status change_segment(struct store *store, const struct game_event *event,
+                                  const char *change, struct error *error)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof(text),
+                   "UPDATE segments SET %s WHERE job = ?1 AND idx = ?2 AND NOT void", change);
+    return sql_run(&store->sql, error, text, "bi", BLOB(event->job), (int64_t)event->index);
+}
+
+static enum status take_drawn(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE segments SET seed = ? WHERE job = ? AND idx = ? AND NOT void", "bbi",
+                   BLOB(event->seal), BLOB(event->job), (int64_t)event->index);
+}
+
+/* A new round begins: seals that were not shown in the old one are lost, ours too. */
+static enum status take_renewed(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
+                   " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
+                   "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+}
+
+static enum status take_conviction(struct store *store, const struct game_event *event, bool again,
+                                   struct error *error)
+{
+    enum status status =
+        sql_run(&store->sql, error, "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi",
+                BLOB(event->job), (int64_t)event->index);
+
+    if (status == STATUS_OK && again) {
+        status = sql_run(&store->sql, error, "UPDATE jobs SET epoch = epoch + 1 WHERE key = ?", "b",
+                         BLOB(event->job));
+    }
+    return status == STATUS_OK
+               ? set_phase(store, event, again ? GAME_PHASE_OPEN : GAME_PHASE_CLOSED, error)
+               : status;
+}
+
+static enum status pay(struct store *store, const struct ledger_entry *entry, const char *kind,
+                       wei amount, struct error *error)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print_plain(text, amount);
+    return sql_run(&store->sql, error, "INSERT OR REPLACE INTO payments VALUES (?, ?, ?)", "itt",
+                   (int64_t)entry->number, kind, text);
+}
+
+/* ---- our claims --------------------------------------------------------- */
+
+static enum status take_claimed(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
+                   " phase, turn, deadline_s) SELECT ?, job, hash, idx, epoch, ?, ?, ?, ?, ?, ?"
+                   " FROM segments WHERE job = ? AND idx = ? AND NOT void",
+                   "bibbiiibi", BLOB(event->claim), (int64_t)event->step, BLOB(event->pre_state),
+                   BLOB(event->post_state), (int64_t)GAME_CLAIM_CALLED, (int64_t)GAME_TURN_ACCUSED,
+                   (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+}
+
+static enum status take_turn(struct store *store, const struct game_event *event,
+                             enum game_turn turn, struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?", "iiib",
+                   (int64_t)GAME_CLAIM_TRIED, (int64_t)turn, (int64_t)event->time_s,
+                   BLOB(event->claim));
+}
+
+static enum status close_claim(struct store *store, const struct game_event *event,
+                               const char *outcome, struct error *error)
+{
+    return sql_run(&store->sql, error, "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?",
+                   "itb", (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(event->claim));
+}
+
+static enum status take_claim_event(struct store *store, const struct game_event *event,
+                                    const struct address *own, struct error *error)
+{
+    switch ((int)event->kind) {
+    case GAME_CLAIMED:
+        return address_equal(&event->account, own) ? take_claimed(store, event, error) : STATUS_OK;
+    case GAME_ANSWERED:
+        return take_turn(store, event, GAME_TURN_CLAIMANT, error);
+    case GAME_TURN_PASSED:
+        return take_turn(store, event, (enum game_turn)event->turn, error);
+    case GAME_RULED:
+        return close_claim(store, event, event->flag ? "upheld" : "refuted", error);
+    case GAME_LAPSED:
+        return close_claim(store, event, "lapsed", error);
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* ---- all events --------------------------------------------------------- */
+
+static enum status take_attestation(struct store *store, const struct ledger_entry *entry,
+                                    const struct address *own, struct error *error)
+{
+    const struct game_event *event = &entry->event;
+    bool ours = address_equal(&event->account, own);
+    enum status status;
+
+    switch ((int)event->kind) {
+    case GAME_ATTESTED:
+        return change_segment(store, event,
+                              ours ? "attested = attested + 1, mine = 1, choice = 1"
+                                   : "attested = attested + 1",
+                              error);
+    case GAME_REVEALED:
+        return change_segment(store, event,
+                              ours ? "attested = attested - 1, revealed = revealed + 1, mine = 2"
+                                   : "attested = attested - 1, revealed = revealed + 1",
+                              error);
+    default: /* SETTLED: the segment may be void */
+        if (!ours) {
+            return STATUS_OK;
+        }
+        status = sql_run(&store->sql, error,
+                         "UPDATE segments SET mine = 3 WHERE job = ? AND idx = ? AND mine IN (1, 2)"
+                         " AND epoch = (SELECT min(epoch) FROM segments WHERE job = ?1 AND idx = ?2"
+                         " AND mine IN (1, 2))",
+                         "bi", BLOB(event->job), (int64_t)event->index);
+        if (status == STATUS_OK && address_equal(&event->other, own)) {
+            status = pay(store, entry, "attestation", event->amount, error);
+        }
+        return status;
+    }
+}
+
+static enum status take_event(struct store *store, const struct ledger_entry *entry,
+                              const struct address *own, struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    switch ((int)event->kind) {
+    case GAME_OPENED:
+        return take_opened(store, event, error);
+    case GAME_ACCEPTED:
+        return set_phase(store, event, GAME_PHASE_RUNNING, error);
+    case GAME_CANCELLED:
+        return set_phase(store, event, GAME_PHASE_CLOSED, error);
+    case GAME_RELEASED:
+        return set_phase(store, event, GAME_PHASE_OPEN, error);
+    case GAME_COMMITTED:
+        return take_committed(store, entry, error);
+    case GAME_DRAWN:
+        return take_drawn(store, event, error);
+    case GAME_ATTESTED:
+    case GAME_REVEALED:
+    case GAME_SETTLED:
+        return take_attestation(store, entry, own, error);
+    case GAME_RENEWED:
+        return take_renewed(store, event, error);
+    case GAME_CONVICTED:
+        return take_conviction(store, event, true, error);
+    case GAME_CLOSED:
+        return take_conviction(store, event, false, error);
+    case GAME_FINALIZED:
+        return sql_run(&store->sql, error, "UPDATE jobs SET finalized = ? WHERE key = ?", "ib",
+                       (int64_t)event->index + 1, BLOB(event->job));
+    case GAME_WITHDRAWN:
+        return address_equal(&event->account, own)
+                   ? pay(store, entry, "withdrawal", event->amount, error)
+                   : STATUS_OK;
+    default:
+        return take_claim_event(store, event, own, error);
+    }
+}
+
+enum status store_take(struct store *store, const struct ledger_entry *entry,
+                       const struct address *own, struct error *error)
+{
+    enum status status;
+
+    if (entry->kind == LEDGER_REWIND) {
+        int64_t seen = 0;
+
+        /* Reading anew passes the rewind again; it was dealt with. */
+        status = store_number(store, &seen, "rewound", error);
+        if (status == STATUS_OK && seen < (int64_t)entry->number) {
+            status = forget(store, error);
+            if (status == STATUS_OK) {
+                status = store_set_number(store, "rewound", (int64_t)entry->number, error);
+            }
+            return status == STATUS_OK ? store_set_number(store, "cursor", 0, error) : status;
+        }
+    } else {
+        status = take_event(store, entry, own, error);
+    }
+    return status == STATUS_OK ? store_set_number(store, "cursor", (int64_t)entry->number, error)
+                               : status;
+}
+
+/* ---- segments ----------------------------------------------------------- */
+
+#define SEGMENT_COLUMNS                                                                            \
+    "SELECT s.rowid, s.job, s.idx, s.epoch, s.root, s.steps, s.time_s, s.height, s.solver, "       \
+    "s.hash,"                                                                                      \
+    " s.previous, s.diverged, s.seed, s.round_s, s.attested, s.revealed, s.mine, s.void, "         \
+    "s.choice,"                                                                                    \
+    " j.terms, j.phase, j.finalized FROM segments s JOIN jobs j ON j.key = s.job"
+
+static enum status read_segment(struct store_segment *segment, sqlite3_stmt *row,
+                                struct error *error)
+{
+    struct game_move move;
+
+    memset(segment, 0, sizeof(*segment));
+    segment->row = sqlite3_column_int64(row, 0);
+    segment->committed.index = (uint32_t)sqlite3_column_int64(row, 2);
+    segment->committed.epoch = (uint32_t)sqlite3_column_int64(row, 3);
+    segment->committed.steps = (uint32_t)sqlite3_column_int64(row, 5);
+    segment->committed.time_s = (uint64_t)sqlite3_column_int64(row, 6);
+    segment->committed.height = (uint64_t)sqlite3_column_int64(row, 7);
+    segment->diverged = sqlite3_column_int(row, 11) != 0;
+    segment->round_s = (uint64_t)sqlite3_column_int64(row, 13);
+    segment->attested = (uint32_t)sqlite3_column_int64(row, 14);
+    segment->revealed = (uint32_t)sqlite3_column_int64(row, 15);
+    segment->mine = (enum store_mine)sqlite3_column_int(row, 16);
+    segment->is_void = sqlite3_column_int(row, 17) != 0;
+    segment->choice = (enum store_choice)sqlite3_column_int(row, 18);
+    segment->phase = (enum game_phase)sqlite3_column_int(row, 20);
+    segment->finalized = (uint32_t)sqlite3_column_int64(row, 21);
+    if (!sql_blob_column(row, 1, segment->job.bytes, HASH32_SIZE) ||
+        !sql_blob_column(row, 4, segment->committed.root.bytes, DIGEST_SIZE) ||
+        !sql_blob_column(row, 8, segment->committed.solver.bytes, ADDRESS_SIZE) ||
+        !sql_blob_column(row, 9, segment->hash.bytes, HASH32_SIZE) ||
+        !sql_blob_column(row, 10, segment->previous.bytes, DIGEST_SIZE) ||
+        (sqlite3_column_type(row, 12) != SQLITE_NULL &&
+         !sql_blob_column(row, 12, segment->seed.bytes, HASH32_SIZE)) ||
+        game_move_decode(&move, sqlite3_column_blob(row, 19),
+                         (size_t)sqlite3_column_bytes(row, 19)) != STATUS_OK ||
+        move.kind != GAME_OPEN) {
+        return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+    }
+    segment->terms = move.terms;
+    segment->job_id = move.terms.job_id;
+    return STATUS_OK;
+}
+
+/* Collected first: what visits them may change the table. */
+enum status store_segments(struct store *store, const char *where,
+                           enum status (*visit)(void *context, const struct store_segment *segment,
+                                                struct error *error),
+                           void *context, struct error *error)
+{
+    struct store_segment *found = calloc(STORE_VISIT_MAX, sizeof(*found));
+    char text[1400];
+    sqlite3_stmt *row = NULL;
+    uint32_t count = 0;
+    enum status status =
+        found == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for segments") : STATUS_OK;
+
+    if (status == STATUS_OK) {
+        (void)snprintf(text, sizeof(text), SEGMENT_COLUMNS " WHERE %s LIMIT %d", where,
+                       STORE_VISIT_MAX);
+        row = sql_query(&store->sql, error, text, "");
+        status = row == NULL ? STATUS_IO : STATUS_OK;
+    }
+    while (status == STATUS_OK && count < STORE_VISIT_MAX) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            status = read_segment(&found[count], row, error);
+            count++;
+        }
+    }
+    (void)sqlite3_finalize(row);
+    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    free(found);
+    return status;
+}
+
+static enum status one_segment(struct store *store, struct store_segment *segment,
+                               sqlite3_stmt *row, struct error *error)
+{
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = sql_step(&store->sql, row, error);
+    if (status == STATUS_OK) {
+        status = read_segment(segment, row, error);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+enum status store_segment(struct store *store, struct store_segment *segment,
+                          const struct hash32 *job, uint32_t index, struct error *error)
+{
+    return one_segment(store, segment,
+                       sql_query(&store->sql, error,
+                                 SEGMENT_COLUMNS " WHERE s.job = ? AND s.idx = ? AND NOT s.void",
+                                 "bi", &(struct sql_blob){job->bytes, HASH32_SIZE}, (int64_t)index),
+                       error);
+}
+
+enum status store_segment_by_hash(struct store *store, struct store_segment *segment,
+                                  const struct hash32 *hash, struct error *error)
+{
+    return one_segment(store, segment,
+                       sql_query(&store->sql, error, SEGMENT_COLUMNS " WHERE s.hash = ?", "b",
+                                 &(struct sql_blob){hash->bytes, HASH32_SIZE}),
+                       error);
+}
+
+enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
+                         const char *reason, struct error *error)
+{
+    return sql_run(&store->sql, error, "UPDATE segments SET choice = ?, reason = ? WHERE rowid = ?",
+                   "iti", (int64_t)choice, reason, row);
+}
+
+/* ---- claims ------------------------------------------------------------- */
+
+enum status store_job_is_claimed(struct store *store, bool *claimed, const struct hash32 *job,
+                                 struct error *error)
+{
+    int64_t count = 0;
+    enum status status =
+        sql_number(&store->sql, &count, 0, error,
+                   "SELECT count(*) FROM claims c JOIN jobs j ON j.key = c.job"
+                   " WHERE c.job = ? AND c.epoch = j.epoch AND c.outcome <> 'refuted'",
+                   "b", &(struct sql_blob){job->bytes, HASH32_SIZE});
+
+    *claimed = count > 0;
+    return status;
+}
+
+static enum status read_claim(struct store_claim *claim, sqlite3_stmt *row, struct error *error)
+{
+    memset(claim, 0, sizeof(*claim));
+    claim->index = (uint32_t)sqlite3_column_int64(row, 3);
+    claim->step = (uint32_t)sqlite3_column_int64(row, 4);
+    claim->deadline_s = (uint64_t)sqlite3_column_int64(row, 7);
+    claim->phase = (enum game_claim_phase)sqlite3_column_int(row, 8);
+    claim->turn = (enum game_turn)sqlite3_column_int(row, 9);
+    claim->epoch = (uint32_t)sqlite3_column_int64(row, 10);
+    return sql_blob_column(row, 0, claim->key.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 1, claim->job.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 2, claim->segment.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 5, claim->pre_state.bytes, DIGEST_SIZE) &&
+                   sql_blob_column(row, 6, claim->post_state.bytes, DIGEST_SIZE)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+}
+
+enum status store_open_claims(struct store *store,
+                              enum status (*visit)(void *context, const struct store_claim *claim,
+                                                   struct error *error),
+                              void *context, struct error *error)
+{
+    struct store_claim found[STORE_CLAIMS_MAX];
+    uint32_t count = 0;
+    sqlite3_stmt *row =
+        sql_query(&store->sql, error,
+                  "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, epoch"
+                  " FROM claims WHERE phase <> ? ORDER BY deadline_s",
+                  "i", (int64_t)GAME_CLAIM_CLOSED);
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    while (status == STATUS_OK && count < STORE_CLAIMS_MAX) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            status = read_claim(&found[count], row, error);
+            count++;
+        }
+    }
+    (void)sqlite3_finalize(row);
+    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
