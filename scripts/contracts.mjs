@@ -15,7 +15,6 @@ const require = createRequire(join(root, 'tests/evm/package.json'));
 const solc = require('solc');
 
 const settings = {
-  optimizer: { enabled: true, runs: 200 },
   viaIR: true,
   evmVersion: 'paris',
   metadata: { bytecodeHash: 'none', appendCBOR: false },
@@ -31,6 +30,7 @@ const headers = [
   {
     path: 'chain/rules_code.h',
     folders: ['chain/contracts'],
+    runs: 10000, // below that, wide constants are copied out of the code at ten times the price
     note: 'rules_code.h - the contracts of rules (IRules.sol) as they are deployed: no arguments.',
     contracts: {
       RulesContraction: 'RULES_CONTRACTION_CODE',
@@ -52,11 +52,18 @@ const headers = [
     contracts: { Jury: 'JURY_CODE' },
   },
   {
+    path: 'tests/contracts/court_code.h',
+    folders: ['chain/contracts', 'tests/contracts'],
+    note: 'court_code.h - the referee with a clock that a test sets.',
+    contracts: { HarnessReferee: 'HARNESS_REFEREE_CODE' },
+  },
+  {
     path: 'tests/contracts/harness_code.h',
     folders: ['chain/contracts', 'tests/contracts'],
     note: 'harness_code.h - the contracts of tests/contracts, for tests only.',
     contracts: {
       Driver: 'DRIVER_CODE',
+      Harness: 'HARNESS_CODE',
       Thief: 'THIEF_CODE',
       Miser: 'MISER_CODE',
       Calculator: 'CALCULATOR_CODE',
@@ -66,13 +73,16 @@ const headers = [
 
 const compilations = new Map();
 
-function compile(folders) {
-  const key = folders.join();
-  if (!compilations.has(key)) compilations.set(key, compileAll(folders));
+// What is compiled together.
+const keyOf = ({ folders, runs = 200 }) => `${folders.join()} ${runs}`;
+
+function compile(entry) {
+  const key = keyOf(entry);
+  if (!compilations.has(key)) compilations.set(key, compileAll(entry));
   return compilations.get(key);
 }
 
-function compileAll(folders) {
+function compileAll({ folders, runs = 200 }) {
   const sources = {};
   for (const folder of folders) {
     for (const name of readdirSync(join(root, folder)).sort()) {
@@ -82,11 +92,14 @@ function compileAll(folders) {
     }
   }
   // Only what is asked for: a contract takes seconds.
-  const names = headers.filter((entry) => entry.folders.join() === folders.join())
+  const names = headers.filter((entry) => keyOf(entry) === keyOf({ folders, runs }))
     .flatMap((entry) => Object.keys(entry.contracts));
   const wanted = ['evm.bytecode.object', 'evm.deployedBytecode.object'];
   const outputSelection = { '*': Object.fromEntries(names.map((name) => [name, wanted])) };
-  const input = { language: 'Solidity', sources, settings: { ...settings, outputSelection } };
+  const optimizer = { enabled: true, runs };
+  const input = {
+    language: 'Solidity', sources, settings: { ...settings, optimizer, outputSelection },
+  };
   const output = JSON.parse(solc.compile(JSON.stringify(input)));
   for (const error of output.errors ?? []) {
     process.stderr.write(error.formattedMessage);
@@ -102,8 +115,9 @@ function literal(name, hex) {
   return `#define ${name} \\\n${lines.join(' \\\n')}\n`;
 }
 
-function header({ path, folders, note, contracts }) {
-  const compiled = compile(folders);
+function header(entry) {
+  const { path, note, contracts } = entry;
+  const compiled = compile(entry);
   const guard = path.toUpperCase().replace(/[/.]/g, '_');
   let text = `/*\n * ${note}\n *\n * Written by scripts/contracts.mjs with solc ${solc.version().split('+')[0]}; not to be edited.\n */\n`;
   text += `/* clang-format off */\n#ifndef ${guard}\n#define ${guard}\n`;
