@@ -12,23 +12,20 @@
 #include <string.h>
 
 #include "chain/rules_code.h"
-#include "tests/contracts/jury_code.h"
-#include "tests/support/anvil.h"
 #include "tests/support/exhibit.h"
-#include "tests/support/hearing.h"
+#include "tests/support/jury.h"
 
 enum {
     FULL_COUNT = 10000, /* of elements of each output, under make soak */
     SHARE_COUNT = 160,
+    QUESTIONS_MAX = 4096,
     TARGETS = 8, /* of each output of one exhibit */
     CODE_SIZE_MAX = 24576,
     EVIDENCE_PART_AT = 41, /* behind the descriptor: where from and to stand */
 };
 
 struct court {
-    struct anvil *anvil;
-    struct rpc *rpc;
-    struct address jury;
+    struct jury jury;
     struct address elementwise;
     struct address rows;
 };
@@ -38,11 +35,9 @@ static int open_court(void **state)
     struct court *court = calloc(1, sizeof(*court));
 
     assert_non_null(court);
-    court->anvil = anvil_start(NULL);
-    court->rpc = anvil_rpc(court->anvil);
-    court->jury = anvil_deploy(court->rpc, 0, JURY_CODE, NULL, "0x0");
-    court->elementwise = anvil_deploy(court->rpc, 0, RULES_ELEMENTWISE_CODE, NULL, "0x0");
-    court->rows = anvil_deploy(court->rpc, 0, RULES_ROWS_CODE, NULL, "0x0");
+    jury_open(&court->jury);
+    court->elementwise = jury_deploy(&court->jury, RULES_ELEMENTWISE_CODE);
+    court->rows = jury_deploy(&court->jury, RULES_ROWS_CODE);
     *state = court;
     return 0;
 }
@@ -51,8 +46,7 @@ static int close_court(void **state)
 {
     struct court *court = *state;
 
-    rpc_free(court->rpc);
-    anvil_stop(court->anvil);
+    jury_close(&court->jury);
     free(court);
     return 0;
 }
@@ -80,48 +74,51 @@ struct question {
 struct session {
     struct court *court;
     enum op_kind kind;
-    struct hearing hearing;
-    struct question questions[HEARING_CASES_MAX];
+    struct question questions[QUESTIONS_MAX]; /* as many as the jury has cases */
     uint64_t asked[OP_OUTPUTS_MAX];
 };
 
-static void hold(struct session *session)
+static const struct address *contract_of(const struct court *court, enum op_kind kind)
 {
-    struct court *court = session->court;
-    struct hearing *hearing = &session->hearing;
+    return in_rows(kind) ? &court->rows : &court->elementwise;
+}
 
-    hearing_hold(hearing, court->rpc, &court->jury,
-                 in_rows(session->kind) ? &court->rows : &court->elementwise);
-    for (uint32_t i = 0; i < hearing->count; i++) {
+static void hear(struct session *session)
+{
+    struct jury *jury = &session->court->jury;
+    size_t count = jury->count;
+    struct jury_answer *answers = jury_hear(jury, contract_of(session->court, session->kind));
+
+    for (size_t i = 0; i < count; i++) {
         const struct question *question = &session->questions[i];
-        const struct hearing_result *result = &hearing->results[i];
 
-        if (result->refused || result->bits != question->expected) {
-            fail_msg("%s, output %u, element %llu, seed %llu, mood %d: %08x, the contract %s %08x",
-                     op_kind_name(session->kind), question->target.output,
-                     (unsigned long long)question->target.element,
-                     (unsigned long long)question->seed, (int)question->mood, question->expected,
-                     result->refused ? "refuses with" : "says", result->bits);
+        if (answers[i].refused || answers[i].value != question->expected) {
+            fail_msg(
+                "%s, output %u, element %llu, seed %llu, mood %d: %08x, the contract %s %08llx",
+                op_kind_name(session->kind), question->target.output,
+                (unsigned long long)question->target.element, (unsigned long long)question->seed,
+                (int)question->mood, question->expected,
+                answers[i].refused ? "refuses with" : "says", (unsigned long long)answers[i].value);
         }
     }
-    hearing->count = 0;
+    free(answers);
 }
 
 static void ask(struct session *session, const struct exhibit *exhibit,
                 const struct question *question)
 {
+    struct jury *jury = &session->court->jury;
     struct buffer evidence;
-    uint32_t number =
-        session->hearing.cases.size == 0 ? 0 : session->hearing.count; /* it begins anew */
 
-    session->questions[number] = *question;
-    session->questions[number].expected = exhibit_rule(exhibit, &question->target);
+    session->questions[jury->count] = *question;
+    session->questions[jury->count].expected = exhibit_rule(exhibit, &question->target);
     session->asked[question->target.output]++;
     exhibit_evidence(&evidence, exhibit, &question->target);
-    if (hearing_add(&session->hearing, evidence.data, evidence.size)) {
-        hold(session);
-    }
+    jury_add(jury, evidence.data, evidence.size, false);
     buffer_release(&evidence);
+    if (jury->count == QUESTIONS_MAX || jury->cases.size > JURY_BYTES_MAX) {
+        hear(session);
+    }
 }
 
 /* One operation, and a few elements of each of its outputs. Returns the least asked of an output. */
@@ -160,15 +157,13 @@ static void agree(struct court *court, enum op_kind kind)
     assert_non_null(session);
     session->court = court;
     session->kind = kind;
-    hearing_init(&session->hearing);
     for (uint64_t seed = 1; ask_about_one(session, seed) < count; seed++) {
     }
-    hold(session);
+    hear(session);
     if (test_soak_minutes() > 0) {
         print_message("%s: at least %llu elements of each output\n", op_kind_name(kind),
                       (unsigned long long)count);
     }
-    hearing_release(&session->hearing);
     free(session);
 }
 
@@ -192,20 +187,15 @@ static void test_elements_of_rows_agree(void **state)
 
 /* ---- refusals ------------------------------------------------------------- */
 
-static struct hearing_result hear_one(struct court *court, const struct address *rules,
-                                      const struct buffer *evidence)
+static bool is_refused(struct court *court, const struct address *rules,
+                       const struct buffer *evidence)
 {
-    struct hearing *hearing = calloc(1, sizeof(*hearing));
-    struct hearing_result result;
+    jury_add(&court->jury, evidence->data, evidence->size, false);
+    struct jury_answer *answers = jury_hear(&court->jury, rules);
+    bool refused = answers[0].refused;
 
-    assert_non_null(hearing);
-    hearing_init(hearing);
-    (void)hearing_add(hearing, evidence->data, evidence->size);
-    hearing_hold(hearing, court->rpc, &court->jury, rules);
-    result = hearing->results[0];
-    hearing_release(hearing);
-    free(hearing);
-    return result;
+    free(answers);
+    return refused;
 }
 
 /* Where the bytes behind the descriptor begin. */
@@ -226,12 +216,12 @@ static void test_a_part_of_an_element_is_refused(void **state)
 
     exhibit_of_kind(&exhibit, OP_ROW_SUM, MOOD_TAME, 1);
     exhibit_evidence(&evidence, &exhibit, &target);
-    assert_false(hear_one(court, &court->rows, &evidence).refused);
+    assert_false(is_refused(court, &court->rows, &evidence));
     for (int i = 0; i < 8; i++) { /* from, then to */
         uint8_t *byte = &evidence.data[after_descriptor(&evidence) + EVIDENCE_PART_AT + i];
 
         *byte = 1;
-        assert_true(hear_one(court, &court->rows, &evidence).refused);
+        assert_true(is_refused(court, &court->rows, &evidence));
         *byte = 0;
     }
     buffer_release(&evidence);
@@ -252,9 +242,8 @@ static void test_operations_of_other_contracts_are_refused(void **state)
         }
         exhibit_of_kind(&exhibit, kind, MOOD_TAME, 1);
         exhibit_evidence(&evidence, &exhibit, &target);
-        assert_int_equal(hear_one(court, &court->rows, &evidence).refused, !in_rows(kind));
-        assert_int_equal(hear_one(court, &court->elementwise, &evidence).refused,
-                         !in_elementwise(kind));
+        assert_int_equal(is_refused(court, &court->rows, &evidence), !in_rows(kind));
+        assert_int_equal(is_refused(court, &court->elementwise, &evidence), !in_elementwise(kind));
         buffer_release(&evidence);
         exhibit_close(&exhibit);
     }
@@ -300,7 +289,7 @@ static void withhold(struct court *court, enum op_kind kind, uint32_t output)
         buffer_add_u16(&less, (uint16_t)left);
         buffer_add(&less, evidence.data + used_at + 2, start - used_at - 2);
         buffer_add(&less, evidence.data + at, evidence.size - at);
-        if (!hear_one(court, in_rows(kind) ? &court->rows : &court->elementwise, &less).refused) {
+        if (!is_refused(court, contract_of(court, kind), &less)) {
             fail_msg("%s, output %u does not miss operand %u", op_kind_name(kind), output, i);
         }
         buffer_release(&less);
@@ -338,7 +327,8 @@ static void test_the_contracts_can_be_deployed(void **state)
         char text[ADDRESS_TEXT_SIZE];
 
         address_print(text, contracts[i]);
-        json_t *code = anvil_call(court->rpc, "eth_getCode", json_pack("[s, s]", text, "latest"));
+        json_t *code =
+            anvil_call(court->jury.rpc, "eth_getCode", json_pack("[s, s]", text, "latest"));
         size_t size = (strlen(json_string_value(code)) - 2) / 2;
 
         assert_in_range(size, 1000, CODE_SIZE_MAX);

@@ -35,6 +35,16 @@ static uint32_t special(uint64_t *seed)
            ((uint32_t)random << 31);
 }
 
+/* Few enough that every pair of them comes up. */
+static uint32_t extreme(uint64_t *seed)
+{
+    static const uint32_t patterns[8] = {0x00000000, 0x00000001, 0x007fffff, 0x00800000,
+                                         0x3f800000, 0x7f7fffff, 0x7f800000, 0x7fc00000};
+    uint64_t random = test_random(seed);
+
+    return patterns[random % 8] | ((uint32_t)(random >> 32) & SIGN);
+}
+
 /* A finite number with this exponent field; its fraction is of a random kind. */
 static uint32_t with_field(uint64_t *seed, uint32_t field)
 {
@@ -334,6 +344,9 @@ struct float_operands float_operands_make(uint64_t *seed, enum float_operation o
     }
     if (operation == FLOAT_TO_INTEGER) {
         return for_to_integer(seed);
+    }
+    if (test_random_below(seed, 16) == 0) {
+        return (struct float_operands){.a = extreme(seed), .b = extreme(seed), .c = extreme(seed)};
     }
     if (made_to_fit) {
         switch (operation) {
