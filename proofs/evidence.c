@@ -2,8 +2,8 @@
  * evidence.c - the judge of evidence; see evidence.h.
  *
  * docs/FORMATS.md, section 9. Everything begins with: kind (1), item of the program (4), items of
- * the program (4), items of a trace (4), path, size of the descriptor (2), descriptor. A path is the
- * number of its siblings (1) and the siblings (32 each); index and count are known.
+ * the program (4), items of a trace (4), path, size of the descriptor (2), descriptor. A path is
+ * the number of its siblings (1) and the siblings (32 each); index and count are known.
  */
 #include "proofs/evidence.h"
 

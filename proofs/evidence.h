@@ -135,8 +135,8 @@ struct evidence_target {
 
 /*
  * Writes evidence of kind 1, of the part of the axis that begins at `from` (0 where there is none,
- * see rule.h): as much as fits in size_max bytes, and *to is where it ends. *last says that nothing is
- * left. STATUS_OVER_LIMIT: not even the smallest part fits.
+ * see rule.h): as much as fits in size_max bytes, and *to is where it ends. *last says that
+ * nothing is left. STATUS_OVER_LIMIT: not even the smallest part fits.
  */
 MUST_CHECK enum status evidence_write_element(struct buffer *bytes, uint64_t *to, bool *last,
                                               const struct tape *tape,
@@ -145,9 +145,9 @@ MUST_CHECK enum status evidence_write_element(struct buffer *bytes, uint64_t *to
                                               size_t size_max, struct error *error);
 
 /*
- * Of the elements of one leaf of an output that the accused has wrong, given the leaf as it should
- * be, the one whose evidence is the smallest; target->op and output are given. STATUS_NOT_FOUND:
- * the rule agrees with all of them.
+ * Of the elements of one leaf of an output that are not what the rule makes of the accused's
+ * others, the one whose evidence is the smallest; target->op and output are given.
+ * STATUS_NOT_FOUND: the rule agrees with all of them.
  */
 MUST_CHECK enum status evidence_choose(struct evidence_target *target, const struct tape *tape,
                                        const struct evidence_source *source, uint64_t leaf,

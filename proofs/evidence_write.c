@@ -247,9 +247,12 @@ static uint32_t fetch(void *context, uint32_t number, uint64_t index)
 {
     struct gather *gather = context;
     struct gathered *gathered = &gather->operands[number];
-    uint64_t at = index * dtype_size(gathered->tensor->dtype);
-    uint64_t leaf = at / MERKLE_LEAF_SIZE;
+    uint64_t at;
+    uint64_t leaf;
 
+    assert(number < gather->operand_count && gathered->tensor != NULL);
+    at = index * dtype_size(gathered->tensor->dtype);
+    leaf = at / MERKLE_LEAF_SIZE;
     if (gather->status != STATUS_OK) {
         return 0; /* what the rule makes of it is not looked at */
     }

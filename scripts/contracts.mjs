@@ -52,11 +52,18 @@ const headers = [
     contracts: { Jury: 'JURY_CODE' },
   },
   {
+    path: 'tests/contracts/court_code.h',
+    folders: ['chain/contracts', 'tests/contracts'],
+    note: 'court_code.h - the referee with a clock that a test sets.',
+    contracts: { HarnessReferee: 'HARNESS_REFEREE_CODE' },
+  },
+  {
     path: 'tests/contracts/harness_code.h',
     folders: ['chain/contracts', 'tests/contracts'],
     note: 'harness_code.h - the contracts of tests/contracts, for tests only.',
     contracts: {
       Driver: 'DRIVER_CODE',
+      Harness: 'HARNESS_CODE',
       Thief: 'THIEF_CODE',
       Miser: 'MISER_CODE',
     },

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IExaminer} from "./IExaminer.sol";
+import {IRegistry} from "./IRegistry.sol";
+import {Referee} from "./Referee.sol";
 import {Registry} from "./Registry.sol";
 
 /// @title Harness
@@ -29,6 +32,16 @@ contract Harness is Registry {
     }
 }
 
+/// @title HarnessReferee
+/// @notice The referee as deployed, but for the clock of its registry.
+contract HarnessReferee is Referee {
+    constructor(IExaminer examiner) Referee(examiner) {}
+
+    function _found() internal override returns (IRegistry) {
+        return new Harness(address(this));
+    }
+}
+
 /// @title Player
 /// @notice An account of the game that does what the driver says.
 contract Player {
@@ -47,10 +60,12 @@ contract Player {
 /// @notice Plays a whole history in one transaction: thousands of them then take minutes.
 contract Driver {
     uint256 internal constant PLAYERS = 6;
-    uint256 internal constant HEADER = 8 + 8 + 1 + 16 + 2;
+    uint256 internal constant HEADER = 8 + 8 + 1 + 16 + 3;
+    uint256 internal constant TO_REFEREE = 128; // in the byte of the player
 
     Player[PLAYERS] public players;
     Harness public registry;
+    address public referee;
 
     event Outcome(bool done, bytes result);
     event Balance(uint256 registry, uint256[PLAYERS] owed);
@@ -59,17 +74,16 @@ contract Driver {
         for (uint256 i = 0; i < PLAYERS; i++) {
             players[i] = new Player();
         }
-        restart();
     }
 
     receive() external payable {}
 
-    /// @notice A fresh registry; player 0 is its referee.
-    function restart() public {
-        registry = new Harness(address(players[0]));
+    function use(Harness newRegistry, address newReferee) external {
+        registry = newRegistry;
+        referee = newReferee;
     }
 
-    /// @param script Moves: time (8 bytes), height (8), player (1), value (16), size (2), calldata.
+    /// @param script Moves: time (8 bytes), height (8), player (1), value (16), size (3), calldata.
     function play(bytes calldata script) external payable {
         Harness target = registry;
         uint256 place = 0;
@@ -87,11 +101,13 @@ contract Driver {
         target.setClock(
             uint64(bytes8(script[place:place + 8])), uint64(bytes8(script[place + 8:place + 16]))
         );
-        Player player = players[uint8(script[place + 16])];
+        uint256 player = uint8(script[place + 16]);
         uint256 value = uint128(bytes16(script[place + 17:place + 33]));
-        uint256 size = uint16(bytes2(script[place + 33:place + HEADER]));
+        uint256 size = uint24(bytes3(script[place + 33:place + HEADER]));
         bytes calldata data = script[place + HEADER:place + HEADER + size];
-        (bool done, bytes memory result) = player.act{value: value}(address(target), data);
+        address called = player >= TO_REFEREE ? referee : address(target);
+        (bool done, bytes memory result) =
+            players[player % TO_REFEREE].act{value: value}(called, data);
         emit Outcome(done, done ? bytes("") : result);
         return place + HEADER + size;
     }

@@ -1,0 +1,878 @@
+/*
+ * Goal: before the referee nobody wins by lying and nobody loses by telling the truth.
+ * Method: on both ledgers at once (court.h): every false accusation that we could think of, by
+ * name, against an honest solver, each of which costs its bond; silence of the accused at every
+ * point of a walk; a whole walk to a lie and its conviction; trace ends that do not fit, a
+ * divergence that was hidden and one that was invented; a false attestation; a sum in parts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/question.h"
+#include "tests/support/court.h"
+#include "tests/support/dispute.h"
+#include "tests/support/exhibit.h"
+#include "tests/support/test.h"
+
+static struct court *court_new(void)
+{
+    struct court *court = calloc(1, sizeof(*court));
+
+    assert_non_null(court);
+    court_open(court);
+    return court;
+}
+
+static void court_free(struct court *court)
+{
+    court_compare(court);
+    court_close(court);
+    free(court);
+}
+
+static void begin(struct court *court, const struct evidence_context *context, uint32_t index,
+                  uint32_t step)
+{
+    court_commit(court, context, index, step);
+    court_claim(court);
+    court_answer(court);
+}
+
+static void convict(struct court *court, const struct buffer *evidence,
+                    enum game_refusal_kind refusal)
+{
+    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
+
+    if (refusal == GAME_REFUSED_NOT) {
+        court_done(court, &move, COURT_CLAIMANT);
+    } else {
+        court_refused(court, &move, COURT_CLAIMANT, refusal);
+    }
+}
+
+/* ---- false accusations ------------------------------------------------------------ */
+
+struct accusation {
+    struct court *court;
+    struct exhibit *exhibit; /* honest, and its evidence */
+    struct buffer evidence;
+    struct game_move move;
+    uint32_t player;
+};
+
+static void show_honest_element(struct accusation *made)
+{
+    (void)made;
+}
+
+static void show_another_element(struct accusation *made)
+{
+    struct evidence_target target = {.op = 1, .output = 0, .element = 0};
+
+    buffer_release(&made->evidence);
+    exhibit_evidence(&made->evidence, made->exhibit, &target);
+}
+
+static void forge_sibling(struct accusation *made)
+{
+    made->evidence.data[20] ^= 1;
+}
+
+static void forge_leaf(struct accusation *made)
+{
+    made->evidence.data[made->evidence.size - 1] ^= 1;
+}
+
+static void append_garbage(struct accusation *made)
+{
+    buffer_add_u8(&made->evidence, 0);
+}
+
+/* Guilty under another root than the one that the solver gave: an earlier run's, say. */
+static void show_stale_root(struct accusation *made)
+{
+    struct evidence_target target = {.op = 1, .output = 0, .element = 0};
+    uint32_t bits = exhibit_get(made->exhibit, &target);
+
+    exhibit_set(made->exhibit, &target, bits ^ 1);
+    buffer_release(&made->evidence);
+    exhibit_evidence(&made->evidence, made->exhibit, &target);
+    exhibit_set(made->exhibit, &target, bits);
+}
+
+static void show_another_job(struct accusation *made)
+{
+    struct evidence_target target = {0};
+    struct exhibit other;
+
+    exhibit_of_kind(&other, OP_ADD, MOOD_WILD, 3);
+    buffer_release(&made->evidence);
+    exhibit_evidence(&made->evidence, &other, &target);
+    exhibit_close(&other);
+}
+
+static void name_another_client(struct accusation *made)
+{
+    made->move.shown.client.bytes[0] ^= 1;
+}
+
+static void name_another_program(struct accusation *made)
+{
+    made->move.shown.job_header[60] ^= 1;
+}
+
+static void name_another_segment(struct accusation *made)
+{
+    made->move.shown.segment.root.bytes[3] ^= 1;
+}
+
+static void name_another_step(struct accusation *made)
+{
+    made->move.shown.step++;
+}
+
+static void name_another_state(struct accusation *made)
+{
+    made->move.shown.post_state.bytes[0] ^= 1;
+}
+
+static void name_another_previous(struct accusation *made)
+{
+    made->move.shown.previous.index++;
+}
+
+static void forge_pre_path(struct accusation *made)
+{
+    made->move.shown.pre_path.siblings[0].bytes[0] ^= 1;
+}
+
+static void lengthen_post_path(struct accusation *made)
+{
+    made->move.shown.post_path.sibling_count++;
+}
+
+/* A claim of its own about states that are nowhere under the segments' roots. */
+static void claim_other_states(struct accusation *made)
+{
+    struct digest state = made->court->shown.post_state;
+
+    made->court->shown.post_state.bytes[5] ^= 1;
+    court_claim(made->court);
+    court_answer(made->court);
+    made->move = court_move(made->court, GAME_CONVICT, NULL, 0);
+    made->court->shown.post_state = state;
+}
+
+static void claim_other_step(struct accusation *made)
+{
+    made->court->shown.step++;
+    court_claim(made->court);
+    court_answer(made->court);
+    made->move = court_move(made->court, GAME_CONVICT, NULL, 0);
+    made->court->shown.step--;
+}
+
+static void be_somebody_else(struct accusation *made)
+{
+    made->player = COURT_EVE;
+}
+
+static void be_late(struct accusation *made)
+{
+    made->court->twins.now_s += COURT_RESPONSE + 1;
+}
+
+static void ask_garbage(struct accusation *made)
+{
+    made->move.kind = GAME_ASK;
+}
+
+/* The next state against a trace that ends in it. */
+static void show_honest_end(struct accusation *made)
+{
+    struct error error;
+
+    error_init(&error);
+    buffer_release(&made->evidence);
+    buffer_init(&made->evidence, GAME_PAYLOAD_MAX);
+    assert_int_equal(evidence_write_state(&made->evidence, made->exhibit->tape,
+                                          &made->exhibit->source, EVIDENCE_NEXT_STATE, 0, &error),
+                     STATUS_OK);
+}
+
+/* The last part of a sum of which nothing was shown before. */
+static void show_last_part_first(struct accusation *made)
+{
+    struct evidence_target target = {0};
+
+    for (uint32_t op = 0; op < made->exhibit->tape->op_count; op++) {
+        if (made->exhibit->tape->ops[op].kind == OP_CONTRACT_ONES) {
+            target.op = op;
+        }
+    }
+    assert_int_equal(made->exhibit->tape->ops[target.op].kind, OP_CONTRACT_ONES);
+    buffer_release(&made->evidence);
+    exhibit_evidence(&made->evidence, made->exhibit, &target);
+    /* from stands behind the descriptor, tree root, output and element: make it one piece. */
+    size_t place = 14 + 32 * (size_t)made->evidence.data[13];
+    size_t descriptor = (size_t)made->evidence.data[place] << 8 | made->evidence.data[place + 1];
+
+    made->evidence.data[place + 2 + descriptor + 32 + 1 + 8 + 3] = 16;
+}
+
+static const struct {
+    const char *name;
+    void (*make)(struct accusation *made);
+    enum game_refusal_kind refusal;
+} accusations[] = {
+    {"an element that is right", show_honest_element, GAME_NOT_GUILTY},
+    {"another element, right too", show_another_element, GAME_NOT_GUILTY},
+    {"the end of the trace, which fits", show_honest_end, GAME_NOT_GUILTY},
+    {"a forged path", forge_sibling, GAME_BAD_EVIDENCE},
+    {"a forged leaf", forge_leaf, GAME_BAD_EVIDENCE},
+    {"bytes behind the evidence", append_garbage, GAME_BAD_EVIDENCE},
+    {"a stale root", show_stale_root, GAME_BAD_EVIDENCE},
+    {"proof for another job", show_another_job, GAME_BAD_EVIDENCE},
+    {"the last part of a sum first", show_last_part_first, GAME_BAD_EVIDENCE},
+    {"another client", name_another_client, GAME_WRONG_CASE},
+    {"another program", name_another_program, GAME_WRONG_CASE},
+    {"another segment", name_another_segment, GAME_WRONG_CASE},
+    {"a wrong step", name_another_step, GAME_WRONG_CASE},
+    {"another state than claimed", name_another_state, GAME_WRONG_CASE},
+    {"another previous segment", name_another_previous, GAME_WRONG_CASE},
+    {"a forged path of the state before", forge_pre_path, GAME_WRONG_CASE},
+    {"a path of another length", lengthen_post_path, GAME_WRONG_CASE},
+    {"a claim about states that nobody committed to", claim_other_states, GAME_WRONG_CASE},
+    {"a claim about another step", claim_other_step, GAME_WRONG_CASE},
+    {"somebody else's claim", be_somebody_else, GAME_NOT_YOURS},
+    {"evidence that comes late", be_late, GAME_TOO_LATE},
+    {"a question about nothing", ask_garbage, GAME_BAD_QUESTION},
+};
+
+static void accuse_falsely(struct court *court, struct exhibit *exhibit, size_t number)
+{
+    struct evidence_target target = {.op = 0, .output = 0, .element = 0};
+    struct accusation made = {.court = court, .exhibit = exhibit, .player = COURT_CLAIMANT};
+    wei owed;
+
+    exhibit_evidence(&made.evidence, exhibit, &target);
+    begin(court, &exhibit->context, 1, 0);
+    made.move = court_move(court, GAME_CONVICT, NULL, 0);
+    accusations[number].make(&made);
+    made.move.payload = (struct game_bytes){made.evidence.data, made.evidence.size};
+    court_refused(court, &made.move, made.player, accusations[number].refusal);
+    owed = court_owed(court, COURT_SOLVER);
+    court_timeout(court);
+    assert_true(court_owed(court, COURT_SOLVER) == owed + court->terms.claim_bond);
+    court_compare(court);
+    print_message("%-48s refused: %s; the bond is lost\n", accusations[number].name,
+                  game_refusal_text(accusations[number].refusal));
+    buffer_release(&made.evidence);
+}
+
+static void test_every_false_accusation_fails_and_costs_its_bond(void **state)
+{
+    struct court *court = court_new();
+    struct exhibit exhibit;
+
+    (void)state;
+    exhibit_of_model(&exhibit, MODEL_MLP, 1);
+    for (size_t i = 0; i < sizeof(accusations) / sizeof(accusations[0]); i++) {
+        accuse_falsely(court, &exhibit, i);
+    }
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+static void test_claim_that_was_lost_is_not_made_again(void **state)
+{
+    struct court *court = court_new();
+    struct game_move move = {.kind = GAME_SEAL_CLAIM, .salt = {{9}}};
+    struct exhibit exhibit;
+
+    (void)state;
+    exhibit_of_model(&exhibit, MODEL_MLP, 1);
+    begin(court, &exhibit.context, 1, 1);
+    court_timeout(court);
+    move.seal = game_claim_seal(&court->claim, &move.salt);
+    court_done(court, &move, COURT_CLAIMANT);
+    court->twins.height++;
+    move.kind = GAME_CLAIM;
+    move.key = court->job;
+    move.value = court->terms.claim_bond;
+    move.segment = court->shown.segment;
+    move.steps = court->shown.step;
+    move.pre_state = court->shown.pre_state;
+    move.post_state = court->shown.post_state;
+    court_refused(court, &move, COURT_CLAIMANT, GAME_CLAIM_EXISTS);
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* ---- a walk ----------------------------------------------------------------------- */
+
+struct walk {
+    struct dispute dispute;
+    struct liar liar;
+    struct teller accused;
+    struct evidence_context context;
+    struct hunt hunt;
+    struct buffer question;
+    uint8_t told[TELL_BYTES_MAX];
+    size_t told_size;
+};
+
+static void walk_open(struct walk *walk, const struct lie *lie, bool wide)
+{
+    struct hunt_case accused;
+
+    memset(walk, 0, sizeof(*walk));
+    if (wide) {
+        dispute_open_wide(&walk->dispute);
+    } else {
+        dispute_open_kind(&walk->dispute, MODEL_MLP);
+    }
+    liar_open(&walk->liar, dispute_rewind(&walk->dispute), lie);
+    assert_int_equal(teller_open(&walk->accused, &walk->liar.machine, NULL), STATUS_OK);
+    accused = dispute_case(&walk->accused, &walk->dispute.own);
+    assert_int_equal(hunt_open(&walk->hunt, &walk->dispute.own, &accused, NULL), STATUS_OK);
+    walk->context = (struct evidence_context){
+        .before = accused.state_root, .after = accused.next_root, .trace = accused.trace_root};
+    assert_int_equal(descriptor_program_root(&walk->context.program, walk->dispute.tape, NULL),
+                     STATUS_OK);
+    buffer_init(&walk->question, GAME_PAYLOAD_MAX);
+}
+
+static void walk_close(struct walk *walk)
+{
+    buffer_release(&walk->question);
+    hunt_close(&walk->hunt);
+    teller_close(&walk->accused);
+    liar_close(&walk->liar);
+    dispute_close(&walk->dispute);
+}
+
+/* The claimant's next question; false: it knows where the lie is. */
+static bool walk_ask(struct walk *walk, struct court *court)
+{
+    struct game_move move;
+    struct digest known;
+    struct ask ask;
+
+    if (!hunt_ask(&ask, &known, &walk->hunt)) {
+        return false;
+    }
+    buffer_clear(&walk->question);
+    assert_int_equal(question_write(&walk->question, &walk->hunt, NULL), STATUS_OK);
+    move = court_move(court, GAME_ASK, walk->question.data, walk->question.size);
+    court_done(court, &move, COURT_CLAIMANT);
+    return true;
+}
+
+/* The accused knows what the event says, and no more. */
+static struct game_move walk_tell(struct walk *walk, struct court *court)
+{
+    struct asked asked;
+
+    assert_int_equal(asked_read(&asked, court->asked.payload.bytes, court->asked.payload.size),
+                     STATUS_OK);
+    assert_int_equal(teller_answer(walk->told, &walk->told_size, &walk->accused, &asked.ask, NULL),
+                     STATUS_OK);
+    return court_move(court, GAME_TELL, walk->told, walk->told_size);
+}
+
+static void tell_falsely(struct walk *walk, struct court *court)
+{
+    struct game_move move = walk_tell(walk, court);
+    uint8_t other[GAME_ASKED_MAX];
+
+    court_refused(court, &move, COURT_CLAIMANT, GAME_NOT_YOURS);
+    move.kind = GAME_CONVICT;
+    court_refused(court, &move, COURT_CLAIMANT, GAME_WRONG_TURN);
+    move.kind = GAME_TELL;
+    for (size_t at = 0; at < walk->told_size; at += 1 + walk->told_size / 5) {
+        walk->told[at] ^= 1;
+        court_refused(court, &move, COURT_SOLVER, GAME_BAD_TELLING);
+        walk->told[at] ^= 1;
+    }
+    move.payload.size--;
+    court_refused(court, &move, COURT_SOLVER, GAME_BAD_TELLING);
+    move.payload.size++;
+    memcpy(other, move.asked.bytes, move.asked.size);
+    other[move.asked.size - 1] ^= 1;
+    move.asked.bytes = other;
+    court_refused(court, &move, COURT_SOLVER, GAME_NOT_ASKED);
+}
+
+/* Evidence under the liar's roots: what the walk has found, from a record of the liar's step. */
+static void convict_liar(struct walk *walk, struct court *court)
+{
+    const struct tape *tape = walk->dispute.tape;
+    struct evidence_target target = {0};
+    struct evidence_source source;
+    struct record_given given = {0};
+    struct record record;
+    struct buffer evidence;
+    struct error error;
+    uint64_t to;
+    bool last;
+
+    error_init(&error);
+    assert_int_equal(walk->hunt.end, HUNT_ELEMENT);
+    trace_output_at(&target.op, &target.output, tape, walk->hunt.item);
+    (void)dispute_rewind(&walk->dispute);
+    assert_int_equal(record_run(&record, &walk->liar.machine, &given, RECORD_ALL, &error),
+                     STATUS_OK);
+    record_source(&source, &record);
+    assert_int_equal(evidence_choose(&target, tape, &source, walk->hunt.leaf, &error), STATUS_OK);
+    buffer_init(&evidence, GAME_PAYLOAD_MAX);
+    assert_int_equal(evidence_write_element(&evidence, &to, &last, tape, &source, &target, 0,
+                                            GAME_PAYLOAD_MAX, &error),
+                     STATUS_OK);
+    assert_true(last);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
+    record_release(&record);
+}
+
+/* An output of a matmul: late in the trace, so there is something to walk. */
+static uint32_t item_of_kind(const struct tape *tape, enum op_kind kind)
+{
+    uint32_t item = tape->state_count;
+    uint32_t found = 0;
+
+    for (uint32_t op = 0; op < tape->op_count; op++) {
+        found = tape->ops[op].kind == kind ? item : found;
+        item += tape->ops[op].output_count;
+    }
+    assert_true(found > 0);
+    return found;
+}
+
+static uint32_t play_walk(struct court *court, struct walk *walk, uint32_t silent_at)
+{
+    uint32_t tells = 0;
+
+    begin(court, &walk->context, 1, 2);
+    while (walk_ask(walk, court)) {
+        struct game_move move;
+
+        if (tells == silent_at) {
+            court_timeout(court);
+            return tells;
+        }
+        tell_falsely(walk, court);
+        move = walk_tell(walk, court);
+        court_done(court, &move, COURT_SOLVER);
+        assert_int_equal(hunt_take(&walk->hunt, walk->told, walk->told_size, NULL), STATUS_OK);
+        tells++;
+        court_refused(court, &move, COURT_SOLVER, GAME_WRONG_TURN);
+    }
+    convict_liar(walk, court);
+    return tells;
+}
+
+static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
+{
+    struct court *court = court_new();
+
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        struct walk walk;
+        struct lie lie = {.kind = LIE_ULP};
+        wei owed = court_owed(court, COURT_CLAIMANT);
+        uint32_t tells;
+
+        dispute_open_kind(&walk.dispute, MODEL_MLP);
+        lie.item = item_of_kind(walk.dispute.tape, OP_CONTRACT);
+        dispute_close(&walk.dispute);
+        walk_open(&walk, &lie, wide == 1);
+        tells = play_walk(court, &walk, UINT32_MAX);
+        print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
+                      tells);
+        assert_true(court_owed(court, COURT_CLAIMANT) ==
+                    owed + court->terms.claim_bond + court->terms.stake / 2);
+        court_compare(court);
+        walk_close(&walk);
+    }
+    court_free(court);
+}
+
+static void test_accused_that_falls_silent_is_convicted(void **state)
+{
+    struct court *court = court_new();
+    uint32_t silent = 0;
+    uint32_t tells;
+    wei owed = 0;
+
+    (void)state;
+    do {
+        struct lie lie = {.item = 9, .kind = LIE_SIGN};
+        struct walk walk;
+
+        walk_open(&walk, &lie, false);
+        tells = play_walk(court, &walk, silent);
+        owed += court->terms.claim_bond + court->terms.stake / 2;
+        assert_true(court_owed(court, COURT_CLAIMANT) == owed);
+        court_compare(court);
+        if (silent == 0) {
+            court_commit(court, &walk.context, 0, 1);
+            court_claim(court);
+            court_timeout(court);
+            owed += court->terms.claim_bond + court->terms.stake / 2;
+            assert_true(court_owed(court, COURT_CLAIMANT) == owed);
+            print_message("silent to the claim: convicted\n");
+        }
+        if (tells == silent) {
+            print_message("silent after %u answers: convicted\n", silent);
+        }
+        walk_close(&walk);
+    } while (tells == silent++);
+    assert_true(silent > 2);
+    court_free(court);
+}
+
+/* ---- the ends of the trace ---------------------------------------------------------- */
+
+/* A source whose state before the step is another than the one that the trace begins in. */
+struct apart {
+    struct evidence_source honest;
+    const struct digest *before;
+    uint32_t count;
+};
+
+static enum status apart_item(void *context, struct digest *root, enum evidence_list list,
+                              uint32_t item, struct error *error)
+{
+    const struct apart *apart = context;
+
+    if (list == EVIDENCE_BEFORE) {
+        *root = apart->before[item];
+        return STATUS_OK;
+    }
+    return apart->honest.item(apart->honest.context, root, list, item, error);
+}
+
+static enum status apart_list_node(void *context, struct digest *node, enum evidence_list list,
+                                   uint32_t level, uint64_t index, struct error *error)
+{
+    const struct apart *apart = context;
+    struct digest hashes[64];
+    struct merkle_leaves leaves;
+
+    if (list != EVIDENCE_BEFORE) {
+        return apart->honest.list_node(apart->honest.context, node, list, level, index, error);
+    }
+    for (uint32_t i = 0; i < apart->count; i++) {
+        merkle_leaf_hash(&hashes[i], apart->before[i].bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, hashes, apart->count);
+    merkle_node(node, &leaves, level, index);
+    return STATUS_OK;
+}
+
+static void state_evidence(struct buffer *evidence, const struct exhibit *exhibit,
+                           const struct evidence_source *source, enum evidence_kind kind,
+                           uint32_t number)
+{
+    struct error error;
+
+    error_init(&error);
+    buffer_init(evidence, GAME_PAYLOAD_MAX);
+    assert_int_equal(evidence_write_state(evidence, exhibit->tape, source, kind, number, &error),
+                     STATUS_OK);
+}
+
+/* The trace begins in another state than the one before the step: solvers and attestors alike. */
+static void test_trace_that_begins_elsewhere_convicts(void **state)
+{
+    struct court *court = court_new();
+    struct exhibit exhibit;
+    struct digest before[64];
+    struct apart apart;
+    struct evidence_source source;
+
+    (void)state;
+    exhibit_of_model(&exhibit, MODEL_MLP, 1);
+    apart = (struct apart){exhibit.source, before, exhibit.tape->state_count};
+    memcpy(before, exhibit.record.trace.items, apart.count * sizeof(before[0]));
+    before[1].bytes[0] ^= 1;
+    commit_list_root(&exhibit.context.before, COMMIT_STATE, 0, before, apart.count);
+    source = exhibit.source;
+    source.context = &apart;
+    source.item = apart_item;
+    source.list_node = apart_list_node;
+    for (int attestor = 0; attestor < 2; attestor++) {
+        struct buffer evidence;
+
+        if (attestor == 1) {
+            court_accuse(court, &exhibit.context);
+        } else {
+            begin(court, &exhibit.context, 0, 0);
+        }
+        state_evidence(&evidence, &exhibit, &source, EVIDENCE_FIRST_STATE, 0);
+        convict(court, &evidence, GAME_NOT_GUILTY);
+        buffer_release(&evidence);
+        state_evidence(&evidence, &exhibit, &source, EVIDENCE_FIRST_STATE, 1);
+        convict(court, &evidence, GAME_REFUSED_NOT);
+        buffer_release(&evidence);
+        court_compare(court);
+    }
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* The state after the step is not what the trace ends in: the solver's lie, not an attestor's. */
+static void test_state_that_the_trace_does_not_lead_to_convicts(void **state)
+{
+    struct court *court = court_new();
+    struct exhibit exhibit;
+    struct buffer evidence;
+
+    (void)state;
+    exhibit_of_model(&exhibit, MODEL_MLP, 1);
+    exhibit.record.after[2].bytes[0] ^= 1;
+    commit_list_root(&exhibit.context.after, COMMIT_STATE, 0, exhibit.record.after,
+                     exhibit.tape->state_count);
+    state_evidence(&evidence, &exhibit, &exhibit.source, EVIDENCE_NEXT_STATE, 2);
+    court_accuse(court, &exhibit.context);
+    convict(court, &evidence, GAME_BAD_EVIDENCE);
+    begin(court, &exhibit.context, 1, 1);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* ---- attestors ---------------------------------------------------------------------- */
+
+static void test_false_attestation_costs_its_bond(void **state)
+{
+    struct court *court = court_new();
+    struct evidence_target target = {.op = 0, .output = 0, .element = 0};
+    struct exhibit exhibit;
+    struct buffer evidence;
+    wei owed;
+
+    (void)state;
+    exhibit_of_kind(&exhibit, OP_SOFTMAX, MOOD_TAME, 5);
+    exhibit_make_right(&exhibit, &target);
+    exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+    exhibit_evidence(&evidence, &exhibit, &target);
+    court_accuse(court, &exhibit.context);
+    owed = court_owed(court, COURT_CLAIMANT);
+    court->shown.step = 1; /* not the one drawn */
+    convict(court, &evidence, GAME_WRONG_CASE);
+    court->shown.step = 0;
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    assert_true(court_owed(court, COURT_CLAIMANT) ==
+                owed + court->terms.claim_bond + court->terms.attest_bond);
+    buffer_release(&evidence);
+
+    /* And one that is right: the claimant's time passes. */
+    exhibit_make_right(&exhibit, &target);
+    exhibit_evidence(&evidence, &exhibit, &target);
+    court_accuse(court, &exhibit.context);
+    convict(court, &evidence, GAME_NOT_GUILTY);
+    owed = court_owed(court, COURT_ATTESTOR);
+    court_timeout(court);
+    assert_true(court_owed(court, COURT_ATTESTOR) == owed + court->terms.claim_bond);
+    buffer_release(&evidence);
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* ---- divergence --------------------------------------------------------------------- */
+
+static void set_state(struct exhibit *exhibit, uint32_t number, uint32_t element, uint32_t bits)
+{
+    uint32_t item = exhibit->record.places.of[exhibit->tape->states[number].after];
+
+    memcpy(exhibit->record.kept[item] + 4 * (size_t)element, &bits, sizeof(bits));
+    exhibit_changed(exhibit, item);
+}
+
+static uint32_t large_state(const struct exhibit *exhibit)
+{
+    for (uint32_t i = 0; i < exhibit->tape->state_count; i++) {
+        const struct tensor *tensor = &exhibit->tape->tensors[exhibit->tape->states[i].before];
+
+        if (tensor->dtype == DTYPE_F32 && tensor->count > 300) {
+            return i;
+        }
+    }
+    fail();
+    return 0;
+}
+
+static void not_finite_evidence(struct buffer *evidence, const struct exhibit *exhibit,
+                                uint32_t number)
+{
+    struct error error;
+
+    error_init(&error);
+    buffer_init(evidence, GAME_TOLD_MAX);
+    assert_int_equal(
+        evidence_write_not_finite(evidence, exhibit->tape, &exhibit->source, number, 290, &error),
+        STATUS_OK);
+}
+
+static void test_divergence_that_was_hidden_convicts(void **state)
+{
+    static const uint32_t bits[] = {0x7f800000, 0xff800000, 0x7fc00000};
+    struct court *court = court_new();
+    struct exhibit exhibit;
+    struct buffer evidence;
+    uint32_t number;
+
+    (void)state;
+    exhibit_of_model(&exhibit, MODEL_GPT2, 1);
+    number = large_state(&exhibit);
+    not_finite_evidence(&evidence, &exhibit, number);
+    begin(court, &exhibit.context, 0, 2);
+    convict(court, &evidence, GAME_NOT_GUILTY);
+    buffer_release(&evidence);
+    for (size_t i = 0; i < 3; i++) {
+        set_state(&exhibit, number, 290, bits[i]);
+        not_finite_evidence(&evidence, &exhibit, number);
+        begin(court, &exhibit.context, 1, (uint32_t)i);
+        convict(court, &evidence, GAME_REFUSED_NOT);
+        court_compare(court);
+        buffer_release(&evidence);
+    }
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* Who says that the training diverged must be able to show it. */
+static void test_divergence_that_was_invented_convicts(void **state)
+{
+    struct court *court = court_new();
+    struct exhibit exhibit;
+    struct buffer evidence;
+    struct buffer question;
+    struct game_move ask;
+    struct game_move tell;
+    uint32_t number;
+
+    (void)state;
+    exhibit_of_model(&exhibit, MODEL_GPT2, 1);
+    number = large_state(&exhibit);
+    buffer_init(&question, GAME_PAYLOAD_MAX);
+    assert_int_equal(question_write_diverged(&question, exhibit.tape, NULL), STATUS_OK);
+
+    begin(court, &exhibit.context, 1, 2); /* a job that did not end there cannot be asked */
+    ask = court_move(court, GAME_ASK, question.data, question.size);
+    court_refused(court, &ask, COURT_CLAIMANT, GAME_BAD_QUESTION);
+
+    exhibit.context.diverged = true;
+    for (int honest = 0; honest < 2; honest++) {
+        if (honest == 1) {
+            set_state(&exhibit, number, 290, 0x7f800000);
+        }
+        begin(court, &exhibit.context, 1, 2);
+        ask = court_move(court, GAME_ASK, question.data, question.size);
+        court_done(court, &ask, COURT_CLAIMANT);
+        not_finite_evidence(&evidence, &exhibit, number);
+        tell = court_move(court, GAME_TELL, evidence.data, evidence.size);
+        if (honest == 1) {
+            court_done(court, &tell, COURT_SOLVER);
+            convict(court, &evidence, GAME_BAD_EVIDENCE); /* it said so */
+        } else {
+            court_refused(court, &tell, COURT_SOLVER, GAME_BAD_TELLING);
+        }
+        wei owed = court_owed(court, honest == 1 ? COURT_SOLVER : COURT_CLAIMANT);
+
+        court_timeout(court);
+        assert_true(court_owed(court, honest == 1 ? COURT_SOLVER : COURT_CLAIMANT) > owed);
+        court_compare(court);
+        buffer_release(&evidence);
+    }
+    /* Earlier in the same segment nothing was said. */
+    begin(court, &exhibit.context, 1, 1);
+    ask = court_move(court, GAME_ASK, question.data, question.size);
+    court_refused(court, &ask, COURT_CLAIMANT, GAME_BAD_QUESTION);
+    buffer_release(&question);
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+/* ---- long sums ---------------------------------------------------------------------- */
+
+static uint32_t convict_in_parts(struct court *court, const struct exhibit *exhibit,
+                                 const struct evidence_target *target, size_t size_max,
+                                 enum game_refusal_kind refusal)
+{
+    uint64_t from = 0;
+    bool last = false;
+    uint32_t parts = 0;
+
+    while (!last) {
+        struct buffer evidence;
+        struct error error;
+        uint64_t to;
+
+        error_init(&error);
+        buffer_init(&evidence, GAME_PAYLOAD_MAX);
+        assert_int_equal(evidence_write_element(&evidence, &to, &last, exhibit->tape,
+                                                &exhibit->source, target, from, size_max, &error),
+                         STATUS_OK);
+        convict(court, &evidence, last ? refusal : GAME_REFUSED_NOT);
+        if (!last) {
+            assert_int_equal(court->counted, to);
+            convict(court, &evidence, from == 0 ? GAME_REFUSED_NOT : GAME_BAD_EVIDENCE);
+        }
+        buffer_release(&evidence);
+        from = to;
+        parts++;
+    }
+    return parts;
+}
+
+static void test_sum_in_parts_convicts_as_one_in_a_piece(void **state)
+{
+    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT};
+    struct court *court = court_new();
+    uint64_t random = 3;
+    uint32_t most = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < test_share(600, 24); seed++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        uint32_t parts;
+
+        exhibit_of_kind(&exhibit, kinds[seed % 3], (enum random_mood)(seed / 3 % MOOD_COUNT), seed);
+        exhibit_any_target(&target, &exhibit, &random);
+        exhibit_make_right(&exhibit, &target);
+        if (seed % 2 == 1) {
+            exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+        }
+        begin(court, &exhibit.context, (uint32_t)seed % 2, 2);
+        parts = convict_in_parts(court, &exhibit, &target, seed % 3 == 1 ? 5000 : 9500,
+                                 seed % 2 == 1 ? GAME_REFUSED_NOT : GAME_NOT_GUILTY);
+        most = parts > most ? parts : most;
+        court_compare(court);
+        exhibit_close(&exhibit);
+    }
+    assert_true(most >= 3);
+    court_free(court);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_false_accusation_fails_and_costs_its_bond),
+        cmocka_unit_test(test_claim_that_was_lost_is_not_made_again),
+        cmocka_unit_test(test_walk_on_the_ledger_ends_in_a_conviction),
+        cmocka_unit_test(test_accused_that_falls_silent_is_convicted),
+        cmocka_unit_test(test_trace_that_begins_elsewhere_convicts),
+        cmocka_unit_test(test_state_that_the_trace_does_not_lead_to_convicts),
+        cmocka_unit_test(test_false_attestation_costs_its_bond),
+        cmocka_unit_test(test_divergence_that_was_hidden_convicts),
+        cmocka_unit_test(test_divergence_that_was_invented_convicts),
+        cmocka_unit_test(test_sum_in_parts_convicts_as_one_in_a_piece),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

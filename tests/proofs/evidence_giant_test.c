@@ -1,0 +1,283 @@
+/*
+ * Goal: evidence about the operations of large models fits in transactions, in parts where it must;
+ * and sizes that only a liar would name do not keep the judge busy.
+ * Method: giants (tests/support/giant.h) with the shapes of GPT-2 124M at 8,192 tokens a step,
+ * whose right elements are known by hand; evidence that claims to cover billions of elements.
+ */
+#include <string.h>
+
+#include "base/endian.h"
+#include "tests/support/giant.h"
+#include "tests/support/test.h"
+
+#define TRANSACTION_MAX 96000 /* of 128 KiB that nodes take, and of what else is in a move */
+#define TOKENS          8192
+#define VOCABULARY      50257
+
+static const uint32_t one = 0x3f800000;
+
+/* A product of rows of ones with exponent 13: each element is K. */
+static void open_product(struct giant *giant, int64_t m, int64_t n, int64_t k, int64_t block,
+                         int64_t causal, uint32_t found)
+{
+    struct op op = {.kind = OP_CONTRACT,
+                    .input_count = 4,
+                    .output_count = 1,
+                    .attribute_count = CONTRACT_ATTRIBUTES,
+                    .attributes = {1, 1, 1, m, 1, n, 0, 0, 0, n, 0, 1, k, 14, block, causal}};
+    uint64_t blocks = block == 0 ? 1 : (uint64_t)((k + block - 1) / block);
+    struct giant_tensor tensors[5] = {{DTYPE_I16, (uint64_t)(m * k), 1},
+                                      {DTYPE_I16, (uint64_t)m * blocks, 13},
+                                      {DTYPE_I16, (uint64_t)(n * k), 1},
+                                      {DTYPE_I16, (uint64_t)n * blocks, 13},
+                                      {DTYPE_F32, (uint64_t)(m * n), found}};
+
+    giant_open(giant, &op, tensors);
+}
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
+/* Judges all parts; the largest and how many. */
+static struct evidence_ruling judge(const struct giant *giant, const struct evidence_target *target,
+                                    uint32_t *parts, size_t *largest)
+{
+    struct evidence_progress progress = {0};
+    struct evidence_ruling ruling = {0};
+    uint64_t to = 0;
+    bool last = false;
+    struct error error;
+
+    error_init(&error);
+    *largest = 0;
+    for (*parts = 0; !last; (*parts)++) {
+        struct buffer bytes;
+
+        buffer_init(&bytes, EVIDENCE_SIZE_MAX);
+        assert_int_equal(evidence_write_element(&bytes, &to, &last, giant->tape, &giant->source,
+                                                target, to, TRANSACTION_MAX, &error),
+                         STATUS_OK);
+        *largest = bytes.size > *largest ? bytes.size : *largest;
+        assert_int_equal(
+            evidence_judge(&ruling, &progress, &giant->context, bytes.data, bytes.size, &error),
+            STATUS_OK);
+        assert_int_equal(ruling.reason, EVIDENCE_FINE);
+        buffer_release(&bytes);
+    }
+    return ruling;
+}
+
+static void test_products_of_a_large_model_fit_in_transactions(void **state)
+{
+    static const struct {
+        int64_t n;
+        int64_t k;
+        uint32_t parts;
+    } table[] = {{2304, 768, 1},       {3072, 768, 1},       {768, 3072, 1},
+                 {VOCABULARY, 768, 1}, {768, VOCABULARY, 3}, {768, TOKENS, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        for (int guilty = 0; guilty < 2; guilty++) {
+            float right = (float)table[i].k;
+            struct giant giant;
+            struct evidence_target target = {.element = (uint64_t)(5000 * table[i].n + 77)};
+            struct evidence_ruling ruling;
+            uint32_t parts;
+            size_t largest;
+
+            open_product(&giant, TOKENS, table[i].n, table[i].k, 128, 0,
+                         float_bits(guilty == 1 ? right + 1 : right));
+            ruling = judge(&giant, &target, &parts, &largest);
+            assert_int_equal(ruling.answer, guilty == 1 ? EVIDENCE_UPHELD : EVIDENCE_NOT_GUILTY);
+            assert_int_equal(ruling.wanted, float_bits(right));
+            assert_int_equal(parts, table[i].parts);
+            if (guilty == 1) {
+                print_message("product, K %lld: %u parts, at most %zu bytes\n",
+                              (long long)table[i].k, parts, largest);
+            }
+            giant_close(&giant);
+        }
+    }
+}
+
+static void test_gradient_of_the_words_fits_in_transactions(void **state)
+{
+    struct op op = {.kind = OP_CONTRACT_ONEHOT,
+                    .input_count = 3,
+                    .output_count = 1,
+                    .attribute_count = ONEHOT_ATTRIBUTES,
+                    .attributes = {VOCABULARY, 768, TOKENS, 14, 128}};
+    struct giant_tensor tensors[4] = {{DTYPE_U32, TOKENS, 50000},
+                                      {DTYPE_I16, UINT64_C(768) * TOKENS, 1},
+                                      {DTYPE_I16, UINT64_C(768) * TOKENS / 128, 13},
+                                      {DTYPE_F32, UINT64_C(768) * VOCABULARY, 0}};
+    struct giant giant;
+    struct evidence_target target = {.element = UINT64_C(50000) * 768 + 5};
+    struct evidence_ruling ruling;
+    uint32_t parts;
+    size_t largest;
+
+    (void)state;
+    giant_open(&giant, &op, tensors);
+    ruling = judge(&giant, &target, &parts, &largest); /* every token is the word */
+    assert_int_equal(ruling.answer, EVIDENCE_UPHELD);
+    assert_int_equal(ruling.wanted, float_bits(TOKENS));
+    print_message("one-hots: %u parts, at most %zu bytes\n", parts, largest);
+    target.element += 768;
+    ruling = judge(&giant, &target, &parts, &largest);
+    assert_int_equal(ruling.answer, EVIDENCE_NOT_GUILTY);
+    giant_close(&giant);
+}
+
+/* The piece of a gradient of a weight: its elements lie a row apart, in as many leaves. */
+static void test_peak_of_a_transposed_view_fits_in_transactions(void **state)
+{
+    struct op op = {.kind = OP_QUANTIZE,
+                    .input_count = 1,
+                    .output_count = 3,
+                    .attribute_count = QUANTIZE_ATTRIBUTES,
+                    .attributes = {1, 1, 1, 768, 1, TOKENS, 0, 0, 0, 1, 0, 768, 14, 128}};
+    struct giant_tensor tensors[4] = {{DTYPE_F32, UINT64_C(768) * TOKENS, one},
+                                      {DTYPE_I16, UINT64_C(768) * TOKENS / 128, 2},
+                                      {DTYPE_I16, UINT64_C(768) * TOKENS / 128, 1},
+                                      {DTYPE_I16, UINT64_C(768) * TOKENS, 4096}};
+    static const enum evidence_answer answers[3] = {EVIDENCE_UPHELD, EVIDENCE_UPHELD,
+                                                    EVIDENCE_NOT_GUILTY};
+    struct giant giant;
+
+    (void)state;
+    giant_open(&giant, &op, tensors);
+    for (uint32_t output = 0; output < 3; output++) {
+        struct evidence_target target = {.output = output, .element = 12345};
+        struct evidence_ruling ruling;
+        uint32_t parts;
+        size_t largest;
+
+        /* E(1) is 1, which the exponents say and the peaks do not. */
+        ruling = judge(&giant, &target, &parts, &largest);
+        assert_int_equal(ruling.answer, answers[output]);
+        assert_int_equal(parts, output == 0 ? 2 : 1);
+        if (output == 0) {
+            assert_int_equal(ruling.wanted, 1);
+            print_message("peak: %u parts, at most %zu bytes\n", parts, largest);
+        }
+    }
+    giant_close(&giant);
+}
+
+static void test_loss_of_a_large_vocabulary_fits_in_one_transaction(void **state)
+{
+    struct op op = {.kind = OP_CROSS_ENTROPY,
+                    .input_count = 2,
+                    .output_count = 6,
+                    .attribute_count = CROSS_ENTROPY_ATTRIBUTES,
+                    .attributes = {TOKENS, VOCABULARY}};
+    uint64_t all = UINT64_C(1) * TOKENS * VOCABULARY;
+    struct giant_tensor tensors[8] = {{DTYPE_F32, all, one},
+                                      {DTYPE_U32, TOKENS, 7},
+                                      {DTYPE_F32, TOKENS * fold_chunks(VOCABULARY), one},
+                                      {DTYPE_F32, TOKENS, one},
+                                      {DTYPE_F32, all, one},
+                                      {DTYPE_F32, TOKENS * fold_chunks(VOCABULARY), one},
+                                      {DTYPE_F32, TOKENS, one},
+                                      {DTYPE_F32, TOKENS, one}};
+    /* max 1, exp(0) = 1, sums of 1,024 and of 50 parts; the loss of them is log(1). */
+    static const float right[6] = {1, 1, 1, 1024, 50, 0};
+    struct giant giant;
+
+    (void)state;
+    giant_open(&giant, &op, tensors);
+    for (uint32_t output = 0; output < 6; output++) {
+        struct evidence_target target = {.output = output, .element = 4000};
+        struct evidence_ruling ruling;
+        uint32_t parts;
+        size_t largest;
+
+        ruling = judge(&giant, &target, &parts, &largest);
+        assert_int_equal(parts, 1);
+        assert_int_equal(ruling.wanted, float_bits(right[output]));
+        assert_int_equal(ruling.answer, right[output] == 1 ? EVIDENCE_NOT_GUILTY : EVIDENCE_UPHELD);
+        print_message("loss, output %u: %zu bytes\n", output, largest);
+    }
+    giant_close(&giant);
+}
+
+/* ---- sizes that only a liar names --------------------------------------- */
+
+/* Where the target stands: behind the program item and the tree root of the trace. */
+static uint8_t *target_of(const struct buffer *bytes)
+{
+    size_t path = 32 * (size_t)bytes->data[13];
+    size_t descriptor = endian_load_be16(bytes->data + 14 + path);
+
+    return bytes->data + 16 + path + descriptor + 32;
+}
+
+static void test_claims_to_cover_billions_are_refused_at_once(void **state)
+{
+    struct giant giant;
+    struct evidence_target target = {.element = 0};
+    struct evidence_progress progress = {0};
+    struct evidence_ruling ruling;
+    struct buffer bytes;
+    uint64_t to;
+    bool last;
+
+    (void)state;
+    open_product(&giant, 2, 2, INT64_C(1) << 31, 0, 0, one);
+    buffer_init(&bytes, EVIDENCE_SIZE_MAX);
+    assert_int_equal(evidence_write_element(&bytes, &to, &last, giant.tape, &giant.source, &target,
+                                            (UINT64_C(1) << 31) - 128, TRANSACTION_MAX, NULL),
+                     STATUS_OK);
+    assert_true(last);
+    endian_store_be32(target_of(&bytes) + 9, 0); /* from: all of it */
+    assert_int_equal(
+        evidence_judge(&ruling, &progress, &giant.context, bytes.data, bytes.size, NULL),
+        STATUS_OK);
+    assert_int_equal(ruling.reason, EVIDENCE_MISSING);
+    buffer_release(&bytes);
+    giant_close(&giant);
+}
+
+static void test_rows_of_millions_of_blocks_must_be_shown(void **state)
+{
+    struct giant giant;
+    struct evidence_target target = {.element = 1}; /* behind the causal edge: +0, nothing read */
+    struct evidence_ruling ruling;
+    struct buffer bytes;
+    uint64_t to;
+    bool last;
+
+    (void)state;
+    open_product(&giant, 2, 2, INT64_C(1) << 30, 16, 1, one);
+    buffer_init(&bytes, EVIDENCE_SIZE_MAX);
+    assert_int_equal(evidence_write_element(&bytes, &to, &last, giant.tape, &giant.source, &target,
+                                            0, TRANSACTION_MAX, NULL),
+                     STATUS_OK);
+    target_of(&bytes)[8] = 0; /* the element beside it is a sum */
+    assert_int_equal(evidence_judge(&ruling, NULL, &giant.context, bytes.data, bytes.size, NULL),
+                     STATUS_OK);
+    assert_int_equal(ruling.reason, EVIDENCE_MISSING);
+    buffer_release(&bytes);
+    giant_close(&giant);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products_of_a_large_model_fit_in_transactions),
+        cmocka_unit_test(test_gradient_of_the_words_fits_in_transactions),
+        cmocka_unit_test(test_peak_of_a_transposed_view_fits_in_transactions),
+        cmocka_unit_test(test_loss_of_a_large_vocabulary_fits_in_one_transaction),
+        cmocka_unit_test(test_claims_to_cover_billions_are_refused_at_once),
+        cmocka_unit_test(test_rows_of_millions_of_blocks_must_be_shown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
