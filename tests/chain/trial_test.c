@@ -435,17 +435,20 @@ static void convict_liar(struct walk *walk, struct court *court)
     record_release(&record);
 }
 
-/* An output of a matmul: late in the trace, so there is something to walk. */
-static uint32_t item_of_kind(const struct tape *tape, enum op_kind kind)
+/* The last matmul of the small MLP: late in the trace, so there is something to walk. */
+static uint32_t item_of_matmul(void)
 {
-    uint32_t item = tape->state_count;
+    struct dispute dispute;
     uint32_t found = 0;
 
-    for (uint32_t op = 0; op < tape->op_count; op++) {
-        found = tape->ops[op].kind == kind ? item : found;
-        item += tape->ops[op].output_count;
+    dispute_open_kind(&dispute, MODEL_MLP);
+    for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
+        if (dispute.tape->ops[op].kind == OP_CONTRACT) {
+            found = trace_item_of_output(dispute.tape, op, 0);
+        }
     }
     assert_true(found > 0);
+    dispute_close(&dispute);
     return found;
 }
 
@@ -479,13 +482,10 @@ static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
         struct walk walk;
-        struct lie lie = {.kind = LIE_ULP};
+        struct lie lie = {.item = item_of_matmul(), .kind = LIE_ULP};
         wei owed = court_owed(court, COURT_CLAIMANT);
         uint32_t tells;
 
-        dispute_open_kind(&walk.dispute, MODEL_MLP);
-        lie.item = item_of_kind(walk.dispute.tape, OP_CONTRACT);
-        dispute_close(&walk.dispute);
         walk_open(&walk, &lie, wide == 1);
         tells = play_walk(court, &walk, UINT32_MAX);
         print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
@@ -507,7 +507,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
 
     (void)state;
     do {
-        struct lie lie = {.item = 9, .kind = LIE_SIGN};
+        struct lie lie = {.item = item_of_matmul(), .kind = LIE_SIGN};
         struct walk walk;
 
         walk_open(&walk, &lie, false);
