@@ -341,12 +341,21 @@ void twins_restart_chain(struct twins *twins)
     }
 }
 
-void twins_open(struct twins *twins)
+void twins_open_embedded(struct twins *twins)
 {
     memset(twins, 0, sizeof(*twins));
     error_init(&twins->error);
     buffer_init(&twins->script, SCRIPT_SIZE_MAX);
     open_store(twins);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        twins->players[i].bytes[0] = (uint8_t)(i + 1);
+    }
+    twins->judges = true;
+}
+
+void twins_open(struct twins *twins)
+{
+    twins_open_embedded(twins);
     twins_restart_chain(twins);
 }
 
