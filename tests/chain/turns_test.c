@@ -30,6 +30,7 @@ struct arsenal {
     struct buffer asked[ROUNDS_MAX];
     struct buffer told[ROUNDS_MAX];
     struct buffer evidence; /* convicts the liar; against an honest trace it shows nothing wrong */
+    struct buffer part;     /* the first part of a sum, whose end is evidence */
 };
 
 /* All that tells two states apart. */
@@ -38,7 +39,8 @@ struct place {
     uint32_t turn;
     uint32_t turns;
     uint32_t time;
-    uint32_t known; /* rounds that the honest claimant has the answers to */
+    uint32_t known;   /* rounds that the honest claimant has the answers to */
+    uint64_t counted; /* of a sum */
     struct hash32 pending;
     struct digest trace_root;
 };
@@ -95,6 +97,59 @@ static void arm_against_liar(struct search *search)
     walk_close(&walk);
 }
 
+/* A long sum that is right, in two parts, and a question about the list of its trace. */
+static void arm_against_honest(struct search *search)
+{
+    struct arsenal *arsenal = &search->arsenal;
+    struct evidence_target target = {0};
+    struct ask ask = {.kind = ASK_LIST};
+    uint8_t told[TELL_BYTES_MAX];
+    uint8_t bytes[ASKED_SIZE_MAX];
+    struct tell_tree tree = {0};
+    struct exhibit exhibit;
+    struct asked asked;
+    uint64_t to = 0;
+    bool last = true;
+
+    for (uint64_t seed = 0; last || exhibit.tape->state_count == 0; seed++) {
+        if (seed > 0) {
+            exhibit_close(&exhibit);
+            buffer_release(&arsenal->part);
+        }
+        exhibit_of_kind(&exhibit, OP_CONTRACT_ONES, MOOD_TAME, seed);
+        exhibit_make_right(&exhibit, &target);
+        buffer_init(&arsenal->part, GAME_PAYLOAD_MAX);
+        assert_int_equal(evidence_write_element(&arsenal->part, &to, &last, exhibit.tape,
+                                                &exhibit.source, &target, 0, 5000, NULL),
+                         STATUS_OK);
+    }
+    buffer_init(&arsenal->evidence, GAME_PAYLOAD_MAX);
+    assert_int_equal(evidence_write_element(&arsenal->evidence, &to, &last, exhibit.tape,
+                                            &exhibit.source, &target, to, GAME_PAYLOAD_MAX, NULL),
+                     STATUS_OK);
+    assert_true(last);
+
+    /* A question about the list is that about a divergence, but for the ask. */
+    search->court.context = exhibit.context;
+    buffer_init(&arsenal->questions[0], GAME_PAYLOAD_MAX);
+    assert_int_equal(question_write_diverged(&arsenal->questions[0], exhibit.tape, NULL),
+                     STATUS_OK);
+    ask_write(arsenal->questions[0].data, &ask);
+    assert_int_equal(question_check(&asked,
+                                    &(struct question_context){.program = exhibit.context.program,
+                                                               .trace = exhibit.context.trace,
+                                                               .next = exhibit.context.after},
+                                    arsenal->questions[0].data, arsenal->questions[0].size),
+                     VERDICT_VALID);
+    keep(&arsenal->asked[0], bytes, asked_write(bytes, &asked));
+    merkle_leaves_init_hashes(&tree.hashes, exhibit.record.trace.hashes,
+                              exhibit.record.trace.item_count);
+    tree.items = exhibit.record.trace.items;
+    keep(&arsenal->told[0], told, tell_write(told, &ask, &tree));
+    arsenal->rounds = 1;
+    exhibit_close(&exhibit);
+}
+
 static void disarm(struct search *search)
 {
     for (uint32_t i = 0; i < search->arsenal.rounds; i++) {
@@ -103,6 +158,7 @@ static void disarm(struct search *search)
         buffer_release(&search->arsenal.told[i]);
     }
     buffer_release(&search->arsenal.evidence);
+    buffer_release(&search->arsenal.part);
 }
 
 /* ---- moves ------------------------------------------------------------------------ */
@@ -199,6 +255,8 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
     (void)try_move(search, &move, player, known, depth);
     move.payload.size--;
     (void)try_move(search, &move, player, known, depth);
+    move.payload = bytes_of(&arsenal->part);
+    (void)try_move(search, &move, player, known, depth);
     for (uint32_t i = 0; i < 2; i++) {
         move = about(search, GAME_PASS_TURN);
         move.turn = i;
@@ -284,6 +342,7 @@ static struct place place_of(struct search *search, const struct local_claim *cl
     place.turns = claim->turns;
     place.time = time;
     place.known = known;
+    place.counted = trial.next;
     place.pending = trial.pending;
     place.trace_root = claim->trace_root;
     return place;
@@ -363,12 +422,12 @@ static void search_all(enum honest honest)
     search->seen = calloc(STATES_MAX, sizeof(*search->seen));
     memset(search->garbage.bytes, 0x77, DIGEST_SIZE);
     court_open_embedded(&search->court);
-    arm_against_liar(search);
-    context = search->court.context;
     if (honest == HONEST_SOLVER) {
-        /* Nothing is wrong with what the evidence shows: it is of another trace. */
-        search->arsenal.evidence.data[search->arsenal.evidence.size - 1] ^= 1;
+        arm_against_honest(search);
+    } else {
+        arm_against_liar(search);
     }
+    context = search->court.context;
     court_commit(&search->court, &context, 1, 1);
     court_claim(&search->court);
     explore(search, 0, 0);
