@@ -54,6 +54,14 @@ void court_open(struct court *court)
     begin(court);
 }
 
+void court_open_direct(struct court *court)
+{
+    memset(court, 0, sizeof(*court));
+    twins_open_direct(&court->twins);
+    twins_new_court(&court->twins);
+    begin(court);
+}
+
 void court_open_embedded(struct court *court)
 {
     memset(court, 0, sizeof(*court));
