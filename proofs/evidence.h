@@ -145,9 +145,9 @@ MUST_CHECK enum status evidence_write_element(struct buffer *bytes, uint64_t *to
                                               size_t size_max, struct error *error);
 
 /*
- * Of the elements of one leaf of an output that are not what the rule makes of the accused's others,
- * the one whose evidence is the smallest; target->op and output are given. STATUS_NOT_FOUND: the
- * rule agrees with all of them.
+ * Of the elements of one leaf of an output that are not what the rule makes of the accused's
+ * others, the one whose evidence is the smallest; target->op and output are given.
+ * STATUS_NOT_FOUND: the rule agrees with all of them.
  */
 MUST_CHECK enum status evidence_choose(struct evidence_target *target, const struct tape *tape,
                                        const struct evidence_source *source, uint64_t leaf,

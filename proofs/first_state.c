@@ -34,13 +34,21 @@ static bool is_state(const struct tape *tape, const char *name)
     return false;
 }
 
+static bool is_moment(const struct tape *tape, const char *name)
+{
+    return (name[0] == 'm' || name[0] == 'v') && name[1] == '.' && is_state(tape, name + 2);
+}
+
+/* What a tape for inference comes to: engine/models/write.c. */
+static bool is_answer(const char *name)
+{
+    return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
+}
+
 /* May the state begin as zeros? */
 static bool may_miss(const struct tape *tape, const struct tensor *tensor)
 {
-    const char *name = tensor->name;
-
-    return tensor->dtype != DTYPE_F32 ||
-           ((name[0] == 'm' || name[0] == 'v') && name[1] == '.' && is_state(tape, name + 2));
+    return tensor->dtype != DTYPE_F32 || is_moment(tape, tensor->name) || is_answer(tensor->name);
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -51,11 +59,12 @@ static bool ends_with(const char *name, const char *end)
     return length >= end_length && strcmp(name + length - end_length, end) == 0;
 }
 
-/* What other programs save beside the parameters of GPT-2, and what follows from them. */
-static bool is_known_extra(const char *name)
+/* What other programs save beside the parameters of GPT-2, what follows from them, and the moments
+ * of a training whose state is only to answer. */
+static bool is_known_extra(const struct tape *tape, const char *name)
 {
-    return ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias") ||
-           strcmp(name, "lm_head.weight") == 0;
+    return is_moment(tape, name) || ends_with(name, ".attn.bias") ||
+           ends_with(name, ".attn.masked_bias") || strcmp(name, "lm_head.weight") == 0;
 }
 
 static enum status check_shape(const struct tensor *tensor, const struct safetensors_entry *entry,
@@ -101,7 +110,7 @@ static enum status match_all(struct first_state *first, bool *taken, const char 
         status = match(first, i, taken, path, error);
     }
     for (uint32_t i = 0; i < first->file.entry_count && status == STATUS_OK; i++) {
-        if (!taken[i] && !is_known_extra(first->file.entries[i].name)) {
+        if (!taken[i] && !is_known_extra(first->tape, first->file.entries[i].name)) {
             status = error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'", path,
                                first->file.entries[i].name);
         }

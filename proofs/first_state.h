@@ -2,10 +2,11 @@
  * first_state.h - a first state that is given: a safetensors file, ours or of another program.
  *
  * State tensors are found by name, with or without "transformer." before it (as Hugging Face's
- * GPT-2 writes them). Moments ("m.NAME" and "v.NAME" beside a state NAME) and states that are not
- * binary32, such as the step number, begin as zeros where the file does not have them; anything
- * else that is missing is refused. So are tensors that no state takes (but the masks and the tied
- * head that other programs save beside GPT-2): a file of another model would lose layers silently.
+ * GPT-2 writes them). Moments ("m.NAME" and "v.NAME" beside a state NAME), the answers of inference
+ * and states that are not binary32, such as the step number, begin as zeros where the file does not
+ * have them; anything else that is missing is refused. So are tensors that no state takes (but the
+ * moments of a training, and the masks and the tied head that other programs save beside GPT-2): a
+ * file of another model would lose layers silently.
  * Only binary32 without NaN and infinity is taken for binary32 states; shapes must be equal.
  */
 #ifndef PROOFS_FIRST_STATE_H

@@ -2,6 +2,7 @@
 #include "proofs/replay.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static enum status differs(uint64_t step, struct error *error)
 {
@@ -65,23 +66,30 @@ static enum status compare_next(const struct trace *trace, struct bundle *bundle
                                                                             : status;
 }
 
-enum status replay_trace(struct trace *trace, struct run *run, struct bundle *bundle, uint64_t step,
-                         struct trace_opening *openings, uint32_t opening_count,
-                         const struct replay_options *options, struct error *error)
+/* Puts the run's machine into the state before the step, and in trace mode. */
+static enum status reach_traced(struct run *run, struct bundle *bundle, uint64_t step,
+                                const struct replay_options *options, struct error *error)
 {
     struct machine_options traced = run->options;
     enum status status;
 
-    trace->items = NULL;
     if (step >= bundle_job(bundle)->steps) {
         return error_set(error, STATUS_USAGE, "the job has %" PRIu64 " steps; there is no %" PRIu64,
                          bundle_job(bundle)->steps, step);
     }
     status = replay_reach(run, bundle, step, options, error);
     traced.trace = true;
-    if (status == STATUS_OK) {
-        status = run_reopen(run, &traced, error);
-    }
+    return status == STATUS_OK ? run_reopen(run, &traced, error) : status;
+}
+
+enum status replay_trace(struct trace *trace, struct run *run, struct bundle *bundle, uint64_t step,
+                         struct trace_opening *openings, uint32_t opening_count,
+                         const struct replay_options *options, struct error *error)
+{
+    enum status status;
+
+    trace->items = NULL;
+    status = reach_traced(run, bundle, step, options, error);
     if (status == STATUS_OK) {
         status = trace_run(trace, run->machine, openings, opening_count, error);
     }
@@ -92,4 +100,14 @@ enum status replay_trace(struct trace *trace, struct run *run, struct bundle *bu
         }
     }
     return status;
+}
+
+enum status replay_teller(struct teller *teller, struct run *run, struct bundle *bundle,
+                          uint64_t step, const struct replay_options *options, struct error *error)
+{
+    enum status status;
+
+    memset(teller, 0, sizeof(*teller));
+    status = reach_traced(run, bundle, step, options, error);
+    return status == STATUS_OK ? teller_open(teller, run->machine, error) : status;
 }

@@ -10,7 +10,7 @@
 
 #include "base/stop.h"
 #include "proofs/run.h"
-#include "proofs/trace.h"
+#include "proofs/teller.h"
 
 struct replay_options {
     int threads;       /* to hash with; 0: as many as OpenMP would use */
@@ -36,5 +36,14 @@ MUST_CHECK enum status replay_trace(struct trace *trace, struct run *run, struct
                                     uint64_t step, struct trace_opening *openings,
                                     uint32_t opening_count, const struct replay_options *options,
                                     struct error *error);
+
+/*
+ * Opens a teller for a step, whose state before it must be the journal's. Afterwards the run's
+ * machine is one in trace mode and the teller's until teller_close(). What the step gives is not
+ * compared with the journal: a verifier disputes what it does not get itself.
+ */
+MUST_CHECK enum status replay_teller(struct teller *teller, struct run *run, struct bundle *bundle,
+                                     uint64_t step, const struct replay_options *options,
+                                     struct error *error);
 
 #endif /* PROOFS_REPLAY_H */

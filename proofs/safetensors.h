@@ -10,9 +10,9 @@
 #define PROOFS_SAFETENSORS_H
 
 #include "base/error.h"
+#include "base/whole_file.h"
 #include "proofs/element.h"
 #include "proofs/seal.h"
-#include "base/whole_file.h"
 
 #define SAFETENSORS_HEADER_MAX  (2u << 20)
 #define SAFETENSORS_ENTRIES_MAX 16384

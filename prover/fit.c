@@ -73,7 +73,7 @@ enum status fit_measure(double *rate, const struct machine_options *options, str
 
     *rate = 0.0;
     if (status == STATUS_OK) {
-        status = backend_cpu.open(&machine, tape, options, error);
+        status = machine_open(&machine, tape, options, error);
     }
     if (status == STATUS_OK) {
         status = run_product(rate, machine, error);
@@ -193,10 +193,11 @@ static enum status check_requirements(struct fit *fit, const struct job *job,
                          "the job is for machines with %.2f MiB of memory, and this one has %.2f",
                          (double)wanted->memory / MIB, (double)fit->memory / MIB);
     }
-    if (wanted->compute_capability != 0) {
+    if (wanted->compute_capability != 0 &&
+        (machine->backend == NULL || machine->backend == &backend_cpu)) {
         return error_set(error, STATUS_REFUSED,
-                         "the job is for CUDA devices of compute capability %u.%u, and this "
-                         "program runs it on the CPU",
+                         "the job is for CUDA devices of compute capability %u.%u, and this run "
+                         "is on the CPU",
                          wanted->compute_capability / 10, wanted->compute_capability % 10);
     }
     if (wanted->contraction_rate != 0) {

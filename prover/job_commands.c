@@ -1,5 +1,5 @@
 /*
- * job_commands.c - `lockstep job new` and `lockstep job show`, and the table of the client's commands.
+ * job_commands.c - `lockstep job new` and `job show`, and the table of the commands of a client.
  *
  * A job is made of a model and its options or of a tape, or shown from a file. Nothing here touches
  * a ledger: see job_open.c and job_list.c.
@@ -137,6 +137,10 @@ static const struct option_spec new_options[] = {
      .maximum = 1000000,
      .help = "classes of a classifier"},
     {.name = "dropout", .kind = OPTION_REAL, .value = "X", .help = "share that dropout drops"},
+    {.name = "inference",
+     .kind = OPTION_FLAG,
+     .help = "only answer: each step's logits and the sum of the losses are the state, and the "
+             "weights of --first-state stay as they are"},
     {.name = "optimizer",
      .kind = OPTION_CHOICE,
      .value = "NAME",
@@ -217,6 +221,7 @@ static void read_options(struct model_options *model, const struct options *opti
     model->optimizer = (enum optimizer)choice_index(options, "optimizer", optimizers, 2);
     model->schedule = (enum schedule)choice_index(options, "schedule", schedules, 3);
     model->steps = (uint32_t)options_number(options, "steps");
+    model->evaluation = options_flag(options, "inference");
     model->seed = options_number(options, "seed");
     model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
     model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
@@ -585,6 +590,7 @@ static const struct command commands[] = {
          "first state, and the number of steps. Whoever has the file and the data gets the same "
          "bits after every step, on any machine.",
      .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
+                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16\n"
                 "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
      .options = new_options,
      .option_count = sizeof(new_options) / sizeof(new_options[0]),

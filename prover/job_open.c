@@ -276,7 +276,7 @@ static enum status open_ledger(struct ledger **ledger, struct signer **signer,
     return status == STATUS_OK ? ledger_open(ledger, &options, error) : status;
 }
 
-/* Asked once, it is never asked again: not even with other terms, which the deadline alone makes. */
+/* Asked once, it is never asked again: not even with other terms, which a new deadline is. */
 static enum status send_open(struct ledger *ledger, struct hash32 *key,
                              const struct game_terms *terms, const struct address *client,
                              uint64_t timeout_s, struct error *error)

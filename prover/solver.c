@@ -202,11 +202,10 @@ static void name_of_segment(char name[NAME_SIZE], const struct solver *solver, c
 
 /* ---- moves about segments ----------------------------------------------------------- */
 
-typedef enum status (*segment_call)(struct ledger *ledger, const char *name,
-                                    const struct hash32 *job, const struct game_segment *segment,
-                                    struct error *error);
-
-static void move_segment(struct solver *solver, const char *move, segment_call call, uint32_t index)
+static void
+move_segment(struct solver *solver, const char *move, uint32_t index,
+             enum status (*call)(struct ledger *ledger, const char *name, const struct hash32 *job,
+                                 const struct game_segment *segment, struct error *error))
 {
     char name[NAME_SIZE];
     char what[64];
@@ -260,7 +259,7 @@ static void draw(struct solver *solver, uint32_t index)
     if (record->terms.coverage_ppm > 0 && record->terms.coverage_ppm < GAME_PPM &&
         hash32_is_zero(&segment->seed) &&
         solver->clock.height >= segment->committed.height + DRAW_AFTER) {
-        move_segment(solver, "draw", ledger_draw, index);
+        move_segment(solver, "draw", index, ledger_draw);
     }
 }
 
@@ -275,9 +274,9 @@ static void move_segments(struct solver *solver)
         draw(solver, i);
         if (wait == JOB_RECORD_RENEWAL) {
             (void)snprintf(move, sizeof(move), "renew %u", record->segments[i].round);
-            move_segment(solver, move, ledger_renew, i);
+            move_segment(solver, move, i, ledger_renew);
         } else if (wait == JOB_RECORD_DUE) {
-            move_segment(solver, "finalize", ledger_finalize, i);
+            move_segment(solver, "finalize", i, ledger_finalize);
         }
     }
 }
@@ -319,10 +318,9 @@ static void end_claims(struct solver *solver)
 
 /* ---- moves about the job ------------------------------------------------------------ */
 
-typedef enum status (*job_call)(struct ledger *ledger, const char *name, const struct hash32 *job,
-                                struct error *error);
-
-static void move_job(struct solver *solver, const char *move, job_call call)
+static void move_job(struct solver *solver, const char *move,
+                     enum status (*call)(struct ledger *ledger, const char *name,
+                                         const struct hash32 *job, struct error *error))
 {
     char name[NAME_SIZE];
     struct error error;

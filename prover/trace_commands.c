@@ -11,6 +11,7 @@
 
 #include "base/hex.h"
 #include "base/progress.h"
+#include "proofs/conviction.h"
 #include "proofs/replay.h"
 #include "prover/access.h"
 #include "prover/commands.h"
@@ -346,6 +347,97 @@ static int run_open_element(struct command_context *context)
     return end_trace(&traced, context, status, code, &error);
 }
 
+/* ---- trace tell --------------------------------------------------------- */
+
+static const struct option_spec tell_options[] = {
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the answer's bytes there",
+     .command_line_only = true},
+    ACCESS_RUN_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+};
+
+/* Appends what docs/FORMATS.md, section 10.2, has as the answer. */
+static enum status find_answer(struct buffer *answer, struct traced *traced, const struct ask *ask,
+                               struct error *error)
+{
+    const struct replay_options options = {.threads = traced->run.options.thread_count,
+                                           .stop = &traced->stop};
+    uint8_t bytes[TELL_BYTES_MAX];
+    struct teller teller;
+    enum status status = ask_check(ask, traced->run.job->tape, error);
+    size_t size;
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = replay_teller(&teller, &traced->run, traced->bundle, traced->step, &options, error);
+    if (status == STATUS_OK && ask->kind == ASK_DIVERGED) {
+        status = conviction_not_finite(answer, &teller, error);
+    } else if (status == STATUS_OK) {
+        status = teller_answer(bytes, &size, &teller, ask, error);
+        if (status == STATUS_OK) {
+            buffer_add(answer, bytes, size);
+        }
+    }
+    teller_close(&teller);
+    return status == STATUS_OK ? buffer_check(answer, error, "an answer") : status;
+}
+
+static int show_answer(struct command_context *context, const struct traced *traced,
+                       const struct buffer *answer)
+{
+    char text[HEX_SIZE(TELL_BYTES_MAX)];
+
+    if (context->json) {
+        hex_encode(text, answer->data, answer->size);
+        return command_emit(context,
+                            json_pack("{s:I, s:s, s:s}", "step", (json_int_t)traced->step, "ask",
+                                      context->options->arguments[2], "answer", text));
+    }
+    for (size_t at = 0; at < answer->size; at += DIGEST_SIZE) {
+        size_t left = answer->size - at;
+
+        hex_encode(text, answer->data + at, left < DIGEST_SIZE ? left : DIGEST_SIZE);
+        fprintf(context->out, "%s\n", text);
+    }
+    return COMMAND_OK;
+}
+
+static int run_tell(struct command_context *context)
+{
+    const char *path = options_text(context->options, "out");
+    struct traced traced;
+    struct buffer answer;
+    struct error error;
+    enum status status;
+    struct ask ask;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    buffer_init(&answer, TELL_BYTES_MAX);
+    status = begin_trace(&traced, context, &error);
+    if (status == STATUS_OK && ask_parse(&ask, context->options->arguments[2]) != STATUS_OK) {
+        status = error_set(&error, STATUS_USAGE, "'%.80s' asks for nothing",
+                           context->options->arguments[2]);
+        error_advise(&error, "list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
+                             "tensor-node/ITEM/LEVEL/INDEX, or diverged");
+    }
+    if (status == STATUS_OK) {
+        status = find_answer(&answer, &traced, &ask, &error);
+    }
+    if (status == STATUS_OK && path != NULL) {
+        status = file_write_new(path, &error, answer.data, answer.size, 0644);
+    }
+    if (status == STATUS_OK) {
+        code = show_answer(context, &traced, &answer);
+    }
+    buffer_release(&answer);
+    return end_trace(&traced, context, status, code, &error);
+}
+
 /* ---- trace check -------------------------------------------------------- */
 
 static const struct option_spec check_options[] = {
@@ -457,6 +549,14 @@ static const struct command commands[] = {
      .example = "lockstep trace open text.run 42 37.0[12] --out element.opening",
      OPTIONS_OF(open_options),
      .run = run_open_element},
+    {.name = "tell",
+     .summary = "answer one ask of a dispute about a step",
+     .description = "ASK is list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
+                    "tensor-node/ITEM/LEVEL/INDEX or diverged, as in a dispute's addresses.",
+     .arguments = "BUNDLE STEP ASK",
+     .example = "lockstep trace tell text.run 42 tensor/17 --out answer",
+     OPTIONS_OF(tell_options),
+     .run = run_tell},
     {.name = "check",
      .summary = "check such a proof against a trace root",
      .description = "Exit code 0: the element is proven and shown; 1: it is not.",

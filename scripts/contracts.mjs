@@ -66,8 +66,14 @@ const headers = [
       Harness: 'HARNESS_CODE',
       Thief: 'THIEF_CODE',
       Miser: 'MISER_CODE',
-      Calculator: 'CALCULATOR_CODE',
     },
+  },
+  {
+    path: 'tests/contracts/calculator_code.h',
+    folders: ['chain/contracts', 'tests/contracts'],
+    runs: 10000, // as the rules
+    note: 'calculator_code.h - the contract that computes with Binary32, for tests only.',
+    contracts: { Calculator: 'CALCULATOR_CODE' },
   },
 ];
 

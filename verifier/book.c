@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hex.h"
@@ -15,6 +16,8 @@
 enum {
     BOOK_VERSION = 1,
     ROWS_MAX = 1 << 20,
+    LOCK_TRIES = 20,
+    LOCK_WAIT_US = 100000,
 };
 
 static const char schema[] =
@@ -80,7 +83,11 @@ static enum status load_secret(struct book *book, struct error *error)
                                          "b", &(struct sql_blob){book->secret.bytes, HASH32_SIZE});
 }
 
-/* The kernel's lock refuses at once; sqlite's own is for programs that know nothing of ours. */
+/*
+ * A node that was killed while it started a child leaves the lock with that child for a moment; it
+ * must not keep the node from starting again at once. sqlite's own lock is for programs that know
+ * nothing of ours.
+ */
 static enum status lock_book(struct book *book, const char *path, struct error *error)
 {
     char lock_path[FILE_PATH_MAX];
@@ -90,6 +97,10 @@ static enum status lock_book(struct book *book, const char *path, struct error *
         return error_set(error, STATUS_USAGE, "the path of the verdict book is too long");
     }
     status = file_lock_open(&book->lock, error, lock_path);
+    for (int i = 0; i < LOCK_TRIES && status == STATUS_REFUSED; i++) {
+        (void)usleep(LOCK_WAIT_US);
+        status = file_lock_open(&book->lock, error, lock_path);
+    }
     if (status == STATUS_REFUSED) {
         (void)error_wrap(error, "another node uses this verdict book");
         error_advise(error, "one key, one node: stop the other one");
@@ -320,7 +331,7 @@ static json_t *row_json(sqlite3_stmt *row)
                  {"trace_root", 10, DIGEST_SIZE}};
     json_t *object = json_pack(
         "{s:s, s:I, s:I, s:s}", "chain", (const char *)sqlite3_column_text(row, 0), "segment",
-        (json_int_t)sqlite3_column_int64(row, 3), "step", (json_int_t)sqlite3_column_int64(row, 5),
+        (json_int_t)sqlite3_column_int64(row, 3), "step", (json_int_t)sqlite3_column_int64(row, 6),
         "verdict", sqlite3_column_int(row, 7) == BOOK_PROVEN ? "proven" : "refuted");
 
     for (size_t i = 0; object != NULL && i < sizeof(blobs) / sizeof(blobs[0]); i++) {
@@ -361,9 +372,9 @@ enum status book_export(json_t **view, struct book *book, struct error *error)
 
 static enum status parse_row(struct book_entry *entry, const json_t *object, struct error *error)
 {
-    static const char *const known[] = {"chain",      "contract",  "job",     "segment",
-                                        "root",       "step",      "verdict", "pre_state",
-                                        "post_state", "trace_root"};
+    static const char *const known[] = {"chain",     "contract",   "job",       "segment",
+                                        "before",    "root",       "step",      "verdict",
+                                        "pre_state", "post_state", "trace_root"};
     const char *chain = "";
     const char *verdict = "";
     uint64_t segment = 0;

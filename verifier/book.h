@@ -1,12 +1,12 @@
 /*
  * book.h - the verdict book: what this node has ever found, written before anything is signed.
  *
- * One row for each step that was judged, by chain, contract, job, segment, and what was committed: the
- * state before the segment and its root.
- * A row is on disk before book_enter() returns. A row that contradicts one that is there is
- * refused, whoever asks and whatever else was lost: a step cannot become true and false, a traced
- * step cannot get another trace, and a segment that was refuted is never proven. So whoever signs
- * only what the book has taken cannot sign two statements that contradict each other.
+ * One row for each step that was judged, by chain, contract, job, segment, and what was committed:
+ * the state before the segment and its root. A row is on disk before book_enter() returns. A row
+ * that contradicts one that is there is refused, whoever asks and whatever else was lost: a step
+ * cannot become true and false, a traced step cannot get another trace, and a segment that was
+ * refuted is never proven. So whoever signs only what the book has taken cannot sign two statements
+ * that contradict each other.
  *
  * The file is locked for one process: a second node with the same book is refused. It also keeps
  * a secret of the node's, from which salts and secret samples are drawn.
@@ -49,7 +49,8 @@ void book_close(struct book *book); /* NULL is fine */
 MUST_CHECK enum status book_enter(struct book *book, const struct book_entry *entry,
                                   struct error *error);
 
-/* Reads the row of entry's place, job, segment, before, root and step. STATUS_NOT_FOUND: there is none. */
+/* Reads the row of entry's place, job, segment, before, root and step. STATUS_NOT_FOUND: there is
+ * none. */
 MUST_CHECK enum status book_find(struct book_entry *entry, struct book *book, struct error *error);
 
 /* The row by which this segment was refuted; STATUS_NOT_FOUND: it was not. */

@@ -454,11 +454,7 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     if (other != request->other) {
         machine_options_other(&options);
     }
-    status = run_open(run, checker->job, checker->paths, checker->path_count, &options, error);
-    if (status == STATUS_OVER_LIMIT) {
-        return give_up(checker, status);
-    }
-    return status;
+    return run_open(run, checker->job, checker->paths, checker->path_count, &options, error);
 }
 
 /* What is wrong with the state after a step that has the committed root: nothing, usually. */

@@ -1,9 +1,6 @@
 /* fetch.c - see fetch.h. */
 #include "verifier/fetch.h"
 
-#include <assert.h>
-#include <curl/curl.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +22,8 @@ struct fetch {
     const struct check_request *request;
     struct check_result *result;
     struct fetch_http *http;
-    bool unreachable; /* some mirror could not be asked */
+    bool unreachable;                /* some mirror could not be asked */
+    bool avoided[CHECK_MIRRORS_MAX]; /* did not answer before: asked last */
 };
 
 enum status fetch_open(struct fetch **fetch, const struct check_request *request,
@@ -319,29 +317,48 @@ static enum status try_cache(char *path, struct fetch *fetch, const struct fetch
     return STATUS_NOT_FOUND;
 }
 
+/* STATUS_NOT_FOUND: not there, or not the content: the next one is to be tried. */
+static enum status try_mirror(char *path, struct fetch *fetch, uint32_t mirror,
+                              const struct fetch_wish *wish, struct error *error)
+{
+    struct error why;
+    enum status status;
+
+    error_init(&why);
+    status = fetch_http_is_url(fetch->request->mirrors[mirror])
+                 ? try_endpoint(path, fetch, mirror, wish, &why)
+                 : try_folder(path, fetch, mirror, wish, &why);
+    if (status == STATUS_OK) {
+        note(fetch, mirror, true, "");
+        return STATUS_OK;
+    }
+    if (is_wrong_content(status)) {
+        blame(fetch, mirror, why.text);
+    } else if (status == STATUS_UNREACHABLE) {
+        fetch->unreachable = fetch->avoided[mirror] = true;
+        note(fetch, mirror, false, why.text);
+    } else if (status != STATUS_NOT_FOUND) {
+        *error = why;
+        return status;
+    }
+    return STATUS_NOT_FOUND;
+}
+
 static enum status try_mirrors(char *path, struct fetch *fetch, const struct fetch_wish *wish,
                                struct error *error)
 {
-    for (uint32_t i = 0; i < fetch->request->mirror_count; i++) {
-        bool remote = fetch_http_is_url(fetch->request->mirrors[i]);
-        struct error why;
-        enum status status;
+    bool avoided[CHECK_MIRRORS_MAX];
 
-        error_init(&why);
-        status = remote ? try_endpoint(path, fetch, i, wish, &why)
-                        : try_folder(path, fetch, i, wish, &why);
-        if (status == STATUS_OK) {
-            note(fetch, i, true, "");
-            return STATUS_OK;
-        }
-        if (is_wrong_content(status)) {
-            blame(fetch, i, why.text);
-        } else if (status == STATUS_UNREACHABLE) {
-            fetch->unreachable = true;
-            note(fetch, i, false, why.text);
-        } else if (status != STATUS_NOT_FOUND) {
-            *error = why;
-            return status;
+    memcpy(avoided, fetch->avoided, sizeof(avoided));
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < fetch->request->mirror_count; i++) {
+            if (avoided[i] == (pass == 1)) {
+                enum status status = try_mirror(path, fetch, i, wish, error);
+
+                if (status != STATUS_NOT_FOUND) {
+                    return status;
+                }
+            }
         }
     }
     return STATUS_NOT_FOUND;

@@ -1,7 +1,8 @@
 /*
  * fetch.h - content by its root, from any of several mirrors.
  *
- * A mirror is http(s)://HOST/PREFIX, which serves what docs/PROTOCOL.md section 9 names; a folder
+ * A mirror is http(s)://HOST/PREFIX, which serves the tree
+ * that `lockstep prover publish` writes; a folder
  * with the same tree; or a bundle. A mirror is believed nothing: what it gives is shown to the
  * caller's check, and when it is not the content of that root, the mirror is marked and the next
  * one is tried. Downloads are bounded in size and in patience, slow ones are given up, broken ones
@@ -19,12 +20,6 @@ enum fetch_kind {
     FETCH_DATA,       /* root: of the data */
 };
 
-/*
- * Looks at a file that is said to be the content. STATUS_BAD_FORMAT or STATUS_REFUSED: it is not;
- * anything else that is not STATUS_OK is our own trouble and ends the fetch.
- */
-typedef enum status fetch_check(void *context, const char *path, struct error *error);
-
 struct fetch_wish {
     enum fetch_kind kind;
     struct digest root;
@@ -33,7 +28,11 @@ struct fetch_wish {
     uint64_t first;  /* SEGMENT: its first step */
     uint64_t count;  /* SEGMENT: its steps */
     uint64_t size_max;
-    fetch_check *check;
+    /*
+     * Looks at a file that is said to be the content. STATUS_BAD_FORMAT or STATUS_REFUSED: it is
+     * not; anything else that is not STATUS_OK is our own trouble and ends the fetch.
+     */
+    enum status (*check)(void *context, const char *path, struct error *error);
     void *context;
 };
 

@@ -39,6 +39,7 @@ struct transfer {
     bool over;
     bool not_content; /* an answer whose body is not for the file */
     bool disk_failed;
+    bool stalled; /* silence, or a trickle: patience is not spent twice on it */
 };
 
 enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, uint32_t patience_s,
@@ -136,7 +137,10 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
 static bool set_up(struct fetch_http *http, struct transfer *transfer, const char *url)
 {
     CURL *curl = http->curl;
+    char range[32];
 
+    /* Not libcurl's own resuming, which gives up where a server sends all of it instead. */
+    (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     curl_easy_reset(curl);
     http->curl_error[0] = '\0';
     return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
@@ -150,8 +154,7 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
            curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->patience_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
                CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)transfer->have) ==
-               CURLE_OK &&
+           (transfer->have == 0 || curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK) &&
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
 }
@@ -183,6 +186,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     }
     result = curl_easy_perform(http->curl);
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
+    transfer->stalled = result == CURLE_OPERATION_TIMEDOUT;
     if (transfer->disk_failed) {
         return error_set(error, STATUS_IO, "the disk is full, or its limit is reached");
     }
@@ -214,6 +218,7 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
     enum status status = STATUS_UNREACHABLE;
     char url[URL_MAX];
     size_t length = strlen(base);
+    uint64_t best = 0; /* the most that the part has ever held: only more of it is progress */
 
     *bytes = 0;
     while (length > 0 && base[length - 1] == '/') {
@@ -226,17 +231,16 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
     if (transfer.descriptor < 0) {
         return error_set_errno(error, "cannot write %s", part);
     }
-    for (int i = 0; i < TRIES_MAX && status == STATUS_UNREACHABLE; i++) {
+    for (int i = 0, barren = 0; barren < TRIES_MAX && status == STATUS_UNREACHABLE; i++) {
         off_t end = transfer.have == 0 && i > 0 ? 0 : lseek(transfer.descriptor, 0, SEEK_END);
 
         transfer.have = end < 0 ? 0 : (uint64_t)end;
         status = transfer_once(http, &transfer, base, url, error);
         *bytes += transfer.came;
-        if (status == STATUS_UNREACHABLE && transfer.came == 0 && transfer.have != 0) {
+        barren = transfer.have >= best + FETCH_TRICKLE ? 0 : barren + 1;
+        best = transfer.have > best ? transfer.have : best;
+        if (transfer.stalled || (transfer.came == 0 && (transfer.have != 0 || end == 0))) {
             break; /* it gives nothing more: the next mirror */
-        }
-        if (status == STATUS_UNREACHABLE && transfer.came == 0 && end == 0) {
-            break;
         }
     }
     (void)close(transfer.descriptor);

@@ -97,7 +97,7 @@ struct store_segment {
     uint32_t finalized;    /* of the job's segments */
 };
 
-/* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in that order. */
+/* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in order. */
 MUST_CHECK enum status store_segments(struct store *store, const char *where,
                                       enum status (*visit)(void *context,
                                                            const struct store_segment *segment,

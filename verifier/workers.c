@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,7 +138,9 @@ static enum status launch(struct worker *worker, const char *program, struct err
     int up[2] = {-1, -1};
     int result = 0;
 
-    if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) {
+    /* A socket, not a pipe: writing to a child that is gone must not raise a signal. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down) != 0 ||
+        pipe2(up, O_CLOEXEC) != 0) {
         result = errno;
     }
     if (result == 0) {
@@ -160,8 +163,8 @@ static enum status launch(struct worker *worker, const char *program, struct err
 static void write_more(struct worker *worker)
 {
     while (worker->request >= 0) {
-        ssize_t written = write(worker->request, worker->sent + worker->sent_done,
-                                worker->sent_size - worker->sent_done);
+        ssize_t written = send(worker->request, worker->sent + worker->sent_done,
+                               worker->sent_size - worker->sent_done, MSG_NOSIGNAL);
 
         if (written < 0 && errno == EAGAIN) {
             return;

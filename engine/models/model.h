@@ -39,6 +39,9 @@ struct model_options {
     uint64_t seed;
     uint32_t batch;
     bool inference; /* forward only: inputs instead of data, outputs instead of an update */
+    /* Forward only on the data, as a job: the logits of the step's batch ("answers") and the sum of
+     * all losses ("loss_sum") are state and so committed to; nothing is learned or dropped. */
+    bool evaluation;
 
     /* Language models. */
     uint32_t length;    /* tokens of a sequence */

@@ -150,7 +150,7 @@ uint32_t write_dropout(struct writer *writer, uint32_t x)
 {
     const struct model_options *options = writer->options;
 
-    if (options->inference || options->dropout == 0.0) {
+    if (options->inference || options->evaluation || options->dropout == 0.0) {
         return x;
     }
     return build_dropout(writer->builder, x, options->dropout, writer->stream++, options->seed);
@@ -299,6 +299,20 @@ static void write_update(struct writer *writer, const uint32_t *gradients)
     }
 }
 
+static void write_answers(struct writer *writer, uint32_t logits, uint32_t loss)
+{
+    struct builder *builder = writer->builder;
+    const struct tensor shape = *builder_tensor(builder, logits);
+    const uint64_t one = 1;
+    uint32_t answers =
+        build_tensor(builder, "answers", DTYPE_F32, ROLE_STATE, shape.rank, shape.dims);
+    uint32_t sum = build_tensor(builder, "loss_sum", DTYPE_F32, ROLE_STATE, 1, &one);
+
+    build_after(builder, answers, logits);
+    build_after(builder, sum, build_add(builder, sum, loss, 1));
+    writer->model->output = logits;
+}
+
 void write_end(struct writer *writer, uint32_t logits, uint32_t targets)
 {
     struct builder *builder = writer->builder;
@@ -319,6 +333,12 @@ void write_end(struct writer *writer, uint32_t logits, uint32_t targets)
     loss = build_cross_entropy(builder, logits, targets);
     build_output(builder, "loss", loss);
     build_loss(builder, loss);
+    if (writer->options->evaluation) {
+        if (!builder_failed(builder)) {
+            write_answers(writer, logits, loss);
+        }
+        return;
+    }
     ids = calloc((size_t)count * 2 + 1, sizeof(*ids));
     if (ids == NULL) {
         builder_fail(builder, STATUS_NO_MEMORY, "no memory for a model");

@@ -35,17 +35,54 @@ contract Calculator {
         }
     }
 
-    /// @return used What one operation costs, its call included.
+    /// @return used What one operation costs, the call of its function included.
+    /// @return result Keeps the operation from being dropped.
     function gas(uint256 operation, uint256 a, uint256 b, uint256 c)
         external
         view
-        returns (uint256 used)
+        returns (uint256 used, uint256 result)
     {
-        function(uint256, uint256, uint256) pure returns (uint256) calculate =
-            _operation(operation);
-        uint256 before = gasleft();
-        calculate(a, b, c);
-        used = before - gasleft();
+        if (operation == 0) {
+            used = gasleft();
+            result = Binary32.add(a, b);
+        } else if (operation == 1) {
+            used = gasleft();
+            result = Binary32.sub(a, b);
+        } else if (operation == 2) {
+            used = gasleft();
+            result = Binary32.mul(a, b);
+        } else if (operation == 3) {
+            used = gasleft();
+            result = Binary32.div(a, b);
+        } else if (operation == 4) {
+            used = gasleft();
+            result = Binary32.sqrt(a);
+        } else if (operation == 5) {
+            used = gasleft();
+            result = Binary32.fma(a, b, c);
+        } else if (operation == 6) {
+            used = gasleft();
+            result = Binary32.exp(a);
+        } else if (operation == 7) {
+            used = gasleft();
+            result = Binary32.log(a);
+        } else if (operation == 8) {
+            used = gasleft();
+            result = Binary32.isLess(a, b) ? 1 : 0;
+        } else if (operation == 9) {
+            used = gasleft();
+            result = Binary32.isEqual(a, b) ? 1 : 0;
+        } else if (operation == 10) {
+            used = gasleft();
+            result = Binary32.maximum(a, b);
+        } else if (operation == 11) {
+            used = gasleft();
+            result = _fromInteger(a, b, c);
+        } else if (operation == 12) {
+            used = gasleft();
+            result = _toInteger(a, b, c);
+        }
+        used -= gasleft();
     }
 
     function _operation(uint256 number)

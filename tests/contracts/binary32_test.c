@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "tests/contracts/harness_code.h"
+#include "tests/contracts/calculator_code.h"
 #include "tests/support/anvil.h"
 #include "tests/support/calculator.h"
 

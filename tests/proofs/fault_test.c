@@ -688,8 +688,12 @@ static enum status play_writing(struct error *error)
     static const float numbers[] = {1.0f, 2.0f, 3.0f};
     struct npy npy = {.element = ELEMENT_F32, .rank = 2, .dims = {1, 3}};
     struct job *job = make_job(error);
-    enum status status = job == NULL ? error->status : job_write(job, stage("a.job"), error);
+    enum status status;
 
+    if (job == NULL) {
+        return error->status;
+    }
+    status = job_write(job, stage("a.job"), error);
     if (status == STATUS_OK) {
         status = tape_file_write(stage("a.tape"), job->tape, error);
     }

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "proofs/npy.h"
 #include "base/whole_file.h"
+#include "proofs/npy.h"
 #include "tests/support/test.h"
 
 /* A file of this version whose header is text and a newline, followed by data_size zeros. */

@@ -258,6 +258,60 @@ def traces_are_opened_and_checked():
          wanted=1)
 
 
+def frontier_root(hashes):
+    """docs/FORMATS.md, 10.2: pairwise, an odd one at the end rises."""
+    while len(hashes) > 1:
+        pairs = [reader.node_hash(*hashes[i:i + 2]) for i in range(0, len(hashes) - 1, 2)]
+        hashes = pairs + (hashes[-1:] if len(hashes) % 2 else [])
+    return hashes[0]
+
+
+def cut(data, size):
+    return [data[i:i + size] for i in range(0, len(data), size)]
+
+
+def asks_about_a_step_are_answered():
+    root = ask("trace", "root", path("e.run"), "5")
+    step = [path("e.run"), "5"]
+
+    def tell(text):
+        return bytes.fromhex(ask("trace", "tell", *step, text)["answer"])
+
+    told = tell("list/trace")
+    header = reader.list_header("trace", 0, root["items"], told[:32])
+    assert reader.sha256(header).hex() == root["trace_root"]
+    level = max((root["items"] - 1).bit_length() - 8, 0)
+    shown = cut(told[32:], 32)
+    if level == 0:
+        items, shown = shown, [reader.leaf_hash(item) for item in shown]
+    else:
+        items = []
+        for index, node in enumerate(shown):
+            below = cut(tell("node/trace/%d/%d" % (level, index)), 32)
+            assert frontier_root([reader.leaf_hash(item) for item in below]) == node
+            items += below
+    assert frontier_root(shown) == told[:32]
+    assert len(items) == root["items"]
+    told = tell("list/next")
+    states = cut(told[32:], 32)
+    assert reader.list_root("state", 0, states).hex() == root["state_root_after"]
+    for item in (0, len(states), len(items) - 1):
+        told = tell("tensor/%d" % item)
+        leaves = cut(told[32:], 1024)
+        assert frontier_root([reader.leaf_hash(leaf) for leaf in leaves]) == told[:32]
+        if len(leaves) > 1:
+            assert tell("tensor-node/%d/0/1" % item) == leaves[1]
+    told = tell("tensor/0")
+    assert ask("trace", "tell", *step, "tensor/0", "--out", path("told"))["ask"] == "tensor/0"
+    with open(path("told"), "rb") as file:
+        assert file.read() == told
+    lines = call("trace", "tell", *step, "tensor/0").stdout.decode().split()
+    assert bytes.fromhex("".join(lines)) == told
+    for text in ("", "tensor", "tensor/01", "tensor/-1", "nothing/0", "diverged",
+                 "tensor/%d" % len(items), "node/trace/0/%d" % len(items)):
+        ask("trace", "tell", *step, text, wanted=3)
+
+
 TESTS = [
     jobs_are_made_shown_and_never_replaced,
     fixture_is_what_is_made_today,
@@ -266,6 +320,7 @@ TESTS = [
     bundle_is_shown_packed_and_unpacked,
     sealed_bundle_opens_with_its_key_alone,
     traces_are_opened_and_checked,
+    asks_about_a_step_are_answered,
 ]
 
 

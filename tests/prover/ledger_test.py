@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -231,6 +232,41 @@ def a_training_that_diverges_is_committed_and_paid_up_to_there():
     assert ledger.events(key).count("committed") == segments
 
 
+def answers_are_proven_and_paid_as_training_is():
+    """Forward only: the weights stay, each step's answers are what it commits to."""
+    ledger = local_ledger("answers")
+    state = os.path.join(path("a.job.measure"), "checkpoints", "000000000036.safetensors")
+    new_job("i.job", "--inference", "--first-state", state, "--steps", "6", "--segment", "2")
+    key = ledger.open("i.job")
+    before = money_of(ledger)
+    result = ledger.run("i.job", "--bundle", path("i.run"), "--first-state", state)
+    assert result["ledger"]["collected"] and result["ledger"]["final"] == 3
+    assert ledger.money("solver") - before["solver"] == ETHER // 3 * 3
+    weights = tensors_of(state)
+    answers = [tensors_of(os.path.join(path("i.run"), "checkpoints", "%012d.safetensors" % step))
+               for step in (2, 4, 6)]
+    for answer in answers:
+        kept = [name for name in answer if name not in ("step", "answers", "loss_sum")]
+        assert len(kept) > 5 and all(answer[name] == weights[name] for name in kept)
+    assert len({answer["answers"] for answer in answers}) == 3
+    losses = [step["loss"] for step in ask("bundle", "steps", path("i.run"))["steps"]]
+    total = struct.unpack("<f", answers[-1]["loss_sum"])[0]
+    assert abs(total - sum(losses)) < 1e-5 * total, (total, losses)
+    # An auditor replays it, and an element of its trace is opened and checked.
+    audit = ask("audit", path("i.run"), "--data", DATA)
+    assert "proven" in json.dumps(audit), audit
+    assert ledger.events(key).count("finalized") == 3
+
+
+def tensors_of(name):
+    with open(name, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header = json.loads(file.read(size))
+        data = file.read()
+    return {tensor: data[slice(*about["data_offsets"])] for tensor, about in header.items()
+            if tensor != "__metadata__"}
+
+
 def what_is_too_large_is_refused_by_name():
     refused = call("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("large.run"),
                    "--memory-max", "16k", wanted=1)
@@ -302,7 +338,7 @@ def kill_and_resume(ledger, job, segments, kills, job_seconds, gas=0):
         resume = ["prover", "resume", path(run), "--data", DATA, "--threads", "1",
                   "--ledger-state", path(ledger.name + ".state"), *ledger.more,
                   *ledger.wallet("solver"), "--poll", "1s"]
-        for _ in range(min(kills - done, numbers.randint(3, 7))):
+        for _ in range(min(kills - done, numbers.randint(5, 10))):
             words = resume if os.path.exists(os.path.join(path(run), "job")) else first
             done += killed_after(words, numbers.uniform(0, 0.8) * job_seconds)
         begun = os.path.exists(os.path.join(path(run), "job"))
@@ -441,6 +477,7 @@ TESTS = [
     another_job_or_solver_is_refused_before_it_costs,
     a_bundle_made_offline_is_posted_later,
     a_training_that_diverges_is_committed_and_paid_up_to_there,
+    answers_are_proven_and_paid_as_training_is,
     what_is_too_large_is_refused_by_name,
     late_solvers_are_told_and_take_the_job_again_when_they_wish,
     runs_killed_at_random_instants_are_paid_once,

@@ -458,7 +458,7 @@ static void test_other_solver_goes_on_where_the_last_was_final(void **state)
     world.solver_options.again = true; /* gives it up, and would take it again */
     world.solver_options.accept = false;
     new_solver(&world, 1);
-    view = do_round(&world);
+    (void)do_round(&world);
     assert_int_equal(count_events(&world, GAME_RELEASED), 1);
     assert_gained(&world, SOLVER, 100, 100);
     world.solver_options.accept = true;

@@ -2,7 +2,8 @@
  * Goal: a run ends at the same bits however often, and however badly, it was interrupted.
  * Method: an uninterrupted run as the measure; stops by signal after every step, damaged
  * checkpoints, other instruction sets and thread counts, sealed bundles; runs that diverge;
- * journals that are false; a device that fails steps. Being killed and a full disk are in crash_test.py.
+ * journals that are false; a device that fails steps. Being killed and a full disk are in
+ * crash_test.py.
  */
 #include <signal.h>
 #include <stdio.h>

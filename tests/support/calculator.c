@@ -101,7 +101,7 @@ uint64_t calculator_gas(struct rpc *rpc, const struct address *calculator,
     contract_call_word(&call, operands.c);
     result = contract_call_make(rpc, &size, calculator, &call);
     contract_call_release(&call);
-    assert(size == 32);
+    assert(size == 64);
     gas = contract_call_u64(result);
     free(result);
     return gas;

@@ -271,24 +271,37 @@ void market_node_defaults(struct market_node *node, struct market *market, const
                                           .threads = 1};
 }
 
-void market_node_open(struct market_node *node)
+enum status market_node_try_open(struct market_node *node, struct error *error)
 {
     struct node_ports ports = {.ledger = node->ledger, .store = &node->store, .now_ms = now_ms};
     const char *folder = node->market->folders[MARKET_VERIFIER];
     char path[700];
+    enum status status;
+
+    (void)snprintf(path, sizeof(path), "%s/verdicts.db", folder);
+    status = book_open(&node->book, path, error);
+    if (status == STATUS_OK) {
+        (void)snprintf(path, sizeof(path), "%s/node.db", folder);
+        status = store_open(&node->store, path, STORE_WRITE, error);
+    }
+    if (status == STATUS_OK) {
+        status = workers_open(&node->workers, node->options.checks_max, node->options.check_time_s,
+                              NULL, error);
+    }
+    if (status == STATUS_OK) {
+        ports.book = node->book;
+        ports.checks = workers_port(node->workers);
+        status = node_open(&node->node, &node->options, &ports, error);
+    }
+    return status;
+}
+
+void market_node_open(struct market_node *node)
+{
     struct error error;
 
     error_init(&error);
-    (void)snprintf(path, sizeof(path), "%s/verdicts.db", folder);
-    check(book_open(&node->book, path, &error), &error);
-    (void)snprintf(path, sizeof(path), "%s/node.db", folder);
-    check(store_open(&node->store, path, STORE_WRITE, &error), &error);
-    check(workers_open(&node->workers, node->options.checks_max, node->options.check_time_s, NULL,
-                       &error),
-          &error);
-    ports.book = node->book;
-    ports.checks = workers_port(node->workers);
-    check(node_open(&node->node, &node->options, &ports, &error), &error);
+    check(market_node_try_open(node, &error), &error);
 }
 
 void market_node_close(struct market_node *node)

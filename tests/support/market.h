@@ -74,6 +74,8 @@ struct market_node {
 /* options beyond the defaults are set before; folder is made. */
 void market_node_defaults(struct market_node *node, struct market *market, const char *mirror);
 void market_node_open(struct market_node *node);
+/* The same in a child of the test, where a failure must not jump back into the test. */
+MUST_CHECK enum status market_node_try_open(struct market_node *node, struct error *error);
 void market_node_close(struct market_node *node);
 
 /* Rounds until nothing runs, waits or moves; the embedded clock ticks a second in each. */

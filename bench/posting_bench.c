@@ -1,0 +1,299 @@
+/*
+ * posting_bench.c - what a paid run costs beside the training itself: hashing every state, keeping
+ * checkpoints and the journal, and committing the segments to a ledger while the next is trained.
+ *
+ * One run of a job on an embedded ledger, measured from inside: the time of the steps alone is what
+ * plain training would take, and everything else that the run took is set against it. The posting
+ * thread counts with the processor time that it took away from training.
+ *
+ *     POSTING_STEPS=16     steps of the run
+ *     POSTING_SEGMENT=8    steps of a segment: each ends with a checkpoint on disk
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/support/bench.h"
+#include "chain/ledger_local.h"
+#include "prover/poster.h"
+#include "prover/terms.h"
+#include "prover/train.h"
+
+enum {
+    TOKENS = 100000,
+    STEPS = 16,
+    SEGMENT = 8,
+    STEPS_MOST = 10000,
+    USUAL_SEGMENT = 50, /* what 'job new' makes */
+};
+
+/* The 10M GPT at 2,048 tokens a step. */
+static const struct model_options size = {
+    .layers = 6, .width = 384, .heads = 6, .vocabulary = 256, .length = 256, .batch = 8};
+
+struct paid_run {
+    struct bundle *bundle;
+    struct solver *solver;
+    struct poster *poster;
+    double start_s; /* of the first step */
+    double training_s;
+    double hashing_s;
+    double telling_s; /* that training has waited for posting */
+    uint32_t told;
+};
+
+static uint64_t wish(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    unsigned long long given = text == NULL ? usual : strtoull(text, NULL, 10);
+
+    return given < 1 || given > STEPS_MOST ? usual : given;
+}
+
+static void took_step(void *context, const struct bundle_step *step)
+{
+    struct paid_run *paid = context;
+    double took_s = (double)(step->nanoseconds + step->nanoseconds_committing) / 1e9;
+
+    if (paid->start_s == 0.0) {
+        paid->start_s = bench_now() - took_s;
+    }
+    paid->training_s += (double)step->nanoseconds / 1e9;
+    paid->hashing_s += (double)step->nanoseconds_committing / 1e9;
+}
+
+static enum status took_segment(void *context, struct error *error)
+{
+    struct paid_run *paid = context;
+    double start = bench_now();
+    struct digest root;
+    enum status status = bundle_flush(paid->bundle, error);
+
+    if (status == STATUS_OK) {
+        status = bundle_segment_root(&root, paid->bundle, paid->told++, error);
+    }
+    if (status == STATUS_OK) {
+        status = solver_add(paid->solver, &root, 0, error);
+    }
+    poster_wake(paid->poster);
+    paid->telling_s += bench_now() - start;
+    return status;
+}
+
+/* ---- the job ---------------------------------------------------------------------- */
+
+static enum status write_data(const char *path, struct error *error)
+{
+    uint8_t *data = malloc(TOKENS);
+    uint32_t state = 1;
+    enum status status;
+
+    if (data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for data");
+    }
+    for (size_t i = 0; i < TOKENS; i++) {
+        state = state * 1664525u + 1013904223u;
+        data[i] = (uint8_t)(state >> 24);
+    }
+    status = file_write(path, error, data, TOKENS, 0600);
+    free(data);
+    return status;
+}
+
+static enum status make_job(struct job **job, const char *data, struct error *error)
+{
+    struct job_terms terms = {.steps = wish("POSTING_STEPS", STEPS),
+                              .segment_length = wish("POSTING_SEGMENT", SEGMENT),
+                              .data_count = 1};
+    struct model_options options;
+    struct dataset dataset;
+    struct model model;
+    enum status status;
+
+    model_options_default(&options, MODEL_GPT2);
+    options.layers = size.layers;
+    options.width = size.width;
+    options.heads = size.heads;
+    options.vocabulary = size.vocabulary;
+    options.length = size.length;
+    options.batch = size.batch;
+    options.data_dtype = DTYPE_U8;
+    options.data_count = TOKENS;
+    options.steps = (uint32_t)terms.steps;
+    status = model_build(&model, &options, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = run_data_open(&dataset, &terms.data_roots[0], &model.tape->tensors[model.data], data,
+                           error);
+    if (status == STATUS_OK) {
+        dataset_close(&dataset);
+        status = job_from_model(job, &model, &terms, error);
+    }
+    model_release(&model);
+    return status;
+}
+
+/* ---- the ledger -------------------------------------------------------------------- */
+
+static enum status open_job(struct solver_options *solver, const struct job *job,
+                            const struct signer *signer, struct error *error)
+{
+    struct game_terms terms = {.segment_reward = 1,
+                               .stake = 2,
+                               .claim_bond = 1,
+                               .segment_period_s = 1000000,
+                               .attest_period_s = 1,
+                               .reveal_period_s = 1,
+                               .claim_period_s = 1000000,
+                               .response_period_s = 1};
+    struct ledger *ledger = NULL;
+    struct ledger_clock clock;
+    enum status status = terms_of_job(&terms, job, error);
+
+    if (status == STATUS_OK) {
+        status = ledger_open(&ledger, &solver->ledger, error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_local_faucet(ledger, signer_address(signer), WEI_PER_ETHER, error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(ledger, &clock, error);
+        terms.deadline_s = clock.time_s + 10000000;
+    }
+    if (status == STATUS_OK) {
+        status = ledger_open_job(ledger, "open", &solver->job, &terms, error);
+    }
+    ledger_close(ledger);
+    return status;
+}
+
+/* ---- the run ----------------------------------------------------------------------- */
+
+static void record(struct bench *bench, const struct paid_run *paid, double wall_s,
+                   double posting_s, uint64_t steps)
+{
+    double plain = paid->training_s;
+    double rest = wall_s - plain - paid->hashing_s - paid->telling_s;
+    double posting = posting_s + paid->telling_s;
+    double usual = rest / paid->told / USUAL_SEGMENT / (plain / (double)steps);
+
+    bench_record(bench, "gpt2 10M, 2048 tokens: a step", "ms", plain / (double)steps * 1e3, 0.0, 0);
+    bench_record(bench, "hashing every state", "%", 100.0 * paid->hashing_s / plain, 0.0, 0);
+    bench_record(bench, "posting", "%", 100.0 * posting / plain, 0.0, 0);
+    bench_record(bench, "a checkpoint, with its journal", "ms", rest / paid->told * 1e3, 0.0, 0);
+    bench_record(bench, "all of it against plain training, as measured", "%",
+                 100.0 * (wall_s + posting_s - plain) / plain, 0.0, 0);
+    bench_record(bench, "the same with a checkpoint every 50 steps", "%",
+                 100.0 * ((paid->hashing_s + posting) / plain + usual), 0.0, 0);
+}
+
+static enum status run_paid(struct bench *bench, struct paid_run *paid, struct run *run,
+                            struct error *error)
+{
+    const struct train_options options = {.threads = run->options.thread_count,
+                                          .progress = took_step,
+                                          .progress_context = paid,
+                                          .segment = took_segment,
+                                          .segment_context = paid};
+    struct train_result result;
+    struct solver_view view;
+    double posting_s = 0.0;
+    double wall_s;
+    enum status status = train(&result, paid->bundle, run, &options, error);
+
+    wall_s = bench_now() - paid->start_s;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    do {
+        (void)usleep(10000);
+        poster_look(paid->poster, &view, &posting_s);
+    } while (view.committed < paid->told);
+    record(bench, paid, wall_s, posting_s, result.steps);
+    return STATUS_OK;
+}
+
+static enum status measure(struct bench *bench, const char *folder, struct error *error)
+{
+    const struct secret_key key = {.bytes = {1}};
+    struct signer *signer = signer_new(&key, error);
+    atomic_bool stopping = false;
+    struct solver_options solver = {.accept = true};
+    struct machine_options machine;
+    struct paid_run paid = {0};
+    struct run run = {0};
+    struct job *job = NULL;
+    static const struct address nobody;
+    char data[600];
+    char url[600];
+    char bundle[600];
+    const char *path = data;
+    enum status status;
+
+    (void)snprintf(data, sizeof(data), "%s/data.u8", folder);
+    (void)snprintf(url, sizeof(url), "local:%s/ledger", folder);
+    (void)snprintf(bundle, sizeof(bundle), "%s/run", folder);
+    ledger_options_init(&solver.ledger);
+    solver.ledger.url = url;
+    solver.ledger.signer = signer;
+    status = signer == NULL ? error->status : write_data(data, error);
+    if (status == STATUS_OK) {
+        solver.account = *signer_address(signer);
+        status = ledger_local_init(url + strlen("local:"), &nobody, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_job(&job, data, error);
+    }
+    if (status == STATUS_OK) {
+        status = open_job(&solver, job, signer, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_create(&paid.bundle, bundle, job, error);
+    }
+    if (status == STATUS_OK) {
+        status = machine_options_default(&machine, error);
+    }
+    if (status == STATUS_OK) {
+        status = run_open(&run, bundle_job(paid.bundle), &path, 1, &machine, error);
+    }
+    if (status == STATUS_OK) {
+        status = solver_new(&paid.solver, &solver, job_segments(bundle_job(paid.bundle)), error);
+    }
+    if (status == STATUS_OK) {
+        status = poster_start(&paid.poster, paid.solver, &stopping, NULL, 0.3, error);
+    }
+    if (status == STATUS_OK) {
+        status = run_paid(bench, &paid, &run, error);
+    }
+    poster_stop(paid.poster);
+    solver_free(paid.solver);
+    run_close(&run);
+    bundle_close(paid.bundle);
+    signer_free(signer);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    char folder[] = "/tmp/lockstep-bench-XXXXXX";
+    char command[64];
+    struct bench bench;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    bench_init(&bench, "posting", "", argc, argv);
+    if (mkdtemp(folder) == NULL) {
+        perror(folder);
+        return 1;
+    }
+    status = measure(&bench, folder, &error);
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    if (system(command) != 0 || status != STATUS_OK) {
+        (void)fprintf(stderr, "posting: %s\n", error.text);
+        return 1;
+    }
+    return bench_finish(&bench);
+}

@@ -1,0 +1,345 @@
+/*
+ * Goal: nothing that contradicts the verdict book gets into it, by entry, by import or by a second
+ * node, and everything that is in it stays.
+ * Method: each way to contradict, one by one; exports that are changed in each place; a second
+ * process; a process that is killed at random instants while it enters verdicts.
+ */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "verifier/book.h"
+
+enum {
+    KILLS = 12,
+    KILLS_SOAK = 200,
+};
+
+static const char *path_of(const char *name)
+{
+    static char paths[8][600];
+    static int next;
+
+    next = (next + 1) % 8;
+    (void)snprintf(paths[next], sizeof(paths[0]), "%s/%s", test_temp_dir(), name);
+    return paths[next];
+}
+
+static struct book *open_book(const char *path)
+{
+    struct book *book = NULL;
+    struct error error;
+
+    error_init(&error);
+    if (book_open(&book, path, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return book;
+}
+
+static struct book_entry entry_of(uint32_t segment, uint32_t step, enum book_verdict verdict)
+{
+    struct book_entry entry;
+
+    memset(&entry, 0, sizeof(entry));
+    (void)snprintf(entry.place.chain, sizeof(entry.place.chain), "eip155:1");
+    entry.place.registry.bytes[0] = 1;
+    entry.job.bytes[0] = 2;
+    entry.segment = segment;
+    entry.before.bytes[0] = 3;
+    entry.root.bytes[0] = 4;
+    entry.step = step;
+    entry.verdict = verdict;
+    if (verdict == BOOK_PROVEN) {
+        entry.trace_root.bytes[0] = (uint8_t)(5 + step);
+    } else {
+        entry.pre_state.bytes[0] = 6;
+        entry.post_state.bytes[0] = 7;
+    }
+    return entry;
+}
+
+static enum status enter(struct book *book, struct book_entry entry)
+{
+    struct error error;
+
+    error_init(&error);
+    return book_enter(book, &entry, &error);
+}
+
+/* ---- tests ---------------------------------------------------------------- */
+
+static void test_what_contradicts_is_refused(void **state)
+{
+    struct book *book = open_book(path_of("contradictions"));
+    struct book_entry entry = entry_of(1, 5, BOOK_PROVEN);
+
+    (void)state;
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    assert_int_equal(enter(book, entry), STATUS_OK); /* the same again is no contradiction */
+    entry.trace_root.bytes[31] ^= 1;
+    assert_int_equal(enter(book, entry), STATUS_REFUSED); /* another trace */
+    assert_int_equal(enter(book, entry_of(1, 5, BOOK_REFUTED)), STATUS_REFUSED);
+    assert_int_equal(enter(book, entry_of(1, 4, BOOK_REFUTED)), STATUS_REFUSED);
+    assert_int_equal(enter(book, entry_of(1, 6, BOOK_REFUTED)), STATUS_REFUSED);
+    assert_int_equal(enter(book, entry_of(1, 4, BOOK_PROVEN)), STATUS_OK); /* another sample */
+
+    assert_int_equal(enter(book, entry_of(2, 5, BOOK_REFUTED)), STATUS_OK);
+    assert_int_equal(enter(book, entry_of(2, 5, BOOK_REFUTED)), STATUS_OK);
+    assert_int_equal(enter(book, entry_of(2, 4, BOOK_PROVEN)), STATUS_REFUSED);
+    assert_int_equal(enter(book, entry_of(2, 6, BOOK_REFUTED)), STATUS_REFUSED); /* two claims */
+    entry = entry_of(2, 5, BOOK_REFUTED);
+    entry.post_state.bytes[9] ^= 1;
+    assert_int_equal(enter(book, entry), STATUS_REFUSED);
+    book_close(book);
+}
+
+/* Another segment, root, state before it, job, contract or chain is another matter. */
+static void test_other_matters_do_not_contradict(void **state)
+{
+    struct book *book = open_book(path_of("others"));
+    struct book_entry entry;
+
+    (void)state;
+    assert_int_equal(enter(book, entry_of(1, 5, BOOK_PROVEN)), STATUS_OK);
+    assert_int_equal(enter(book, entry_of(3, 5, BOOK_REFUTED)), STATUS_OK);
+    entry = entry_of(1, 5, BOOK_REFUTED);
+    entry.root.bytes[31] ^= 1;
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    entry = entry_of(1, 5, BOOK_REFUTED);
+    entry.before.bytes[31] ^= 1;
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    entry = entry_of(1, 5, BOOK_REFUTED);
+    entry.job.bytes[31] ^= 1;
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    entry = entry_of(1, 5, BOOK_REFUTED);
+    entry.place.registry.bytes[19] ^= 1;
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    entry = entry_of(1, 5, BOOK_REFUTED);
+    entry.place.chain[7] = '5';
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    book_close(book);
+}
+
+static void test_entries_are_found_again(void **state)
+{
+    const char *path = path_of("found");
+    struct book *book = open_book(path);
+    struct book_entry entry = entry_of(1, 5, BOOK_PROVEN);
+    struct error error;
+
+    (void)state;
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    assert_int_equal(enter(book, entry_of(2, 9, BOOK_REFUTED)), STATUS_OK);
+    book_close(book);
+    book = open_book(path);
+    memset(&entry.trace_root, 0, sizeof(entry.trace_root));
+    assert_int_equal(book_find(&entry, book, &error), STATUS_OK);
+    assert_int_equal(entry.trace_root.bytes[0], 10);
+    entry.step = 6;
+    assert_int_equal(book_find(&entry, book, &error), STATUS_NOT_FOUND);
+    entry = entry_of(2, 0, BOOK_PROVEN);
+    assert_int_equal(book_find_refuted(&entry, book, &error), STATUS_OK);
+    assert_int_equal(entry.step, 9);
+    entry = entry_of(1, 0, BOOK_PROVEN);
+    assert_int_equal(book_find_refuted(&entry, book, &error), STATUS_NOT_FOUND);
+    book_close(book);
+}
+
+/* Two nodes with one key share a book; the second one must not even start. */
+static void test_a_second_node_is_refused(void **state)
+{
+    const char *path = path_of("locked");
+    struct book *book = open_book(path);
+    int result = -1;
+    pid_t child = fork();
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct book *second = NULL;
+        struct error error;
+
+        error_init(&error);
+        _exit(book_open(&second, path, &error) == STATUS_REFUSED &&
+                      strstr(error.text, "another node") != NULL && error.advice[0] != '\0'
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    book_close(book);
+    book_close(open_book(path)); /* the lock goes with the process */
+}
+
+static void test_an_export_moves_the_book(void **state)
+{
+    struct book *book = open_book(path_of("from"));
+    struct book *other = open_book(path_of("to"));
+    struct hash32 before = book_derive(book, "x", "y", 1);
+    struct hash32 after;
+    struct book_entry entry = entry_of(1, 5, BOOK_PROVEN);
+    json_t *view = NULL;
+    uint64_t added = 0;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(enter(book, entry), STATUS_OK);
+    assert_int_equal(enter(book, entry_of(2, 9, BOOK_REFUTED)), STATUS_OK);
+    assert_int_equal(book_export(&view, book, &error), STATUS_OK);
+    after = book_derive(other, "x", "y", 1);
+    assert_false(hash32_equal(&before, &after));
+    if (book_import(&added, other, view, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(added, 2);
+    after = book_derive(other, "x", "y", 1);
+    assert_true(hash32_equal(&before, &after)); /* salts of claims stay what they were */
+    assert_int_equal(book_import(&added, other, view, &error), STATUS_OK);
+    assert_int_equal(added, 0);
+    entry.trace_root.bytes[0] ^= 1;
+    assert_int_equal(enter(other, entry), STATUS_REFUSED);
+    json_decref(view);
+    book_close(book);
+    book_close(other);
+}
+
+/* One row of many contradicts: nothing of the import is taken. */
+static void test_an_import_that_contradicts_changes_nothing(void **state)
+{
+    struct book *book = open_book(path_of("source"));
+    struct book *other = open_book(path_of("target"));
+    struct book_entry entry = entry_of(9, 5, BOOK_PROVEN);
+    json_t *view = NULL;
+    uint64_t added = 1;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    for (uint32_t i = 0; i < 10; i++) {
+        assert_int_equal(enter(book, entry_of(i, 5, BOOK_PROVEN)), STATUS_OK);
+    }
+    entry.trace_root.bytes[0] ^= 1;
+    assert_int_equal(enter(other, entry), STATUS_OK);
+    assert_int_equal(book_export(&view, book, &error), STATUS_OK);
+    assert_int_equal(book_import(&added, other, view, &error), STATUS_REFUSED);
+    assert_int_equal(added, 0);
+    entry = entry_of(1, 5, BOOK_PROVEN);
+    assert_int_equal(book_find(&entry, other, &error), STATUS_NOT_FOUND);
+    json_decref(view);
+    book_close(book);
+    book_close(other);
+}
+
+static void test_a_damaged_export_is_refused(void **state)
+{
+    static const struct {
+        const char *key;
+        const char *value;
+    } changes[] = {{"verdict", "\"maybe\""}, {"trace_root", "\"12\""}, {"step", "-1"},
+                   {"step", "99999999999"},  {"chain", "7"},           {"surprise", "1"}};
+    struct book *book = open_book(path_of("damaged"));
+    json_t *view = NULL;
+    uint64_t added;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(enter(book, entry_of(1, 5, BOOK_PROVEN)), STATUS_OK);
+    assert_int_equal(book_export(&view, book, &error), STATUS_OK);
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        json_t *copy = json_deep_copy(view);
+        json_t *row = json_array_get(json_object_get(copy, "verdicts"), 0);
+
+        (void)json_object_set_new(row, changes[i].key,
+                                  json_loads(changes[i].value, JSON_DECODE_ANY, NULL));
+        assert_int_not_equal(book_import(&added, book, copy, &error), STATUS_OK);
+        json_decref(copy);
+    }
+    (void)json_object_set_new(view, "lockstep_verdict_book", json_integer(2));
+    assert_int_equal(book_import(&added, book, view, &error), STATUS_REFUSED);
+    json_decref(view);
+    book_close(book);
+}
+
+/* Enters verdicts one after the other, and tells of each when it is in. */
+static void enter_until_killed(const char *path, int told)
+{
+    struct book *book = NULL;
+    struct error error;
+
+    error_init(&error);
+    if (book_open(&book, path, &error) != STATUS_OK) {
+        _exit(1);
+    }
+    for (uint32_t i = 0;; i++) {
+        struct book_entry entry = entry_of(i, 3, BOOK_PROVEN);
+
+        if (book_enter(book, &entry, &error) != STATUS_OK ||
+            write(told, &i, sizeof(i)) != (ssize_t)sizeof(i)) {
+            _exit(1);
+        }
+    }
+}
+
+static void test_what_was_entered_survives_a_kill(void **state)
+{
+    uint64_t random = 5;
+    uint64_t kills = test_share(KILLS_SOAK, KILLS);
+
+    (void)state;
+    for (uint64_t i = 0; i < kills; i++) {
+        const char *path = path_of("killed");
+        struct book_entry entry;
+        struct book *book;
+        struct error error;
+        uint32_t last = UINT32_MAX;
+        uint32_t number;
+        int pipes[2];
+        pid_t child;
+
+        (void)unlink(path);
+        assert_int_equal(pipe(pipes), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            enter_until_killed(path, pipes[1]);
+        }
+        (void)close(pipes[1]);
+        (void)usleep((useconds_t)test_random_below(&random, 60000));
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+        while (read(pipes[0], &number, sizeof(number)) == (ssize_t)sizeof(number)) {
+            last = number;
+        }
+        (void)close(pipes[0]);
+        book = open_book(path);
+        for (uint32_t k = 0; last != UINT32_MAX && k <= last; k++) {
+            entry = entry_of(k, 3, BOOK_PROVEN);
+            assert_int_equal(book_find(&entry, book, &error), STATUS_OK);
+        }
+        book_close(book);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_contradicts_is_refused),
+        cmocka_unit_test(test_other_matters_do_not_contradict),
+        cmocka_unit_test(test_entries_are_found_again),
+        cmocka_unit_test(test_a_second_node_is_refused),
+        cmocka_unit_test(test_an_export_moves_the_book),
+        cmocka_unit_test(test_an_import_that_contradicts_changes_nothing),
+        cmocka_unit_test(test_a_damaged_export_is_refused),
+        cmocka_unit_test(test_what_was_entered_survives_a_kill),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

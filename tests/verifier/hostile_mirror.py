@@ -1,0 +1,110 @@
+"""An endpoint on loopback that serves a folder and does wrong what the first word of a path says:
+/truncate/..., /wrong/..., /slow/..., /huge/..., /drip/..., /foreign/..., /redirect/..., /error/...;
+/good/... does nothing wrong, /norange/... ignores ranges and breaks off in the middle once.
+Prints its port. Goes when its standard input closes. Not a test: fetch_test.c starts it."""
+
+import http.server
+import os
+import socketserver
+import sys
+import threading
+import time
+
+ROOT = sys.argv[1]
+broken_once = set()
+
+
+class Mirror(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self, body, length=None, code=200, extra=()):
+        self.send_response(code)
+        for name, value in extra:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = length is not None
+
+    def content(self, path):
+        whole = os.path.join(ROOT, path)
+        if ".." in path or not os.path.isfile(whole):
+            return None
+        with open(whole, "rb") as file:
+            return file.read()
+
+    def ranged(self, body):
+        """The part of body that was asked for, and the headers that say so."""
+        asked = self.headers.get("Range", "")
+        if not asked.startswith("bytes="):
+            return body, 200, ()
+        first = int(asked[6:].split("-")[0])
+        if first >= len(body):
+            return b"", 416, ()
+        said = "bytes %d-%d/%d" % (first, len(body) - 1, len(body))
+        return body[first:], 206, (("Content-Range", said),)
+
+    def do_GET(self):
+        try:
+            self.serve()
+        except OSError:
+            pass
+
+    def serve(self):
+        how, _, path = self.path[1:].partition("/")
+        body = self.content(path)
+        if how == "error":
+            return self.answer(b"no", code=503)
+        if how == "redirect":
+            return self.answer(b"", code=302, extra=(("Location", "/good/" + path),))
+        if body is None:
+            return self.answer(b"no", code=404)
+        if how == "wrong":
+            body = body[:-1] + bytes([body[-1] ^ 1])
+        if how == "foreign":
+            body = b"\0" * len(body)
+        if how == "huge":
+            return self.huge()
+        if how in ("slow", "drip"):
+            return self.drip(body, how == "slow")
+        if how == "norange" and path not in broken_once:
+            broken_once.add(path)
+            return self.answer(body[: len(body) // 2], length=len(body))
+        if how == "norange":
+            return self.answer(body)
+        part, code, extra = self.ranged(body)
+        if how == "truncate":
+            return self.answer(part[: (len(part) + 1) // 2], length=len(part) + 1, code=code,
+                               extra=extra)
+        if how == "cut" and len(part) > 4096:
+            return self.answer(part[:4096], length=len(part), code=code, extra=extra)
+        return self.answer(part, code=code, extra=extra)
+
+    def huge(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(1 << 40))
+        self.end_headers()
+        while True:
+            self.wfile.write(b"x" * 65536)
+
+    def drip(self, body, silent):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        for at in range(len(body)):
+            self.wfile.write(body[at : at + 1])
+            self.wfile.flush()
+            time.sleep(1000 if silent else 0.05)
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+
+
+server = Server(("127.0.0.1", 0), Mirror)
+print(server.server_port, flush=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()

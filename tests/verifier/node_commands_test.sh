@@ -1,0 +1,97 @@
+#!/bin/sh
+# Goal: a node is started, stopped, looked at, tested and moved from the shell, and
+# refuses what it must.
+# Method: runs the built program on an embedded ledger without jobs. Prints TAP.
+set -u
+
+L=$TEST_LOCKSTEP
+dir=$(mktemp -d)
+node=
+stop() {
+    [ -z "$node" ] || kill "$node" 2>/dev/null
+    rm -rf "$dir"
+}
+trap stop EXIT
+export XDG_DATA_HOME="$dir/data" XDG_STATE_HOME="$dir/state" XDG_CONFIG_HOME="$dir/config"
+printf 'pass words\n' >"$dir/pass"
+chmod 600 "$dir/pass"
+count=0
+bad=0
+
+run() {
+    "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    code=$?
+}
+check() {
+    count=$((count + 1))
+    if [ "$2" = "$code" ] && eval "$3"; then
+        echo "ok $count - $1"
+    else
+        echo "not ok $count - $1"
+        echo "# exit code $code, wanted $2 and: $3"
+        sed 's/^/# out: /' "$dir/out"
+        sed 's/^/# err: /' "$dir/err"
+        bad=1
+    fi
+}
+says() { grep -qF -- "$2" "$dir/$1"; }
+# Waits until a file says something.
+wait_for() {
+    tries=0
+    until grep -qF -- "$2" "$1" 2>/dev/null || [ "$tries" -ge 600 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+start() {
+    "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --checks 1 \
+        "$@" \
+        >"$dir/node.out" 2>"$dir/node.err" </dev/null &
+    node=$!
+    wait_for "$dir/node.err" "started"
+}
+
+run "$L" ledger init "$dir/try.ledger"
+run "$L" wallet new --light --passphrase-file "$dir/pass"
+check "a key is made" 0 'true'
+
+run "$L" verifier status
+check "without a node there is no status" 3 'says err "no node has worked here"'
+run "$L" verifier run --passphrase-file "$dir/pass"
+check "a node needs a ledger" 3 'says err "no ledger is named"'
+
+start --mirror "$dir/nowhere"
+run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass"
+check "a second node with the same state is refused" 1 \
+    'says err "another node uses this verdict book"'
+run "$L" verifier status --json
+check "its status is told while it runs" 0 'says out "\"jobs\":[]" && says out "\"earned_wei\""'
+run "$L" verifier claims --json
+check "so are its claims" 0 'says out "\"claims\":[]"'
+run "$L" verifier book export
+check "its verdict book is in use" 1 'says err "another node uses this verdict book"'
+kill -TERM "$node"
+wait "$node"
+code=$?
+node=
+check "it stops when it is asked to" 0 'says node.err "stopped"'
+
+run "$L" verifier book export "$dir/verdicts.json"
+check "its verdict book is exported" 0 'grep -q lockstep_verdict_book "$dir/verdicts.json"'
+run "$L" verifier book import "$dir/verdicts.json" --state "$dir/other"
+check "and imported elsewhere" 0 'says out "0 verdicts are new"'
+run "$L" verifier book lend
+check "and nothing else" 3 'says err "exported or imported"'
+
+run "$L" ledger init "$dir/second.ledger"
+run "$L" verifier run --ledger "local:$dir/second.ledger" --passphrase-file "$dir/pass"
+check "the state of one ledger does not serve another" 1 \
+    'says err "this state is that of the node of"'
+run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --share 2
+check "a share is a fraction" 3 'says err "fractions"'
+
+run "$L" verifier run --self-test --rounds 4 --seed 5 --json
+check "the self-test tells true from false" 0 'says out "\"wrong\":0"'
+
+echo "1..$count"
+exit "$bad"
