@@ -1,11 +1,12 @@
 /* network.c - see network.h. */
 #include "bench/support/network.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const network_role_names[ROLE_COUNT] = {
-    "honest solver",   "sloppy solver",  "lazy solver",      "colluding solver",
+    "honest solver",   "sloppy solver",  "lazy solver",       "colluding solver",
     "honest verifier", "hasty verifier", "guessing verifier", "friend of cheats",
 };
 
@@ -80,6 +81,7 @@ int network_init(struct network *network, const struct network_terms *terms,
         network->first[role + 1] = network->first[role] + counts[role];
     }
     network->node_count = network->first[ROLE_COUNT];
+    network->unwatched = pow(1.0 - terms->extra, counts[VERIFIER_HONEST]);
     network->money = calloc(network->node_count, sizeof(double));
     network->work = calloc(network->node_count, sizeof(double));
     return network->money != NULL && network->work != NULL ? 0 : -1;
@@ -149,7 +151,7 @@ static void attest(struct network *network, struct alarm *alarm, const struct tu
     }
 }
 
-/* The number of watchers that happen to check a segment: binomial, by gaps between successes. */
+/* The number of watchers that happen to check a segment: binomial, by inversion. */
 static void watch(struct network *network, struct alarm *alarm, const struct segment *segment)
 {
     uint32_t first = network->first[VERIFIER_HONEST];
@@ -158,15 +160,10 @@ static void watch(struct network *network, struct alarm *alarm, const struct seg
     if (network->terms.extra * count < 1e-12) {
         return;
     }
-    double none = 1.0;
     double rate = network->terms.extra;
     double draw = 1.0 - network_draw(&network->random);
-    double term = 1.0;
+    double term = network->unwatched;
 
-    for (uint32_t i = 0; i < count; i++) {
-        none *= 1.0 - rate;
-    }
-    term = none;
     for (uint32_t seen = 0; seen < count && draw > term; seen++) {
         draw -= term;
         term *= (double)(count - seen) / (double)(seen + 1) * rate / (1.0 - rate);
@@ -178,8 +175,7 @@ static void watch(struct network *network, struct alarm *alarm, const struct seg
 }
 
 /* A guessed reveal that is tried is false. The accuser gets the bond, another takes the seat. */
-static void try_reveals(struct network *network, const struct alarm *alarm,
-                        struct segment *segment)
+static void try_reveals(struct network *network, const struct alarm *alarm, struct segment *segment)
 {
     double escape = 1.0;
     uint32_t kept = 0;

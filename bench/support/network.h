@@ -34,13 +34,13 @@ struct network_terms {
     double bond; /* of an attestor */
     uint32_t attestors;
     double coverage;
-    double gas;            /* of an attestation, of a claim */
-    double replay;         /* cost of replaying a segment */
-    double saved;          /* share of a segment's cost that a false one saves */
-    double extra;          /* rate at which a watcher checks any segment in secret */
-    double peers;          /* the chance that who replays a segment also tries its reveals */
-    double seized;         /* share of seats that friends of a colluding solver take from others */
-    double accomplice;     /* the chance that a friend is the first to claim */
+    double gas;             /* of an attestation, of a claim */
+    double replay;          /* cost of replaying a segment */
+    double saved;           /* share of a segment's cost that a false one saves */
+    double extra;           /* rate at which a watcher checks any segment in secret */
+    double peers;           /* the chance that who replays a segment also tries its reveals */
+    double seized;          /* share of seats that friends of a colluding solver take from others */
+    double accomplice;      /* the chance that a friend is the first to claim */
     uint32_t open_segments; /* not final when a conviction comes, the false one among them */
     double false_share[ROLE_COUNT]; /* of a solver's segments */
 };
@@ -63,6 +63,7 @@ struct network {
     double *money;                  /* of each node: what the game gave and took */
     double *work;                   /* what it spent on computing and gas */
     double clients;
+    double unwatched; /* the chance that no watcher checks a segment */
     uint64_t random;
     struct network_tally tally[ROLE_COUNT];
 };
