@@ -87,12 +87,12 @@ static void add_style(struct buffer *page)
         "code{font:.85em ui-monospace,monospace;overflow-wrap:anywhere}.dim{color:var(--dim)}\n"
         ".word{border-left:6px solid;padding:.4rem 1rem;margin:1rem 0;background:var(--card)}"
         ".well{border-color:var(--good)}.ill{border-color:var(--bad)}\n"
-        ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.6rem}"
+        ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(10.5rem,1fr));gap:.6rem}"
         ".card{background:var(--card);border-radius:.4rem;padding:.5rem .8rem}"
         ".card b{display:block;font-size:1.35rem;font-weight:600;"
         "font-variant-numeric:tabular-nums}.card span{color:var(--dim);font-size:.85rem}\n"
         ".job{border:1px solid var(--line);border-radius:.4rem;padding:.7rem .9rem;"
-        "margin:0 0 .8rem}.job p{margin:.2rem 0 .5rem}\n"
+        "margin:0 0 .8rem}.job p{margin:.2rem 0 .5rem}.job svg+p{margin-top:.8rem}\n"
         "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{border-bottom:1px solid "
         "var(--line);padding:.25rem .5rem .25rem 0;vertical-align:top;text-align:left}"
         "th{color:var(--dim);font-weight:500}\n"
@@ -152,7 +152,7 @@ static void add_top(struct buffer *page, const struct vitals *vitals)
         buffer_add_text(page, ". ");
         add_escaped(page, more);
     }
-    buffer_add_text(page, " <span class=\"dim\">started ");
+    buffer_add_text(page, ". <span class=\"dim\">Started ");
     add_when(page, vitals->started_ms / 1000, now_s);
     buffer_add_text(page, ", next deadline ");
     add_when(page, vitals->next_deadline_s, now_s);
