@@ -59,6 +59,12 @@ static const struct option_spec run_options[] = {
      .kind = OPTION_FLAG,
      .help = "take a job again that was lost by a conviction or by being late",
      .command_line_only = true},
+    {.name = "falsify",
+     .kind = OPTION_INTEGER,
+     .value = "STEP",
+     .help = "make the state after this step wrong by one ulp, and go on from it: to try out the "
+             "verifiers of a job of your own. It costs the stake",
+     .command_line_only = true},
     {.name = "ignore-requirements",
      .kind = OPTION_FLAG,
      .help = "take a job that asks for a better machine than this",
@@ -164,9 +170,11 @@ static enum status train_with(struct train_result *result, struct command_contex
                                     .segment_context = &teller,
                                     .retrying = tell_retry,
                                     .retrying_context = &teller};
+    uint64_t falsify = options_number(context->options, "falsify");
     uint64_t done = 0;
     enum status status = bundle_step_count(&done, bundle, error);
 
+    options.falsify = options_given(context->options, "falsify") ? &falsify : NULL;
     if (status != STATUS_OK) {
         return status;
     }

@@ -2,6 +2,7 @@
 #include "verifier/check.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -537,6 +538,24 @@ static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
     return STATUS_OK;
 }
 
+/* Where a plot of the job gets its points: the last step of what was checked. */
+static enum status note_loss(struct checker *checker, uint32_t place, uint32_t step,
+                             struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct check_result *result = checker->result;
+    enum status status = STATUS_OK;
+    float loss;
+
+    if (place != request->segment_count - 1 || step != request->segments[place].steps - 1) {
+        return STATUS_OK;
+    }
+    status = run_loss(&result->loss_bits, &checker->run, error);
+    memcpy(&loss, &result->loss_bits, sizeof(loss));
+    result->loss_known = status == STATUS_OK && isfinite(loss);
+    return status;
+}
+
 /* One step in trace mode, on a machine of its own; the fast one then goes on from its end. */
 static enum status trace_step(struct checker *checker, struct digest *root, bool *finite,
                               struct error *error)
@@ -556,6 +575,11 @@ static enum status trace_step(struct checker *checker, struct digest *root, bool
     }
     checker->result->trace_root = trace.root;
     trace_release(&trace);
+    status = note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
+                       error);
+    if (status != STATUS_OK) {
+        return status;
+    }
     status =
         state_root_find(root, finite, checker->run.machine, (int)checker->request->threads, error);
     return status == STATUS_OK ? run_reopen(&checker->run, &fast, error) : status;
@@ -578,6 +602,9 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
         status = trace_step(checker, &root, &finite, error);
     } else {
         status = machine->backend->step(machine, NULL, error);
+        if (status == STATUS_OK) {
+            status = note_loss(checker, place, step, error);
+        }
         if (status == STATUS_OK) {
             status = state_root_find(&root, &finite, machine, (int)request->threads, error);
         }

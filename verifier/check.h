@@ -101,6 +101,8 @@ struct check_result {
     struct digest post_state;
     struct digest true_state;  /* what the first replay gave */
     struct digest other_state; /* and the second */
+    bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
+    uint32_t loss_bits;
     uint64_t steps_run;
     uint64_t compute_ns;
     uint32_t mirror_count;

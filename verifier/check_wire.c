@@ -90,6 +90,9 @@ static const struct field result_fields[] = {
     RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
 
+/* Not in the results that an older program kept. */
+static const struct field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void write_fields(json_t *object, const void *from, const struct field *fields, size_t count)
@@ -301,6 +304,9 @@ json_t *check_result_json(const struct check_result *result)
                                plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
+    if (result->loss_known) {
+        (void)json_object_set_new(object, "loss_bits", number_json(result->loss_bits));
+    }
     (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
     (void)json_object_set_new(object, "reason", plain_json(result->reason));
     (void)json_object_set_new(object, "mirrors", mirrors);
@@ -393,6 +399,10 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
     }
     if (status == STATUS_OK) {
         status = read_notes(result, object, error);
+    }
+    if (status == STATUS_OK && json_object_get(object, "loss_bits") != NULL) {
+        result->loss_known = true;
+        status = read_fields(result, object, loss_fields, COUNT(loss_fields), error);
     }
     if (status == STATUS_OK) {
         status = read_words(result, object, error);
