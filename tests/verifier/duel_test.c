@@ -399,6 +399,17 @@ static void test_a_node_that_crashes_again_and_again_convicts(void **state)
     market_close(&market);
 }
 
+static void test_a_liar_is_convicted_on_a_chain(void **state)
+{
+    static const struct play play = {.silent_after = UINT32_MAX};
+    struct market market;
+
+    (void)state;
+    market_open(&market, false, "chain");
+    convict(&market, 3000, MODEL_MLP, 6, &play, NULL);
+    market_close(&market);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +417,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_served_is_not_asked),
         cmocka_unit_test(test_a_liar_that_falls_silent_is_convicted_by_the_clock),
         cmocka_unit_test(test_a_node_that_crashes_again_and_again_convicts),
+        cmocka_unit_test(test_a_liar_is_convicted_on_a_chain),
     };
 
     if (workers_asked(argc, argv)) {
