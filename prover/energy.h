@@ -3,8 +3,8 @@
  * beside it (NVML).
  *
  * The counters count all that the sockets and the GPU do, ours or not, and only root may read those
- * of the sockets on most systems: what cannot be read is left out, and where nothing can be read the
- * energy is unknown, which is no error.
+ * of the sockets on most systems: what cannot be read is left out, and where nothing can be read
+ * the energy is unknown, which is no error.
  */
 #ifndef PROVER_ENERGY_H
 #define PROVER_ENERGY_H

@@ -1,5 +1,5 @@
 /*
- * probe_commands.c - `lockstep prover probe`: what this machine is, what it can take and would earn.
+ * probe_commands.c - `lockstep prover probe`: what this machine is, can take, and would earn.
  *
  * Nothing is written, staked or sent. What could not be measured is left out, never guessed, except
  * the speed of a job without its data, which is told as the most that is possible.
@@ -102,7 +102,13 @@ static void look_by_plugin(struct probe *probe)
     }
     probe->by_plugin = probe->gpu_count > 0;
     if (!probe->by_plugin) {
-        (void)error_set(&probe->no_plugin, STATUS_DEVICE, "the CUDA plugin starts no GPU");
+        struct machine_options unused = probe->machine;
+
+        /* The driver's own words. */
+        if (machine_options_device(&unused, "cuda", &probe->no_plugin) == STATUS_OK) {
+            (void)error_set(&probe->no_plugin, STATUS_DEVICE,
+                            "no GPU started when it was looked at");
+        }
     }
 }
 
@@ -195,6 +201,7 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
 
 static enum status look(struct probe *probe, const struct options *given, struct error *error)
 {
+    struct machine_options unlimited; /* --memory-max is about jobs, not about what is measured */
     enum status status = take_amount(&probe->reward, given, "reward", error);
 
     if (status == STATUS_OK) {
@@ -206,9 +213,7 @@ static enum status look(struct probe *probe, const struct options *given, struct
     if (status != STATUS_OK) {
         return status;
     }
-    /* --memory-max is about jobs, not about the product that is measured. */
-    struct machine_options unlimited = probe->machine;
-
+    unlimited = probe->machine;
     unlimited.memory_max = 0;
     probe->has_money = probe->reward > 0.0;
     host_look(&probe->host);
@@ -367,30 +372,32 @@ static void show(FILE *out, const struct probe *probe)
     }
 }
 
+static int tell(struct command_context *context, const struct probe *probe)
+{
+    int code = COMMAND_OK;
+
+    if (context->json) {
+        code = command_emit(context, probe_json(probe));
+    } else {
+        show(context->out, probe);
+    }
+    return code == COMMAND_OK && probe->job != NULL && !probe->fits ? COMMAND_REFUSED : code;
+}
+
 int probe_command(struct command_context *context)
 {
     struct probe *probe = calloc(1, sizeof(*probe));
     struct error error;
-    enum status status;
     int code;
 
     error_init(&error);
-    status = probe == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory to probe")
-                           : look(probe, context->options, &error);
-    if (status != STATUS_OK) {
-        code = command_fail(context, &error);
-    } else if (context->json) {
-        code = command_emit(context, probe_json(probe));
-    } else {
-        show(context->out, probe);
-        code = COMMAND_OK;
+    if (probe == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "no memory to probe");
+        return command_fail(context, &error);
     }
-    if (code == COMMAND_OK && probe->job != NULL && !probe->fits) {
-        code = COMMAND_REFUSED;
-    }
-    if (probe != NULL) {
-        job_free(probe->job);
-    }
+    code = look(probe, context->options, &error) == STATUS_OK ? tell(context, probe)
+                                                              : command_fail(context, &error);
+    job_free(probe->job);
     free(probe);
     return code;
 }

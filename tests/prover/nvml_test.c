@@ -1,5 +1,5 @@
 /*
- * Goal: what NVML tells reaches the journal as it was told, and what it does not tell stays unknown.
+ * Goal: what NVML tells reaches the journal as it was told; what it does not tell stays unknown.
  * Method: a library of our own (tests/support/fake_nvml.c) that tells what the test wants.
  */
 #include <stdlib.h>

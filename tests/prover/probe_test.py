@@ -87,7 +87,7 @@ def job_that_asks_for_more_is_refused():
     small = new_job("small.job")
     told = probe(small, "--bundle", folder, "--memory-max", "1k", wanted=1)["job"]
     assert not told["fits"] and "memory" in told["why_not"]
-    call("prover", "probe", path("none.job"), wanted=2)
+    call("prover", "probe", path("none.job"), wanted=3)
     call("prover", "probe", small, "--reward", "much", wanted=3)
     assert os.listdir(folder).count("small.run") == 0
 

@@ -1,11 +1,11 @@
 /*
  * fake_nvml.c - a libnvidia-ml that tells what FAKE_NVML says: "COUNT ENERGY USE USED", the energy
- * in millijoules, the use in percent, the memory used in bytes; a use above 100 is not told; a count
- * of 99 does not start. It makes build/tests/fake_nvml.so, which LOCKSTEP_NVML can name.
+ * in millijoules, the use in percent, the memory used in bytes. A use above 100 and an energy of 0
+ * are not told; a count of 99 does not start. It makes build/tests/fake_nvml.so, which
+ * LOCKSTEP_NVML can name.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct told {
     unsigned count;
@@ -17,12 +17,13 @@ struct told {
 static struct told told(void)
 {
     const char *text = getenv("FAKE_NVML");
-    struct told facts = {.count = 1};
+    unsigned long long numbers[4] = {1};
+    char *rest = NULL;
 
-    if (text != NULL) {
-        (void)sscanf(text, "%u %llu %u %llu", &facts.count, &facts.energy, &facts.use, &facts.used);
+    for (int i = 0; text != NULL && i < 4; i++) {
+        numbers[i] = strtoull(i == 0 ? text : rest, &rest, 10);
     }
-    return facts;
+    return (struct told){(unsigned)numbers[0], numbers[1], (unsigned)numbers[2], numbers[3]};
 }
 
 int nvmlInit_v2(void)
