@@ -27,7 +27,10 @@ struct job_record_claim {
     struct address claimant;
     struct address attestor; /* zero: the solver is accused */
     uint32_t index;          /* of the segment */
+    uint32_t step;           /* of the solver's: within the segment */
     bool open;
+    uint32_t asked_size; /* of the last question, as ASKED said it; 0: none yet */
+    uint8_t asked[GAME_ASKED_MAX];
 };
 
 struct job_record_segment {

@@ -45,9 +45,17 @@ static const uint32_t gas_of[GAME_MOVE_KINDS] = {
     [GAME_EXPIRE] = 200000,
     [GAME_WITHDRAW] = 150000,
     [GAME_ASK] = 600000,
-    [GAME_TELL] = 1500000,
-    [GAME_CONVICT] = 15500000,
+    [GAME_TELL] = 500000,
+    [GAME_CONVICT] = 6000000,
 };
+
+/* Of evidence the bytes are paid for, and what is computed from them. */
+#define GAS_OF_A_BYTE 64
+
+static uint64_t gas_of_move(const struct game_move *move)
+{
+    return gas_of[move->kind] + (uint64_t)GAS_OF_A_BYTE * move->payload.size;
+}
 
 struct evm {
     struct rpc *rpc;
@@ -88,7 +96,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
     }
     game_move_encode(data, &size, move);
     status = outbox_add(evm->outbox, name, judged ? &evm->referee : &evm->registry, move->value,
-                        data, size, gas_of[move->kind], error);
+                        data, size, gas_of_move(move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
         struct error weather; /* it is on disk: what fails now, ledger_work does later */

@@ -236,9 +236,11 @@ enum status local_accuse(struct local_game *game, const struct game_move *move)
 enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
                             enum game_turn turn)
 {
+    /* Who must answer must be able to give the turn back. */
+    const uint32_t needed = turn == GAME_TURN_ACCUSED ? 2 : 1;
     struct game_event *event;
 
-    if (dispute->claim.turns >= GAME_TURNS_MAX) {
+    if (dispute->claim.turns + needed > GAME_TURNS_MAX) {
         return local_refuse(game, GAME_OUT_OF_TURNS, 0);
     }
     dispute->claim.turns++;

@@ -1,4 +1,4 @@
-/* local_rules.h - what local_game.c, local_claims.c and local_referee.c share. Used by them only. */
+/* local_rules.h - what local_game.c, local_claims.c and local_referee.c share. For them only. */
 #ifndef CHAIN_LOCAL_RULES_H
 #define CHAIN_LOCAL_RULES_H
 

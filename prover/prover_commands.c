@@ -59,6 +59,12 @@ static const struct option_spec run_options[] = {
      .kind = OPTION_FLAG,
      .help = "take a job again that was lost by a conviction or by being late",
      .command_line_only = true},
+    {.name = "falsify",
+     .kind = OPTION_INTEGER,
+     .value = "STEP",
+     .help = "make the state after this step wrong by one ulp, and go on from it: to try out the "
+             "verifiers of a job of your own. It costs the stake",
+     .command_line_only = true},
     {.name = "ignore-requirements",
      .kind = OPTION_FLAG,
      .help = "take a job that asks for a better machine than this",
@@ -164,9 +170,11 @@ static enum status train_with(struct train_result *result, struct command_contex
                                     .segment_context = &teller,
                                     .retrying = tell_retry,
                                     .retrying_context = &teller};
+    uint64_t falsify = options_number(context->options, "falsify");
     uint64_t done = 0;
     enum status status = bundle_step_count(&done, bundle, error);
 
+    options.falsify = options_given(context->options, "falsify") ? &falsify : NULL;
     if (status != STATUS_OK) {
         return status;
     }
@@ -198,16 +206,20 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
 
 /* The stake comes before the first step: work for a job that is another's would be lost. */
 static enum status begin(struct command_context *context, struct bundle *bundle,
-                         struct session *session, struct stop *stop, struct error *error)
+                         const struct run *run, struct session *session, struct stop *stop,
+                         struct error *error)
 {
-    const struct session_plan plan = {.accept = true,
-                                      .again = options_flag(context->options, "again"),
-                                      .collect = true,
-                                      .sign = true};
+    struct session_plan plan = {.accept = true,
+                                .again = options_flag(context->options, "again"),
+                                .collect = true,
+                                .sign = true};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status = session_remember(session, bundle, error);
 
+    if (status == STATUS_OK) {
+        status = access_respond(&plan.respond, bundle, &run->options, context->options, error);
+    }
     if (status == STATUS_OK) {
         status = session_start(session, bundle, &plan, context->log, error);
     }
@@ -248,7 +260,7 @@ static int run_bundle(struct command_context *context, struct bundle *bundle, st
     enum status status = prepare(context, bundle, run, error);
 
     if (status == STATUS_OK && session != NULL) {
-        status = begin(context, bundle, session, stop, error);
+        status = begin(context, bundle, run, session, stop, error);
     }
     if (status == STATUS_OK) {
         status = train_with(&result, context, bundle, run, session, stop, error);
@@ -481,6 +493,18 @@ static const struct command commands[] = {
      .options = ledger_commands_post_options + 1,
      .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
      .run = ledger_commands_collect},
+    {.name = "respond",
+     .summary = "answer claims against a bundle that is not being trained",
+     .description = "A claim that is not answered in time is lost, with the stake. 'run' and "
+                    "'resume' answer by themselves, and so do 'commit' and 'collect' while they "
+                    "last. This answers what is asked now and ends when no claim is open; with "
+                    "--wait it stays until the job is closed.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover respond text.run\n"
+                "lockstep prover respond text.run --wait",
+     .options = ledger_commands_respond_options,
+     .option_count = LEDGER_COMMANDS_RESPOND_OPTIONS,
+     .run = ledger_commands_respond},
     {.name = "serve",
      .summary = "show bundles to verifiers by HTTP",
      .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "

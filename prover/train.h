@@ -18,6 +18,9 @@ struct train_options {
     uint64_t every; /* and one of so many segments; 0: none */
     int threads;    /* to hash with; 0: as many as OpenMP would use */
     bool energy;    /* ask the processor what it used, where it tells */
+    /* A step whose state is made wrong by one ulp in one element, and then trained on: to try out
+     * those who are to find it. NULL: none. */
+    const uint64_t *falsify;
     struct stop *stop;
     /* Told after each step; NULL: nobody. */
     void (*progress)(void *context, const struct bundle_step *step);

@@ -14,7 +14,7 @@
 #include "proofs/safetensors.h"
 #include "proofs/state_root.h"
 #include "proofs/trace.h"
-#include "verifier/fetch.h"
+#include "verifier/duel.h"
 
 /* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
 #define MEMORY_BESIDE ((uint64_t)64 << 20)
@@ -620,6 +620,41 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
                                    : judge_flaw(checker, flaw, &root, place, step, error);
 }
 
+/* The step of a dispute. Where the state before it is not the committed one, there is none. */
+static enum status dispute(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    uint32_t place = request->segment_count - 1;
+    uint32_t earlier = request->disputed_step > 0 ? place : place - 1; /* of place 0: wraps */
+    struct duel duel = {.request = request,
+                        .fetch = checker->fetch,
+                        .run = &checker->run,
+                        .list = checker->lists[place],
+                        .list_count = request->segments[place].steps,
+                        .step = first_step_at(checker, place) + request->disputed_step};
+    enum status status = first_root(&duel.pre_state, checker, place, error);
+
+    if (status == STATUS_OK && duel.step > 0) {
+        duel.earlier = checker->lists[earlier];
+        duel.earlier_count = request->segments[earlier].steps;
+        duel.pre_state = duel.earlier[request->disputed_step > 0 ? request->disputed_step - 1
+                                                                 : duel.earlier_count - 1];
+    }
+    if (status == STATUS_OK) {
+        status = duel_play(&duel, error);
+    }
+    checker->result->outcome = status == STATUS_OK ? CHECK_PROVEN : CHECK_CANNOT_TELL;
+    return status;
+}
+
+static bool is_disputed(const struct checker *checker, uint32_t place, uint32_t step)
+{
+    const struct check_request *request = checker->request;
+
+    return request->disputed && place == request->segment_count - 1 &&
+           step == request->disputed_step;
+}
+
 static enum status replay(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
@@ -628,7 +663,8 @@ static enum status replay(struct checker *checker, struct error *error)
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
-            status = replay_step(checker, place, step, error);
+            status = is_disputed(checker, place, step) ? dispute(checker, error)
+                                                       : replay_step(checker, place, step, error);
             checker->result->compute_ns = now_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
                 return status;

@@ -69,6 +69,11 @@ static const struct field request_fields[] = {
     REQUEST(threads, FIELD_U32, 1024),
     REQUEST(other, FIELD_FLAG, 0),
     REQUEST(disagree, FIELD_FLAG, 0),
+    REQUEST(disputed, FIELD_FLAG, 0),
+    REQUEST(against_attestor, FIELD_FLAG, 0),
+    REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
+    REQUEST(accused_root, FIELD_DIGEST, 0),
+    REQUEST(part_from, FIELD_U64, NUMBER_MAX),
 };
 
 static const struct field result_fields[] = {
@@ -168,19 +173,27 @@ json_t *check_request_json(const struct check_request *request)
     }
     (void)json_object_set_new(object, "segments", segments);
     (void)json_object_set_new(object, "cache", json_string(request->cache));
+    (void)json_object_set_new(object, "folder", json_string(request->folder));
+    (void)json_object_set_new(object, "move", json_string(request->move));
     (void)json_object_set_new(object, "mirrors",
                               texts_json(request->mirrors, request->mirror_count));
     (void)json_object_set_new(object, "data", texts_json(request->data, request->data_count));
     return object;
 }
 
-static enum status read_text(char text[FILE_PATH_MAX], const json_t *value, struct error *error)
+static enum status read_short_text(char *text, size_t size, const json_t *value,
+                                   struct error *error)
 {
-    if (!json_is_string(value) || json_string_length(value) >= FILE_PATH_MAX) {
+    if (!json_is_string(value) || json_string_length(value) >= size) {
         return error_set(error, STATUS_BAD_FORMAT, "a text is missing or too long");
     }
     memcpy(text, json_string_value(value), json_string_length(value) + 1);
     return STATUS_OK;
+}
+
+static enum status read_text(char text[FILE_PATH_MAX], const json_t *value, struct error *error)
+{
+    return read_short_text(text, FILE_PATH_MAX, value, error);
 }
 
 static enum status read_texts(char (*texts)[FILE_PATH_MAX], uint32_t *count, const json_t *object,
@@ -242,6 +255,13 @@ enum status check_request_parse(struct check_request *request, const void *bytes
     }
     if (status == STATUS_OK) {
         status = read_text(request->cache, json_object_get(object, "cache"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_text(request->folder, json_object_get(object, "folder"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_short_text(request->move, sizeof(request->move),
+                                 json_object_get(object, "move"), error);
     }
     if (status == STATUS_OK) {
         status = read_texts(request->mirrors, &request->mirror_count, object, "mirrors",

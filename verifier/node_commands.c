@@ -15,6 +15,7 @@
 #include "verifier/commands.h"
 #include "verifier/node.h"
 #include "verifier/node_views.h"
+#include "verifier/plan_commands.h"
 #include "verifier/self_test.h"
 #include "verifier/status_server.h"
 
@@ -718,6 +719,19 @@ static const struct command commands[] = {
                 "lockstep verifier book import verdicts.json",
      OPTIONS(view_options),
      .run = run_book},
+    {.name = "plan",
+     .summary = "how much to check, what that costs and earns, and when cheating pays",
+     .description =
+         "From the size of a job, how much of it may be false and the confidence that is wanted: "
+         "how many segments to check. With the time of a step (--seconds-per-step, or measured on "
+         "JOB with --data): how long. With --reward and --price: what an attestation earns, and "
+         "the stake and detection at which cheating stops to pay. docs/ECONOMICS.md has the "
+         "formulas. Terms that are not given are those of 'lockstep job open'.",
+     .arguments = "[JOB]",
+     .example = "lockstep verifier plan --segments 1000 --bad 1 --confidence 0.99\n"
+                "lockstep verifier plan text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
+     OPTIONS(plan_command_options),
+     .run = plan_command},
 };
 
 const struct command_group verifier_commands = {

@@ -9,12 +9,11 @@ pragma solidity 0.8.37;
 /// carries a sticky lowest bit far below the rounding point, and is rounded once.
 ///
 /// Every operation has a short way for ordinary numbers and a general one, _round, for all others.
-/// A number counts in units of 2^-149, the least subnormal: bits x stand for
-/// (x & FRACTION) * 2^0 if the exponent field is 0, else for ((x & FRACTION) | IMPLICIT) * 2^(field - 1).
+/// A number counts in units of 2^-149, the least subnormal: bits x stand for x & FRACTION if the
+/// exponent field is 0, else for ((x & FRACTION) | IMPLICIT) * 2^(field - 1).
 ///
-/// Callers hand in patterns below 2^32. Division is written in assembly, because the compiler's check
-/// for zero costs 20 gas where the divisor has its leading bit set; so are the logarithms, which are
-/// made of comparisons that the language turns into jumps.
+/// Callers hand in patterns below 2^32. Assembly only where the language would add a check or a
+/// jump to each operation: division by what cannot be 0, comparisons that count, logarithms.
 library Binary32 {
     ////////////////////////////////////////////////////////////////
     //                         Constants                          //
@@ -50,13 +49,14 @@ library Binary32 {
             if (gap * (top ^ INFINITE) == 0) return _addRare(a, b);
             gap = 32 - ((top - gap) >> 23);
 
-            // A shift by a wrapped number gives 0: of no b that far below a is there a trace in the sum.
+            // A shift by a wrapped number gives 0: no b that far below a leaves a trace in the sum.
             c = ((a & FRACTION) | IMPLICIT) << 32;
             if ((a ^ b) & SIGN == 0) {
                 c += ((b & FRACTION) | IMPLICIT) << gap; // 2^55 <= c < 2^57
                 gap = c >> 56;
                 c <<= 1 - gap;
-                c = ((c + 0xffffffff + ((c >> 33) & 1)) >> 33) + (gap << 23) + (a & MINUS_INFINITE) - IMPLICIT;
+                c = ((c + 0xffffffff + ((c >> 33) & 1)) >> 33) + (gap << 23)
+                    + (a & MINUS_INFINITE) - IMPLICIT;
                 if (c & INFINITE == INFINITE) c &= MINUS_INFINITE;
             } else {
                 c -= ((b & FRACTION) | IMPLICIT) << gap; // c < 2^56
@@ -72,7 +72,10 @@ library Binary32 {
 
     function mul(uint256 a, uint256 b) internal pure returns (uint256 c) {
         unchecked {
-            if (((a & INFINITE) % INFINITE) * ((b & INFINITE) % INFINITE) == 0) return _mulRare(a, b);
+            // 0 where an exponent field is 0 or 255.
+            if (((a & INFINITE) % INFINITE) * ((b & INFINITE) % INFINITE) == 0) {
+                return _mulRare(a, b);
+            }
             uint256 product = ((a & FRACTION) | IMPLICIT) * ((b & FRACTION) | IMPLICIT);
             // 2^46 <= product < 2^48
             uint256 carry = product >> 47;
@@ -86,8 +89,12 @@ library Binary32 {
 
     function div(uint256 a, uint256 b) internal pure returns (uint256 c) {
         unchecked {
-            if (((a & INFINITE) % INFINITE) * ((b & INFINITE) % INFINITE) == 0) return _divRare(a, b);
-            uint256 quotient = _floorDiv(((a & FRACTION) | IMPLICIT) << 25, (b & FRACTION) | IMPLICIT);
+            // 0 where an exponent field is 0 or 255.
+            if (((a & INFINITE) % INFINITE) * ((b & INFINITE) % INFINITE) == 0) {
+                return _divRare(a, b);
+            }
+            uint256 quotient =
+                _floorDiv(((a & FRACTION) | IMPLICIT) << 25, (b & FRACTION) | IMPLICIT);
             // 2^24 < quotient < 2^26. A tie would need a divisor with 25 bits: half up is enough.
             uint256 carry = quotient >> 25;
             quotient = (quotient + 1 + carry) >> (1 + carry);
@@ -113,6 +120,7 @@ library Binary32 {
             uint256 top = a & INFINITE;
             uint256 gap = b & INFINITE;
             uint256 addend = c & INFINITE;
+            // 0 where an exponent field is 0 or 255.
             if ((top % INFINITE) * (gap % INFINITE) * (addend % INFINITE) == 0) {
                 return _fmaRare(a, b, c);
             }
@@ -169,7 +177,7 @@ library Binary32 {
     }
 
     /// @notice The running maximum of docs/ARITHMETIC.md: NaN once there was one, else the larger.
-    /// Of two zeros the first stays: positive() takes its sign away in the end.
+    /// Of two zeros the first stays: withoutMinusZero() takes its sign away in the end.
     function maximum(uint256 soFar, uint256 a) internal pure returns (uint256) {
         if (isNan(soFar) || isNan(a)) return NAN;
         return _order(a) > _order(soFar) ? a : soFar;
@@ -305,7 +313,8 @@ library Binary32 {
             } else if (drop > 129) {
                 m = 0;
             } else {
-                m = (m + (1 << uint256(drop - 1)) - 1 + ((m >> uint256(drop)) & 1)) >> uint256(drop);
+                m = (m + (1 << uint256(drop - 1)) - 1 + ((m >> uint256(drop)) & 1))
+                    >> uint256(drop);
             }
             m += uint256(e) << 23;
             return sign | (m < INFINITE ? m : INFINITE);
@@ -421,7 +430,7 @@ library Binary32 {
             e += f - 149;
             (n, f) = _unpack(c);
             if (n == 0) return _round(sign, m, e);
-            // Beyond 64 places the smaller one only tells on which side of the larger one the sum is.
+            // Beyond 64 places the smaller one only tells on which side of the larger the sum is.
             if (e > f + 64) {
                 (m, n, e) = (m << 64, 1, e - 64);
             } else if (e >= f) {

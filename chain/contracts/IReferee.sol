@@ -40,7 +40,7 @@ interface IReferee {
     error BadEvidence();
     error NotGuilty();
 
-    /// @param asked What the accused must tell: docs/FORMATS.md, section 9.
+    /// @param asked What the accused must tell: docs/FORMATS.md, section 10.4.
     event Asked(bytes32 indexed claim, bytes asked);
     event Told(bytes32 indexed claim, bytes told);
     /// @param next Where the next part of the sum begins.

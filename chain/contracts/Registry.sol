@@ -308,7 +308,9 @@ contract Registry is IRegistry {
         Claim storage dispute = claims[key];
         Job storage job = jobs[dispute.job];
         _requireReferee(dispute, job);
-        if (dispute.turns >= TURNS_MAX) revert OutOfTurns();
+        // Who must answer must be able to give the turn back.
+        uint256 needed = turn == Turn.Accused ? 2 : 1;
+        if (dispute.turns + needed > TURNS_MAX) revert OutOfTurns();
 
         dispute.turns++;
         dispute.turn = turn;

@@ -134,8 +134,15 @@ contract RulesContraction is IRules {
         uint256[12] memory view_ = _view(shown);
         uint256 base = _rowPlace(view_, row);
         int256 peak = shown.from == 0 ? EXPONENT_ZERO : int256(int64(uint64(carry)));
-        for (uint256 i = start + shown.from; i < start + to; i++) {
-            int256 exponent = _exponentOf(x.get(base + _axisPlace(view_, i)));
+        uint256 k = start + shown.from;
+        uint256 end = start + to;
+        uint256 inner = view_[5];
+        uint256 innerStride = view_[11];
+        uint256 outer = view_[4];
+        uint256 outerStride = view_[10];
+        for (; k < end; k++) {
+            uint256 place = base + k % inner * innerStride + k / inner % outer * outerStride;
+            int256 exponent = _exponentOf(x.get(place));
             if (exponent > peak) {
                 peak = exponent;
             }
@@ -162,7 +169,8 @@ contract RulesContraction is IRules {
             }
         }
         int256 least = top - int256(_window(shape));
-        return _bits(own > least ? own : least);
+        // Stored in 16 bits: only peaks that are lies do not fit.
+        return _bits(int16(own > least ? own : least));
     }
 
     function _integer(Evidence.Exhibit memory shown) private pure returns (uint256 bits) {
@@ -176,7 +184,7 @@ contract RulesContraction is IRules {
         if (exponent == EXPONENT_POISON) {
             return 0;
         }
-        // An infinity or NaN here means that the exponent is a lie; toInteger() reads it as a number.
+        // An infinity or NaN here means that the exponent is a lie; it counts as a number.
         int256 scale = int256(shape.bits) - 1 - exponent;
         return _bits(Binary32.toInteger(x, scale, (1 << (shape.bits - 1)) - 1));
     }
@@ -362,7 +370,8 @@ contract RulesContraction is IRules {
         pure
         returns (bool, uint256)
     {
-        return (done, done ? Binary32.fromInteger(int64(uint64(sum)), exponent) : sum & type(uint64).max);
+        sum &= type(uint64).max;
+        return (done, done ? Binary32.fromInteger(int64(uint64(sum)), exponent) : sum);
     }
 
     /// @dev Opens a row: all of its exponents are shown.

@@ -73,8 +73,8 @@ contract RulesRows is FloatRules {
         return (columns + CHUNK - 1) / CHUNK;
     }
 
-    /// @dev What part number `element` of an output folds: the first element, and how many. `seen` is
-    /// how many columns of the row take part.
+    /// @dev What part number `element` of an output folds: the first element, and how many.
+    /// `seen` is how many columns of the row take part.
     function _span(uint256 element, uint256 columns, uint256 seen)
         internal
         pure
@@ -282,7 +282,9 @@ contract RulesRows is FloatRules {
         if (output == 0 || output == 3) {
             (uint256 first, uint256 count) = _seenSpan(shown);
             if (count == 0) return output == 0 ? Binary32.MINUS_INFINITE : 0;
-            if (output == 3) return Vectors.load(shown.operands[shown.inputs + 2], first, count).sum();
+            if (output == 3) {
+                return Vectors.load(shown.operands[shown.inputs + 2], first, count).sum();
+            }
             Vectors.Vector memory x = Vectors.load(shown.operands[0], first, count);
             x.multiply(shown.pattern(SOFTMAX_SCALE));
             return x.largest();

@@ -163,7 +163,11 @@ library Vectors {
     function _sumOfLanes(uint256 start, uint256 end) private pure returns (uint256) {
         unchecked {
             for (uint256 distance = LANES_SIZE / 2; distance >= 32; distance /= 2) {
-                for (uint256 place = start; place < start + distance && place + distance < end; place += 32) {
+                for (
+                    uint256 place = start;
+                    place < start + distance && place + distance < end;
+                    place += 32
+                ) {
                     _set(place, _get(place).add(_get(place + distance)));
                 }
             }

@@ -6,7 +6,7 @@ import {IExaminer} from "./IExaminer.sol";
 import {ProgramItem} from "./ProgramItem.sol";
 
 /// @title Walk
-/// @notice Questions about what the accused committed to, and the answers (docs/FORMATS.md 9).
+/// @notice Questions about what the accused committed to, and the answers (docs/FORMATS.md, section 10).
 /// @dev A question proves that what it asks for is committed to, so that whoever committed can tell
 /// it; an answer is folded to the hash that is known. Offsets are into calldata.
 library Walk {

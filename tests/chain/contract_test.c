@@ -601,7 +601,7 @@ static uint64_t documented(const char *name)
     assert_non_null(file);
     (void)snprintf(wanted, sizeof(wanted), "| %s | ", name);
     while (fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, wanted, strlen(wanted)) == 0) {
+        if (gas == 0 && strncmp(line, wanted, strlen(wanted)) == 0) {
             gas = strtoull(line + strlen(wanted), NULL, 10);
         }
     }

@@ -1,7 +1,8 @@
 /*
  * Goal: whole jobs come to the right end on both ledgers, through one interface.
  * Method: the same plays run on an embedded ledger with a clock of the test's and on anvil: a job
- * that is done, attested and paid; a solver that is convicted for silence; handles that are closed
+ * that is done, attested and paid; a solver that is convicted for silence; one that lied and is
+ * walked down to the element, with the contracts put up by ledger_evm_deploy(); handles that are closed
  * and opened again in the middle; a reorganization under a running client. Balances are exact.
  */
 #include "tests/support/test.h"
@@ -14,10 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/endian.h"
 #include "chain/ledger.h"
+#include "chain/ledger_evm.h"
 #include "chain/ledger_local.h"
 #include "chain/registry_code.h"
 #include "tests/support/anvil.h"
+#include "tests/support/walk.h"
 
 enum {
     CLIENT = 0,
@@ -74,7 +78,31 @@ static void open_player(struct world *world, int player)
     check(ledger_open(&world->ledgers[player], &options, &error), &error);
 }
 
-static void set_up(struct world *world, bool embedded, const char *name)
+/* A registry with nobody to judge, or with the referee. */
+static void make_registry(struct world *world, bool judged, const char *name)
+{
+    static const struct address nobody;
+    char state_dir[700];
+    struct ledger_options options = world->options;
+    struct secret_key key = anvil_key(9);
+    struct error error;
+
+    error_init(&error);
+    if (!judged) {
+        world->options.registry = anvil_deploy(world->rpc, 9, REGISTRY_CODE, &nobody, "0x0");
+        return;
+    }
+    (void)snprintf(state_dir, sizeof(state_dir), "%s/%s-deploy", test_temp_dir(), name);
+    options.state_dir = state_dir;
+    options.signer = signer_new(&key, &error);
+    assert_non_null(options.signer);
+    check(ledger_evm_deploy(&options, NULL, "all", &world->options.registry,
+                            &world->options.first_height, WAIT_MS / 1000, &error),
+          &error);
+    signer_free((struct signer *)options.signer);
+}
+
+static void set_up_with(struct world *world, bool embedded, bool judged, const char *name)
 {
     static const struct address nobody;
     struct error error;
@@ -86,13 +114,13 @@ static void set_up(struct world *world, bool embedded, const char *name)
     world->options.url = world->url;
     if (embedded) {
         (void)snprintf(world->url, sizeof(world->url), "local:%s/%s.ledger", test_temp_dir(), name);
-        check(ledger_local_init(world->url + 6, &nobody, &error), &error);
+        check(ledger_local_init(world->url + 6, judged ? NULL : &nobody, &error), &error);
         world->now_s = LOCAL_START_S;
     } else {
         world->anvil = anvil_start(NULL);
         world->rpc = anvil_rpc(world->anvil);
         (void)snprintf(world->url, sizeof(world->url), "%s", anvil_url(world->anvil));
-        world->options.registry = anvil_deploy(world->rpc, 9, REGISTRY_CODE, &nobody, "0x0");
+        make_registry(world, judged, name);
     }
     for (int i = 0; i < PLAYERS; i++) {
         struct secret_key key = anvil_key((uint32_t)i);
@@ -109,6 +137,11 @@ static void set_up(struct world *world, bool embedded, const char *name)
                   &error);
         }
     }
+}
+
+static void set_up(struct world *world, bool embedded, const char *name)
+{
+    set_up_with(world, embedded, false, name);
 }
 
 static void tear_down(struct world *world)
@@ -648,6 +681,116 @@ static void test_processes_that_die_share_an_embedded_ledger(void **state)
     tear_down(&world);
 }
 
+/* ---- before the referee ----------------------------------------------------------- */
+
+/* The last event of a kind, waited for; what it borrows is the ledger's. */
+static struct ledger_entry last_event(struct world *world, int player, enum game_event_kind kind,
+                                      uint64_t after)
+{
+    struct error error;
+
+    for (int i = 0; i < 200; i++) {
+        struct ledger_entry entry = {.number = after};
+
+        work(world->ledgers[player]);
+        while (ledger_next(world->ledgers[player], &entry, entry.number, 0, &error) == STATUS_OK) {
+            if (entry.kind == LEDGER_EVENT && entry.event.kind == kind) {
+                return entry;
+            }
+        }
+        usleep(10000);
+    }
+    fail_msg("%s is not in the journal", game_event_name(kind));
+    return (struct ledger_entry){0};
+}
+
+/* A job of one segment of one step, whose step the walk's liar made. */
+static struct hash32 open_disputed(struct world *world, struct game_case *shown,
+                                   struct game_terms *terms, const struct walk *walk)
+{
+    struct digest root;
+    struct hash32 job;
+
+    memset(shown, 0, sizeof(*shown));
+    endian_store_be64(shown->job_header + 12, 1);
+    endian_store_be64(shown->job_header + 20, 1);
+    memcpy(shown->job_header + 56, walk->context.program.bytes, DIGEST_SIZE);
+    memcpy(shown->job_header + 184, walk->context.before.bytes, DIGEST_SIZE);
+    *terms = usual_terms(world);
+    terms->steps = 1;
+    terms->segment_steps = 1;
+    terms->attestors = 0;
+    terms->coverage_ppm = 0;
+    commit_job_id(&terms->job_id, shown->job_header, sizeof(shown->job_header));
+    shown->client = *signer_address(world->signers[CLIENT]);
+    shown->salt = terms->salt;
+    shown->pre_state = walk->context.before;
+    shown->post_state = walk->context.after;
+    commit_list_root(&root, COMMIT_SEGMENT, 0, &walk->context.after, 1);
+    PLAY(world, CLIENT, ledger_open_job, &job, terms);
+    PLAY(world, SOLVER, ledger_accept, &job, terms);
+    PLAY(world, SOLVER, ledger_commit, &job, 0, &root);
+    shown->segment = segment_of(world, VERIFIER, &job, 0);
+    return job;
+}
+
+static void play_dispute(struct world *world, struct walk *walk)
+{
+    struct ledger_whistle whistle = {.step = 0};
+    struct game_terms terms;
+    struct game_case shown;
+    struct buffer evidence;
+    struct hash32 claim;
+    uint64_t asked = 0;
+    uint64_t told = 0;
+
+    whistle.job = open_disputed(world, &shown, &terms, walk);
+    whistle.segment = shown.segment;
+    whistle.pre_state = shown.pre_state;
+    whistle.post_state = shown.post_state;
+    PLAY(world, VERIFIER, ledger_seal_claim, &claim, &whistle);
+    pass_time(world, 2);
+    PLAY(world, VERIFIER, ledger_claim, &terms, &whistle);
+    PLAY(world, SOLVER, ledger_answer, &claim, &walk->context.trace);
+    while (walk_question(walk)) {
+        struct ledger_entry entry;
+
+        PLAY(world, VERIFIER, ledger_ask, &claim, &shown, walk->question.data, walk->question.size);
+        restart(world, SOLVER);
+        entry = last_event(world, SOLVER, GAME_ASKED, asked);
+        asked = entry.number;
+        walk_answer(walk, &entry.event.payload);
+        PLAY(world, SOLVER, ledger_tell, &claim, &entry.event.payload, walk->told, walk->told_size);
+        restart(world, VERIFIER);
+        entry = last_event(world, VERIFIER, GAME_TOLD, told);
+        told = entry.number;
+        check(hunt_take(&walk->hunt, entry.event.payload.bytes, entry.event.payload.size, NULL),
+              NULL);
+    }
+    buffer_init(&evidence, GAME_PAYLOAD_MAX);
+    walk_evidence(&evidence, walk);
+    PLAY(world, VERIFIER, ledger_convict, &claim, &shown, evidence.data, evidence.size);
+    buffer_release(&evidence);
+    assert_true(owed_to(world, VERIFIER) == terms.claim_bond + terms.stake / 2);
+    assert_true(owed_to(world, SOLVER) == 0);
+}
+
+static void test_dispute_is_played_through_the_interface_of_both(void **state)
+{
+    (void)state;
+    for (int embedded = 1; embedded >= 0; embedded--) {
+        struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_ULP};
+        struct world world;
+        struct walk walk;
+
+        walk_open(&walk, &lie, false);
+        set_up_with(&world, embedded == 1, true, embedded == 1 ? "court" : "court-evm");
+        play_dispute(&world, &walk);
+        tear_down(&world);
+        walk_close(&walk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -657,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_processes_that_die_share_an_embedded_ledger),
         cmocka_unit_test(test_commits_and_claims_are_quick),
         cmocka_unit_test(test_what_cannot_be_is_refused),
+        cmocka_unit_test(test_dispute_is_played_through_the_interface_of_both),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,9 @@
 
 #include "proofs/question.h"
 #include "tests/support/court.h"
-#include "tests/support/dispute.h"
 #include "tests/support/exhibit.h"
 #include "tests/support/test.h"
+#include "tests/support/walk.h"
 
 static struct court *court_new(void)
 {
@@ -311,79 +311,29 @@ static void test_claim_that_was_lost_is_not_made_again(void **state)
 
 /* ---- a walk ----------------------------------------------------------------------- */
 
-struct walk {
-    struct dispute dispute;
-    struct liar liar;
-    struct teller accused;
-    struct evidence_context context;
-    struct hunt hunt;
-    struct buffer question;
-    uint8_t told[TELL_BYTES_MAX];
-    size_t told_size;
-};
-
-static void walk_open(struct walk *walk, const struct lie *lie, bool wide)
-{
-    struct hunt_case accused;
-
-    memset(walk, 0, sizeof(*walk));
-    if (wide) {
-        dispute_open_wide(&walk->dispute);
-    } else {
-        dispute_open_kind(&walk->dispute, MODEL_MLP);
-    }
-    liar_open(&walk->liar, dispute_rewind(&walk->dispute), lie);
-    assert_int_equal(teller_open(&walk->accused, &walk->liar.machine, NULL), STATUS_OK);
-    accused = dispute_case(&walk->accused, &walk->dispute.own);
-    assert_int_equal(hunt_open(&walk->hunt, &walk->dispute.own, &accused, NULL), STATUS_OK);
-    walk->context = (struct evidence_context){
-        .before = accused.state_root, .after = accused.next_root, .trace = accused.trace_root};
-    assert_int_equal(descriptor_program_root(&walk->context.program, walk->dispute.tape, NULL),
-                     STATUS_OK);
-    buffer_init(&walk->question, GAME_PAYLOAD_MAX);
-}
-
-static void walk_close(struct walk *walk)
-{
-    buffer_release(&walk->question);
-    hunt_close(&walk->hunt);
-    teller_close(&walk->accused);
-    liar_close(&walk->liar);
-    dispute_close(&walk->dispute);
-}
-
 /* The claimant's next question; false: it knows where the lie is. */
-static bool walk_ask(struct walk *walk, struct court *court)
+static bool ask_next(struct walk *walk, struct court *court)
 {
     struct game_move move;
-    struct digest known;
-    struct ask ask;
 
-    if (!hunt_ask(&ask, &known, &walk->hunt)) {
+    if (!walk_question(walk)) {
         return false;
     }
-    buffer_clear(&walk->question);
-    assert_int_equal(question_write(&walk->question, &walk->hunt, NULL), STATUS_OK);
     move = court_move(court, GAME_ASK, walk->question.data, walk->question.size);
     court_done(court, &move, COURT_CLAIMANT);
     return true;
 }
 
 /* The accused knows what the event says, and no more. */
-static struct game_move walk_tell(struct walk *walk, struct court *court)
+static struct game_move tell_next(struct walk *walk, struct court *court)
 {
-    struct asked asked;
-
-    assert_int_equal(asked_read(&asked, court->asked.payload.bytes, court->asked.payload.size),
-                     STATUS_OK);
-    assert_int_equal(teller_answer(walk->told, &walk->told_size, &walk->accused, &asked.ask, NULL),
-                     STATUS_OK);
+    walk_answer(walk, &court->asked.payload);
     return court_move(court, GAME_TELL, walk->told, walk->told_size);
 }
 
 static void tell_falsely(struct walk *walk, struct court *court)
 {
-    struct game_move move = walk_tell(walk, court);
+    struct game_move move = tell_next(walk, court);
     uint8_t other[GAME_ASKED_MAX];
 
     court_refused(court, &move, COURT_CLAIMANT, GAME_NOT_YOURS);
@@ -404,57 +354,13 @@ static void tell_falsely(struct walk *walk, struct court *court)
     court_refused(court, &move, COURT_SOLVER, GAME_NOT_ASKED);
 }
 
-/* Evidence under the liar's roots: what the walk has found, from a record of the liar's step. */
-static void convict_liar(struct walk *walk, struct court *court)
-{
-    const struct tape *tape = walk->dispute.tape;
-    struct evidence_target target = {0};
-    struct evidence_source source;
-    struct record_given given = {0};
-    struct record record;
-    struct buffer evidence;
-    struct error error;
-    uint64_t to;
-    bool last;
-
-    error_init(&error);
-    assert_int_equal(walk->hunt.end, HUNT_ELEMENT);
-    trace_output_at(&target.op, &target.output, tape, walk->hunt.item);
-    (void)dispute_rewind(&walk->dispute);
-    assert_int_equal(record_run(&record, &walk->liar.machine, &given, RECORD_ALL, &error),
-                     STATUS_OK);
-    record_source(&source, &record);
-    assert_int_equal(evidence_choose(&target, tape, &source, walk->hunt.leaf, &error), STATUS_OK);
-    buffer_init(&evidence, GAME_PAYLOAD_MAX);
-    assert_int_equal(evidence_write_element(&evidence, &to, &last, tape, &source, &target, 0,
-                                            GAME_PAYLOAD_MAX, &error),
-                     STATUS_OK);
-    assert_true(last);
-    convict(court, &evidence, GAME_REFUSED_NOT);
-    buffer_release(&evidence);
-    record_release(&record);
-}
-
-/* An output of a matmul: late in the trace, so there is something to walk. */
-static uint32_t item_of_kind(const struct tape *tape, enum op_kind kind)
-{
-    uint32_t item = tape->state_count;
-    uint32_t found = 0;
-
-    for (uint32_t op = 0; op < tape->op_count; op++) {
-        found = tape->ops[op].kind == kind ? item : found;
-        item += tape->ops[op].output_count;
-    }
-    assert_true(found > 0);
-    return found;
-}
-
 static uint32_t play_walk(struct court *court, struct walk *walk, uint32_t silent_at)
 {
+    struct buffer evidence;
     uint32_t tells = 0;
 
     begin(court, &walk->context, 1, 2);
-    while (walk_ask(walk, court)) {
+    while (ask_next(walk, court)) {
         struct game_move move;
 
         if (tells == silent_at) {
@@ -462,13 +368,16 @@ static uint32_t play_walk(struct court *court, struct walk *walk, uint32_t silen
             return tells;
         }
         tell_falsely(walk, court);
-        move = walk_tell(walk, court);
+        move = tell_next(walk, court);
         court_done(court, &move, COURT_SOLVER);
         assert_int_equal(hunt_take(&walk->hunt, walk->told, walk->told_size, NULL), STATUS_OK);
         tells++;
         court_refused(court, &move, COURT_SOLVER, GAME_WRONG_TURN);
     }
-    convict_liar(walk, court);
+    buffer_init(&evidence, GAME_PAYLOAD_MAX);
+    walk_evidence(&evidence, walk);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
     return tells;
 }
 
@@ -479,13 +388,10 @@ static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
         struct walk walk;
-        struct lie lie = {.kind = LIE_ULP};
+        struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_ULP};
         wei owed = court_owed(court, COURT_CLAIMANT);
         uint32_t tells;
 
-        dispute_open_kind(&walk.dispute, MODEL_MLP);
-        lie.item = item_of_kind(walk.dispute.tape, OP_CONTRACT);
-        dispute_close(&walk.dispute);
         walk_open(&walk, &lie, wide == 1);
         tells = play_walk(court, &walk, UINT32_MAX);
         print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
@@ -507,7 +413,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
 
     (void)state;
     do {
-        struct lie lie = {.item = 9, .kind = LIE_SIGN};
+        struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_SIGN};
         struct walk walk;
 
         walk_open(&walk, &lie, false);

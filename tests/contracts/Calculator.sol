@@ -9,7 +9,7 @@ contract Calculator {
     uint256 internal constant CASE_SIZE = 12; // three patterns of 4 bytes
 
     /// @param operation Its number in the list of _operation().
-    /// @param cases Three patterns of 4 bytes, big-endian, per case; those not used may be anything.
+    /// @param cases Three patterns of 4 bytes, big-endian, per case; one not used may be anything.
     /// @return results A pattern of 4 bytes per case.
     function run(uint256 operation, bytes calldata cases)
         external

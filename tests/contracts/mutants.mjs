@@ -70,12 +70,12 @@ const faults = [
     'if (isNan(soFar)) return NAN; if (isNan(a)) return soFar;'],
   ['from-integer', 'rounds once where it must twice', 'if (m >> 24 != 0) {', 'if (m >> 64 != 0) {'],
   ['to-integer', 'ties go up',
-    'm = (m + (1 << (drop - 1)) - 1 + ((m >> drop) & 1)) >> drop;\n                }\n                if',
-    'm = (m + (1 << (drop - 1))) >> drop;\n                }\n                if'],
+    'm = (m + (1 << (drop - 1)) - 1 + ((m >> drop) & 1)) >> drop;\n                }',
+    'm = (m + (1 << (drop - 1))) >> drop;\n                }'],
 ];
 
 function mutant([, name, text, replacement]) {
-  if (library.split(text).length !== 2) throw new Error(`${name}: not once in the library: ${text}`);
+  if (library.split(text).length !== 2) throw new Error(`${name}: not there once: ${text}`);
   return library.replace(text, () => replacement);
 }
 

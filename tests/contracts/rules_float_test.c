@@ -121,7 +121,7 @@ static void ask(struct session *session, const struct exhibit *exhibit,
     }
 }
 
-/* One operation, and a few elements of each of its outputs. Returns the least asked of an output. */
+/* One operation, and a few elements of each of its outputs; returns the least asked of one. */
 static uint64_t ask_about_one(struct session *session, uint64_t seed)
 {
     enum random_mood mood = (enum random_mood)(seed % MOOD_COUNT);

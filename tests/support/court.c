@@ -38,15 +38,35 @@ static void learn(void *context, const struct game_event *event)
     }
 }
 
+static void begin(struct court *court)
+{
+    court->twins.learn = learn;
+    court->twins.context = court;
+    court->twins.now_s = CLOCK;
+    court->twins.height = HEIGHT;
+}
+
 void court_open(struct court *court)
 {
     memset(court, 0, sizeof(*court));
     twins_open(&court->twins);
     twins_new_court(&court->twins);
-    court->twins.learn = learn;
-    court->twins.context = court;
-    court->twins.now_s = CLOCK;
-    court->twins.height = HEIGHT;
+    begin(court);
+}
+
+void court_open_direct(struct court *court)
+{
+    memset(court, 0, sizeof(*court));
+    twins_open_direct(&court->twins);
+    twins_new_court(&court->twins);
+    begin(court);
+}
+
+void court_open_embedded(struct court *court)
+{
+    memset(court, 0, sizeof(*court));
+    twins_open_embedded(&court->twins);
+    begin(court);
 }
 
 void court_close(struct court *court)

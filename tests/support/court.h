@@ -42,6 +42,8 @@ struct court {
 };
 
 void court_open(struct court *court);
+void court_open_embedded(struct court *court); /* the embedded ledger alone */
+void court_open_direct(struct court *court);   /* to measure gas: court->twins.gas */
 void court_close(struct court *court);
 
 /* A new job whose disputed step is `step` of segment `index`, 0 or 1; committed, with the segment

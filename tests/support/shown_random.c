@@ -121,6 +121,9 @@ static void make_schedule(struct shown_case *shown, uint64_t *seed)
     attribute(shown, pick(seed, 0, columns - 1));
     (void)floats(shown, 0, seed, (uint64_t)(rows * columns));
     numbers(shown, 1, seed, 1, (uint64_t)rows + 2);
+    if (chance(seed, 2)) { /* about the end of the table */
+        *(uint32_t *)shown->operands[1].memory = (uint32_t)(rows + pick(seed, -1, 1));
+    }
     outputs(shown, 1, DTYPE_F32, DTYPE_F32);
 }
 

@@ -89,6 +89,46 @@ static void take_events(struct twins *twins, const struct local_game *game)
     }
 }
 
+static json_t *send_direct(struct twins *twins, uint32_t player, const struct address *to,
+                           const uint8_t *bytes, size_t size, wei value)
+{
+    struct uint256 wide = wei_to_uint256(value);
+    char amount[UINT256_HEX_SIZE];
+    char *data = malloc(2 * size + 3);
+    json_t *receipt;
+
+    assert_non_null(data);
+    uint256_print_quantity(amount, &wide);
+    hex_write(data, bytes, size, true);
+    receipt = anvil_send(twins->rpc, player, to, data, amount);
+    free(data);
+    return receipt;
+}
+
+/* A transaction of the player's own; it must not be refused. */
+static void play_direct(struct twins *twins, const struct game_move *move, uint32_t player)
+{
+    uint8_t clock[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
+    uint8_t *bytes = malloc(game_move_size(move));
+    struct abi_writer writer;
+    json_t *receipt;
+    size_t size;
+
+    assert_non_null(bytes);
+    abi_writer_init(&writer, clock, sizeof(clock));
+    abi_put_selector(&writer, "setClock(uint256,uint256)");
+    abi_put_u64(&writer, twins->now_s);
+    abi_put_u64(&writer, twins->height);
+    json_decref(send_direct(twins, 0, &twins->registry, clock, writer.used, 0));
+    game_move_encode(bytes, &size, move);
+    receipt = send_direct(twins, player,
+                          game_move_is_of_referee(move->kind) ? &twins->referee : &twins->registry,
+                          bytes, size, move->value);
+    assert_int_equal(rpc_field_u64(&twins->gas, receipt, "gasUsed", NULL), STATUS_OK);
+    json_decref(receipt);
+    free(bytes);
+}
+
 struct twins_outcome twins_play(struct twins *twins, const struct game_move *move, uint32_t player)
 {
     struct local_game game = {
@@ -105,7 +145,9 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
     enum status status;
 
     assert_true(at < TWINS_MOVES);
-    write_script(twins, move, player);
+    if (!twins->direct) {
+        write_script(twins, move, player);
+    }
     sql(twins, "SAVEPOINT move");
     status = local_game_play(&game, move);
     twins->outcomes[at].done = status == STATUS_OK;
@@ -117,6 +159,9 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
         twins->paid_in += move->value;
         twins->done_of[move->kind]++;
         sql(twins, "RELEASE move");
+        if (twins->direct) {
+            play_direct(twins, move, player);
+        }
         return (struct twins_outcome){.done = true};
     }
     assert_int_equal(status, STATUS_REFUSED);
@@ -341,13 +386,39 @@ void twins_restart_chain(struct twins *twins)
     }
 }
 
-void twins_open(struct twins *twins)
+void twins_open_embedded(struct twins *twins)
 {
     memset(twins, 0, sizeof(*twins));
     error_init(&twins->error);
     buffer_init(&twins->script, SCRIPT_SIZE_MAX);
     open_store(twins);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        twins->players[i].bytes[0] = (uint8_t)(i + 1);
+    }
+    twins->judges = true;
+}
+
+void twins_open(struct twins *twins)
+{
+    twins_open_embedded(twins);
     twins_restart_chain(twins);
+}
+
+void twins_open_direct(struct twins *twins)
+{
+    json_t *accounts;
+
+    twins_open_embedded(twins);
+    twins->direct = true;
+    twins->anvil = anvil_start(NULL);
+    twins->rpc = anvil_rpc(twins->anvil);
+    accounts = anvil_call(twins->rpc, "eth_accounts", json_array());
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        assert_int_equal(
+            address_parse(&twins->players[i], json_string_value(json_array_get(accounts, i))),
+            STATUS_OK);
+    }
+    json_decref(accounts);
 }
 
 void twins_close(struct twins *twins)
@@ -364,12 +435,15 @@ static void start_registry(struct twins *twins, const struct address *registry)
     char data[2 * sizeof(bytes) + 3];
     struct abi_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
-    abi_put_selector(&writer, "use(address,address)");
-    abi_put_address(&writer, registry);
-    abi_put_address(&writer, &twins->referee);
-    hex_write(data, bytes, writer.used, true);
-    json_decref(anvil_send(twins->rpc, 0, &twins->driver, data, "0x0"));
+    twins->registry = *registry;
+    if (!twins->direct) {
+        abi_writer_init(&writer, bytes, sizeof(bytes));
+        abi_put_selector(&writer, "use(address,address)");
+        abi_put_address(&writer, registry);
+        abi_put_address(&writer, &twins->referee);
+        hex_write(data, bytes, writer.used, true);
+        json_decref(anvil_send(twins->rpc, 0, &twins->driver, data, "0x0"));
+    }
     close_store(twins);
     open_store(twins);
     twins->paid_in = 0;

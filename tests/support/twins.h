@@ -53,9 +53,16 @@ struct twins {
     struct anvil *anvil;
     struct rpc *rpc;
     struct address driver;
+    struct address registry;
+    bool direct;  /* each move is a transaction of its player's own, and nothing is compared */
+    uint64_t gas; /* of the last of them */
 };
 
 void twins_open(struct twins *twins);
+/* To measure gas: see direct. The chain is as young as anvil's newest. */
+void twins_open_direct(struct twins *twins);
+/* Without the contracts: there is nothing to compare with then, and nothing is skipped. */
+void twins_open_embedded(struct twins *twins);
 void twins_close(struct twins *twins);
 
 /* Anvil keeps every block in memory: thousands of transactions want a fresh one now and then. */

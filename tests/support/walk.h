@@ -1,0 +1,41 @@
+/*
+ * walk.h - a whole walk against a machine that lies in one element (liar.h): the questions, the
+ * answers and the evidence at its end, as bytes for a ledger.
+ *
+ * Whatever fails here fails the running test.
+ */
+#ifndef TESTS_SUPPORT_WALK_H
+#define TESTS_SUPPORT_WALK_H
+
+#include "chain/game.h"
+#include "proofs/question.h"
+#include "tests/support/dispute.h"
+
+struct walk {
+    struct dispute dispute;
+    struct liar liar;
+    struct teller accused;
+    struct evidence_context context; /* what the liar committed to */
+    struct hunt hunt;
+    struct buffer question;
+    uint8_t told[TELL_BYTES_MAX];
+    size_t told_size;
+};
+
+/* The small MLP, or one with a tensor of 13 levels. */
+void walk_open(struct walk *walk, const struct lie *lie, bool wide);
+void walk_close(struct walk *walk);
+
+/* Writes the claimant's next question; false: it knows where the lie is. */
+bool walk_question(struct walk *walk);
+
+/* Writes what the accused tells, of which it knows what the ledger told it. */
+void walk_answer(struct walk *walk, const struct game_bytes *asked);
+
+/* After the walk: evidence of the cheapest element of the leaf that was found. */
+void walk_evidence(struct buffer *evidence, struct walk *walk);
+
+/* The output of the last matmul of the small MLP. */
+uint32_t walk_item_of_matmul(void);
+
+#endif /* TESTS_SUPPORT_WALK_H */
