@@ -32,7 +32,7 @@ install: $(BUILD)/lockstep $(cuda_plugin) ## install below PREFIX=/usr/local
 	    chmod 644 $(unit_dir)/$$unit || exit 1; done
 	install -m 644 packaging/lockstep.sysusers $(sysusers_dir)/lockstep.conf
 	install -m 644 packaging/lockstep.tmpfiles $(tmpfiles_dir)/lockstep.conf
-	install -m 644 $(documents) $(wildcard packaging/grafana.json) $(doc_dir)/
+	install -m 644 $(documents) packaging/grafana.json packaging/alerts.yml $(doc_dir)/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
 	$(if $(cuda_plugin),install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/)
 
