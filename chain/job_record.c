@@ -339,8 +339,8 @@ static void take_question(struct job_record *record, const struct game_event *ev
     }
 }
 
-static enum status take(struct job_record *record, const struct ledger_entry *entry,
-                        struct error *error)
+enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
+                            struct error *error)
 {
     const struct game_event *event = &entry->event;
 
@@ -373,7 +373,7 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
     enum status status;
 
     while ((status = ledger_next(ledger, &entry, record->read, 0, error)) == STATUS_OK) {
-        status = take(record, &entry, error);
+        status = job_record_take(record, &entry, error);
         if (status != STATUS_OK) {
             return status;
         }

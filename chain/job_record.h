@@ -84,6 +84,11 @@ void job_record_free(struct job_record *record);
 MUST_CHECK enum status job_record_follow(struct job_record *record, struct ledger *ledger,
                                          struct error *error);
 
+/* For whoever reads the chronicle itself, for many jobs at once: one entry, in order. After a rewind
+ * that is new, record->read is 0: the chronicle is to be read anew. */
+MUST_CHECK enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
+                                       struct error *error);
+
 /* What is known of a standing segment. */
 bool job_record_must_be_covered(const struct job_record *record, uint32_t index);
 uint64_t job_record_attest_end(const struct job_record *record, uint32_t index);

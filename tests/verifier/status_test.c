@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "tests/support/small_job.h"
 #include "verifier/metrics.h"
 #include "verifier/status_page.h"
@@ -406,6 +407,43 @@ static void test_metrics_promtool_finds_nothing_to_say(void **state)
     store_close(&store);
 }
 
+/* Every word of ours in a file: "lockstep_", letters and low lines. */
+static void see_known(const char *path, const char *metrics)
+{
+    struct file_bytes bytes;
+    struct error error;
+    const char *at;
+    size_t count = 0;
+
+    error_init(&error);
+    OK(file_read(&bytes, &error, path, 1u << 20));
+    for (at = (const char *)bytes.data; (at = strstr(at, "lockstep_")) != NULL; count++) {
+        char line[128];
+        size_t length = name_length(at);
+
+        (void)snprintf(line, sizeof(line), "# TYPE %.*s ", (int)length, at);
+        assert_non_null(strstr(metrics, line));
+        at += length;
+    }
+    assert_true(count > 5);
+    file_bytes_release(&bytes);
+}
+
+static void test_metrics_dashboard_and_alerts_name_only_what_there_is(void **state)
+{
+    static struct vitals vitals;
+    struct buffer text;
+
+    (void)state;
+    metrics_of(&text, &vitals);
+    see_known("packaging/grafana.json", buffer_text(&text));
+    see_known("packaging/alerts.yml", buffer_text(&text));
+    buffer_release(&text);
+    if (installed("promtool")) {
+        assert_int_equal(system("promtool check rules packaging/alerts.yml >&2"), 0);
+    }
+}
+
 /* ---- the page ----------------------------------------------------------- */
 
 static void test_page_stands_alone_and_shows_words_as_words(void **state)
@@ -581,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_vitals_trouble_is_told_worst_first),
         cmocka_unit_test(test_metrics_follow_the_text_format),
         cmocka_unit_test(test_metrics_promtool_finds_nothing_to_say),
+        cmocka_unit_test(test_metrics_dashboard_and_alerts_name_only_what_there_is),
         cmocka_unit_test(test_page_stands_alone_and_shows_words_as_words),
         cmocka_unit_test(test_server_answers_what_it_has_and_refuses_the_rest),
         cmocka_unit_test(test_server_place_is_an_address_and_a_port),
