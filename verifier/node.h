@@ -9,8 +9,8 @@
  *     node.c         the round
  *     node_plan.c    which segments, and why not
  *     node_checks.c  checks out and answers in: the only place where a verdict is made
- *     pen.c          the only place where something is signed
- *     claimant.c     what becomes of a claim once it is on the ledger
+ *     pen.c          what is signed of itself: seals, claims, attestations and what follows
+ *     claimant.c     what becomes of a claim once it is on the ledger, and the moves of its dispute
  */
 #ifndef VERIFIER_NODE_H
 #define VERIFIER_NODE_H
