@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strict_json.h"
 #include "chain/hex_data.h"
+#include "chain/rpc_transport.h"
 
 enum {
     CALL_DATA_MAX = 128 * 1024,
@@ -93,7 +95,16 @@ static enum status ask_majority(struct rpc *rpc, json_t **answer, const char *me
 
 static bool reduce_whole(char **text, const json_t *answer)
 {
-    *text = json_dumps(answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    struct buffer whole;
+
+    *text = NULL;
+    buffer_init(&whole, RPC_REPLY_SIZE_MAX);
+    /* Half a text could be equal to another half. */
+    if (strict_json_write(&whole, NULL, answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) ==
+        STATUS_OK) {
+        *text = strdup(buffer_text(&whole));
+    }
+    buffer_release(&whole);
     return *text != NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "base/strict_json.h"
 #include "chain/commands.h"
 #include "chain/hex_data.h"
 #include "chain/ledger_evm.h"
@@ -11,6 +12,7 @@
 
 enum {
     WATCH_WAIT_S = 2,
+    LINE_SIZE_MAX = 4096, /* of JSON about one event */
 };
 
 /* ---- shared ------------------------------------------------------------------- */
@@ -335,7 +337,8 @@ static const struct option_spec watch_options[] = {
     {.name = "follow", .kind = OPTION_FLAG, .help = "go on with what is still to come"},
 };
 
-static void show_entry(struct command_context *context, const struct ledger_entry *entry)
+static enum status show_entry(struct command_context *context, const struct ledger_entry *entry,
+                              struct error *error)
 {
     const struct game_event *event = &entry->event;
     const bool rewind = entry->kind == LEDGER_REWIND;
@@ -343,8 +346,9 @@ static void show_entry(struct command_context *context, const struct ledger_entr
     char job[2 * HASH32_SIZE + 3];
     char claim[2 * HASH32_SIZE + 3];
     char account[ADDRESS_TEXT_SIZE];
-    char *line;
+    struct buffer line;
     json_t *object;
+    enum status status;
 
     hex_write(job, event->job.bytes, HASH32_SIZE, true);
     hex_write(claim, event->claim.bytes, HASH32_SIZE, true);
@@ -362,16 +366,23 @@ static void show_entry(struct command_context *context, const struct ledger_entr
             (void)fprintf(context->out, "\t%s", account);
         }
         (void)fprintf(context->out, "\n");
-        return;
+        return STATUS_OK;
     }
     object = json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i}", "number",
                        (json_int_t)entry->number, "height", (json_int_t)entry->height, "time",
                        (json_int_t)entry->time_s, "event", name, "job", job, "claim", claim,
                        "account", account, "segment", (int)event->index);
-    line = json_dumps(object, JSON_COMPACT);
-    (void)fprintf(context->out, "%s\n", line == NULL ? "{}" : line);
-    free(line);
+    if (object == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for an event");
+    }
+    buffer_init(&line, LINE_SIZE_MAX);
+    status = strict_json_write(&line, error, object, JSON_COMPACT);
+    if (status == STATUS_OK) {
+        (void)fprintf(context->out, "%s\n", buffer_text(&line));
+    }
+    buffer_release(&line);
     json_decref(object);
+    return status;
 }
 
 static enum status watch(struct command_context *context, struct ledger *ledger, struct stop *stop,
@@ -389,7 +400,10 @@ static enum status watch(struct command_context *context, struct ledger *ledger,
             return status;
         }
         while ((status = ledger_next(ledger, &entry, after, 0, error)) == STATUS_OK) {
-            show_entry(context, &entry);
+            status = show_entry(context, &entry, error);
+            if (status != STATUS_OK) {
+                return status;
+            }
             after = entry.number;
         }
         (void)fflush(context->out);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/secret.h"
+#include "base/strict_json.h"
 #include "chain/rpc_transport.h"
 
 enum {
@@ -117,24 +118,37 @@ static enum status wait_for(struct rpc *rpc, uint32_t wait_ms, struct error *err
     return STATUS_OK;
 }
 
+/* {"jsonrpc":"2.0","id":...,"method":...,"params":...}; the caller releases body in any case. */
+static enum status write_request(struct buffer *body, uint64_t id, const char *method,
+                                 json_t *params, struct error *error)
+{
+    json_t *request = json_pack("{s:s, s:I, s:s, s:O}", "jsonrpc", "2.0", "id", (json_int_t)id,
+                                "method", method, "params", params);
+    enum status status;
+
+    buffer_init(body, RPC_REQUEST_SIZE_MAX);
+    if (request == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    status = strict_json_write(body, error, request, JSON_COMPACT);
+    json_decref(request);
+    return status;
+}
+
 static enum status ask(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
                        json_t *params, struct error *error)
 {
     uint64_t id = rpc->next_id++;
-    json_t *request = json_pack("{s:s, s:I, s:s, s:O}", "jsonrpc", "2.0", "id", (json_int_t)id,
-                                "method", method, "params", params);
-    char *body = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
+    struct buffer body;
     const char *reply;
     size_t reply_size;
-    enum status status;
+    enum status status = write_request(&body, id, method, params, error);
 
-    json_decref(request);
-    if (body == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    if (status == STATUS_OK) {
+        status = rpc_transport_post(rpc->endpoints[endpoint], &reply, &reply_size,
+                                    buffer_text(&body), body.size, error);
     }
-    status = rpc_transport_post(rpc->endpoints[endpoint], &reply, &reply_size, body, strlen(body),
-                                error);
-    free(body);
+    buffer_release(&body);
     if (status != STATUS_OK) {
         return status;
     }

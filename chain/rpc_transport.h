@@ -12,9 +12,10 @@
 
 #include "base/error.h"
 
-#define RPC_URL_MAX        2048
-#define RPC_LABEL_SIZE     300
-#define RPC_REPLY_SIZE_MAX (32u * 1024 * 1024)
+#define RPC_URL_MAX          2048
+#define RPC_LABEL_SIZE       300
+#define RPC_REQUEST_SIZE_MAX (32u * 1024 * 1024)
+#define RPC_REPLY_SIZE_MAX   (32u * 1024 * 1024)
 
 struct rpc_transport;
 

@@ -31,7 +31,7 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
 /* Multiply-adds of the exact products of one step; causal ones count as half. */
 double step_time_products(const struct tape *tape);
 
-/* Tokens (or samples) of one step: elements of the batches that the tape draws; 0: it draws none. */
+/* Tokens (or samples) of the batches that one step draws; 0: it draws none. */
 uint64_t step_time_tokens(const struct tape *tape);
 
 #endif /* PROOFS_STEP_TIME_H */

@@ -6,7 +6,7 @@
 #define WIDTH  760
 #define HEIGHT 440
 #define LEFT   62
-#define RIGHT  16
+#define RIGHT  30
 #define TOP    34
 #define BOTTOM 52
 #define X_MAX  0.25
@@ -93,11 +93,11 @@ static void write_series(FILE *file, const struct plot_series *series, int kind)
         fprintf(file, "\n");
     }
 
-    double y = TOP + 18 + 18.0 * kind;
+    double y = down(-23.0) + 18.0 * kind;
 
-    write_mark(file, kind, WIDTH - 262, y - 4);
+    write_mark(file, kind, LEFT + 16, y - 4);
     fprintf(file, "<text x='%d' y='%.1f' stroke='none'>%s: nothing from %.1f %%</text></g>\n",
-            WIDTH - 250, y, series->name, 100.0 * series->break_even);
+            LEFT + 28, y, series->name, 100.0 * series->break_even);
 }
 
 int plot_write(const char *path, const struct plot_series *series, int count)

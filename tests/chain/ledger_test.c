@@ -2,8 +2,9 @@
  * Goal: whole jobs come to the right end on both ledgers, through one interface.
  * Method: the same plays run on an embedded ledger with a clock of the test's and on anvil: a job
  * that is done, attested and paid; a solver that is convicted for silence; one that lied and is
- * walked down to the element, with the contracts put up by ledger_evm_deploy(); handles that are closed
- * and opened again in the middle; a reorganization under a running client. Balances are exact.
+ * walked down to the element, with the contracts put up by ledger_evm_deploy(); handles that are
+ * closed and opened again in the middle; a reorganization under a running client. Balances are
+ * exact.
  */
 #include "tests/support/test.h"
 

@@ -2,7 +2,7 @@
  * Goal: before the referee nobody wins by lying and nobody loses by telling the truth.
  * Method: on both ledgers at once (court.h): every false accusation that we could think of, by
  * name, against an honest solver, each of which costs its bond; silence of the accused at every
- * point of a walk; a whole walk to a lie and its conviction; trace ends that do not fit, a
+ * point of a walk; a whole walk to a lie and its conviction, at once or after all turns were spent; trace ends that do not fit, a
  * divergence that was hidden and one that was invented; a false attestation; a sum in parts.
  */
 #include <stdlib.h>
@@ -438,6 +438,58 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
     court_free(court);
 }
 
+/* The answer to what the walk asks for next, without the ledger. */
+static void look_it_up(struct walk *walk)
+{
+    const struct question_context context = {.program = walk->context.program,
+                                             .trace = walk->context.trace,
+                                             .next = walk->context.after};
+    uint8_t bytes[ASKED_SIZE_MAX];
+    struct asked asked;
+
+    assert_int_equal(question_check(&asked, &context, walk->question.data, walk->question.size),
+                     VERDICT_VALID);
+    walk_answer(walk, &(struct game_bytes){bytes, asked_write(bytes, &asked)});
+}
+
+/* The same question is asked until no turn is left that could be given back. The claimant can no
+ * longer ask then, but what it knows convicts. */
+static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
+{
+    struct court *court = court_new();
+    struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_ULP};
+    struct game_move ask;
+    struct game_move move;
+    struct buffer evidence;
+    struct walk walk;
+
+    (void)state;
+    walk_open(&walk, &lie, false);
+    begin(court, &walk.context, 1, 2);
+    assert_true(ask_next(&walk, court));
+    for (uint32_t turns = 2; turns <= GAME_TURNS_MAX; turns += 2) {
+        move = tell_next(&walk, court);
+        court_done(court, &move, COURT_SOLVER);
+        ask = court_move(court, GAME_ASK, walk.question.data, walk.question.size);
+        if (turns < GAME_TURNS_MAX) {
+            court_done(court, &ask, COURT_CLAIMANT);
+        }
+    }
+    court_refused(court, &ask, COURT_CLAIMANT, GAME_OUT_OF_TURNS);
+    /* The rest of the walk is told elsewhere. */
+    assert_int_equal(hunt_take(&walk.hunt, walk.told, walk.told_size, NULL), STATUS_OK);
+    while (walk_question(&walk)) {
+        look_it_up(&walk);
+        assert_int_equal(hunt_take(&walk.hunt, walk.told, walk.told_size, NULL), STATUS_OK);
+    }
+    buffer_init(&evidence, GAME_PAYLOAD_MAX);
+    walk_evidence(&evidence, &walk);
+    convict(court, &evidence, GAME_REFUSED_NOT);
+    buffer_release(&evidence);
+    walk_close(&walk);
+    court_free(court);
+}
+
 /* ---- the ends of the trace ---------------------------------------------------------- */
 
 /* A source whose state before the step is another than the one that the trace begins in. */
@@ -772,6 +824,7 @@ int main(void)
         cmocka_unit_test(test_claim_that_was_lost_is_not_made_again),
         cmocka_unit_test(test_walk_on_the_ledger_ends_in_a_conviction),
         cmocka_unit_test(test_accused_that_falls_silent_is_convicted),
+        cmocka_unit_test(test_turns_that_are_spent_leave_only_the_evidence),
         cmocka_unit_test(test_trace_that_begins_elsewhere_convicts),
         cmocka_unit_test(test_state_that_the_trace_does_not_lead_to_convicts),
         cmocka_unit_test(test_false_attestation_costs_its_bond),

@@ -47,24 +47,18 @@ static const char *find_anvil(void)
     return named != NULL ? named : evm_tool("@foundry-rs/anvil-linux-amd64/bin/anvil");
 }
 
-static void run_child(const char *program, const char *const *arguments, int output)
+static void run_child(const char *folder, const char *const *words, int output)
 {
-    const char *words[ARGUMENTS_MAX] = {program,  "--port",    "0",
-                                        "--host", "127.0.0.1", "--disable-block-gas-limit"};
-    size_t count = 6;
-
-    for (size_t i = 0; arguments != NULL && arguments[i] != NULL; i++) {
-        assert(count + 1 < ARGUMENTS_MAX);
-        words[count++] = arguments[i];
+    if (chdir(folder) != 0) {
+        _exit(127);
     }
-    words[count] = NULL;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that crashes leaves no chain behind */
     (void)dup2(output, STDOUT_FILENO);
-    (void)execv(program, (char *const *)words);
+    (void)execvp(words[0], (char *const *)words);
     _exit(127);
 }
 
-/* Anvil reports every call; a full pipe would stop it. */
+/* Every call is reported; a full pipe would stop it. */
 static void *drain(void *output)
 {
     char line[4096];
@@ -74,27 +68,27 @@ static void *drain(void *output)
     return NULL;
 }
 
-/* Reads what anvil says until it tells its port. */
-static void find_port(struct anvil *anvil)
+/* Reads what the node says until it tells its port, after `mark`. */
+static void find_port(struct anvil *anvil, const char *mark)
 {
     char line[1024];
 
     while (fgets(line, sizeof(line), anvil->output) != NULL) {
-        const char *found = strstr(line, "Listening on ");
+        const char *found = strstr(line, mark);
 
         if (found != NULL) {
-            (void)snprintf(anvil->url, sizeof(anvil->url), "http://%.40s",
-                           found + strlen("Listening on "));
-            anvil->url[strcspn(anvil->url, "\r\n ")] = '\0';
+            (void)snprintf(anvil->url, sizeof(anvil->url), "http://%.40s", found + strlen(mark));
+            anvil->url[strlen("http://") + strcspn(anvil->url + strlen("http://"), "/\r\n ")] =
+                '\0';
             return;
         }
     }
-    fail_msg("anvil did not start");
+    fail_msg("the node did not start");
 }
 
-struct anvil *anvil_start(const char *const *arguments)
+/* Starts the words' program in the folder. */
+static struct anvil *start(const char *folder, const char *const *words, const char *mark)
 {
-    const char *program = find_anvil();
     struct anvil *anvil = calloc(1, sizeof(*anvil));
     int ends[2];
     int result = pipe2(ends, O_CLOEXEC);
@@ -103,15 +97,40 @@ struct anvil *anvil_start(const char *const *arguments)
     anvil->child = fork();
     assert(anvil->child >= 0);
     if (anvil->child == 0) {
-        run_child(program, arguments, ends[1]);
+        run_child(folder, words, ends[1]);
     }
     (void)close(ends[1]);
     anvil->output = fdopen(ends[0], "r");
     assert(anvil->output != NULL);
-    find_port(anvil);
+    find_port(anvil, mark);
     result = pthread_create(&anvil->drain, NULL, drain, anvil->output);
     assert(result == 0);
     return anvil;
+}
+
+struct anvil *anvil_start(const char *const *arguments)
+{
+    const char *words[ARGUMENTS_MAX] = {find_anvil(), "--port",    "0",
+                                        "--host",     "127.0.0.1", "--disable-block-gas-limit"};
+    size_t count = 6;
+
+    for (size_t i = 0; arguments != NULL && arguments[i] != NULL; i++) {
+        assert(count + 1 < ARGUMENTS_MAX);
+        words[count++] = arguments[i];
+    }
+    words[count] = NULL;
+    return start(".", words, "Listening on ");
+}
+
+struct anvil *anvil_start_hardhat(void)
+{
+    /* Hardhat wants to be called from the folder of its settings, by a path below it. */
+    static const char program[] = "node_modules/hardhat/internal/cli/bootstrap.js";
+    const char *const words[] = {"node",      program,  "node", "--hostname",
+                                 "127.0.0.1", "--port", "0",    NULL};
+
+    (void)evm_tool(program + strlen("node_modules/"));
+    return start("tests/evm", words, "server at http://");
 }
 
 void anvil_kill(struct anvil *anvil)

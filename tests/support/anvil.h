@@ -1,8 +1,9 @@
 /*
- * anvil.h - a chain of its own for a test: starts the pinned anvil on a free loopback port.
+ * anvil.h - a chain of its own for a test: starts the pinned anvil, or hardhat, on a free loopback
+ * port.
  *
- * Where anvil is not installed the running test is skipped, with the reason. LOCKSTEP_ANVIL names
- * another binary.
+ * Where it is not installed the running test is skipped, with the reason. LOCKSTEP_ANVIL names
+ * another anvil.
  */
 #ifndef TESTS_SUPPORT_ANVIL_H
 #define TESTS_SUPPORT_ANVIL_H
@@ -17,6 +18,9 @@ struct anvil;
 
 /* arguments: more options for anvil, NULL at the end; may be NULL. */
 struct anvil *anvil_start(const char *const *arguments);
+
+/* Hardhat's network in its place, with the same rich accounts and its own, stricter limits. */
+struct anvil *anvil_start_hardhat(void);
 void anvil_stop(struct anvil *anvil); /* NULL is fine */
 void anvil_kill(struct anvil *anvil); /* at once, as a crash does; still to be stopped */
 
