@@ -16,6 +16,7 @@ static const struct command_group *const groups[] = {
     &trace_commands,    /* trace root, node, open, check */
     &audit_commands,    /* audit */
     &verifier_commands, /* verifier run, status, claims, book */
+    &watch_commands,    /* watch */
     &wallet_commands,   /* wallet new, import, list, address, sign */
     &ledger_commands,   /* ledger init, faucet, deploy, status, watch */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/completion.h"
 #include "base/doctor.h"
 #include "base/file.h"
 #include "base/help.h"
@@ -208,6 +209,65 @@ static int unknown_word(struct command_context *context, const struct command_gr
 /* ---- help ------------------------------------------------------------------------------- */
 
 /* lockstep help [WORD [WORD]] */
+static void write_completion(const struct command_context *context, const char *shell)
+{
+    if (strcmp(shell, "zsh") == 0) {
+        completion_zsh(context->out, context->groups, context->group_count);
+    } else if (strcmp(shell, "fish") == 0) {
+        completion_fish(context->out, context->groups, context->group_count);
+    } else {
+        help_completion(context->out, context->groups, context->group_count);
+    }
+}
+
+/* command NULL: the page of the whole program. */
+static enum status write_page(const struct command_context *context, const char *folder,
+                              const struct command_group *group, const struct command *command,
+                              struct error *error)
+{
+    char name[HELP_PAGE_NAME_MAX] = "lockstep";
+    char file[HELP_PAGE_NAME_MAX + 4];
+    char path[FILE_PATH_MAX];
+    enum status status;
+    FILE *page;
+
+    if (command != NULL) {
+        help_man_name(name, group, command);
+    }
+    (void)snprintf(file, sizeof(file), "%s.1", name);
+    status = file_path_join(path, sizeof(path), error, folder, file);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    page = fopen(path, "we");
+    if (page == NULL) {
+        return error_set_errno(error, "cannot write %s", path);
+    }
+    if (command == NULL) {
+        help_man(page, context->groups, context->group_count);
+    } else {
+        help_man_command(page, group, command);
+    }
+    return fclose(page) == 0 ? STATUS_OK : error_set_errno(error, "cannot write %s", path);
+}
+
+static int write_pages(struct command_context *context, const char *folder)
+{
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = write_page(context, folder, NULL, NULL, &error);
+    for (size_t i = 0; i < context->group_count; i++) {
+        const struct command_group *group = context->groups[i];
+
+        for (size_t j = 0; j < group->command_count && status == STATUS_OK; j++) {
+            status = write_page(context, folder, group, &group->commands[j], &error);
+        }
+    }
+    return status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
+}
+
 static int run_help(struct command_context *context)
 {
     const struct options *options = context->options;
@@ -215,8 +275,10 @@ static int run_help(struct command_context *context)
 
     if (options_flag(options, "man")) {
         help_man(context->out, context->groups, context->group_count);
+    } else if (options_text(options, "man-to") != NULL) {
+        return write_pages(context, options_text(options, "man-to"));
     } else if (options_flag(options, "completion")) {
-        help_completion(context->out, context->groups, context->group_count);
+        write_completion(context, options_text(options, "shell"));
     } else if (options->argument_count == 0) {
         help_program(context->out, context->groups, context->group_count);
     } else if (find_top(&asked, options->arguments[0])) {
@@ -243,9 +305,21 @@ static const struct option_spec help_options[] = {
      .kind = OPTION_FLAG,
      .help = "write the manual page, as roff source",
      .command_line_only = true},
+    {.name = "man-to",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "write all manual pages into a folder: the program's, and one for each command",
+     .command_line_only = true},
     {.name = "completion",
      .kind = OPTION_FLAG,
-     .help = "write the completion script of bash",
+     .help = "write the completion script of a shell",
+     .command_line_only = true},
+    {.name = "shell",
+     .kind = OPTION_CHOICE,
+     .value = "SHELL",
+     .choices = "bash|zsh|fish",
+     .fallback = "bash",
+     .help = "which shell",
      .command_line_only = true},
 };
 

@@ -258,6 +258,47 @@ void help_man(FILE *out, const struct command_group *const *groups, size_t group
     write_roff_settings(out);
 }
 
+void help_man_name(char name[HELP_PAGE_NAME_MAX], const struct command_group *group,
+                   const struct command *command)
+{
+    (void)snprintf(name, HELP_PAGE_NAME_MAX, "lockstep-%s%s%s",
+                   group->name == NULL ? "" : group->name, group->name == NULL ? "" : "-",
+                   command->name);
+}
+
+void help_man_command(FILE *out, const struct command_group *group, const struct command *command)
+{
+    char name[HELP_PAGE_NAME_MAX];
+
+    help_man_name(name, group, command);
+    fputs(".TH ", out);
+    write_roff(out, name);
+    fprintf(out, " 1 \"\" \"Lockstep %s\" \"User Commands\"\n.SH NAME\n", LOCKSTEP_VERSION);
+    write_roff(out, name);
+    fputs(" \\- ", out);
+    write_roff(out, command->summary);
+    fputs("\n.SH SYNOPSIS\n.B ", out);
+    write_command_name(out, group, command);
+    fputs("\n[\\fIOPTION\\fR...] ", out);
+    write_roff(out, command->arguments == NULL ? "" : command->arguments);
+    fputs("\n.SH DESCRIPTION\n", out);
+    write_roff(out, command->description == NULL ? command->summary : command->description);
+    fputs(command->description == NULL ? ".\n" : "\n", out);
+    if (command->option_count > 0) {
+        fputs(".SH OPTIONS\n", out);
+        write_roff_options(out, command->options, command->option_count);
+    }
+    fputs(".SH COMMON OPTIONS\n", out);
+    write_roff_options(out, command_common_options.specs, command_common_options.count);
+    if (command->example != NULL) {
+        fputs(".SH EXAMPLE\n.nf\n", out);
+        write_roff(out, command->example);
+        fputs("\n.fi\n", out);
+    }
+    write_roff_settings(out);
+    fputs(".SH SEE ALSO\n.BR lockstep (1)\n", out);
+}
+
 /* ---- completion ------------------------------------------------------------------------- */
 
 static void write_words(FILE *out, const struct command *command)

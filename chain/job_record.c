@@ -186,6 +186,7 @@ static enum status take_claim(struct job_record *record, const struct game_event
             .claimant = event->account,
             .attestor = event->kind == GAME_ACCUSED ? event->other : (struct address){{0}},
             .index = event->index,
+            .step = event->step,
             .open = true};
     }
     return status;
@@ -325,8 +326,21 @@ static enum status take_job_event(struct job_record *record, const struct ledger
     return STATUS_OK;
 }
 
-static enum status take(struct job_record *record, const struct ledger_entry *entry,
-                        struct error *error)
+static void take_question(struct job_record *record, const struct game_event *event)
+{
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        struct job_record_claim *claim = &record->claims[i];
+
+        if (claim->open && hash32_equal(&claim->key, &event->claim) &&
+            event->payload.size <= sizeof(claim->asked)) {
+            claim->asked_size = (uint32_t)event->payload.size;
+            memcpy(claim->asked, event->payload.bytes, event->payload.size);
+        }
+    }
+}
+
+enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
+                            struct error *error)
 {
     const struct game_event *event = &entry->event;
 
@@ -345,6 +359,10 @@ static enum status take(struct job_record *record, const struct ledger_entry *en
         take_end_of_claim(record, event);
         return STATUS_OK;
     }
+    if (event->kind == GAME_ASKED) {
+        take_question(record, event);
+        return STATUS_OK;
+    }
     return hash32_equal(&event->job, &record->key) ? take_job_event(record, entry, error)
                                                    : STATUS_OK;
 }
@@ -355,7 +373,7 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
     enum status status;
 
     while ((status = ledger_next(ledger, &entry, record->read, 0, error)) == STATUS_OK) {
-        status = take(record, &entry, error);
+        status = job_record_take(record, &entry, error);
         if (status != STATUS_OK) {
             return status;
         }

@@ -27,7 +27,10 @@ struct job_record_claim {
     struct address claimant;
     struct address attestor; /* zero: the solver is accused */
     uint32_t index;          /* of the segment */
+    uint32_t step;           /* of the solver's: within the segment */
     bool open;
+    uint32_t asked_size; /* of the last question, as ASKED said it; 0: none yet */
+    uint8_t asked[GAME_ASKED_MAX];
 };
 
 struct job_record_segment {
@@ -80,6 +83,11 @@ void job_record_free(struct job_record *record);
 /* Reads what the chronicle has that is new. */
 MUST_CHECK enum status job_record_follow(struct job_record *record, struct ledger *ledger,
                                          struct error *error);
+
+/* For whoever reads the chronicle itself, for many jobs at once: one entry, in order. After a rewind
+ * that is new, record->read is 0: the chronicle is to be read anew. */
+MUST_CHECK enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
+                                       struct error *error);
 
 /* What is known of a standing segment. */
 bool job_record_must_be_covered(const struct job_record *record, uint32_t index);

@@ -127,6 +127,11 @@ enum {
     IMAGE_PADDING,
     IMAGE_ATTRIBUTES
 };
+/*
+ * Elements that a window has, and that the rule of an element reads by windows, at most: each may
+ * lie in a leaf of its own, and all of them must fit one transaction of a chain.
+ */
+#define IMAGE_WINDOW_MAX 64
 enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
 enum { SCALE_FACTOR_BITS, SCALE_ATTRIBUTES };
 enum { ROTARY_LENGTH, ROTARY_HEADS, ROTARY_WIDTH, ROTARY_INVERSE, ROTARY_ATTRIBUTES };

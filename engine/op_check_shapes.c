@@ -322,10 +322,9 @@ static struct image_shape check_image(struct op_checker *checker, bool padded)
                    (unsigned long long)kernel_h, (unsigned long long)kernel_w);
         return shape;
     }
-    /* The rule of a pool, and of the adjoint of patches, walks a window: see rule.h. */
-    if (kernel_h * kernel_w > FOLD_CHUNK) {
+    if (kernel_h * kernel_w > IMAGE_WINDOW_MAX) {
         check_fail(checker, "a window of %llu by %llu is larger than %d elements",
-                   (unsigned long long)kernel_h, (unsigned long long)kernel_w, FOLD_CHUNK);
+                   (unsigned long long)kernel_h, (unsigned long long)kernel_w, IMAGE_WINDOW_MAX);
         return shape;
     }
     uint64_t out_h = (height + 2 * padding - kernel_h) / stride + 1;
@@ -366,7 +365,18 @@ void op_check_max_pool(struct op_checker *checker)
 void op_check_max_pool_grad(struct op_checker *checker)
 {
     struct image_shape shape = check_image(checker, false);
+    const int64_t *attributes = checker->op->attributes;
 
+    if (shape.in != 0) { /* the attributes are sound */
+        int64_t stride = attributes[IMAGE_STRIDE];
+        int64_t down = (attributes[IMAGE_KERNEL_HEIGHT] + stride - 1) / stride;
+        int64_t across = (attributes[IMAGE_KERNEL_WIDTH] + stride - 1) / stride;
+
+        if (2 * down * across > IMAGE_WINDOW_MAX) {
+            check_fail(checker, "an element lies in %lld windows, and %d are allowed",
+                       (long long)(down * across), IMAGE_WINDOW_MAX / 2);
+        }
+    }
     check_input(checker, 0, DTYPES_U32, shape.out);
     check_input(checker, 1, DTYPES_F32, shape.out);
     check_output(checker, 0, DTYPES_F32, shape.in);

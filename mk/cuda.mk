@@ -73,3 +73,12 @@ all test: $(gpu_check)
 .PHONY: gpu-check
 
 -include $(wildcard $(gpu_check_sources:%.c=$(BUILD)/gpu/%.d))
+
+# A management library that tells what a test wants.
+fake_nvml := $(BUILD)/tests/fake_nvml.so
+$(fake_nvml): $(BUILD)/pic/tests/support/fake_nvml.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
+
+all test check asan soak: $(fake_nvml)

@@ -1,20 +1,53 @@
-# install.mk - puts the program, its manual page and its completion where PREFIX and DESTDIR say.
+# install.mk - puts the program, its manual pages, completions, services and documents where PREFIX
+# and DESTDIR say, and packs them for Debian.
 
 bin_dir = $(DESTDIR)$(PREFIX)/bin
 lib_dir = $(DESTDIR)$(PREFIX)/lib/lockstep
-man_dir = $(DESTDIR)$(PREFIX)/share/man/man1
-completion_dir = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+share_dir = $(DESTDIR)$(PREFIX)/share
+man_dir = $(share_dir)/man/man1
+doc_dir = $(share_dir)/doc/lockstep
+bash_dir = $(share_dir)/bash-completion/completions
+zsh_dir = $(share_dir)/zsh/site-functions
+fish_dir = $(share_dir)/fish/vendor_completions.d
+unit_dir = $(DESTDIR)$(PREFIX)/lib/systemd/system
+sysusers_dir = $(DESTDIR)$(PREFIX)/lib/sysusers.d
+tmpfiles_dir = $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
+units := lockstep-verifier.service lockstep-prover-serve@.service
+documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md)
+version := $(shell sed -n 's/^.define LOCKSTEP_VERSION "\(.*\)"/\1/p' base/version.h)
 
+# The program tells its own pages and completions; another machine's cannot, so it is run here.
 install: $(BUILD)/lockstep $(cuda_plugin) ## install below PREFIX=/usr/local
-	install -d $(bin_dir) $(man_dir) $(completion_dir)
+	install -d $(bin_dir) $(man_dir) $(doc_dir)/examples $(bash_dir) $(zsh_dir) $(fish_dir) \
+	    $(unit_dir) $(sysusers_dir) $(tmpfiles_dir)
 	install -m 755 $(BUILD)/lockstep $(bin_dir)/lockstep
-	$(BUILD)/lockstep help --man > $(man_dir)/lockstep.1
-	$(BUILD)/lockstep help --completion > $(completion_dir)/lockstep
+	$(BUILD)/lockstep help --man-to $(man_dir)
+	$(BUILD)/lockstep help --completion --shell bash > $(bash_dir)/lockstep
+	$(BUILD)/lockstep help --completion --shell zsh > $(zsh_dir)/_lockstep
+	$(BUILD)/lockstep help --completion --shell fish > $(fish_dir)/lockstep.fish
+	chmod 644 $(man_dir)/lockstep*.1 $(bash_dir)/lockstep $(zsh_dir)/_lockstep \
+	    $(fish_dir)/lockstep.fish
+	for unit in $(units); do \
+	    sed 's|@BIN@|$(PREFIX)/bin|' packaging/$$unit > $(unit_dir)/$$unit && \
+	    chmod 644 $(unit_dir)/$$unit || exit 1; done
+	install -m 644 packaging/lockstep.sysusers $(sysusers_dir)/lockstep.conf
+	install -m 644 packaging/lockstep.tmpfiles $(tmpfiles_dir)/lockstep.conf
+	install -m 644 $(documents) packaging/grafana.json packaging/alerts.yml $(doc_dir)/
+	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
 	$(if $(cuda_plugin),install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/)
 
 uninstall: ## remove what install put there
-	rm -f $(bin_dir)/lockstep $(man_dir)/lockstep.1 $(completion_dir)/lockstep
+	rm -f $(bin_dir)/lockstep $(man_dir)/lockstep.1 $(man_dir)/lockstep-*.1
+	rm -f $(bash_dir)/lockstep $(zsh_dir)/_lockstep $(fish_dir)/lockstep.fish
+	rm -f $(addprefix $(unit_dir)/,$(units))
+	rm -f $(sysusers_dir)/lockstep.conf $(tmpfiles_dir)/lockstep.conf
+	rm -rf $(doc_dir)
 	rm -f $(lib_dir)/lockstep_cuda.so
 	if [ -d $(lib_dir) ]; then rmdir $(lib_dir); fi
 
-.PHONY: install uninstall
+deb: ## pack build/lockstep_VERSION_ARCHITECTURE.deb
+	rm -rf $(BUILD)/deb
+	+$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr
+	scripts/deb $(BUILD)/deb $(BUILD) $(version)
+
+.PHONY: install uninstall deb

@@ -216,3 +216,40 @@ enum status access_remember(struct bundle *bundle, const struct options *options
     }
     return status;
 }
+
+enum status access_respond(struct respond **respond, struct bundle *bundle,
+                           const struct machine_options *machine, const struct options *options,
+                           struct error *error)
+{
+    struct data_paths *data = calloc(1, sizeof(*data));
+    size_t count = options == NULL ? 0 : options_list_count(options, "data");
+    struct seal_key key;
+    bool sealed = bundle_is_sealed(bundle);
+    enum status status = STATUS_OK;
+
+    *respond = NULL;
+    if (data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
+    }
+    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
+        data->paths[i] = options_list_item(options, "data", i);
+    }
+    if (count == 0) {
+        status = remembered_data(data, bundle_job(bundle), bundle, error);
+        count = bundle_job(bundle)->data_count;
+    }
+    if (status == STATUS_USAGE || bundle_is_locked(bundle)) {
+        free(data);
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK && sealed) {
+        status = bundle_key(&key, bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = respond_open(respond, bundle_path(bundle), sealed ? &key : NULL, data->paths,
+                              count, machine, error);
+        seal_key_wipe(&key);
+    }
+    free(data);
+    return status;
+}

@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "proofs/run.h"
+#include "prover/respond.h"
 
 /* The options by which a sealed bundle is opened, for a command's table. */
 #define ACCESS_KEY_OPTIONS                                                                         \
@@ -77,5 +78,14 @@ MUST_CHECK enum status access_run(struct run *run, const struct job *job, struct
 /* Makes the bundle remember the data that the options name, once a run was opened on it. */
 MUST_CHECK enum status access_remember(struct bundle *bundle, const struct options *options,
                                        struct error *error);
+
+/*
+ * Opens who answers claims about the bundle, on the data that the options name (NULL: there are no
+ * such options), else on what the bundle remembers. Where the data or the key is not known nobody
+ * answers: *respond is NULL, and that is no failure.
+ */
+MUST_CHECK enum status access_respond(struct respond **respond, struct bundle *bundle,
+                                      const struct machine_options *machine,
+                                      const struct options *options, struct error *error);
 
 #endif /* PROVER_ACCESS_H */

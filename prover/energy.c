@@ -32,11 +32,36 @@ void energy_start(struct energy *energy, const char *folder)
     uint32_t count = 0;
 
     energy->folder = folder;
+    energy->gpu = NULL;
     while (folder != NULL && count < ENERGY_PACKAGES_MAX &&
            read_counter(&energy->before[count], folder, count, "energy_uj")) {
         count++;
     }
     energy->package_count = count;
+}
+
+void energy_start_gpu(struct energy *energy, const struct energy_gpu *gpu)
+{
+    energy->gpu = gpu;
+    if (gpu != NULL) {
+        nvml_read(&energy->gpu_before, gpu->nvml, gpu->number);
+    }
+}
+
+/* The counter begins anew with the driver: then this interval is not known. */
+static bool add_gpu(uint64_t *microjoules, const struct energy *energy)
+{
+    struct nvml_reading now;
+
+    if (energy->gpu == NULL || !energy->gpu_before.has_energy) {
+        return false;
+    }
+    nvml_read(&now, energy->gpu->nvml, energy->gpu->number);
+    if (!now.has_energy || now.microjoules < energy->gpu_before.microjoules) {
+        return false;
+    }
+    *microjoules += now.microjoules - energy->gpu_before.microjoules;
+    return true;
 }
 
 bool energy_stop(uint64_t *microjoules, const struct energy *energy)
@@ -55,5 +80,7 @@ bool energy_stop(uint64_t *microjoules, const struct energy *energy)
         }
         *microjoules += now - energy->before[package] + range;
     }
-    return energy->package_count > 0;
+    bool gpu_known = add_gpu(microjoules, energy);
+
+    return gpu_known || energy->package_count > 0;
 }

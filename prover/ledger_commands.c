@@ -40,6 +40,17 @@ const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIO
      .command_line_only = true},
 };
 
+const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND_OPTIONS] = {
+    SESSION_LEDGER_OPTIONS,
+    SESSION_WALLET_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+    ACCESS_RUN_OPTIONS,
+    {.name = "wait",
+     .kind = OPTION_FLAG,
+     .help = "stay until the job is closed, for claims that may still come",
+     .command_line_only = true},
+};
+
 /* ---- the training ------------------------------------------------------------------ */
 
 static json_t *result_json(const struct bundle *bundle, const struct train_result *result,
@@ -161,6 +172,7 @@ struct posting {
     struct session_plan plan;
     bool (*done)(const struct solver_view *view);
     bool forever;
+    bool computes; /* the options say where */
 };
 
 static enum status post_with(struct solver_view *view, struct session *session,
@@ -168,6 +180,9 @@ static enum status post_with(struct solver_view *view, struct session *session,
                              const struct posting *posting, struct stop *stop, struct error *error)
 {
     uint64_t timeout_s = posting->forever ? 0 : options_number(context->options, "timeout");
+    const struct options *options = posting->computes ? context->options : NULL;
+    struct session_plan plan = posting->plan;
+    struct machine_options machine;
     enum status status = session_open(session, context, bundle, true, error);
 
     if (status == STATUS_OK && !session->has_job) {
@@ -177,7 +192,14 @@ static enum status post_with(struct solver_view *view, struct session *session,
         status = session_remember(session, bundle, error);
     }
     if (status == STATUS_OK) {
-        status = session_start(session, bundle, &posting->plan, context->log, error);
+        status = options == NULL ? machine_options_default(&machine, error)
+                                 : access_machine(&machine, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = access_respond(&plan.respond, bundle, &machine, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = session_start(session, bundle, &plan, context->log, error);
     }
     return status == STATUS_OK ? session_wait(session, view, posting->done, stop, timeout_s,
                                               posting->forever ? stderr : NULL, error)
@@ -233,6 +255,16 @@ int ledger_commands_collect(struct command_context *context)
     const struct posting posting = {.plan = {.collect = true, .collect_now = true},
                                     .done = waiting ? session_is_collected : session_is_idle,
                                     .forever = waiting};
+
+    return post(context, &posting);
+}
+
+int ledger_commands_respond(struct command_context *context)
+{
+    bool waiting = options_flag(context->options, "wait");
+    const struct posting posting = {.done = waiting ? session_is_closed : session_is_defended,
+                                    .forever = true,
+                                    .computes = true};
 
     return post(context, &posting);
 }

@@ -15,9 +15,13 @@ extern const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_S
 #define LEDGER_COMMANDS_POST_OPTIONS 16
 extern const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS];
 
+#define LEDGER_COMMANDS_RESPOND_OPTIONS 19
+extern const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND_OPTIONS];
+
 int ledger_commands_status(struct command_context *context);
 int ledger_commands_commit(struct command_context *context);
 int ledger_commands_collect(struct command_context *context);
+int ledger_commands_respond(struct command_context *context);
 
 /* Says how a run has ended. session NULL: without a ledger. */
 int ledger_commands_report(struct command_context *context, struct bundle *bundle,

@@ -15,7 +15,9 @@
 #include "prover/access.h"
 #include "prover/commands.h"
 #include "prover/fit.h"
+#include "prover/gpu_meter.h"
 #include "prover/ledger_commands.h"
+#include "prover/probe_commands.h"
 #include "prover/serve_commands.h"
 #include "prover/session.h"
 #include "prover/train.h"
@@ -84,7 +86,8 @@ struct teller {
     uint64_t steps; /* done */
     uint64_t training_ns;
     uint64_t committing_ns;
-    uint64_t posting_ns;     /* that training has waited for */
+    uint64_t posting_ns; /* that training has waited for */
+    struct gpu_meter *meter;
     struct session *session; /* NULL: there is no ledger */
     const struct log *log;
 };
@@ -117,6 +120,7 @@ static void tell(void *context, const struct bundle_step *step)
 
     memcpy(&loss, &step->loss_bits, sizeof(loss));
     teller->steps = step->step + 1;
+    gpu_meter_step(teller->meter, step, teller->log);
     teller->training_ns += step->nanoseconds;
     teller->committing_ns += step->nanoseconds_committing;
     note_of(note, teller, (double)loss);
@@ -158,7 +162,8 @@ static enum status train_with(struct train_result *result, struct command_contex
                               struct bundle *bundle, struct run *run, struct session *session,
                               struct stop *stop, struct error *error)
 {
-    struct teller teller = {.session = session, .log = context->log};
+    struct gpu_meter meter;
+    struct teller teller = {.session = session, .meter = &meter, .log = context->log};
     struct train_options options = {.keep = options_number(context->options, "keep"),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
@@ -178,10 +183,13 @@ static enum status train_with(struct train_result *result, struct command_contex
     if (status != STATUS_OK) {
         return status;
     }
+    options.gpu =
+        gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, context->log);
     progress_init(&teller.progress, stderr, "training", "steps", done, bundle_job(bundle)->steps,
                   progress_now());
     status = train(result, bundle, run, &options, error);
     progress_finish(&teller.progress, teller.steps == 0 ? done : teller.steps, "", progress_now());
+    gpu_meter_close(&meter);
     tell_damage(context, bundle);
     return status;
 }
@@ -206,16 +214,20 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
 
 /* The stake comes before the first step: work for a job that is another's would be lost. */
 static enum status begin(struct command_context *context, struct bundle *bundle,
-                         struct session *session, struct stop *stop, struct error *error)
+                         const struct run *run, struct session *session, struct stop *stop,
+                         struct error *error)
 {
-    const struct session_plan plan = {.accept = true,
-                                      .again = options_flag(context->options, "again"),
-                                      .collect = true,
-                                      .sign = true};
+    struct session_plan plan = {.accept = true,
+                                .again = options_flag(context->options, "again"),
+                                .collect = true,
+                                .sign = true};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status = session_remember(session, bundle, error);
 
+    if (status == STATUS_OK) {
+        status = access_respond(&plan.respond, bundle, &run->options, context->options, error);
+    }
     if (status == STATUS_OK) {
         status = session_start(session, bundle, &plan, context->log, error);
     }
@@ -256,7 +268,7 @@ static int run_bundle(struct command_context *context, struct bundle *bundle, st
     enum status status = prepare(context, bundle, run, error);
 
     if (status == STATUS_OK && session != NULL) {
-        status = begin(context, bundle, session, stop, error);
+        status = begin(context, bundle, run, session, stop, error);
     }
     if (status == STATUS_OK) {
         status = train_with(&result, context, bundle, run, session, stop, error);
@@ -489,6 +501,31 @@ static const struct command commands[] = {
      .options = ledger_commands_post_options + 1,
      .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
      .run = ledger_commands_collect},
+    {.name = "probe",
+     .summary = "measure this machine: what it is, what it can take, what it would earn",
+     .description =
+         "Measures the rate of exact products at 14 bits and says what a client may ask of this "
+         "machine. With JOB: whether it fits, and tokens a second, from real steps where --data "
+         "is given, else as the most that its products allow. With --reward and --price: what an "
+         "hour earns. Exits with 1 where the job does not fit.",
+     .arguments = "[JOB]",
+     .example = "lockstep prover probe\n"
+                "lockstep prover probe text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
+     .options = probe_command_options,
+     .option_count = PROBE_COMMAND_OPTIONS,
+     .run = probe_command},
+    {.name = "respond",
+     .summary = "answer claims against a bundle that is not being trained",
+     .description = "A claim that is not answered in time is lost, with the stake. 'run' and "
+                    "'resume' answer by themselves, and so do 'commit' and 'collect' while they "
+                    "last. This answers what is asked now and ends when no claim is open; with "
+                    "--wait it stays until the job is closed.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover respond text.run\n"
+                "lockstep prover respond text.run --wait",
+     .options = ledger_commands_respond_options,
+     .option_count = LEDGER_COMMANDS_RESPOND_OPTIONS,
+     .run = ledger_commands_respond},
     {.name = "serve",
      .summary = "show bundles to verifiers by HTTP",
      .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "

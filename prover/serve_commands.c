@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/notify.h"
 #include "prover/access.h"
 #include "prover/publish.h"
 #include "prover/serve.h"
+
+#define WAIT_MS_MAX 3600000
 
 const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
     ACCESS_RUN_OPTIONS,
@@ -109,7 +112,8 @@ static int tell_place(struct command_context *context, const struct serve_option
 }
 
 static enum status serve_until_stopped(struct command_context *context, struct site *site,
-                                       struct stop *stop, int *code, struct error *error)
+                                       struct stop *stop, struct notify *notify, int *code,
+                                       struct error *error)
 {
     const struct options *given = context->options;
     const struct serve_options options = {
@@ -129,8 +133,12 @@ static enum status serve_until_stopped(struct command_context *context, struct s
         return status;
     }
     *code = tell_place(context, &options, serve, given->argument_count);
-    while (*code == COMMAND_OK && !stop_wait(stop, 3600)) {
+    notify_ready(notify, "serving");
+    while (*code == COMMAND_OK &&
+           !stop_wait(stop, (double)notify_wait_ms(notify, WAIT_MS_MAX) / 1000)) {
+        notify_alive(notify);
     }
+    notify_stopping(notify);
     counts = serve_counts(serve);
     serve_close(serve);
     if (!context->json) {
@@ -145,11 +153,13 @@ int run_serve(struct command_context *context)
     struct site_options options = {.traces = !options_flag(context->options, "no-traces")};
     struct stop stop = {.descriptor = -1};
     struct site *site = NULL;
+    struct notify notify;
     struct error error;
     enum status status;
     int code = COMMAND_OK;
 
     error_init(&error);
+    notify_open(&notify);
     status = stop_open(&stop, &error);
     if (status == STATUS_OK) {
         status = access_machine(&options.machine, context->options, &error);
@@ -158,10 +168,11 @@ int run_serve(struct command_context *context)
         status = open_site(&site, context, &options, &error);
     }
     if (status == STATUS_OK) {
-        status = serve_until_stopped(context, site, &stop, &code, &error);
+        status = serve_until_stopped(context, site, &stop, &notify, &code, &error);
     }
     site_close(site);
     stop_close(&stop);
+    notify_close(&notify);
     return status == STATUS_OK ? code : command_fail(context, &error);
 }
 

@@ -119,6 +119,7 @@ void session_close(struct session *session)
 {
     poster_stop(session->poster);
     solver_free(session->solver);
+    respond_close(session->respond);
     signer_free(session->signer);
     memset(session, 0, sizeof(*session));
 }
@@ -310,9 +311,12 @@ enum status session_start(struct session *session, struct bundle *bundle,
                                      .accept = plan->accept,
                                      .again = plan->again,
                                      .collect = plan->collect,
-                                     .collect_now = plan->collect_now};
+                                     .collect_now = plan->collect_now,
+                                     .respond = plan->respond,
+                                     .segment_steps = (uint32_t)bundle_job(bundle)->segment_length};
     enum status status;
 
+    session->respond = plan->respond;
     session->bundle = bundle;
     session->signing = plan->sign;
     status = solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error);
@@ -344,6 +348,16 @@ bool session_is_collected(const struct solver_view *view)
 bool session_is_idle(const struct solver_view *view)
 {
     return view->read && view->pending == 0;
+}
+
+bool session_is_defended(const struct solver_view *view)
+{
+    return view->read && view->pending == 0 && view->disputed == 0;
+}
+
+bool session_is_closed(const struct solver_view *view)
+{
+    return view->read && view->phase == GAME_PHASE_CLOSED;
 }
 
 static void note_of(char note[PROGRESS_NOTE_MAX], const struct solver_view *view)

@@ -56,6 +56,7 @@ struct session {
     struct hash32 job;
     bool has_job;
     struct solver *solver;
+    struct respond *respond; /* owned; NULL: nobody answers claims */
     struct poster *poster;
     atomic_bool stopping;
     struct bundle *bundle; /* borrowed */
@@ -87,7 +88,8 @@ struct session_plan {
     bool again;
     bool collect;
     bool collect_now;
-    bool sign; /* the bundle is open for writing */
+    bool sign;               /* the bundle is open for writing */
+    struct respond *respond; /* the session's from now on; NULL: claims are not answered */
 };
 
 /* Starts the thread, and tells it of every segment that the journal holds. */
@@ -108,6 +110,8 @@ MUST_CHECK enum status session_wait(struct session *session, struct solver_view 
 bool session_is_begun(const struct solver_view *view); /* ours, or closed */
 bool session_is_committed(const struct solver_view *view);
 bool session_is_collected(const struct solver_view *view);
-bool session_is_idle(const struct solver_view *view); /* nothing more can be done now */
+bool session_is_idle(const struct solver_view *view);     /* nothing more can be done now */
+bool session_is_defended(const struct solver_view *view); /* no claim is open */
+bool session_is_closed(const struct solver_view *view);   /* nor can any come */
 
 #endif /* PROVER_SESSION_H */

@@ -30,6 +30,7 @@ struct solver {
     struct job_record record;
     struct solver_view view;
     struct ledger_clock clock;
+    uint8_t answer[RESPOND_BYTES_MAX];
     pthread_mutex_t lock; /* over what follows */
     struct trained *trained;
     uint32_t trained_count;
@@ -281,6 +282,52 @@ static void move_segments(struct solver *solver)
     }
 }
 
+/* The trace root first, then what is asked. The name says which turn it is: each is sent once. */
+static void respond_to(struct solver *solver, const struct job_record_claim *shown,
+                       const struct ledger_claim *claim)
+{
+    bool tried = claim->phase == GAME_CLAIM_TRIED;
+    struct respond_wish wish = {.step = (uint64_t)shown->index * solver->options.segment_steps +
+                                        shown->step,
+                                .asked_size = tried ? shown->asked_size : 0};
+    struct game_bytes asked = {wish.asked, wish.asked_size};
+    struct ledger_outcome outcome;
+    char name[NAME_SIZE];
+    char key[HASH_TEXT_SIZE];
+    struct digest root;
+    struct error error;
+    size_t size = 0;
+    enum status status;
+
+    error_init(&error);
+    hex_write(key, shown->key.bytes, HASH32_SIZE, true);
+    (void)snprintf(name, sizeof(name), "claim %s %s %u", key, tried ? "tell" : "answer",
+                   claim->turns);
+    solver->view.awaited++;
+    if (solver->options.respond == NULL || (tried && shown->asked_size == 0)) {
+        tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer", key,
+                     shown->index);
+        return;
+    }
+    status = ledger_look(solver->ledger, &outcome, name, &error);
+    if (status == STATUS_OK && outcome.state != LEDGER_MOVE_REFUSED) {
+        return; /* on its way */
+    }
+    memcpy(wish.asked, shown->asked, wish.asked_size);
+    status = respond_get(solver->options.respond, solver->answer, &size, &wish, &error);
+    if (status == STATUS_OK && !tried) {
+        memcpy(root.bytes, solver->answer, DIGEST_SIZE);
+        status = ledger_answer(solver->ledger, name, &shown->key, &root, &error);
+    } else if (status == STATUS_OK) {
+        status =
+            ledger_tell(solver->ledger, name, &shown->key, &asked, solver->answer, size, &error);
+    }
+    if (status != STATUS_NOT_FOUND) {
+        follow_move(solver, tried ? "what a claim asks" : "answer to a claim", name, status,
+                    &error);
+    }
+}
+
 /* A claimant whose time is over has lost; somebody must say so. */
 static void end_claims(struct solver *solver)
 {
@@ -310,8 +357,7 @@ static void end_claims(struct solver *solver)
             follow_move(solver, "timeout of a claim", name,
                         ledger_timeout(solver->ledger, name, &shown->key, &error), &error);
         } else if (claim.turn == GAME_TURN_ACCUSED && address_is_zero(&claim.attestor)) {
-            tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
-                         key, shown->index);
+            respond_to(solver, shown, &claim);
         }
     }
 }

@@ -13,17 +13,20 @@
 
 #include "chain/job_record.h"
 #include "proofs/job.h"
+#include "prover/respond.h"
 
 #define SOLVER_TROUBLE_MAX 400
 
 struct solver_options {
     struct ledger_options ledger; /* its texts and its signer are borrowed */
     struct hash32 job;
-    struct address account; /* the signer's */
-    bool accept;            /* take the job where it is open and was never ours */
-    bool again;             /* and where we have lost it before */
-    bool collect;           /* withdraw when the job is closed */
-    bool collect_now;       /* withdraw whatever is owed */
+    struct address account;  /* the signer's */
+    bool accept;             /* take the job where it is open and was never ours */
+    bool again;              /* and where we have lost it before */
+    bool collect;            /* withdraw when the job is closed */
+    bool collect_now;        /* withdraw whatever is owed */
+    struct respond *respond; /* borrowed; who answers claims. NULL: nobody does */
+    uint32_t segment_steps;  /* of the job: where a claim's step lies */
 };
 
 /* What a round found. */
@@ -42,6 +45,7 @@ struct solver_view {
     uint32_t committed;
     uint32_t finalized;
     uint32_t disputed; /* claims that are open */
+    uint32_t awaited;  /* of them: that wait for the solver's answer */
     uint64_t now_s;
     uint64_t due_s; /* until when the next segment must be committed */
     wei owed;       /* where it was asked for */

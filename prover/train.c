@@ -67,6 +67,7 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
     bool ends_segment = true;
 
     energy_start(&energy, options->energy ? ENERGY_FOLDER : NULL);
+    energy_start_gpu(&energy, options->gpu);
     start = now_ns();
     status = run->machine->backend->step(run->machine, NULL, error);
     if (status == STATUS_OK && options->falsify != NULL && entry.step == *options->falsify) {

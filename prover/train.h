@@ -13,6 +13,8 @@
 #include "base/stop.h"
 #include "proofs/run.h"
 
+struct energy_gpu;
+
 struct train_options {
     uint64_t keep;  /* newest checkpoints that stay; 0: all */
     uint64_t every; /* and one of so many segments; 0: none */
@@ -32,6 +34,7 @@ struct train_options {
     /* Told when a device has failed a step that is tried again; NULL: nobody. */
     void (*retrying)(void *context, uint64_t step, const char *why);
     void *retrying_context;
+    const struct energy_gpu *gpu; /* whose energy counts too (energy.h); NULL: none */
 };
 
 /* What became of it. */

@@ -9,6 +9,7 @@
 #include "base/hex.h"
 #include "base/progress.h"
 #include "verifier/audit.h"
+#include "verifier/audit_evidence.h"
 #include "verifier/commands.h"
 #include "verifier/report.h"
 
@@ -42,6 +43,10 @@ static const struct option_spec options[] = {
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .help = "refuse a job that needs more memory"},
+    {.name = "evidence",
+     .kind = OPTION_FLAG,
+     .help = "the arguments are evidence files: judge them, without bundle, data or ledger",
+     .command_line_only = true},
     {.name = "report",
      .kind = OPTION_TEXT,
      .value = "FILE.html",
@@ -271,6 +276,11 @@ static int run_audit(struct command_context *context)
     enum status status;
     int code;
 
+    if (options_flag(context->options, "evidence")) {
+        free(reports);
+        json_decref(views);
+        return audit_evidence(context);
+    }
     error_init(&error);
     status = page != NULL && reports == NULL
                  ? error_set(&error, STATUS_NO_MEMORY, "no memory for a report")

@@ -2,6 +2,7 @@
 #include "verifier/check.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "proofs/safetensors.h"
 #include "proofs/state_root.h"
 #include "proofs/trace.h"
-#include "verifier/fetch.h"
+#include "verifier/duel.h"
 
 /* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
 #define MEMORY_BESIDE ((uint64_t)64 << 20)
@@ -537,6 +538,24 @@ static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
     return STATUS_OK;
 }
 
+/* Where a plot of the job gets its points: the last step of what was checked. */
+static enum status note_loss(struct checker *checker, uint32_t place, uint32_t step,
+                             struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct check_result *result = checker->result;
+    enum status status = STATUS_OK;
+    float loss;
+
+    if (place != request->segment_count - 1 || step != request->segments[place].steps - 1) {
+        return STATUS_OK;
+    }
+    status = run_loss(&result->loss_bits, &checker->run, error);
+    memcpy(&loss, &result->loss_bits, sizeof(loss));
+    result->loss_known = status == STATUS_OK && isfinite(loss);
+    return status;
+}
+
 /* One step in trace mode, on a machine of its own; the fast one then goes on from its end. */
 static enum status trace_step(struct checker *checker, struct digest *root, bool *finite,
                               struct error *error)
@@ -556,6 +575,11 @@ static enum status trace_step(struct checker *checker, struct digest *root, bool
     }
     checker->result->trace_root = trace.root;
     trace_release(&trace);
+    status = note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
+                       error);
+    if (status != STATUS_OK) {
+        return status;
+    }
     status =
         state_root_find(root, finite, checker->run.machine, (int)checker->request->threads, error);
     return status == STATUS_OK ? run_reopen(&checker->run, &fast, error) : status;
@@ -579,6 +603,9 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
     } else {
         status = machine->backend->step(machine, NULL, error);
         if (status == STATUS_OK) {
+            status = note_loss(checker, place, step, error);
+        }
+        if (status == STATUS_OK) {
             status = state_root_find(&root, &finite, machine, (int)request->threads, error);
         }
     }
@@ -593,6 +620,41 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
                                    : judge_flaw(checker, flaw, &root, place, step, error);
 }
 
+/* The step of a dispute. Where the state before it is not the committed one, there is none. */
+static enum status dispute(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    uint32_t place = request->segment_count - 1;
+    uint32_t earlier = request->disputed_step > 0 ? place : place - 1; /* of place 0: wraps */
+    struct duel duel = {.request = request,
+                        .fetch = checker->fetch,
+                        .run = &checker->run,
+                        .list = checker->lists[place],
+                        .list_count = request->segments[place].steps,
+                        .step = first_step_at(checker, place) + request->disputed_step};
+    enum status status = first_root(&duel.pre_state, checker, place, error);
+
+    if (status == STATUS_OK && duel.step > 0) {
+        duel.earlier = checker->lists[earlier];
+        duel.earlier_count = request->segments[earlier].steps;
+        duel.pre_state = duel.earlier[request->disputed_step > 0 ? request->disputed_step - 1
+                                                                 : duel.earlier_count - 1];
+    }
+    if (status == STATUS_OK) {
+        status = duel_play(&duel, error);
+    }
+    checker->result->outcome = status == STATUS_OK ? CHECK_PROVEN : CHECK_CANNOT_TELL;
+    return status;
+}
+
+static bool is_disputed(const struct checker *checker, uint32_t place, uint32_t step)
+{
+    const struct check_request *request = checker->request;
+
+    return request->disputed && place == request->segment_count - 1 &&
+           step == request->disputed_step;
+}
+
 static enum status replay(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
@@ -601,7 +663,8 @@ static enum status replay(struct checker *checker, struct error *error)
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
-            status = replay_step(checker, place, step, error);
+            status = is_disputed(checker, place, step) ? dispute(checker, error)
+                                                       : replay_step(checker, place, step, error);
             checker->result->compute_ns = now_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
                 return status;

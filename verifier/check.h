@@ -54,6 +54,15 @@ struct check_request {
     uint32_t threads;
     bool other;    /* compute with the other instruction set: for tests and the self-test */
     bool disagree; /* the self-test: pretend that the second replay disagrees */
+
+    /* A dispute (duel.h) instead of a check: the next move about a step of the last segment. */
+    bool disputed;
+    bool against_attestor;
+    uint32_t disputed_step;
+    struct digest accused_root; /* the trace root that the accused gave */
+    uint64_t part_from;         /* where the next part of a long sum begins */
+    char folder[FILE_PATH_MAX]; /* the dispute's memory */
+    char move[CHECK_NOTE_MAX];  /* the name of the file for the move */
 };
 
 enum check_outcome {
@@ -92,6 +101,8 @@ struct check_result {
     struct digest post_state;
     struct digest true_state;  /* what the first replay gave */
     struct digest other_state; /* and the second */
+    bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
+    uint32_t loss_bits;
     uint64_t steps_run;
     uint64_t compute_ns;
     uint32_t mirror_count;

@@ -69,6 +69,11 @@ static const struct field request_fields[] = {
     REQUEST(threads, FIELD_U32, 1024),
     REQUEST(other, FIELD_FLAG, 0),
     REQUEST(disagree, FIELD_FLAG, 0),
+    REQUEST(disputed, FIELD_FLAG, 0),
+    REQUEST(against_attestor, FIELD_FLAG, 0),
+    REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
+    REQUEST(accused_root, FIELD_DIGEST, 0),
+    REQUEST(part_from, FIELD_U64, NUMBER_MAX),
 };
 
 static const struct field result_fields[] = {
@@ -84,6 +89,9 @@ static const struct field result_fields[] = {
     RESULT(steps_run, FIELD_U64, NUMBER_MAX),
     RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
 };
+
+/* Not in the results that an older program kept. */
+static const struct field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -165,19 +173,27 @@ json_t *check_request_json(const struct check_request *request)
     }
     (void)json_object_set_new(object, "segments", segments);
     (void)json_object_set_new(object, "cache", json_string(request->cache));
+    (void)json_object_set_new(object, "folder", json_string(request->folder));
+    (void)json_object_set_new(object, "move", json_string(request->move));
     (void)json_object_set_new(object, "mirrors",
                               texts_json(request->mirrors, request->mirror_count));
     (void)json_object_set_new(object, "data", texts_json(request->data, request->data_count));
     return object;
 }
 
-static enum status read_text(char text[FILE_PATH_MAX], const json_t *value, struct error *error)
+static enum status read_short_text(char *text, size_t size, const json_t *value,
+                                   struct error *error)
 {
-    if (!json_is_string(value) || json_string_length(value) >= FILE_PATH_MAX) {
+    if (!json_is_string(value) || json_string_length(value) >= size) {
         return error_set(error, STATUS_BAD_FORMAT, "a text is missing or too long");
     }
     memcpy(text, json_string_value(value), json_string_length(value) + 1);
     return STATUS_OK;
+}
+
+static enum status read_text(char text[FILE_PATH_MAX], const json_t *value, struct error *error)
+{
+    return read_short_text(text, FILE_PATH_MAX, value, error);
 }
 
 static enum status read_texts(char (*texts)[FILE_PATH_MAX], uint32_t *count, const json_t *object,
@@ -241,6 +257,13 @@ enum status check_request_parse(struct check_request *request, const void *bytes
         status = read_text(request->cache, json_object_get(object, "cache"), error);
     }
     if (status == STATUS_OK) {
+        status = read_text(request->folder, json_object_get(object, "folder"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_short_text(request->move, sizeof(request->move),
+                                 json_object_get(object, "move"), error);
+    }
+    if (status == STATUS_OK) {
         status = read_texts(request->mirrors, &request->mirror_count, object, "mirrors",
                             CHECK_MIRRORS_MAX, error);
     }
@@ -281,6 +304,9 @@ json_t *check_result_json(const struct check_result *result)
                                plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
+    if (result->loss_known) {
+        (void)json_object_set_new(object, "loss_bits", number_json(result->loss_bits));
+    }
     (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
     (void)json_object_set_new(object, "reason", plain_json(result->reason));
     (void)json_object_set_new(object, "mirrors", mirrors);
@@ -373,6 +399,10 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
     }
     if (status == STATUS_OK) {
         status = read_notes(result, object, error);
+    }
+    if (status == STATUS_OK && json_object_get(object, "loss_bits") != NULL) {
+        result->loss_known = true;
+        status = read_fields(result, object, loss_fields, COUNT(loss_fields), error);
     }
     if (status == STATUS_OK) {
         status = read_words(result, object, error);

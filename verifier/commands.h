@@ -8,5 +8,6 @@
 
 extern const struct command_group audit_commands;
 extern const struct command_group verifier_commands;
+extern const struct command_group watch_commands;
 
 #endif /* VERIFIER_COMMANDS_H */

@@ -69,7 +69,7 @@ static void tree_path(char *text, size_t size, const struct fetch_wish *wish, bo
 
     hex_encode(root, wish->root.bytes, DIGEST_SIZE);
     hex_encode(job, wish->job.bytes, DIGEST_SIZE);
-    if (by_root || wish->kind == FETCH_DATA) {
+    if ((by_root && wish->kind != FETCH_TRACE) || wish->kind == FETCH_DATA) {
         (void)snprintf(text, size, "v1/roots/%s", root);
         return;
     }
@@ -83,6 +83,9 @@ static void tree_path(char *text, size_t size, const struct fetch_wish *wish, bo
     case FETCH_CHECKPOINT:
         (void)snprintf(text, size, "v1/jobs/%s/checkpoints/%012" PRIu64 ".safetensors", job,
                        wish->number);
+        return;
+    case FETCH_TRACE:
+        (void)snprintf(text, size, "v1/jobs/%s/trace/%" PRIu64 "/%s", job, wish->number, wish->ask);
         return;
     case FETCH_DATA:
         return;
@@ -210,6 +213,7 @@ static enum status try_bundle(char *path, struct fetch *fetch, const char *folde
             status = judge(path, candidate, wish, error);
         }
         return status;
+    case FETCH_TRACE:
     case FETCH_DATA:
         return STATUS_NOT_FOUND;
     }
@@ -366,7 +370,8 @@ static enum status try_mirrors(char *path, struct fetch *fetch, const struct fet
 
 static const char *kind_name(enum fetch_kind kind)
 {
-    static const char *const names[] = {"job", "state roots of the segment", "checkpoint", "data"};
+    static const char *const names[] = {"job", "state roots of the segment", "checkpoint", "data",
+                                        "answer about the trace"};
 
     return names[kind];
 }

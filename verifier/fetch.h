@@ -18,13 +18,16 @@ enum fetch_kind {
     FETCH_SEGMENT,    /* root: of the segment; the bytes are its state roots */
     FETCH_CHECKPOINT, /* root: of the state; a safetensors file */
     FETCH_DATA,       /* root: of the data */
+    FETCH_TRACE,      /* root: the hash that is asked about; what a solver tells of a step */
 };
 
 struct fetch_wish {
     enum fetch_kind kind;
     struct digest root;
     struct digest job;
-    uint64_t number; /* SEGMENT: its index; CHECKPOINT: the step that it is the state before */
+    uint64_t number; /* SEGMENT: its index; CHECKPOINT: the step that it is the state before;
+                        TRACE: the step */
+    const char *ask; /* TRACE: as proofs/ask.h writes it */
     uint64_t first;  /* SEGMENT: its first step */
     uint64_t count;  /* SEGMENT: its steps */
     uint64_t size_max;

@@ -73,6 +73,9 @@ static enum status read_events(struct node *node, bool *busy, struct error *erro
         status = ledger_next(node->ports.ledger, &entry, (uint64_t)cursor, 0, error);
         if (status == STATUS_OK) {
             *busy = true;
+            status = claimant_hear(node, &entry, error);
+        }
+        if (status == STATUS_OK) {
             status = store_take(store, &entry, ledger_get_own(node->ports.ledger), error);
         }
         if (status == STATUS_OK) {
@@ -184,11 +187,12 @@ enum status node_round(struct node *node, bool *busy, struct error *error)
     if (status == STATUS_OK && reached) {
         status = node_plan(node, error);
     }
+    /* A dispute has a turn to lose: it gets a free child before any check does. */
+    if (status == STATUS_OK && reached) {
+        status = claimant_round(node, busy, error);
+    }
     if (status == STATUS_OK) {
         status = node_start_checks(node, busy, error);
-    }
-    if (status == STATUS_OK && reached) {
-        status = claimant_round(node, error);
     }
     if (status == STATUS_OK && reached) {
         status = pen_round(node, busy, error);

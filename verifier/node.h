@@ -59,6 +59,8 @@ struct node_ports {
 struct node_running {
     int64_t number; /* of the task; 0: the place is free */
     struct check_request *request;
+    bool disputing; /* no task: the next move about this claim */
+    struct hash32 claim;
 };
 
 struct node {
@@ -70,6 +72,7 @@ struct node {
     uint64_t swept_ms;
     struct node_running running[WORKERS_MAX];
     uint32_t running_count;
+    int64_t disputes;       /* children that were started for disputes */
     struct action *actions; /* QUEUE_ACTIONS_MAX of them */
 };
 
@@ -95,6 +98,18 @@ MUST_CHECK enum status node_start_checks(struct node *node, bool *busy, struct e
 /* The row of the book for a segment, but for verdict, step and states. */
 struct book_entry node_entry(const struct node *node, const struct store_segment *segment,
                              const struct digest *before);
+
+/* Hands a request to a free child; STATUS_NOT_FOUND: there is none now. Takes request. */
+MUST_CHECK enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
+                                  struct check_request *request, struct error *error);
+
+/* The request to check a segment as it stands, with the node's limits and mirrors. STATUS_NOT_FOUND:
+ * one before it is missing. *made is the caller's on any outcome. */
+MUST_CHECK enum status node_request(struct node *node, struct check_request **made,
+                                    const struct store_segment *segment, struct error *error);
+
+/* Nothing is signed any more until somebody has looked. */
+MUST_CHECK enum status node_fault(struct node *node, const char *text, struct error *error);
 
 /* Plans the attestation that a proven check allows, and its reveal. Inside a transaction. */
 MUST_CHECK enum status node_plan_attestation(struct node *node, const struct store_segment *segment,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "verifier/node.h"
+#include "verifier/claimant.h"
 
 enum {
     RETRY_MS = 1000,
@@ -70,40 +70,51 @@ static enum status fill_segments(struct node *node, struct check_request *reques
     return status;
 }
 
-/* STATUS_NOT_FOUND: what the task is about does not stand on the ledger (any more). */
-static enum status make_request(struct node *node, struct check_request **made,
-                                const struct task *task, struct error *error)
+enum status node_request(struct node *node, struct check_request **made,
+                         const struct store_segment *segment, struct error *error)
 {
     struct check_request *request = calloc(1, sizeof(*request));
-    struct store_segment segment;
-    enum status status =
-        request == NULL
-            ? error_set(error, STATUS_NO_MEMORY, "no memory for a request")
-            : store_segment(node->ports.store, &segment, &task->job, task->index, error);
+    enum status status;
 
     *made = request;
-    if (status == STATUS_OK && (!digest_equal(&segment.committed.root, &task->root) ||
-                                !digest_equal(&segment.previous, &task->previous))) {
-        status = STATUS_NOT_FOUND;
+    if (request == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    request->job_id = segment.job_id;
-    request->steps = segment.terms.steps;
-    request->segment_steps = segment.terms.segment_steps;
-    request->index = task->index;
+    request->job_id = segment->job_id;
+    request->steps = segment->terms.steps;
+    request->segment_steps = segment->terms.segment_steps;
+    request->index = segment->committed.index;
     request->reach = node->options.reach;
-    request->diverged = segment.diverged;
-    request->traced = task->traced;
-    request->traced_step = task->traced_step;
+    request->diverged = segment->diverged;
     fill_limits(request, &node->options);
-    status = fill_segments(node, request, &segment, error);
+    status = fill_segments(node, request, segment, error);
     if (status == STATUS_OK) {
         status = store_mirrors(node->ports.store, request, node->options.mirrors,
                                node->options.mirror_count, error);
     }
     return status == STATUS_OK && request->segment_count == 0 ? STATUS_NOT_FOUND : status;
+}
+
+/* STATUS_NOT_FOUND: what the task is about does not stand on the ledger (any more). */
+static enum status make_request(struct node *node, struct check_request **made,
+                                const struct task *task, struct error *error)
+{
+    struct store_segment segment;
+    enum status status = store_segment(node->ports.store, &segment, &task->job, task->index, error);
+
+    *made = NULL;
+    if (status == STATUS_OK && (!digest_equal(&segment.committed.root, &task->root) ||
+                                !digest_equal(&segment.previous, &task->previous))) {
+        status = STATUS_NOT_FOUND;
+    }
+    if (status == STATUS_OK) {
+        status = node_request(node, made, &segment, error);
+    }
+    if (status == STATUS_OK) {
+        (*made)->traced = task->traced;
+        (*made)->traced_step = task->traced_step;
+    }
+    return status;
 }
 
 static struct node_running *free_place(struct node *node)
@@ -114,6 +125,29 @@ static struct node_running *free_place(struct node *node)
         }
     }
     return NULL;
+}
+
+enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
+                       struct check_request *request, struct error *error)
+{
+    struct node_running *place = free_place(node);
+    enum status status = STATUS_NOT_FOUND;
+
+    if (place != NULL && node->running_count < node->options.checks_max) {
+        status =
+            node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
+    }
+    if (status != STATUS_OK) {
+        free(request);
+        return status;
+    }
+    *place = (struct node_running){.number = number, .request = request};
+    if (claim != NULL) {
+        place->disputing = true;
+        place->claim = *claim;
+    }
+    node->running_count++;
+    return STATUS_OK;
 }
 
 static enum status skip(struct node *node, const struct task *task, const char *why,
@@ -128,7 +162,6 @@ static enum status skip(struct node *node, const struct task *task, const char *
 
 static enum status start_one(struct node *node, const struct task *task, struct error *error)
 {
-    struct node_running *place = free_place(node);
     struct check_request *request = NULL;
     enum status status = make_request(node, &request, task, error);
 
@@ -139,18 +172,11 @@ static enum status start_one(struct node *node, const struct task *task, struct 
     if (status == STATUS_OK) {
         status = queue_begin(node->ports.store, task, node->now_ms, error);
     }
-    if (status == STATUS_OK) {
-        status = node->ports.checks.start(node->ports.checks.context, (uint64_t)task->number,
-                                          request, error);
-    }
     if (status != STATUS_OK) {
         free(request);
         return status;
     }
-    place->number = task->number;
-    place->request = request;
-    node->running_count++;
-    return STATUS_OK;
+    return node_start(node, task->number, NULL, request, error);
 }
 
 enum status node_start_checks(struct node *node, bool *busy, struct error *error)
@@ -289,6 +315,14 @@ static enum status vouch(struct node *node, const struct task *task,
 
 /* ---- in ------------------------------------------------------------------- */
 
+enum status node_fault(struct node *node, const char *text, struct error *error)
+{
+    node->fault = true;
+    log_error(node->ports.log, "verifier",
+              "FAULT OF THIS MACHINE, nothing is attested or claimed any more: %s", text);
+    return store_set_text(node->ports.store, "fault", text, error);
+}
+
 /* This machine cannot be believed: it says so, and signs nothing until somebody has looked. */
 static enum status stop_signing(struct node *node, const struct check_result *result,
                                 struct error *error)
@@ -301,10 +335,7 @@ static enum status stop_signing(struct node *node, const struct check_result *re
     hex_encode(other, result->other_state.bytes, DIGEST_SIZE);
     (void)snprintf(text, sizeof(text), "%.250s (%.16s... and %.16s...)", result->reason, truth,
                    other);
-    node->fault = true;
-    log_error(node->ports.log, "verifier",
-              "FAULT OF THIS MACHINE, nothing is attested or claimed any more: %s", text);
-    return store_set_text(node->ports.store, "fault", text, error);
+    return node_fault(node, text, error);
 }
 
 static uint64_t retry_ms(const struct node *node, uint32_t attempts)
@@ -404,7 +435,8 @@ enum status node_take_answers(struct node *node, bool *busy, struct error *error
 
             if (place->number != 0 && place->number == (int64_t)number) {
                 *busy = true;
-                status = take_answer(node, place, result, error);
+                status = place->disputing ? claimant_take(node, place, result, error)
+                                          : take_answer(node, place, result, error);
                 free(place->request);
                 *place = (struct node_running){0};
                 node->running_count--;

@@ -9,12 +9,15 @@
 
 #include "base/hex.h"
 #include "base/host.h"
+#include "base/notify.h"
 #include "base/strict_json.h"
 #include "chain/commands.h"
 #include "verifier/commands.h"
 #include "verifier/node.h"
 #include "verifier/node_views.h"
+#include "verifier/plan_commands.h"
 #include "verifier/self_test.h"
+#include "verifier/status_server.h"
 
 enum {
     IDLE_MS = 500,
@@ -150,6 +153,11 @@ static const struct option_spec run_options[] = {
      .value = "AMOUNT",
      .fallback = "0.1ether",
      .help = "withdraw when that much is owed; 0: never"},
+    {.name = "status",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "serve a status page at /, /metrics for Prometheus, and /health; with a port alone to "
+             "this machine only (default: not at all)"},
     {.name = "forget-fault",
      .kind = OPTION_FLAG,
      .help = "sign again after a fault of this machine was found, and looked into",
@@ -181,6 +189,8 @@ struct running_node {
     struct store store;
     struct book *book;
     struct workers *workers;
+    struct status_server *server;
+    struct notify notify;
     struct node node;
     struct node_options options;
     const char *mirrors[OPTION_LIST_MAX];
@@ -254,6 +264,11 @@ static enum status read_options(struct running_node *running, struct error *erro
     return node_path(running->cache, given, FILE_CACHE, error);
 }
 
+static bool is_stopped(void *context)
+{
+    return stop_requested(context);
+}
+
 static enum status open_ledger(struct running_node *running, struct error *error)
 {
     struct ledger_options options;
@@ -267,7 +282,13 @@ static enum status open_ledger(struct running_node *running, struct error *error
         status =
             chain_ledger_options(&options, state_dir, running->context, running->signer, error);
     }
-    return status == STATUS_OK ? ledger_open(&running->ledger, &options, error) : status;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* A stop must not wait for an endpoint. */
+    options.stopped = is_stopped;
+    options.context = &running->stop;
+    return ledger_open(&running->ledger, &options, error);
 }
 
 /* A database belongs to one account on one ledger: mixing two would send moves of one to the
@@ -349,8 +370,35 @@ static enum status open_node(struct running_node *running, struct error *error)
     return status;
 }
 
+static enum status open_server(struct running_node *running, struct error *error)
+{
+    const char *text = options_text(running->context->options, "status");
+    struct status_server_place place;
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    status = status_server_place(&place, text, error);
+    if (status == STATUS_OK) {
+        status = node_path(path, running->context->options, FILE_STORE, error);
+    }
+    if (status == STATUS_OK) {
+        status = status_server_open(&running->server, path, &place, error);
+    }
+    if (status == STATUS_OK) {
+        log_info(running->context->log, "verifier", "status at http://%s%s%s:%u/",
+                 strchr(place.address, ':') == NULL ? "" : "[", place.address,
+                 strchr(place.address, ':') == NULL ? "" : "]",
+                 status_server_port(running->server));
+    }
+    return status;
+}
+
 static void close_node(struct running_node *running)
 {
+    status_server_close(running->server);
     node_close(&running->node);
     workers_close(running->workers);
     ledger_close(running->ledger);
@@ -379,12 +427,15 @@ static void work(struct running_node *running)
         bool busy = false;
 
         error_init(&error);
+        notify_alive(&running->notify);
         if (node_round(&running->node, &busy, &error) == STATUS_OK) {
             wait_for_something(running, busy ? 0 : IDLE_MS);
             continue;
         }
         /* A disk that is full today has room tomorrow; a node that is gone misses deadlines. */
-        log_error(running->context->log, "verifier", "%s", error.text);
+        if (error.status != STATUS_STOPPED) {
+            log_error(running->context->log, "verifier", "%s", error.text);
+        }
         (void)stop_wait(&running->stop, TROUBLE_MS / 1000.0);
     }
 }
@@ -465,16 +516,25 @@ static int run_run(struct command_context *context)
         return command_fail(context, &error);
     }
     running->context = context;
+    notify_open(&running->notify);
     if (stop_open(&running->stop, &error) != STATUS_OK) {
+        notify_close(&running->notify);
         free(running);
         return command_fail(context, &error);
     }
     if (options_flag(context->options, "self-test")) {
         code = run_self_test(running);
     } else {
-        if (open_node(running, &error) == STATUS_OK) {
+        enum status status = open_node(running, &error);
+
+        if (status == STATUS_OK) {
+            status = open_server(running, &error);
+        }
+        if (status == STATUS_OK) {
             log_info(context->log, "verifier", "started, in %s", running->folder);
+            notify_ready(&running->notify, "following the ledger");
             work(running);
+            notify_stopping(&running->notify);
             log_info(context->log, "verifier", "stopped");
         } else {
             code = command_fail(context, &error);
@@ -482,6 +542,7 @@ static int run_run(struct command_context *context)
         close_node(running);
     }
     stop_close(&running->stop);
+    notify_close(&running->notify);
     free(running);
     return code;
 }
@@ -658,6 +719,19 @@ static const struct command commands[] = {
                 "lockstep verifier book import verdicts.json",
      OPTIONS(view_options),
      .run = run_book},
+    {.name = "plan",
+     .summary = "how much to check, what that costs and earns, and when cheating pays",
+     .description =
+         "From the size of a job, how much of it may be false and the confidence that is wanted: "
+         "how many segments to check. With the time of a step (--seconds-per-step, or measured on "
+         "JOB with --data): how long. With --reward and --price: what an attestation earns, and "
+         "the stake and detection at which cheating stops to pay. docs/ECONOMICS.md has the "
+         "formulas. Terms that are not given are those of 'lockstep job open'.",
+     .arguments = "[JOB]",
+     .example = "lockstep verifier plan --segments 1000 --bad 1 --confidence 0.99\n"
+                "lockstep verifier plan text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
+     OPTIONS(plan_command_options),
+     .run = plan_command},
 };
 
 const struct command_group verifier_commands = {

@@ -169,7 +169,8 @@ contract RulesContraction is IRules {
             }
         }
         int256 least = top - int256(_window(shape));
-        return _bits(own > least ? own : least);
+        // Stored in 16 bits: only peaks that are lies do not fit.
+        return _bits(int16(own > least ? own : least));
     }
 
     function _integer(Evidence.Exhibit memory shown) private pure returns (uint256 bits) {

@@ -16,6 +16,7 @@
 enum {
     MUTANTS = TWINS_MOVES - 20, /* of one piece of evidence */
     HEAD_SIZE = 400,            /* where most of what is not a hash stands */
+    SCRIPT_MOST = 600000,       /* anvil takes no longer requests than 2 MiB */
 };
 
 static void convict(struct court *court, const struct buffer *evidence,
@@ -144,7 +145,7 @@ static void try_mutants(struct court *court, const struct evidence_context *cont
     court_commit(court, context, 1, 1);
     court_claim(court);
     court_answer(court);
-    for (uint32_t i = 0; i < MUTANTS; i++) {
+    for (uint32_t i = 0; i < MUTANTS && court->twins.script.size < SCRIPT_MOST; i++) {
         mutate(&mutant, evidence, random);
 
         struct game_move move = court_move(court, GAME_CONVICT, mutant.data, mutant.size);

@@ -502,9 +502,15 @@ static void test_window_outside_the_picture_is_refused(void **state)
     /* A window that no rule could walk in its bound. */
     set_scene(&scene, sample_of(OP_MEAN_POOL));
     scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 64;
-    scene.op.attributes[IMAGE_KERNEL_HEIGHT] = 33;
-    scene.op.attributes[IMAGE_KERNEL_WIDTH] = 32;
-    assert_refused(&scene, "larger than 1024 elements");
+    scene.op.attributes[IMAGE_KERNEL_HEIGHT] = 13;
+    scene.op.attributes[IMAGE_KERNEL_WIDTH] = 5;
+    assert_refused(&scene, "larger than 64 elements");
+    set_scene(&scene, sample_of(OP_MAX_POOL_GRAD));
+    scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 64;
+    scene.op.attributes[IMAGE_KERNEL_HEIGHT] = 11;
+    scene.op.attributes[IMAGE_KERNEL_WIDTH] = 3;
+    scene.op.attributes[IMAGE_STRIDE] = 1;
+    assert_refused(&scene, "lies in 33 windows, and 32 are allowed");
 }
 
 static void test_rotary_of_odd_width_is_refused(void **state)

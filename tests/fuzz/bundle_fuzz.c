@@ -1,7 +1,7 @@
 /*
- * bundle_fuzz.c - any bytes as a part of a bundle. The first byte says which: 0 a packed file, 1 the
- * archive inside one, 2 the database of the journal, 3 a checkpoint. The others are sound. After
- * an import that is refused nothing may be left behind; one that is accepted must open.
+ * bundle_fuzz.c - any bytes as a part of a bundle. The first byte says which: 0 a packed file, 1
+ * the archive inside one, 2 the database of the journal, 3 a checkpoint. The others are sound.
+ * After an import that is refused nothing may be left behind; one that is accepted must open.
  */
 #include <dirent.h>
 #include <ftw.h>

@@ -1,6 +1,7 @@
 /*
- * job_fuzz.c - any bytes as a job file. First byte 1: the header is mended first, as a forger would,
- * so that the readers behind it meet the bytes too. What is accepted is written back as it was.
+ * job_fuzz.c - any bytes as a job file. First byte 1: the header is mended first, as a forger
+ * would, so that the readers behind it meet the bytes too. What is accepted is written back as it
+ * was.
  */
 #include <stdlib.h>
 #include <string.h>

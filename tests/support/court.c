@@ -103,6 +103,11 @@ void court_compare(struct court *court)
 {
     (void)twins_compare(
         &court->twins, promised_money(&court->twins.store, court->promised, court->promised_count));
+    if (court->promised_count > COURT_SEGMENTS_MAX / 4) {
+        twins_restart_chain(&court->twins);
+        twins_new_court(&court->twins);
+        court->promised_count = 0;
+    }
 }
 
 wei court_owed(struct court *court, uint32_t player)

@@ -13,7 +13,7 @@
 
 #define COURT_STEPS        3 /* of a segment */
 #define COURT_RESPONSE     100
-#define COURT_SEGMENTS_MAX 4096
+#define COURT_SEGMENTS_MAX 1024
 
 enum court_player {
     COURT_NOBODY,
@@ -68,7 +68,7 @@ void court_refused(struct court *court, const struct game_move *move, uint32_t p
 /* The turn passes unused. */
 void court_timeout(struct court *court);
 
-/* Both ledgers so far. */
+/* Both ledgers so far. Between disputes only: now and then all begins anew. */
 void court_compare(struct court *court);
 
 /* What the ledger owes a player. */

@@ -7,8 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chain/abi.h"
+#include "chain/hex_data.h"
 #include "chain/ledger_local.h"
-#include "chain/registry_code.h"
+#include "chain/referee_code.h"
+#include "chain/rules_code.h"
 #include "tests/support/test.h"
 
 enum {
@@ -51,9 +54,33 @@ static void open_players(struct market *market, bool embedded, const char *name)
     }
 }
 
+/* Rules, examiner, referee: as the chain's operator deploys them. Returns the registry. */
+static struct address deploy_court(struct rpc *rpc)
+{
+    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
+                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE};
+    const size_t count = sizeof(rules) / sizeof(rules[0]);
+    char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
+    struct address examiner;
+    struct address referee;
+
+    assert_non_null(code);
+    (void)strcpy(code, EXAMINER_CODE);
+    for (size_t i = 0; i < count; i++) {
+        struct address address = anvil_deploy(rpc, 9, rules[i], NULL, "0x0");
+        uint8_t word[ABI_WORD_SIZE] = {0};
+
+        memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address.bytes, ADDRESS_SIZE);
+        hex_write(code + strlen(code), word, sizeof(word), false);
+    }
+    examiner = anvil_deploy(rpc, 9, code, NULL, "0x0");
+    free(code);
+    referee = anvil_deploy(rpc, 9, REFEREE_CODE, &examiner, "0x0");
+    return address_of_contract(&referee, 1);
+}
+
 void market_open(struct market *market, bool embedded, const char *name)
 {
-    static const struct address nobody;
     struct error error;
 
     error_init(&error);
@@ -65,12 +92,12 @@ void market_open(struct market *market, bool embedded, const char *name)
     if (embedded) {
         (void)snprintf(market->url, sizeof(market->url), "local:%s/%s.ledger", test_temp_dir(),
                        name);
-        check(ledger_local_init(market->url + 6, &nobody, &error), &error);
+        check(ledger_local_init(market->url + 6, NULL, &error), &error);
     } else {
         market->anvil = anvil_start(NULL);
         market->rpc = anvil_rpc(market->anvil);
         (void)snprintf(market->url, sizeof(market->url), "%s", anvil_url(market->anvil));
-        market->options.registry = anvil_deploy(market->rpc, 9, REGISTRY_CODE, &nobody, "0x0");
+        market->options.registry = deploy_court(market->rpc);
     }
     open_players(market, embedded, name);
 }

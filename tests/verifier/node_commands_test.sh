@@ -90,6 +90,50 @@ check "the state of one ledger does not serve another" 1 \
 run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --share 2
 check "a share is a fraction" 3 'says err "fractions"'
 
+run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --status x
+check "a place to serve the status is one" 3 'says err "is no place to serve the status at"'
+command -v python3 >/dev/null 2>&1 && {
+    # A service manager of one socket; the node must tell it, and be gone 5 s after SIGTERM.
+    python3 -c '
+import os, re, signal, socket, subprocess, sys, time, urllib.request
+place = sys.argv[1] + "/notify"
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(place)
+manager.settimeout(60)
+node = subprocess.Popen(sys.argv[2:], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                        env=dict(os.environ, NOTIFY_SOCKET=place, WATCHDOG_USEC="400000"))
+try:
+    assert manager.recv(999).startswith(b"READY=1\nSTATUS="), "no READY"
+    assert manager.recv(999) == b"WATCHDOG=1", "no WATCHDOG"
+    url = None
+    while url is None:
+        url = re.search(r"http://\S+", node.stderr.readline().decode())
+    ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+    assert b"lockstep_node_healthy 1" in ask(url.group() + "metrics", timeout=60).read()
+    assert ask(url.group() + "health", timeout=60).read() == b"well\n"
+    node.send_signal(signal.SIGTERM)
+    begun = time.time()
+    assert node.wait(60) == 0
+    print("stopped in %.2f s" % (time.time() - begun))
+    assert time.time() - begun < 5, "slow to stop"
+    last = b""
+    while not last.startswith(b"STOPPING=1"):
+        last = manager.recv(999)
+finally:
+    node.kill()
+' "$dir" "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" \
+        --checks 1 --status 0 >"$dir/out" 2>"$dir/err"
+    code=$?
+    check "the service manager and Prometheus are told, and it stops in time" 0 'says out "stopped"'
+}
+
+run "$L" watch --ledger "local:$dir/try.ledger" --once
+check "an empty ledger has no alarms" 0 'says out "no alarms"'
+run "$L" watch --ledger "local:$dir/try.ledger" --once --json
+check "so it says as JSON" 0 'says out "\"alarms\":[]"'
+run timeout --preserve-status -s TERM 3 "$L" watch --ledger "local:$dir/try.ledger" --interval 1s
+check "who watches stops when asked to" 0 '[ ! -s "$dir/err" ]'
+
 run "$L" verifier run --self-test --rounds 4 --seed 5 --json
 check "the self-test tells true from false" 0 'says out "\"wrong\":0"'
 

@@ -1,0 +1,30 @@
+/*
+ * gpu_meter.h - how busy the GPU of a run is: its energy goes into the journal with every step
+ * (energy.h), its use and memory into the log with every segment.
+ *
+ * Runs on a processor have none, and neither have machines without NVML: then nothing is told.
+ */
+#ifndef PROVER_GPU_METER_H
+#define PROVER_GPU_METER_H
+
+#include "base/log.h"
+#include "engine/backend.h"
+#include "proofs/bundle.h"
+#include "prover/energy.h"
+
+struct gpu_meter {
+    struct energy_gpu gpu; /* nvml NULL: nothing is metered */
+    uint64_t segment_length;
+    uint64_t steps; /* of the segment, that told their use */
+    uint64_t use;   /* sum of percents */
+    uint64_t memory_most;
+};
+
+/* Returns the GPU to ask for its energy, which lives as long as the meter; NULL: none. */
+const struct energy_gpu *gpu_meter_open(struct gpu_meter *meter,
+                                        const struct machine_options *machine,
+                                        uint64_t segment_length, const struct log *log);
+void gpu_meter_step(struct gpu_meter *meter, const struct bundle_step *step, const struct log *log);
+void gpu_meter_close(struct gpu_meter *meter);
+
+#endif /* PROVER_GPU_METER_H */

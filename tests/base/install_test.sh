@@ -1,0 +1,165 @@
+#!/bin/sh
+# Goal: what "make install" and "make deb" put down is complete and well formed, and goes again.
+# Method: installs into a temporary DESTDIR. Manual pages are read by groff with all warnings, units
+# by systemd-analyze, completions by their shells, the package by dpkg-deb, each where it is
+# installed. "make soak" installs and removes the package in a clean Debian, where this is root.
+# Prints TAP.
+set -u
+
+L=$TEST_LOCKSTEP
+build=$(dirname "$L")
+case $build in
+*asan*) echo "1..0 # SKIP the sanitized program is not installed"; exit 0 ;;
+esac
+command -v make >/dev/null 2>&1 || { echo "1..0 # SKIP make is not installed"; exit 0; }
+unset MAKEFLAGS MAKELEVEL MFLAGS
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+count=0
+bad=0
+
+result() { # CODE NAME
+    count=$((count + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        sed 's/^/# /' "$dir/told" 2>/dev/null | tail -15
+        bad=1
+    fi
+}
+skip() {
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
+# The program is up to date: nothing is compiled here, and no plugin is built.
+run_make() {
+    make -s -o "$build/lockstep" BUILD="$build" NVCC= LOCKSTEP_NO_INSTALL=1 "$@" >"$dir/told" 2>&1
+}
+
+run_make install DESTDIR="$dir/root" PREFIX=/usr
+result $? "it installs"
+
+missing=
+for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verifier-run.1 \
+    share/man/man1/lockstep-audit.1 share/bash-completion/completions/lockstep \
+    share/zsh/site-functions/_lockstep share/fish/vendor_completions.d/lockstep.fish \
+    lib/systemd/system/lockstep-verifier.service \
+    lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
+    lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
+    share/doc/lockstep/examples/verifier.conf; do
+    [ -s "$dir/root/usr/$file" ] || missing="$missing $file"
+done
+echo "missing:$missing" >"$dir/told"
+[ -z "$missing" ]
+result $? "all of it is there"
+
+"$dir/root/usr/bin/lockstep" --version >"$dir/told" 2>&1
+result $? "the installed program runs"
+
+if grep -rn "@BIN@" "$dir/root/usr/lib" >"$dir/told"; then false; else true; fi
+result $? "the units name the program"
+
+: >"$dir/told"
+for page in "$dir"/root/usr/share/man/man1/*.1; do
+    if command -v groff >/dev/null 2>&1; then
+        groff -ww -man -Tutf8 "$page" 2>>"$dir/told" >/dev/null
+    fi
+done
+if command -v groff >/dev/null 2>&1; then
+    [ ! -s "$dir/told" ]
+    result $? "groff has nothing to say about the manual pages"
+else
+    skip "groff has nothing to say about the manual pages" "groff is not installed"
+fi
+
+for shell in bash zsh fish; do
+    case $shell in
+    bash) file=share/bash-completion/completions/lockstep ;;
+    zsh) file=share/zsh/site-functions/_lockstep ;;
+    fish) file=share/fish/vendor_completions.d/lockstep.fish ;;
+    esac
+    if command -v "$shell" >/dev/null 2>&1; then
+        "$shell" -n "$dir/root/usr/$file" >"$dir/told" 2>&1
+        result $? "$shell reads its completion"
+    else
+        skip "$shell reads its completion" "$shell is not installed"
+    fi
+done
+if command -v fish >/dev/null 2>&1; then
+    HOME=$dir XDG_DATA_HOME="$dir/x" XDG_CONFIG_HOME="$dir/x" fish --no-config -c \
+        "source $dir/root/usr/share/fish/vendor_completions.d/lockstep.fish
+         complete -C 'lockstep verifier ru'; complete -C 'lockstep verifier run --stat'" \
+        >"$dir/told" 2>&1
+    grep -q '^run' "$dir/told" && grep -q '^--status' "$dir/told"
+    result $? "fish completes a command and its options"
+else
+    skip "fish completes a command and its options" "fish is not installed"
+fi
+
+if command -v systemd-analyze >/dev/null 2>&1; then
+    for unit in lockstep-verifier.service lockstep-prover-serve@.service; do
+        name=$(echo "$unit" | sed 's/@/@x/')
+        sed "s|/usr/bin/lockstep|$dir/root/usr/bin/lockstep|" \
+            "$dir/root/usr/lib/systemd/system/$unit" >"$dir/$name"
+        # The manual pages are not where man looks; anything else would be ours.
+        systemd-analyze verify --man=no "$dir/$name" >"$dir/told" 2>&1 && [ ! -s "$dir/told" ]
+        result $? "systemd-analyze has nothing to say about $unit"
+    done
+    systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-verifier.service" \
+        >"$dir/told" 2>&1
+    result $? "the verifier's exposure is below 2.5 of 10"
+else
+    skip "systemd-analyze has nothing to say about the units" "systemd is not installed"
+fi
+
+run_make uninstall DESTDIR="$dir/root" PREFIX=/usr
+find "$dir/root" -type f >"$dir/told"
+[ ! -s "$dir/told" ]
+result $? "uninstall leaves no file"
+
+if ! command -v dpkg-shlibdeps >/dev/null 2>&1; then
+    skip "the package is complete" "dpkg-dev is not installed"
+    echo "1..$count"
+    exit "$bad"
+fi
+# As "make deb" does it, in folders of the test's own.
+run_make install DESTDIR="$dir/deb" PREFIX=/usr && scripts/deb "$dir/deb" "$dir" 9.9 >"$dir/told" 2>&1
+result $? "the package is packed"
+package=$(echo "$dir"/lockstep_9.9_*.deb)
+dpkg-deb --info "$package" >"$dir/told" 2>&1 && grep -q "^ Depends: .*libsqlite3" "$dir/told" &&
+    grep -q "^ Version: 9.9" "$dir/told"
+result $? "it says what it needs"
+dpkg-deb --contents "$package" >"$dir/told" 2>&1 &&
+    grep -q "root/root .*\./usr/bin/lockstep$" "$dir/told" &&
+    grep -q "man1/lockstep-verifier-run.1.gz" "$dir/told" &&
+    ! grep -v "root/root" "$dir/told" | grep -q .
+result $? "its files are those of root, its manual pages packed"
+
+# Installs and removes in a clean Debian, below $dir/clean.
+try_clean() {
+    site=$(apt-get indextargets --format '$(SITE)' 2>/dev/null | grep -v security | head -1)
+    release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    debootstrap --variant=minbase "$release" "$dir/clean" "$site" || return 1
+    cp /etc/resolv.conf "$dir/clean/etc/" 2>/dev/null
+    cp -r /etc/apt/apt.conf.d/. "$dir/clean/etc/apt/apt.conf.d/"
+    cp "$package" "$dir/clean/lockstep.deb"
+    chroot "$dir/clean" apt-get install -y --no-install-recommends /lockstep.deb || return 1
+    chroot "$dir/clean" lockstep doctor
+    chroot "$dir/clean" lockstep --version && chroot "$dir/clean" getent passwd lockstep &&
+        [ "$(stat -c %a "$dir/clean/var/lib/lockstep")" = 700 ] || return 1
+    touch "$dir/clean/var/lib/lockstep/key"
+    chroot "$dir/clean" apt-get purge -y lockstep || return 1
+    [ ! -e "$dir/clean/usr/bin/lockstep" ] && [ -e "$dir/clean/var/lib/lockstep/key" ]
+}
+if [ "${SOAK_MINUTES:-0}" = 0 ]; then
+    skip "a clean Debian takes it and lets it go" "only make soak does this"
+elif [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null 2>&1; then
+    skip "a clean Debian takes it and lets it go" "it needs root and debootstrap"
+else
+    try_clean >"$dir/told" 2>&1
+    result $? "a clean Debian takes it and lets it go"
+fi
+
+echo "1..$count"
+exit "$bad"

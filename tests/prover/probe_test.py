@@ -1,0 +1,120 @@
+"""Goal: `lockstep prover probe` says what the machine is, what it can take and would earn, and runs on
+a GPU leave its use in the log and its energy in the journal. Method: runs the built program; the
+emulated CUDA device and a fake NVML stand in for a GPU."""
+
+import json
+import math
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+
+LOCKSTEP = os.environ["TEST_LOCKSTEP"]
+DATA = "fixtures/text/village.u8"
+NONE = {"LOCKSTEP_CUDA": "off", "LOCKSTEP_NVML": "off"}
+FAKE = {"LOCKSTEP_CUDA": os.path.abspath("build/tests/emulated_cuda.so"),
+        "LOCKSTEP_NVML": os.path.abspath("build/tests/fake_nvml.so"),
+        "FAKE_NVML": "1 77 42 1073741824"}
+ETHER = 10**18
+folder = tempfile.mkdtemp(prefix="lockstep-test-")
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def call(*words, wanted=0, environment=NONE):
+    done = subprocess.run([LOCKSTEP, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, env=dict(os.environ, **environment))
+    assert done.returncode == wanted, (words, done.returncode, done.stdout[-300:], done.stderr[-300:])
+    return done
+
+
+def probe(*words, wanted=0, environment=NONE):
+    return json.loads(call("prover", "probe", *words, "--json", wanted=wanted,
+                           environment=environment).stdout)
+
+
+def new_job(name, *more):
+    call("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16", "--length", "8",
+         "--batch", "2", "--vocabulary", "128", "--steps", "4", "--segment", "2", "--out", path(name),
+         *more)
+    return path(name)
+
+
+def machine_without_a_gpu_says_so():
+    told = probe()
+    assert told["contraction_rate"] > 0 and told["cores"] >= 1 and told["memory"] > 0
+    assert told["gpus"] == [] and "LOCKSTEP_CUDA" in told["no_gpu"] and told["job"] is None
+    assert told["meets"]["compute_capability"] == 0
+    assert told["meets"]["contraction_rate"] == int(told["contraction_rate"])
+    text = call("prover", "probe").stdout.decode()
+    assert re.search(r"GPU +none", text) and "--contraction-rate" in text
+
+
+def gpu_is_told_by_plugin_and_nvml():
+    told = probe("--device", "cuda", environment=FAKE)
+    gpu = told["gpus"][0]  # the emulated device is there under every number
+    assert gpu["can_train"] and gpu["use_percent"] == 42 and gpu["energy_known"]
+    assert told["meets"]["compute_capability"] == gpu["compute_capability"] > 0
+    seen = probe(environment=dict(FAKE, LOCKSTEP_CUDA="off"))
+    gpu, = seen["gpus"]
+    assert (gpu["name"], gpu["memory"], gpu["compute_capability"]) == ("Fake GPU", 2**33, 86)
+    assert not gpu["can_train"] and seen["meets"]["compute_capability"] == 0
+
+
+def job_is_timed_and_priced():
+    job = new_job("a.job")
+    told = probe(job, "--data", DATA, "--measure", "0.05", "--bundle", folder, "--reward", "2eth",
+                 "--price", "0.5eth")["job"]
+    assert told["fits"] and told["measured"]
+    step = told["seconds_per_step"]
+    assert math.isclose(told["tokens_per_second"], 16 / step)
+    assert math.isclose(told["income_per_hour"], 2 * ETHER / 4 / step * 3600)
+    assert math.isclose(told["profit_per_hour"], told["income_per_hour"] - 0.5 * ETHER)
+    guess = probe(job, "--bundle", folder)["job"]
+    assert guess["fits"] and not guess["measured"] and guess["income_per_hour"] is None
+    assert guess["tokens_per_second"] > 0
+    assert b"at most" in call("prover", "probe", job, "--bundle", folder).stdout
+
+
+def job_that_asks_for_more_is_refused():
+    fast = new_job("fast.job", "--contraction-rate", "4000000000")
+    told = probe(fast, "--bundle", folder, wanted=1)["job"]
+    assert not told["fits"] and "multiply-adds" in told["why_not"]
+    small = new_job("small.job")
+    told = probe(small, "--bundle", folder, "--memory-max", "1k", wanted=1)["job"]
+    assert not told["fits"] and "memory" in told["why_not"]
+    call("prover", "probe", path("none.job"), wanted=3)
+    call("prover", "probe", small, "--reward", "much", wanted=3)
+    assert os.listdir(folder).count("small.run") == 0
+
+
+def run_on_a_gpu_is_metered():
+    job = new_job("metered.job")
+    done = call("prover", "run", job, "--data", DATA, "--bundle", path("metered.run"), "--device", "cuda",
+                "--offline", environment=FAKE)
+    assert re.search(rb"segment 1: the GPU was busy 42 %", done.stderr), done.stderr[-600:]
+    assert b"1024 MiB" in done.stderr
+    steps = sqlite3.connect(path("metered.run/journal.db")).execute(
+        "SELECT microjoules FROM steps").fetchall()
+    assert len(steps) == 4 and all(energy is not None for energy, in steps), steps
+
+
+tests = [machine_without_a_gpu_says_so, gpu_is_told_by_plugin_and_nvml, job_is_timed_and_priced,
+         job_that_asks_for_more_is_refused, run_on_a_gpu_is_metered]
+print("1..%d" % len(tests))
+failed = 0
+try:
+    for number, test in enumerate(tests, 1):
+        try:
+            test()
+            print("ok %d - %s" % (number, test.__name__))
+        except Exception as trouble:  # told, and the next goes on
+            failed = 1
+            print("not ok %d - %s\n# %r" % (number, test.__name__, trouble))
+finally:
+    shutil.rmtree(folder)
+raise SystemExit(failed)

@@ -1,0 +1,370 @@
+/*
+ * Goal: a solver who was honest keeps its stake and gets the bond of whoever accuses it, whatever
+ * is claimed and asked, also when it is stopped and started between any two moves.
+ * Method: the real solver and its answering thread on honest bundles, open and sealed; a claimant
+ * that claims true and invented states, asks of the trace and of the state after it, checks what
+ * it is told, and gives up. The money is counted to the wei.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chain/ledger_local.h"
+#include "proofs/question.h"
+#include "proofs/replay.h"
+#include "prover/solver.h"
+#include "tests/support/market.h"
+
+enum {
+    STEPS = 12,
+    SEGMENT = 4,
+    ROUNDS_MAX = 20000,
+};
+
+#define CLAIM_BOND (WEI_PER_ETHER / 10)
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+static struct job *small_job(uint64_t seed)
+{
+    struct small_job_options options;
+
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    options.model.seed = seed;
+    return small_job_new(&options);
+}
+
+/* ---- the solver ------------------------------------------------------------ */
+
+struct accused {
+    struct market *market;
+    const char *path;
+    const struct seal_key *key;
+    struct hash32 job;
+    struct respond *respond;
+    struct solver *solver;
+};
+
+static void accused_start(struct accused *accused)
+{
+    struct solver_options options = {.ledger = accused->market->options,
+                                     .job = accused->job,
+                                     .account =
+                                         *signer_address(accused->market->signers[MARKET_SOLVER]),
+                                     .segment_steps = SEGMENT};
+    struct machine_options machine;
+    struct bundle *bundle = NULL;
+    const char *const *data;
+    size_t data_count = 0;
+    struct error error;
+
+    error_init(&error);
+    options.ledger.signer = accused->market->signers[MARKET_SOLVER];
+    options.ledger.state_dir = accused->market->folders[MARKET_SOLVER];
+    check(machine_options_default(&machine, &error), &error);
+    machine.thread_count = 1;
+    check(bundle_open(&bundle, accused->path, BUNDLE_READ, &error), &error);
+    data = small_job_data(bundle_job(bundle), &data_count);
+    check(respond_open(&accused->respond, accused->path, accused->key, data, data_count, &machine,
+                       &error),
+          &error);
+    options.respond = accused->respond;
+    check(solver_new(&accused->solver, &options, job_segments(bundle_job(bundle)), &error), &error);
+    bundle_close(bundle);
+}
+
+static void accused_stop(struct accused *accused)
+{
+    solver_free(accused->solver);
+    respond_close(accused->respond);
+}
+
+/* Rounds until an event of this kind was told `count` times; crash: a new process for each few. */
+static void accused_until(struct accused *accused, enum game_event_kind kind, uint32_t count,
+                          bool crash)
+{
+    struct solver_view view;
+    struct error error;
+
+    error_init(&error);
+    for (int i = 0; market_count(accused->market, kind, NULL) < count; i++) {
+        assert_true(i < ROUNDS_MAX);
+        check(solver_round(accused->solver, &view, &error), &error);
+        (void)usleep(2000);
+        if (crash && i % 64 == 63) {
+            accused_stop(accused);
+            accused_start(accused);
+        }
+    }
+}
+
+/* ---- the claimant ----------------------------------------------------------- */
+
+struct claimant {
+    struct market *market;
+    struct hash32 job;
+    struct bundle *bundle;
+    struct run run;
+    struct teller own;
+    struct ledger_whistle whistle;
+    struct game_case shown;
+    struct hash32 claim;
+};
+
+static struct merkle_path path_of(struct bundle *bundle, uint64_t first, uint32_t step)
+{
+    struct digest hashes[SEGMENT];
+    struct merkle_leaves leaves;
+    struct merkle_path path;
+    struct digest root;
+    struct error error;
+
+    error_init(&error);
+    for (uint32_t i = 0; i < SEGMENT; i++) {
+        check(bundle_state_root(&root, bundle, first + i + 1, &error), &error);
+        merkle_leaf_hash(&hashes[i], root.bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, hashes, SEGMENT);
+    merkle_path_build(&path, &leaves, step);
+    return path;
+}
+
+/* step is not the first of its segment. */
+static void claimant_open(struct claimant *claimant, const struct accused *accused, uint64_t step)
+{
+    const struct replay_options replay = {.threads = 1};
+    const struct job *job;
+    struct error error;
+
+    error_init(&error);
+    memset(claimant, 0, sizeof(*claimant));
+    claimant->market = accused->market;
+    claimant->job = accused->job;
+    check(bundle_open(&claimant->bundle, accused->path, BUNDLE_READ, &error), &error);
+    if (accused->key != NULL) {
+        check(bundle_unlock(claimant->bundle, accused->key, &error), &error);
+    }
+    job = bundle_job(claimant->bundle);
+    small_run_open(&claimant->run, job, isa_best(), 1, false);
+    check(replay_teller(&claimant->own, &claimant->run, claimant->bundle, step, &replay, &error),
+          &error);
+    claimant->whistle.job = accused->job;
+    claimant->whistle.segment =
+        market_segment(accused->market, &accused->job, (uint32_t)(step / SEGMENT));
+    claimant->whistle.step = (uint32_t)(step % SEGMENT);
+    check(bundle_state_root(&claimant->whistle.pre_state, claimant->bundle, step, &error), &error);
+    check(bundle_state_root(&claimant->whistle.post_state, claimant->bundle, step + 1, &error),
+          &error);
+    claimant->shown.client = *signer_address(accused->market->signers[MARKET_CLIENT]);
+    claimant->shown.salt = accused->market->salt;
+    memcpy(claimant->shown.job_header, job->header, sizeof(claimant->shown.job_header));
+    claimant->shown.segment = claimant->whistle.segment;
+    claimant->shown.step = claimant->whistle.step;
+    claimant->shown.pre_state = claimant->whistle.pre_state;
+    claimant->shown.post_state = claimant->whistle.post_state;
+    claimant->shown.pre_path =
+        path_of(claimant->bundle, step / SEGMENT * SEGMENT, (uint32_t)(step % SEGMENT) - 1);
+    claimant->shown.post_path =
+        path_of(claimant->bundle, step / SEGMENT * SEGMENT, (uint32_t)(step % SEGMENT));
+}
+
+static void claimant_close(struct claimant *claimant)
+{
+    teller_close(&claimant->own);
+    run_close(&claimant->run);
+    bundle_close(claimant->bundle);
+}
+
+static const char *name_of(struct market *market, const char *what)
+{
+    static char name[64];
+
+    (void)snprintf(name, sizeof(name), "%s %u", what, market->moves++);
+    return name;
+}
+
+static void claimant_claim(struct claimant *claimant)
+{
+    struct market *market = claimant->market;
+    struct ledger *ledger = market->ledgers[MARKET_VERIFIER];
+    struct game_terms terms = market_job(market, &claimant->job).terms;
+    struct error error;
+
+    error_init(&error);
+    claimant->whistle.salt.bytes[0] = (uint8_t)++market->moves;
+    check(ledger_seal_claim(ledger, name_of(market, "seal"), &claimant->claim, &claimant->whistle,
+                            &error),
+          &error);
+    market_pass_time(market, 1);
+    check(ledger_claim(ledger, name_of(market, "claim"), &terms, &claimant->whistle, &error),
+          &error);
+}
+
+/* Asks what stands first in a hunt against someone who differs from us in root. */
+static void claimant_ask(struct claimant *claimant, bool next)
+{
+    struct hunt_case other = {.trace_root = claimant->own.trace.root,
+                              .state_root = claimant->whistle.pre_state,
+                              .next_root = claimant->whistle.post_state};
+    struct hunt hunt = {0};
+    struct buffer question;
+    struct error error;
+
+    error_init(&error);
+    (next ? &other.next_root : &other.trace_root)->bytes[3] ^= 1;
+    buffer_init(&question, QUESTION_SIZE_MAX);
+    check(hunt_open(&hunt, &claimant->own, &other, &error), &error);
+    check(question_write(&question, &hunt, &error), &error);
+    check(ledger_ask(claimant->market->ledgers[MARKET_VERIFIER], name_of(claimant->market, "ask"),
+                     &claimant->claim, &claimant->shown, question.data, question.size, &error),
+          &error);
+    hunt_close(&hunt);
+    buffer_release(&question);
+}
+
+/* What was told last is what our own run of the step says. */
+static void see_told_truth(struct claimant *claimant, enum ask_list list)
+{
+    static uint8_t bytes[TELL_BYTES_MAX];
+    const struct ask ask = {.kind = ASK_LIST, .list = list};
+    struct ledger *ledger = claimant->market->ledgers[MARKET_CLIENT];
+    struct ledger_entry entry = {0};
+    struct error error;
+    bool same = false;
+    size_t size = 0;
+
+    error_init(&error);
+    check(teller_answer(bytes, &size, &claimant->own, &ask, &error), &error);
+    while (ledger_next(ledger, &entry, entry.number, 0, &error) == STATUS_OK) {
+        if (entry.event.kind == GAME_TOLD) {
+            same = entry.event.payload.size == size &&
+                   memcmp(entry.event.payload.bytes, bytes, size) == 0;
+        }
+    }
+    assert_true(same);
+}
+
+/* ---- tests ------------------------------------------------------------------ */
+
+/* Claimed, answered, asked twice, told twice; then the claimant has nothing to say. */
+static void play(struct market *market, const char *path, const struct seal_key *key, uint64_t step,
+                 bool crash)
+{
+    struct accused accused = {.market = market, .path = path, .key = key};
+    uint32_t answered = market_count(market, GAME_ANSWERED, NULL);
+    uint32_t told = market_count(market, GAME_TOLD, NULL);
+    uint32_t ruled = market_count(market, GAME_RULED, NULL);
+    struct claimant claimant;
+    wei owed;
+
+    accused.job = market_commit(market, path);
+    owed = market_owed(market, MARKET_SOLVER);
+    accused_start(&accused);
+    claimant_open(&claimant, &accused, step);
+    claimant_claim(&claimant);
+    accused_until(&accused, GAME_ANSWERED, answered + 1, crash);
+    for (int next = 0; next < 2; next++) {
+        claimant_ask(&claimant, next == 1);
+        accused_until(&accused, GAME_TOLD, told + 1 + (uint32_t)next, crash);
+        see_told_truth(&claimant, next == 1 ? ASK_NEXT_STATE : ASK_TRACE);
+    }
+    market_pass_time(market, MARKET_RESPONSE_S + 1);
+    accused_until(&accused, GAME_RULED, ruled + 1, crash);
+    assert_int_equal(market_count(market, GAME_CONVICTED, NULL), 0);
+    assert_true(market_owed(market, MARKET_SOLVER) - owed == CLAIM_BOND);
+    assert_int_equal(market_job(market, &accused.job).phase, GAME_PHASE_RUNNING);
+    claimant_close(&claimant);
+    accused_stop(&accused);
+}
+
+static void test_a_false_claim_loses_its_bond_to_the_solver(void **state)
+{
+    const char *path = small_path("honest");
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "honest");
+    bundle_close(small_bundle_new(path, small_job(1), NULL, STEPS));
+    play(&market, path, NULL, 6, false);
+    market_close(&market);
+}
+
+static void test_a_solver_that_is_restarted_answers_all_the_same(void **state)
+{
+    const char *path = small_path("restarted");
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "restarted");
+    bundle_close(small_bundle_new(path, small_job(2), NULL, STEPS));
+    play(&market, path, NULL, 11, true);
+    market_close(&market);
+}
+
+static void test_a_sealed_bundle_is_defended_too(void **state)
+{
+    const char *path = small_path("sealed");
+    struct seal_key key;
+    struct market market;
+
+    (void)state;
+    memset(&key, 7, sizeof(key));
+    market_open(&market, true, "sealed");
+    bundle_close(small_bundle_new(path, small_job(3), &key, STEPS));
+    play(&market, path, &key, 5, false);
+    market_close(&market);
+}
+
+/* The states of the claim are invented: it is answered, and dies by the clock. */
+static void test_a_claim_about_other_states_is_answered(void **state)
+{
+    const char *path = small_path("invented");
+    struct accused accused;
+    struct claimant claimant;
+    struct market market;
+    wei owed;
+
+    (void)state;
+    market_open(&market, true, "invented");
+    bundle_close(small_bundle_new(path, small_job(4), NULL, STEPS));
+    accused = (struct accused){.market = &market, .path = path};
+    accused.job = market_commit(&market, path);
+    owed = market_owed(&market, MARKET_SOLVER);
+    accused_start(&accused);
+    claimant_open(&claimant, &accused, 7);
+    claimant.whistle.pre_state.bytes[0] ^= 1;
+    claimant.whistle.post_state.bytes[0] ^= 1;
+    claimant_claim(&claimant);
+    accused_until(&accused, GAME_ANSWERED, 1, false);
+    market_pass_time(&market, MARKET_RESPONSE_S + 1);
+    accused_until(&accused, GAME_RULED, 1, false);
+    assert_true(market_owed(&market, MARKET_SOLVER) - owed == CLAIM_BOND);
+    claimant_close(&claimant);
+    accused_stop(&accused);
+    market_close(&market);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_false_claim_loses_its_bond_to_the_solver),
+        cmocka_unit_test(test_a_solver_that_is_restarted_answers_all_the_same),
+        cmocka_unit_test(test_a_sealed_bundle_is_defended_too),
+        cmocka_unit_test(test_a_claim_about_other_states_is_answered),
+    };
+
+    if (workers_asked(argc, argv)) {
+        return workers_serve();
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

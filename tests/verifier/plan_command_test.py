@@ -1,0 +1,103 @@
+"""Goal: `lockstep verifier plan` says what plan.h computes, from options and from jobs, and refuses
+what makes no sense. Method: runs the built program and computes the same figures a second time."""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import tempfile
+
+LOCKSTEP = os.environ["TEST_LOCKSTEP"]
+DATA = "fixtures/text/village.u8"
+folder = tempfile.mkdtemp(prefix="lockstep-test-")
+job = os.path.join(folder, "a.job")
+ETHER = 10**18
+
+
+def call(*words, wanted=0):
+    done = subprocess.run([LOCKSTEP, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == wanted, (words, done.returncode, done.stdout[-300:], done.stderr[-300:])
+    return done
+
+
+def plan(*words):
+    return json.loads(call("verifier", "plan", *words, "--json").stdout)
+
+
+def samples_follow_the_confidence():
+    told = plan("--segments", "1000", "--bad", "1", "--confidence", "0.99")
+    assert told["samples"] == 990 and told["money"] is None and told["seconds_of_all"] is None
+    told = plan("--segments", "1000", "--fraction", "0.05", "--confidence", "0.95")
+    assert told["bad"] == 50
+    missed = [math.comb(950, n) / math.comb(1000, n) for n in range(100)]
+    assert told["samples"] == next(n for n, p in enumerate(missed) if p <= 0.05)
+    assert told["samples_of_a_stream"] == 59  # Wilks, 1941
+    told = plan("--segments", "7", "--bad", "7")
+    assert told["samples"] == 1
+
+
+def time_is_steps_times_seconds():
+    told = plan("--segments", "200", "--segment-steps", "50", "--seconds-per-step", "2",
+                "--bad", "200", "--replay", "1")
+    assert told["seconds_of_samples"] == 100 and told["seconds_of_all"] == 20000
+
+
+def money_is_the_closed_form():
+    told = plan("--segments", "100", "--segment-steps", "36", "--seconds-per-step", "100",
+                "--price", "0.01eth", "--reward", "2eth", "--stake", "1eth", "--fee", "0.015eth",
+                "--coverage", "0.5", "--honest", "0.8", "--watchers", "3", "--extra", "0.1",
+                "--accomplice", "1", "--open-segments", "2", "--saved", "0.5", "--bad", "4")
+    money = told["money"]
+    d = 1 - (1 - 0.5 * 0.8) * 0.9**3
+    gain, loss = 0.5 * 0.01, 0.5 + 2 * 0.02
+    assert math.isclose(told["detection_of_a_segment"], d)
+    assert math.isclose(told["detection_least"], gain / loss)
+    assert math.isclose(money["segment_cost"], 0.01 * ETHER)
+    assert math.isclose(money["cheat_value"], (gain - d * loss) * ETHER)
+    assert math.isclose(money["cheat_advantage"], (1 - (1 - d)**4) * (gain / d - loss) * ETHER)
+    assert math.isclose(money["attestor_profit"], 0.005 * ETHER)
+    assert not money["cheating_pays"]
+    weak = plan("--segments", "10", "--reward", "1eth", "--solver-cost", "0.09eth", "--coverage", "0",
+                "--watchers", "0")["money"]
+    assert weak["cheating_pays"] and weak["stake_least"] is None
+    text = call("verifier", "plan", "--segments", "10", "--reward", "1eth", "--solver-cost",
+                "0.09eth", "--coverage", "0", "--watchers", "0").stdout
+    assert b"IT PAYS" in text and b"none is enough" in text
+
+
+def job_is_read_and_timed():
+    call("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "8", "--length", "4",
+         "--batch", "1", "--vocabulary", "128", "--steps", "12", "--segment", "4", "--out", job)
+    told = plan(job)
+    assert (told["segments"], told["segment_steps"]) == (3, 4) and told["seconds_per_step"] is None
+    told = plan(job, "--data", DATA, "--measure", "0.05")
+    assert 0 < told["seconds_per_step"] < 60
+    assert math.isclose(told["seconds_of_all"], 1.05 * 12 * told["seconds_per_step"])
+    assert b"steps timed" in call("verifier", "plan", job, "--data", DATA, "--measure", "0.05").stdout
+    call("verifier", "plan", job, "--data", "README.md", wanted=1)
+
+
+def nonsense_is_refused():
+    for words in (["--segments", "0"], [], ["--segments", "5", "--bad", "6"],
+                  ["--segments", "5", "--confidence", "1"], ["--segments", "5", "--coverage", "1.5"],
+                  ["--segments", "5", "--fraction", "0"], ["--segments", "5", "--reward", "much"]):
+        call("verifier", "plan", *words, wanted=3)
+
+
+tests = [samples_follow_the_confidence, time_is_steps_times_seconds, money_is_the_closed_form,
+         job_is_read_and_timed, nonsense_is_refused]
+print("1..%d" % len(tests))
+failed = 0
+try:
+    for number, test in enumerate(tests, 1):
+        try:
+            test()
+            print("ok %d - %s" % (number, test.__name__))
+        except Exception as trouble:  # told, and the next goes on
+            failed = 1
+            print("not ok %d - %s\n# %r" % (number, test.__name__, trouble))
+finally:
+    shutil.rmtree(folder)
+raise SystemExit(failed)

@@ -1,0 +1,353 @@
+/* duel.c - see duel.h. */
+#include "verifier/duel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/reader.h"
+#include "chain/game.h"
+#include "proofs/conviction.h"
+#include "proofs/question.h"
+
+#define MOVE_SIZE_MAX                                                                              \
+    (1 + JOB_HEADER_SIZE + 2 * (1 + DUEL_PATH_MAX * DIGEST_SIZE) + GAME_PAYLOAD_MAX)
+
+_Static_assert(DUEL_PATH_MAX == MERKLE_DEPTH_MAX, "every path fits");
+_Static_assert(JOB_HEADER_SIZE == GAME_JOB_HEADER_SIZE, "a job's header is shown to the referee");
+
+/* One play: the step run again, and the hunt through what the accused made of it. */
+struct play {
+    const struct duel *duel;
+    struct teller own;
+    struct hunt hunt;
+    char hunt_path[FILE_PATH_MAX];
+};
+
+/* ---- the file of a move -------------------------------------------------------- */
+
+static void write_path(struct buffer *bytes, const struct merkle_path *path)
+{
+    buffer_add_u8(bytes, (uint8_t)path->sibling_count);
+    buffer_add(bytes, path->siblings, path->sibling_count * DIGEST_SIZE);
+}
+
+void duel_move_write(struct buffer *bytes, const struct duel_move *move)
+{
+    buffer_add_u8(bytes, (uint8_t)move->kind);
+    buffer_add(bytes, move->job_header, sizeof(move->job_header));
+    write_path(bytes, &move->pre_path);
+    write_path(bytes, &move->post_path);
+    buffer_add(bytes, move->payload, move->payload_size);
+}
+
+/* False: the bytes end early. */
+static bool read_path(struct merkle_path *path, const uint8_t **at, size_t *left)
+{
+    memset(path, 0, sizeof(*path));
+    if (*left < 1 || (*at)[0] > DUEL_PATH_MAX || *left - 1 < (size_t)(*at)[0] * DIGEST_SIZE) {
+        return false;
+    }
+    path->sibling_count = (*at)[0];
+    memcpy(path->siblings, *at + 1, path->sibling_count * DIGEST_SIZE);
+    *left -= 1 + path->sibling_count * DIGEST_SIZE;
+    *at += 1 + path->sibling_count * DIGEST_SIZE;
+    return true;
+}
+
+enum status duel_move_read(struct duel_move *move, const uint8_t *bytes, size_t size,
+                           struct error *error)
+{
+    const uint8_t *at = bytes;
+    size_t left = size;
+    bool good = size > 1 + JOB_HEADER_SIZE && bytes[0] >= DUEL_ASK && bytes[0] <= DUEL_NO_LIE;
+
+    memset(move, 0, sizeof(*move));
+    if (good) {
+        move->kind = (enum duel_kind)bytes[0];
+        memcpy(move->job_header, bytes + 1, JOB_HEADER_SIZE);
+        at += 1 + JOB_HEADER_SIZE;
+        left -= 1 + JOB_HEADER_SIZE;
+        good = read_path(&move->pre_path, &at, &left) && read_path(&move->post_path, &at, &left) &&
+               left <= GAME_PAYLOAD_MAX && (left == 0) == (move->kind == DUEL_NO_LIE);
+    }
+    move->payload = at;
+    move->payload_size = left;
+    return good ? STATUS_OK : error_set(error, STATUS_BAD_FORMAT, "the file is no move");
+}
+
+static enum status path_of(struct merkle_path *path, const struct digest *states, uint32_t count,
+                           uint32_t step, struct error *error)
+{
+    struct digest *hashes = calloc(count, sizeof(*hashes));
+    struct merkle_leaves leaves;
+
+    if (hashes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        merkle_leaf_hash(&hashes[i], states[i].bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, hashes, count);
+    merkle_path_build(path, &leaves, step);
+    free(hashes);
+    return STATUS_OK;
+}
+
+static enum status keep_move(const struct play *play, enum duel_kind kind,
+                             const struct buffer *payload, struct error *error)
+{
+    const struct duel *duel = play->duel;
+    const struct check_request *request = duel->request;
+    struct duel_move move = {.kind = kind, .payload = payload->data, .payload_size = payload->size};
+    uint32_t step = request->disputed_step;
+    struct buffer bytes;
+    char path[FILE_PATH_MAX];
+    enum status status = buffer_check(payload, error, "a move");
+
+    memcpy(move.job_header, duel->run->job->header, JOB_HEADER_SIZE);
+    if (status == STATUS_OK) {
+        status = path_of(&move.post_path, duel->list, duel->list_count, step, error);
+    }
+    if (status == STATUS_OK && duel->earlier != NULL) {
+        status = path_of(&move.pre_path, duel->earlier, duel->earlier_count,
+                         step > 0 ? step - 1 : duel->earlier_count - 1, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    buffer_init(&bytes, MOVE_SIZE_MAX);
+    duel_move_write(&bytes, &move);
+    status = buffer_check(&bytes, error, "a move");
+    if (status == STATUS_OK) {
+        status = file_path_join(path, sizeof(path), error, request->folder, request->move);
+    }
+    if (status == STATUS_OK) {
+        status = file_write(path, error, bytes.data, bytes.size, 0600);
+    }
+    buffer_release(&bytes);
+    return status;
+}
+
+/* ---- answers ------------------------------------------------------------------- */
+
+/* A file that may hold the answer to what the hunt asks now. */
+static enum status take_answer(void *context, const char *path, struct error *error)
+{
+    struct play *play = context;
+    struct file_bytes bytes;
+    enum status status = file_read(&bytes, error, path, TELL_BYTES_MAX);
+
+    if (status == STATUS_OK) {
+        status = hunt_take(&play->hunt, bytes.data, bytes.size, error);
+    }
+    file_bytes_release(&bytes);
+    return status;
+}
+
+static bool is_no_answer(enum status status)
+{
+    return status == STATUS_NOT_FOUND || status == STATUS_BAD_FORMAT ||
+           status == STATUS_OVER_LIMIT || status == STATUS_UNREACHABLE;
+}
+
+/* STATUS_NOT_FOUND: nobody has the answer. */
+static enum status find_answer(struct play *play, const struct ask *ask, const struct digest *known,
+                               struct error *error)
+{
+    const struct check_request *request = play->duel->request;
+    char text[ASK_TEXT_MAX];
+    char path[FILE_PATH_MAX];
+    struct fetch_wish wish = {.kind = FETCH_TRACE,
+                              .root = *known,
+                              .job = request->job_id,
+                              .number = play->duel->step,
+                              .ask = text,
+                              .size_max = TELL_BYTES_MAX,
+                              .check = take_answer,
+                              .context = play};
+    struct error passed_over;
+    enum status status = file_path_join(path, sizeof(path), error, request->folder, "told");
+
+    error_init(&passed_over);
+    if (status == STATUS_OK) {
+        status = take_answer(play, path, &passed_over);
+    }
+    if (is_no_answer(status)) {
+        ask_text(text, ask);
+        status = fetch_get(path, play->duel->fetch, &wish, &passed_over);
+    }
+    if (status != STATUS_OK) {
+        *error = passed_over;
+    }
+    return is_no_answer(status) ? STATUS_NOT_FOUND : status;
+}
+
+static enum status keep_hunt(const struct play *play, struct error *error)
+{
+    struct buffer bytes;
+    enum status status;
+
+    buffer_init(&bytes, HUNT_BYTES_MAX);
+    status = hunt_save(&bytes, &play->hunt, error);
+    if (status == STATUS_OK) {
+        status = buffer_check(&bytes, error, "a hunt");
+    }
+    if (status == STATUS_OK) {
+        status = file_write(play->hunt_path, error, bytes.data, bytes.size, 0600);
+    }
+    buffer_release(&bytes);
+    return status;
+}
+
+/* Until the hunt has ended or nobody has the next answer. */
+static enum status go_on(struct play *play, struct error *error)
+{
+    enum status status = STATUS_OK;
+    struct digest known;
+    struct ask ask;
+
+    while (status == STATUS_OK && hunt_ask(&ask, &known, &play->hunt)) {
+        status = find_answer(play, &ask, &known, error);
+        if (status == STATUS_OK) {
+            status = keep_hunt(play, error);
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status open_hunt(struct play *play, struct error *error)
+{
+    const struct duel *duel = play->duel;
+    const struct check_request *request = duel->request;
+    struct hunt_case accused = {.trace_root = request->accused_root,
+                                .state_root = duel->pre_state,
+                                .next_root = duel->list[request->disputed_step],
+                                .is_attestor = request->against_attestor};
+    struct file_bytes bytes;
+    enum status status =
+        file_path_join(play->hunt_path, sizeof(play->hunt_path), error, request->folder, "hunt");
+
+    if (status == STATUS_OK) {
+        status = file_read(&bytes, error, play->hunt_path, HUNT_BYTES_MAX);
+    }
+    if (status == STATUS_OK) {
+        status = hunt_load(&play->hunt, &play->own, bytes.data, bytes.size, error);
+        file_bytes_release(&bytes);
+        if (status == STATUS_OK &&
+            !digest_equal(&play->hunt.accused.trace_root, &accused.trace_root)) {
+            status = STATUS_BAD_FORMAT; /* the ledger was reorganized */
+        }
+        if (status == STATUS_OK || status == STATUS_NO_MEMORY || status == STATUS_DEVICE) {
+            return status;
+        }
+        hunt_close(&play->hunt);
+        memset(&play->hunt, 0, sizeof(play->hunt));
+    }
+    return hunt_open(&play->hunt, &play->own, &accused, error);
+}
+
+/* ---- moves --------------------------------------------------------------------- */
+
+static enum status write_evidence(struct buffer *payload, struct play *play, struct error *error)
+{
+    const struct run *run = play->duel->run;
+    const void *data[JOB_DATA_MAX];
+    const struct record_given given = {.data = data,
+                                       .data_roots = run->job->data_roots,
+                                       .constants = (const void *const *)run->job->constants};
+    struct conviction conviction = {0};
+    uint64_t to = 0;
+    bool last = false;
+    enum status status;
+
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        data[i] = run->data[i].data;
+    }
+    status = conviction_open(&conviction, &play->hunt, &given, error);
+    if (status == STATUS_OK) {
+        status = conviction_write(payload, &to, &last, &conviction, play->duel->request->part_from,
+                                  GAME_PAYLOAD_MAX, error);
+    }
+    conviction_close(&conviction);
+    return status;
+}
+
+/* Both agree on every number; they may still disagree about what it means. */
+static enum status write_ending(struct buffer *payload, enum duel_kind *kind, struct play *play,
+                                struct error *error)
+{
+    const struct check_request *request = play->duel->request;
+    bool said = request->diverged && request->disputed_step == play->duel->list_count - 1;
+    uint64_t element;
+    uint32_t state;
+    bool diverges;
+    enum status status = teller_diverged(&state, &element, &play->own, error);
+
+    *kind = DUEL_NO_LIE;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    diverges = status == STATUS_OK;
+    if (request->against_attestor || diverges == said) {
+        return STATUS_OK;
+    }
+    *kind = diverges ? DUEL_CONVICT : DUEL_ASK;
+    return diverges ? conviction_not_finite(payload, &play->own, error)
+                    : question_write_diverged(payload, play->duel->run->job->tape, error);
+}
+
+static enum status make_move(struct play *play, struct error *error)
+{
+    enum duel_kind kind = DUEL_CONVICT;
+    struct buffer payload;
+    enum status status;
+
+    buffer_init(&payload, GAME_PAYLOAD_MAX);
+    if (play->hunt.end == HUNT_GOES_ON) {
+        kind = DUEL_ASK;
+        status = question_write(&payload, &play->hunt, error);
+    } else if (play->hunt.end == HUNT_NO_LIE) {
+        status = write_ending(&payload, &kind, play, error);
+    } else {
+        status = write_evidence(&payload, play, error);
+    }
+    if (status == STATUS_OK) {
+        status = keep_move(play, kind, &payload, error);
+    }
+    buffer_release(&payload);
+    return status;
+}
+
+enum status duel_play(const struct duel *duel, struct error *error)
+{
+    struct machine_options traced = duel->run->options;
+    struct play *play = calloc(1, sizeof(*play));
+    enum status status;
+
+    if (play == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a dispute");
+    }
+    play->duel = duel;
+    traced.trace = true;
+    status = run_reopen(duel->run, &traced, error);
+    if (status == STATUS_OK) {
+        status = file_make_folder(duel->request->folder, error, 0700);
+    }
+    if (status == STATUS_OK) {
+        status = teller_open(&play->own, duel->run->machine, error);
+    }
+    if (status == STATUS_OK) {
+        status = open_hunt(play, error);
+    }
+    if (status == STATUS_OK) {
+        status = go_on(play, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_move(play, error);
+    }
+    hunt_close(&play->hunt);
+    teller_close(&play->own);
+    free(play);
+    return status;
+}

@@ -1,0 +1,407 @@
+/* vitals.c - see vitals.h. */
+#include "verifier/vitals.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t column(sqlite3_stmt *row, int number)
+{
+    int64_t value = sqlite3_column_int64(row, number);
+
+    return value < 0 ? 0 : (uint64_t)value;
+}
+
+static void column_text(char *text, size_t size, sqlite3_stmt *row, int number)
+{
+    const char *found = (const char *)sqlite3_column_text(row, number);
+
+    (void)snprintf(text, size, "%s", found == NULL ? "" : found);
+}
+
+/* Calls take for each row of a query that has one parameter, or none. */
+static enum status each_row(struct vitals *vitals, struct store *store, const char *query,
+                            const struct sql_blob *key,
+                            void (*take)(struct vitals *vitals, sqlite3_stmt *row),
+                            struct error *error)
+{
+    sqlite3_stmt *row = key == NULL ? sql_query(&store->sql, error, query, "")
+                                    : sql_query(&store->sql, error, query, "b", key);
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    while (status == STATUS_OK) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            take(vitals, row);
+        }
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- counts ------------------------------------------------------------- */
+
+static void take_tasks(struct vitals *vitals, sqlite3_stmt *row)
+{
+    uint64_t state = column(row, 0);
+    uint64_t outcome = column(row, 1);
+
+    if (state >= VITALS_TASK_STATES || outcome >= VITALS_OUTCOMES) {
+        return;
+    }
+    vitals->tasks[state] += column(row, 2);
+    vitals->attempts += column(row, 3);
+    vitals->steps_run += column(row, 4);
+    vitals->compute_ns += column(row, 5);
+    if (state == TASK_DONE) {
+        vitals->outcomes[outcome] += column(row, 2);
+    }
+}
+
+static void take_steps_proven(struct vitals *vitals, sqlite3_stmt *row)
+{
+    vitals->steps_proven = column(row, 0);
+}
+
+static void take_deadline(struct vitals *vitals, sqlite3_stmt *row)
+{
+    vitals->next_deadline_s = column(row, 0);
+}
+
+static void take_actions(struct vitals *vitals, sqlite3_stmt *row)
+{
+    uint64_t kind = column(row, 0);
+    uint64_t state = column(row, 1);
+
+    if (kind < ACTION_KINDS && state < VITALS_ACTION_STATES) {
+        vitals->actions[kind][state] = column(row, 2);
+    }
+}
+
+static void take_phases(struct vitals *vitals, sqlite3_stmt *row)
+{
+    uint64_t phase = column(row, 0);
+
+    if (phase < VITALS_PHASES) {
+        vitals->jobs[phase] = column(row, 1);
+        vitals->finalized += column(row, 2);
+    }
+}
+
+static void take_committed(struct vitals *vitals, sqlite3_stmt *row)
+{
+    vitals->committed = column(row, 0);
+}
+
+static void take_claim_ends(struct vitals *vitals, sqlite3_stmt *row)
+{
+    char outcome[16];
+    uint64_t count = column(row, 1);
+
+    column_text(outcome, sizeof(outcome), row, 0);
+    if (strcmp(outcome, "upheld") == 0) {
+        vitals->claims_upheld = count;
+    } else if (strcmp(outcome, "refuted") == 0) {
+        vitals->claims_refuted = count;
+    } else if (strcmp(outcome, "lapsed") == 0) {
+        vitals->claims_lapsed = count;
+    } else {
+        vitals->claims_open += count;
+    }
+}
+
+/* Amounts are larger than what sqlite can add. */
+static void take_payment(struct vitals *vitals, sqlite3_stmt *row)
+{
+    const char *kind = (const char *)sqlite3_column_text(row, 0);
+    const char *text = (const char *)sqlite3_column_text(row, 1);
+    wei amount = 0;
+
+    if (kind == NULL || text == NULL || wei_parse(&amount, text) != STATUS_OK) {
+        return;
+    }
+    if (strcmp(kind, "attestation") == 0) {
+        vitals->earned += amount;
+    } else if (strcmp(kind, "withdrawal") == 0) {
+        vitals->withdrawn += amount;
+    }
+}
+
+static enum status look_at_counts(struct vitals *vitals, struct store *store, struct error *error)
+{
+    static const struct {
+        const char *query;
+        void (*take)(struct vitals *vitals, sqlite3_stmt *row);
+    } counts[] = {
+        {"SELECT state, outcome, count(*), sum(attempts),"
+         " sum(coalesce(json_extract(result, '$.steps_run'), 0)),"
+         " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
+         " FROM tasks GROUP BY state, outcome",
+         take_tasks},
+        /* A segment is checked once for each step that was drawn, and counted once. */
+        {"SELECT sum(steps) FROM (SELECT DISTINCT job, idx, previous, root, steps FROM tasks"
+         " WHERE outcome = 1)",
+         take_steps_proven},
+        {"SELECT min(deadline_s) FROM tasks WHERE state IN (0, 1)", take_deadline},
+        {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
+        {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
+        {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
+        {"SELECT outcome, count(*) FROM claims GROUP BY outcome", take_claim_ends},
+        {"SELECT kind, amount FROM payments", take_payment},
+    };
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && status == STATUS_OK; i++) {
+        status = each_row(vitals, store, counts[i].query, NULL, counts[i].take, error);
+    }
+    return status;
+}
+
+static enum status look_at_facts(struct vitals *vitals, struct store *store, struct error *error)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } numbers[] = {
+        {"started_ms", offsetof(struct vitals, started_ms)},
+        {"alive_ms", offsetof(struct vitals, alive_ms)},
+        {"cursor", offsetof(struct vitals, cursor)},
+    };
+    enum status status = store_text(store, vitals->owner, "owner", error);
+
+    if (status == STATUS_OK) {
+        status = store_text(store, vitals->fault, "fault", error);
+    }
+    if (status == STATUS_OK) {
+        status = store_text(store, vitals->weather, "weather", error);
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == STATUS_OK; i++) {
+        int64_t number = 0;
+
+        status = store_number(store, &number, numbers[i].name, error);
+        *(uint64_t *)((char *)vitals + numbers[i].offset) = number < 0 ? 0 : (uint64_t)number;
+    }
+    return status;
+}
+
+/* ---- jobs --------------------------------------------------------------- */
+
+static void take_job(struct vitals *vitals, sqlite3_stmt *row)
+{
+    struct vitals_job *job = &vitals->job[vitals->job_count];
+    struct game_move move;
+
+    if (vitals->job_count >= VITALS_JOBS_MAX ||
+        !sql_blob_column(row, 0, job->key.bytes, sizeof(job->key.bytes))) {
+        return;
+    }
+    vitals->job_count++;
+    job->phase = (enum game_phase)column(row, 1);
+    job->finalized = (uint32_t)column(row, 2);
+    if (game_move_decode(&move, sqlite3_column_blob(row, 3),
+                         (size_t)sqlite3_column_bytes(row, 3)) == STATUS_OK) {
+        job->steps = move.terms.steps;
+        job->segment_count = game_segment_count(&move.terms);
+    }
+    job->cell_segments = (job->segment_count + VITALS_CELLS_MAX - 1) / VITALS_CELLS_MAX;
+    if (job->cell_segments > 0) {
+        job->cell_count = (job->segment_count + job->cell_segments - 1) / job->cell_segments;
+    }
+}
+
+static enum vitals_mark mark_of(uint64_t outcomes, uint64_t attempts)
+{
+    if ((outcomes & (1u << CHECK_REFUTED | 1u << CHECK_FAULT)) != 0) {
+        return VITALS_REFUTED;
+    }
+    if ((outcomes & 1u << CHECK_PROVEN) != 0) {
+        return VITALS_PROVEN;
+    }
+    return attempts > 0 ? VITALS_UNTOLD : VITALS_COMMITTED;
+}
+
+/* Into the job that was taken last. */
+static void take_segment(struct vitals *vitals, sqlite3_stmt *row)
+{
+    struct vitals_job *job = &vitals->job[vitals->job_count - 1];
+    uint64_t index = column(row, 0);
+    enum vitals_mark mark = mark_of(column(row, 1), column(row, 2));
+    struct vitals_cell *cell;
+
+    job->committed++;
+    job->proven += mark == VITALS_PROVEN;
+    job->refuted += mark == VITALS_REFUTED;
+    if (index >= job->segment_count) {
+        return;
+    }
+    cell = &job->cells[index / job->cell_segments];
+    cell->mark = mark > cell->mark ? mark : cell->mark;
+    cell->proven += mark == VITALS_PROVEN;
+    if (mark == VITALS_PROVEN && sqlite3_column_type(row, 3) == SQLITE_INTEGER) {
+        uint32_t bits = (uint32_t)column(row, 3);
+        float loss;
+
+        memcpy(&loss, &bits, sizeof(loss));
+        cell->has_loss = isfinite(loss);
+        cell->loss = cell->has_loss ? (double)loss : 0;
+    }
+}
+
+static enum status look_at_jobs(struct vitals *vitals, struct store *store, struct error *error)
+{
+    enum status status = each_row(
+        vitals, store, "SELECT key, phase, finalized, terms FROM jobs ORDER BY rowid DESC LIMIT 16",
+        NULL, take_job, error);
+    uint32_t count = vitals->job_count;
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct sql_blob key = {vitals->job[i].key.bytes, sizeof(vitals->job[i].key.bytes)};
+
+        vitals->job_count = i + 1;
+        status =
+            each_row(vitals, store,
+                     "SELECT s.idx, coalesce(max(t.outcome = 1) * 2 + max(t.outcome = 2) * 4 +"
+                     " max(t.outcome = 3) * 8, 0), coalesce(sum(t.attempts), 0),"
+                     " max(CASE t.outcome WHEN 1 THEN json_extract(t.result, '$.loss_bits') END)"
+                     " FROM segments s LEFT JOIN tasks t ON t.job = s.job AND t.idx = s.idx AND"
+                     " t.previous = s.previous AND t.root = s.root WHERE s.job = ? AND NOT s.void"
+                     " GROUP BY s.idx ORDER BY s.idx",
+                     &key, take_segment, error);
+    }
+    vitals->job_count = count;
+    return status;
+}
+
+/* ---- claims, mirrors, throughput ---------------------------------------- */
+
+static void take_claim(struct vitals *vitals, sqlite3_stmt *row)
+{
+    struct vitals_claim *claim = &vitals->claim[vitals->claim_count];
+
+    if (vitals->claim_count >= VITALS_CLAIMS_MAX ||
+        !sql_blob_column(row, 0, claim->key.bytes, sizeof(claim->key.bytes))) {
+        return;
+    }
+    vitals->claim_count++;
+    claim->index = (uint32_t)column(row, 1);
+    claim->step = (uint32_t)column(row, 2);
+    claim->move = (enum action_state)column(row, 3);
+    claim->phase = (enum game_claim_phase)column(row, 4);
+    claim->deadline_s = column(row, 5);
+    column_text(claim->outcome, sizeof(claim->outcome), row, 6);
+    column_text(claim->trouble, sizeof(claim->trouble), row, 7);
+}
+
+static void take_mirror(struct vitals *vitals, sqlite3_stmt *row)
+{
+    struct vitals_mirror *mirror = &vitals->mirror[vitals->mirror_count];
+
+    if (vitals->mirror_count >= VITALS_MIRRORS_MAX) {
+        return;
+    }
+    vitals->mirror_count++;
+    column_text(mirror->name, sizeof(mirror->name), row, 0);
+    mirror->good = column(row, 1);
+    mirror->bad = column(row, 2);
+    mirror->bytes = column(row, 3);
+    column_text(mirror->trouble, sizeof(mirror->trouble), row, 4);
+}
+
+/* The shortest of a few spans that shows all of what was done lately, so that a young node has
+ * a plot, too. */
+static void take_span(struct vitals *vitals, sqlite3_stmt *row)
+{
+    static const uint64_t hours[] = {1, 6, 24, 24 * 7};
+    uint64_t first_ms = column(row, 0);
+    size_t i = 0;
+
+    while (i < 3 && first_ms != 0 && first_ms + hours[i] * 3600000 < vitals->now_ms) {
+        i++;
+    }
+    vitals->bar_ms = hours[i] * 3600000 / VITALS_BARS;
+}
+
+static void take_ended(struct vitals *vitals, sqlite3_stmt *row)
+{
+    uint64_t ended_ms = column(row, 0);
+    uint64_t age = vitals->now_ms > ended_ms ? vitals->now_ms - ended_ms : 0;
+    struct vitals_bar *bar;
+
+    if (age / vitals->bar_ms >= VITALS_BARS) {
+        return;
+    }
+    bar = &vitals->bars[VITALS_BARS - 1 - age / vitals->bar_ms];
+    bar->checks++;
+    bar->steps += column(row, 1);
+}
+
+static enum status look_at_lists(struct vitals *vitals, struct store *store, struct error *error)
+{
+    enum status status =
+        each_row(vitals, store,
+                 "SELECT a.claim, coalesce(s.idx, 0), a.step, a.state, coalesce(c.phase, 0),"
+                 " coalesce(c.deadline_s, 0), coalesce(c.outcome, ''), a.trouble FROM actions a"
+                 " LEFT JOIN claims c ON c.key = a.claim LEFT JOIN segments s ON s.hash ="
+                 " a.segment WHERE a.kind = 5 ORDER BY a.rowid DESC LIMIT 24",
+                 NULL, take_claim, error);
+
+    if (status == STATUS_OK) {
+        status = each_row(vitals, store,
+                          "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY name"
+                          " LIMIT 32",
+                          NULL, take_mirror, error);
+    }
+    if (status == STATUS_OK) {
+        status = each_row(vitals, store, "SELECT min(ended_ms) FROM tasks", NULL, take_span, error);
+    }
+    if (status == STATUS_OK) {
+        status = each_row(vitals, store,
+                          "SELECT ended_ms, coalesce(json_extract(result, '$.steps_run'), 0)"
+                          " FROM tasks WHERE ended_ms IS NOT NULL",
+                          NULL, take_ended, error);
+    }
+    return status;
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+enum status vitals_look(struct vitals *vitals, struct store *store, uint64_t now_ms,
+                        struct error *error)
+{
+    enum status status;
+
+    memset(vitals, 0, sizeof(*vitals));
+    vitals->now_ms = now_ms;
+    vitals->bar_ms = 3600000 / VITALS_BARS;
+    /* Not store_begin(): that would ask for the right to write. */
+    status = sql_run(&store->sql, error, "BEGIN", "");
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = look_at_facts(vitals, store, error);
+    if (status == STATUS_OK) {
+        status = look_at_counts(vitals, store, error);
+    }
+    if (status == STATUS_OK) {
+        status = look_at_jobs(vitals, store, error);
+    }
+    if (status == STATUS_OK) {
+        status = look_at_lists(vitals, store, error);
+    }
+    return sql_end(&store->sql, status, error);
+}
+
+const char *vitals_trouble(const struct vitals *vitals)
+{
+    uint64_t sign_ms =
+        vitals->alive_ms > vitals->started_ms ? vitals->alive_ms : vitals->started_ms;
+
+    if (vitals->fault[0] != '\0') {
+        return "this machine's replays disagreed: nothing is signed";
+    }
+    if (sign_ms + VITALS_SILENCE_MS < vitals->now_ms) {
+        return "the node gives no sign of life";
+    }
+    return vitals->weather[0] != '\0' ? "the ledger cannot be reached" : NULL;
+}

@@ -1,0 +1,124 @@
+/*
+ * vitals.h - one look at a node's database: what the metrics and the status page are made of.
+ *
+ * All of it comes from one read transaction, so its numbers belong together. Lists are cut at named
+ * maxima: the newest jobs and claims are kept, and how many there are is counted all the same.
+ * Nothing here writes.
+ */
+#ifndef VERIFIER_VITALS_H
+#define VERIFIER_VITALS_H
+
+#include "verifier/queue.h"
+
+#define VITALS_JOBS_MAX    16
+#define VITALS_CELLS_MAX   360 /* squares of a job's map: a long job has several segments in one */
+#define VITALS_CLAIMS_MAX  24
+#define VITALS_MIRRORS_MAX 32
+#define VITALS_BARS        60 /* of the throughput plot */
+#define VITALS_NAME_MAX    256
+
+#define VITALS_TASK_STATES   (TASK_SKIPPED + 1)
+#define VITALS_OUTCOMES      (CHECK_FAULT + 1)
+#define VITALS_ACTION_STATES (ACTION_LATE + 1)
+#define VITALS_PHASES        (GAME_PHASE_CLOSED + 1)
+
+/* Of a square the worst is shown that is true of any of its segments. */
+enum vitals_mark {
+    VITALS_AHEAD,     /* not committed yet */
+    VITALS_COMMITTED, /* and nothing is known of it */
+    VITALS_PROVEN,
+    VITALS_UNTOLD, /* a check was tried and could not tell, so far */
+    VITALS_REFUTED,
+};
+#define VITALS_MARKS 5
+
+struct vitals_cell {
+    enum vitals_mark mark;
+    uint32_t proven; /* segments */
+    bool has_loss;
+    double loss; /* after its last segment that has one */
+};
+
+struct vitals_job {
+    struct hash32 key;
+    enum game_phase phase;
+    uint64_t steps;
+    uint32_t segment_count; /* 0: the terms make no sense */
+    uint32_t committed;
+    uint32_t finalized;
+    uint32_t proven;
+    uint32_t refuted;
+    uint32_t cell_segments; /* in one square */
+    uint32_t cell_count;
+    struct vitals_cell cells[VITALS_CELLS_MAX];
+};
+
+struct vitals_claim {
+    struct hash32 key;
+    uint32_t index;
+    uint32_t step;
+    enum action_state move;
+    enum game_claim_phase phase; /* NONE: not on the ledger yet */
+    uint64_t deadline_s;
+    char outcome[16];
+    char trouble[VITALS_NAME_MAX];
+};
+
+struct vitals_mirror {
+    char name[VITALS_NAME_MAX];
+    uint64_t good;
+    uint64_t bad;
+    uint64_t bytes;
+    char trouble[VITALS_NAME_MAX];
+};
+
+struct vitals_bar {
+    uint32_t checks;
+    uint64_t steps;
+};
+
+struct vitals {
+    uint64_t now_ms;
+    uint64_t started_ms;
+    uint64_t alive_ms; /* the last sign of life; 0: none yet */
+    uint64_t cursor;   /* the last entry of the chronicle that was dealt with */
+    char owner[STORE_REASON_MAX];
+    char fault[STORE_REASON_MAX];   /* empty: none */
+    char weather[STORE_REASON_MAX]; /* why the ledger cannot be reached; empty: it can */
+    uint64_t tasks[VITALS_TASK_STATES];
+    uint64_t outcomes[VITALS_OUTCOMES]; /* of the tasks that are done */
+    uint64_t attempts;
+    uint64_t steps_proven;
+    uint64_t steps_run;
+    uint64_t compute_ns;
+    uint64_t next_deadline_s; /* of what waits; 0: nothing does */
+    uint64_t actions[ACTION_KINDS][VITALS_ACTION_STATES];
+    uint64_t jobs[VITALS_PHASES];
+    uint64_t committed;
+    uint64_t finalized;
+    uint64_t claims_open;
+    uint64_t claims_upheld;
+    uint64_t claims_refuted;
+    uint64_t claims_lapsed;
+    wei earned;    /* by attestations */
+    wei withdrawn; /* by whatever was owed */
+    uint32_t job_count;
+    struct vitals_job job[VITALS_JOBS_MAX];
+    uint32_t claim_count;
+    struct vitals_claim claim[VITALS_CLAIMS_MAX];
+    uint32_t mirror_count;
+    struct vitals_mirror mirror[VITALS_MIRRORS_MAX];
+    uint64_t bar_ms; /* how long one bar is; the last one ends now */
+    struct vitals_bar bars[VITALS_BARS];
+};
+
+/* Some hundred kilobytes: not for the stack. */
+MUST_CHECK enum status vitals_look(struct vitals *vitals, struct store *store, uint64_t now_ms,
+                                   struct error *error);
+
+#define VITALS_SILENCE_MS 150000 /* a node that gave no sign of life for so long is not well */
+
+/* Is the node alive, and without a fault of its own? What is wrong, or NULL. */
+const char *vitals_trouble(const struct vitals *vitals);
+
+#endif /* VERIFIER_VITALS_H */
