@@ -200,7 +200,7 @@ struct game_segment market_segment(struct market *market, const struct hash32 *j
 
     for (int i = 0; i < 500; i++) {
         error_init(&error);
-        (void)!ledger_work(market->ledgers[MARKET_CLIENT], &error);
+        (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
         if (ledger_get_segment(market->ledgers[MARKET_CLIENT], &segment, job, index, &error) ==
             STATUS_OK) {
             return segment;
@@ -249,7 +249,7 @@ uint32_t market_count(struct market *market, enum game_event_kind kind,
     uint32_t count = 0;
 
     error_init(&error);
-    (void)!ledger_work(market->ledgers[MARKET_CLIENT], &error);
+    (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
     while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
            STATUS_OK) {
         count += entry.kind == LEDGER_EVENT && entry.event.kind == kind &&
@@ -357,7 +357,7 @@ static bool is_quiet(struct market_node *node)
 
     (void)snprintf(query, sizeof(query),
                    "SELECT (SELECT count(*) FROM tasks WHERE state = 1) + (SELECT count(*) FROM"
-                   " actions WHERE state = 1 OR (state = 0 AND due_s < %llu))",
+                   " actions WHERE state = 1 OR (state = 0 AND (due_s < %llu OR tries > 0)))",
                    (unsigned long long)node->node.clock.time_s);
     return market_node_number(node, query) == 0;
 }

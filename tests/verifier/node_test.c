@@ -76,7 +76,7 @@ static void see_cheat_convicted(struct market *market, struct market_node *node,
 
     market_node_settle(node);
     error_init(&error);
-    (void)!ledger_work(market->ledgers[MARKET_CLIENT], &error);
+    (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
     while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
            STATUS_OK) {
         if (entry.event.kind == GAME_CLAIMED && hash32_equal(&entry.event.job, job)) {
