@@ -84,8 +84,8 @@ void job_record_free(struct job_record *record);
 MUST_CHECK enum status job_record_follow(struct job_record *record, struct ledger *ledger,
                                          struct error *error);
 
-/* For whoever reads the chronicle itself, for many jobs at once: one entry, in order. After a rewind
- * that is new, record->read is 0: the chronicle is to be read anew. */
+/* For whoever reads the chronicle itself, for many jobs at once: one entry, in order. After a
+ * rewind that is new, record->read is 0: the chronicle is to be read anew. */
 MUST_CHECK enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
                                        struct error *error);
 

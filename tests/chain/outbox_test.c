@@ -310,6 +310,39 @@ static void test_a_reorganization_sends_it_again(void **state)
 }
 
 /* The user sends with another wallet; our transaction of that nonce can never count. */
+/* One transaction is in a block, one in the pool, when the node is killed. The one that takes its
+ * place knows of neither. */
+static void test_a_chain_that_dies_and_forgets_is_told_again(void **state)
+{
+    static const char *const arguments[] = {"--no-mining", NULL};
+    struct fixture fixture;
+    struct error error;
+
+    (void)state;
+    set_up(&fixture, arguments, "dies");
+    add_transfer(fixture.outbox, "first", 3);
+    work(fixture.outbox);
+    mine(fixture.rpc);
+    work(fixture.outbox);
+    assert_int_equal(look(fixture.outbox, "first").state, OUTBOX_MINED);
+    add_transfer(fixture.outbox, "second", 4);
+    work(fixture.outbox);
+    assert_int_equal(look(fixture.outbox, "second").state, OUTBOX_SENT);
+    anvil_kill(fixture.anvil);
+    assert_int_equal(outbox_work(fixture.outbox, &error), STATUS_UNREACHABLE);
+    assert_int_equal(look(fixture.outbox, "second").state, OUTBOX_SENT);
+    outbox_close(fixture.outbox);
+    rpc_free(fixture.rpc);
+    anvil_stop(fixture.anvil);
+    fixture.anvil = anvil_start(arguments);
+    fixture.rpc = anvil_rpc(fixture.anvil);
+    open_outbox(&fixture);
+    finish(&fixture);
+    assert_int_equal(balance_of(fixture.rpc, &receiver), 7);
+    assert_int_equal(nonce_of(&fixture), 2);
+    tear_down(&fixture);
+}
+
 static void test_a_nonce_used_by_another_is_given_up(void **state)
 {
     static const char *const arguments[] = {"--no-mining", NULL};
@@ -489,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_crashes_neither_lose_nor_double),
         cmocka_unit_test(test_a_pending_transaction_is_replaced_by_a_dearer_one),
         cmocka_unit_test(test_a_reorganization_sends_it_again),
+        cmocka_unit_test(test_a_chain_that_dies_and_forgets_is_told_again),
         cmocka_unit_test(test_a_nonce_used_by_another_is_given_up),
         cmocka_unit_test(test_the_ceiling_of_the_fee_is_kept),
         cmocka_unit_test(test_chains_without_a_base_fee_get_the_older_kind),

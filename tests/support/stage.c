@@ -73,7 +73,7 @@ static void put_up_all(struct stage *stage, const char *name)
     signer_free(signer);
 }
 
-void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
+static void open_with(struct stage *stage, enum stage_ledger ledger, bool judged, const char *name)
 {
     static const struct address nobody;
     const bool embedded = ledger == STAGE_EMBEDDED;
@@ -86,17 +86,17 @@ void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
     stage->options.url = stage->url;
     if (embedded) {
         (void)snprintf(stage->url, sizeof(stage->url), "local:%s/%s.ledger", test_temp_dir(), name);
-        stage_check(ledger_local_init(stage->url + 6, &nobody, &error), &error);
+        stage_check(ledger_local_init(stage->url + 6, judged ? NULL : &nobody, &error), &error);
         stage->now_s = LOCAL_START_S;
     } else {
         stage->anvil = ledger == STAGE_ANVIL ? anvil_start(NULL) : anvil_start_hardhat();
         stage->rpc = anvil_rpc(stage->anvil);
         (void)snprintf(stage->url, sizeof(stage->url), "%s", anvil_url(stage->anvil));
     }
-    if (ledger == STAGE_ANVIL) {
-        put_up_registry(stage);
-    } else if (ledger == STAGE_HARDHAT) {
+    if (!embedded && judged) {
         put_up_all(stage, name);
+    } else if (!embedded) {
+        put_up_registry(stage);
     }
     for (int i = 0; i < STAGE_PLAYERS; i++) {
         struct secret_key key = anvil_key((uint32_t)i);
@@ -113,6 +113,16 @@ void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
                         &error);
         }
     }
+}
+
+void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
+{
+    open_with(stage, ledger, ledger == STAGE_HARDHAT, name);
+}
+
+void stage_open_judged(struct stage *stage, enum stage_ledger ledger, const char *name)
+{
+    open_with(stage, ledger, true, name);
 }
 
 void stage_close(struct stage *stage)
@@ -231,7 +241,7 @@ struct game_segment stage_segment(struct stage *stage, int player, const struct 
     return segment;
 }
 
-static wei owed_to(struct stage *stage, int player)
+wei stage_owed(struct stage *stage, int player)
 {
     struct error error;
     wei purse;
@@ -243,7 +253,7 @@ static wei owed_to(struct stage *stage, int player)
     return owed;
 }
 
-static void restart(struct stage *stage, int player)
+void stage_restart(struct stage *stage, int player)
 {
     ledger_close(stage->ledgers[player]);
     open_player(stage, player);
@@ -263,7 +273,7 @@ static void do_job(struct stage *stage)
     for (uint32_t i = 0; i < SEGMENTS; i++) {
         root = stage_root((uint8_t)(1 + i));
         STAGE_PLAY(stage, STAGE_SOLVER, ledger_commit, &job, i, &root);
-        restart(stage, STAGE_SOLVER);
+        stage_restart(stage, STAGE_SOLVER);
     }
     stage_pass_time(stage, 2);
     stage_pass_time(stage, 2);
@@ -274,7 +284,7 @@ static void do_job(struct stage *stage)
         STAGE_PLAY(stage, STAGE_VERIFIER, ledger_attest, &job, &terms, &segments[i], &root);
     }
     stage_pass_time(stage, 601);
-    restart(stage, STAGE_VERIFIER);
+    stage_restart(stage, STAGE_VERIFIER);
     for (uint32_t i = 0; i < SEGMENTS; i++) {
         root = stage_root((uint8_t)(100 + i));
         STAGE_PLAY(stage, STAGE_VERIFIER, ledger_reveal, &job, &segments[i], &root);
@@ -297,13 +307,13 @@ static void do_job(struct stage *stage)
     assert_int_equal(seen.phase, GAME_PHASE_CLOSED);
     assert_int_equal(seen.finalized, SEGMENTS);
     assert_true(seen.terms.stake == terms.stake);
-    assert_true(owed_to(stage, STAGE_SOLVER) == 29 * WEI_PER_ETHER);
-    assert_true(owed_to(stage, STAGE_CLIENT) == 0);
-    assert_true(owed_to(stage, STAGE_VERIFIER) == 3 * (WEI_PER_ETHER / 2 + WEI_PER_ETHER / 10));
+    assert_true(stage_owed(stage, STAGE_SOLVER) == 29 * WEI_PER_ETHER);
+    assert_true(stage_owed(stage, STAGE_CLIENT) == 0);
+    assert_true(stage_owed(stage, STAGE_VERIFIER) == 3 * (WEI_PER_ETHER / 2 + WEI_PER_ETHER / 10));
     STAGE_PLAY(stage, STAGE_SOLVER, ledger_withdraw, signer_address(stage->signers[STAGE_SOLVER]));
     STAGE_PLAY(stage, STAGE_VERIFIER, ledger_withdraw,
                signer_address(stage->signers[STAGE_VERIFIER]));
-    assert_true(owed_to(stage, STAGE_SOLVER) == 0);
+    assert_true(stage_owed(stage, STAGE_SOLVER) == 0);
 }
 
 static void convict_silence(struct stage *stage)
@@ -342,9 +352,9 @@ static void convict_silence(struct stage *stage)
     assert_int_equal(seen.phase, GAME_PHASE_OPEN);
     assert_int_equal(seen.epoch, 1);
     assert_int_equal(seen.committed, 0);
-    assert_true(owed_to(stage, STAGE_VERIFIER) == 11 * WEI_PER_ETHER);
-    assert_true(owed_to(stage, STAGE_CLIENT) == 10 * WEI_PER_ETHER);
-    assert_true(owed_to(stage, STAGE_SOLVER) == 0);
+    assert_true(stage_owed(stage, STAGE_VERIFIER) == 11 * WEI_PER_ETHER);
+    assert_true(stage_owed(stage, STAGE_CLIENT) == 10 * WEI_PER_ETHER);
+    assert_true(stage_owed(stage, STAGE_SOLVER) == 0);
 }
 
 /* What the journal tells must add up to the play. */

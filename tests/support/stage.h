@@ -35,7 +35,14 @@ struct stage {
 };
 
 void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name);
+
+/* With the referee, on anvil and on the embedded ledger too. */
+void stage_open_judged(struct stage *stage, enum stage_ledger ledger, const char *name);
 void stage_close(struct stage *stage);
+
+/* The player's process ends, and another begins with what is on the disk. */
+void stage_restart(struct stage *stage, int player);
+wei stage_owed(struct stage *stage, int player);
 
 /* Both plays, each on a ledger of its own; handles are closed and opened again in the middle.
  * Balances and what the journal tells must be exact. */

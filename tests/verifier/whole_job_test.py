@@ -6,11 +6,13 @@ bundle, only the folder that was published."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
@@ -56,6 +58,16 @@ def make_job(seed):
              "--response-period", "30s", "--yes")
 
 
+def see_page():
+    """The node's page and metrics tell what it proved, and the loss that its replays had."""
+    with open(path("verifier-run.log"), encoding="utf-8") as log:
+        url = re.search(r"http://\S+", log.read()).group()
+    ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+    assert b"\nlockstep_steps_proven_total 24\n" in ask(url + "metrics", timeout=60).read()
+    page = ask(url, timeout=60).read()
+    assert page.count(b"<circle") == 3 and b"3 proven here" in page, page
+
+
 def work():
     lockstep("client", "ledger", "init", path("try.ledger"))
     for who in ("client", "solver", "verifier"):
@@ -70,11 +82,12 @@ def work():
         time.sleep(0.1)
     lockstep("solver", "prover", "publish", path("1.run"), "--data", DATA, "--to", path("www"))
     node = start("verifier", "verifier", "run", "--mirror", path("www"), "--checks", "1",
-                 "--withdraw-at", "1")
+                 "--withdraw-at", "1", "--status", "0")
     assert solver.wait(LIMIT_S) == 0, open(path("solver-run.log")).read()[-800:]
     time.sleep(3)
     status = lockstep("verifier", "verifier", "status")
     assert int(status["earned_wei"]["attestation"]) > 0, status
+    see_page()
     node.terminate()
     assert node.wait(30) == 0
     states = {row["outcome"]: row["count"] for row in status["queue"]}
