@@ -15,6 +15,7 @@
 #include "base/hex.h"
 #include "proofs/question.h"
 #include "proofs/replay.h"
+#include "proofs/state_root.h"
 #include "tests/support/liar.h"
 #include "tests/support/market.h"
 
@@ -52,6 +53,7 @@ static void check(enum status status, const struct error *error)
 
 struct cheat_at {
     uint64_t step;
+    bool lies;        /* false: the step is true, and should have been the last */
     struct lie state; /* item: the state after the step, by its number */
     struct lie trace; /* the same number where the trace holds it */
 };
@@ -60,7 +62,7 @@ struct cheat_at {
 static struct cheat_at choose_lie(const struct job *job, uint64_t step, uint64_t *random)
 {
     const struct tape *tape = job->tape;
-    struct cheat_at cheat = {.step = step};
+    struct cheat_at cheat = {.step = step, .lies = true};
     uint32_t *next = NULL;
     uint32_t state = (uint32_t)test_random_below(random, tape->state_count);
     struct error error;
@@ -108,7 +110,7 @@ static void lie_in_state(struct run *run, const struct lie *lie)
     free(bytes);
 }
 
-/* The whole bundle, with the lie, or (NULL) honest. Takes job. */
+/* The whole bundle, with the lie. Takes job. */
 static void write_bundle(const char *path, struct job *job, const struct cheat_at *cheat)
 {
     struct bundle *bundle = NULL;
@@ -121,7 +123,7 @@ static void write_bundle(const char *path, struct job *job, const struct cheat_a
     small_run_begin(&run);
     for (uint64_t at = 0; at < STEPS; at++) {
         small_run_step(&run);
-        if (cheat != NULL && at == cheat->step) {
+        if (cheat->lies && at == cheat->step) {
             lie_in_state(&run, &cheat->state);
         }
         record_step(bundle, &run, at);
@@ -137,6 +139,8 @@ struct accused {
     struct bundle *bundle;
     struct run run;
     struct liar liar;
+    bool lies;
+    uint64_t step;
     struct teller teller;
     uint32_t moves;
 };
@@ -156,14 +160,22 @@ static void accused_open(struct accused *accused, struct market *market, const s
     traced = accused->run.options;
     traced.trace = true;
     check(run_reopen(&accused->run, &traced, &error), &error);
-    liar_open(&accused->liar, accused->run.machine, &cheat->trace);
-    check(teller_open(&accused->teller, &accused->liar.machine, &error), &error);
+    accused->lies = cheat->lies;
+    accused->step = cheat->step;
+    if (accused->lies) {
+        liar_open(&accused->liar, accused->run.machine, &cheat->trace);
+    }
+    check(teller_open(&accused->teller,
+                      accused->lies ? &accused->liar.machine : accused->run.machine, &error),
+          &error);
 }
 
 static void accused_close(struct accused *accused)
 {
     teller_close(&accused->teller);
-    liar_close(&accused->liar);
+    if (accused->lies) {
+        liar_close(&accused->liar);
+    }
     run_close(&accused->run);
     bundle_close(accused->bundle);
 }
@@ -200,7 +212,8 @@ static void accused_round(struct accused *accused)
     error_init(&error);
     check(ledger_work(ledger, &error), &error);
     while (ledger_next(ledger, &entry, entry.number, 0, &error) == STATUS_OK) {
-        if (entry.event.kind == GAME_CLAIMED && hash32_equal(&entry.event.job, &accused->job)) {
+        if (entry.event.kind == GAME_CLAIMED && hash32_equal(&entry.event.job, &accused->job) &&
+            (uint64_t)entry.event.index * SEGMENT + entry.event.step == accused->step) {
             claimed = true;
             key = entry.event.claim;
         } else if (entry.event.kind == GAME_ASKED && hash32_equal(&entry.event.claim, &key)) {
@@ -274,7 +287,10 @@ static void play_out(struct market *market, struct market_node *node, struct acc
         }
     }
     market_node_close(node);
-    assert_int_equal(market_count(market, GAME_CLAIMED, NULL), claims + 1);
+    /* Whatever comes after an infinity is wrong too, and may be claimed as well. */
+    if (accused->lies) {
+        assert_int_equal(market_count(market, GAME_CLAIMED, NULL), claims + 1);
+    }
 }
 
 /* A mirror that has what the liar says of the list of its trace. */
@@ -299,28 +315,26 @@ static void serve_first_answer(struct accused *accused, const char *mirror, uint
 }
 
 /* A job whose solver lies, convicted. The claimant has its bond back and half of the stake. */
-static void convict(struct market *market, uint64_t number, enum model_kind kind, uint64_t step,
-                    const struct play *play, const char *second_mirror)
+static void convict_of(struct market *market, struct job *job, const struct cheat_at *cheat,
+                       const struct play *play, const char *second_mirror)
 {
     wei owed = market_owed(market, MARKET_VERIFIER);
-    struct job *job = small_job(kind, 100 + number);
     struct market_node node;
     struct accused accused;
-    struct cheat_at cheat;
     struct hash32 key;
     const char *path;
     char name[64];
 
-    (void)snprintf(name, sizeof(name), "duel-%llu-%u", (unsigned long long)number, market->moves);
+    (void)snprintf(name, sizeof(name), "duel-%02x%02x%02x%02x-%u", job->id.bytes[0],
+                   job->id.bytes[1], job->id.bytes[2], job->id.bytes[3], market->moves);
     path = small_path(name);
-    cheat = choose_lie(job, step, &number);
-    write_bundle(path, job, &cheat);
+    write_bundle(path, job, cheat);
     key = market_commit(market, path);
     market_node_defaults(&node, market, path);
     node.options.mode = NODE_DEFEND;
-    accused_open(&accused, market, &key, path, &cheat);
+    accused_open(&accused, market, &key, path, cheat);
     if (second_mirror != NULL) {
-        serve_first_answer(&accused, second_mirror, step);
+        serve_first_answer(&accused, second_mirror, cheat->step);
         node.mirrors[node.options.mirror_count++] = second_mirror;
     }
     play_out(market, &node, &accused, play);
@@ -328,6 +342,15 @@ static void convict(struct market *market, uint64_t number, enum model_kind kind
     assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / 2);
     assert_int_equal(market_job(market, &key).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, &key).epoch, 1);
+}
+
+static void convict(struct market *market, uint64_t number, enum model_kind kind, uint64_t step,
+                    const struct play *play, const char *second_mirror)
+{
+    struct job *job = small_job(kind, 100 + number);
+    struct cheat_at cheat = choose_lie(job, step, &number);
+
+    convict_of(market, job, &cheat, play, second_mirror);
 }
 
 /* ---- tests ---------------------------------------------------------------- */
@@ -399,6 +422,47 @@ static void test_a_node_that_crashes_again_and_again_convicts(void **state)
     market_close(&market);
 }
 
+/* The first step after which the state is not finite. */
+static uint64_t find_divergence(const struct job *job)
+{
+    struct run run;
+    struct digest root;
+    struct error error;
+    bool finite = true;
+    uint64_t step = 0;
+
+    error_init(&error);
+    small_run_open(&run, job, isa_best(), 1, false);
+    small_run_begin(&run);
+    for (; finite; step++) {
+        small_run_step(&run);
+        check(state_root_find(&root, &finite, run.machine, 1, &error), &error);
+    }
+    run_close(&run);
+    return step - 1;
+}
+
+static void test_a_training_that_went_on_after_an_infinity_is_convicted(void **state)
+{
+    static const struct play play = {.silent_after = UINT32_MAX};
+    struct small_job_options options;
+    struct cheat_at cheat = {0};
+    struct market market;
+    struct job *job;
+
+    (void)state;
+    market_open(&market, true, "infinite");
+    small_job_diverging(&options);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    job = small_job_new(&options);
+    cheat.step = find_divergence(job);
+    assert_true(cheat.step < STEPS - 1);
+    convict_of(&market, job, &cheat, &play, NULL);
+    assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
+    market_close(&market);
+}
+
 static void test_a_liar_is_convicted_on_a_chain(void **state)
 {
     static const struct play play = {.silent_after = UINT32_MAX};
@@ -417,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_served_is_not_asked),
         cmocka_unit_test(test_a_liar_that_falls_silent_is_convicted_by_the_clock),
         cmocka_unit_test(test_a_node_that_crashes_again_and_again_convicts),
+        cmocka_unit_test(test_a_training_that_went_on_after_an_infinity_is_convicted),
         cmocka_unit_test(test_a_liar_is_convicted_on_a_chain),
     };
 
