@@ -593,7 +593,9 @@ static void test_both_ledgers_play_the_same_histories(void **state)
     }
     show_coverage(history);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {
-        assert_true(twins->done_of[i] > 0 || game_move_is_of_referee((enum game_move_kind)i));
+        /* A handful of histories need not meet the rare moves. */
+        assert_true(count < HISTORIES_SHARE || twins->done_of[i] > 0 ||
+                    game_move_is_of_referee((enum game_move_kind)i));
     }
     twins_close(twins);
     free(history);
