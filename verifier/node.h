@@ -103,8 +103,8 @@ struct book_entry node_entry(const struct node *node, const struct store_segment
 MUST_CHECK enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
                                   struct check_request *request, struct error *error);
 
-/* The request to check a segment as it stands, with the node's limits and mirrors. STATUS_NOT_FOUND:
- * one before it is missing. *made is the caller's on any outcome. */
+/* The request to check a segment as it stands, with the node's limits and mirrors.
+ * STATUS_NOT_FOUND: one before it is missing. *made is the caller's on any outcome. */
 MUST_CHECK enum status node_request(struct node *node, struct check_request **made,
                                     const struct store_segment *segment, struct error *error);
 

@@ -2,8 +2,9 @@
  * Goal: before the referee nobody wins by lying and nobody loses by telling the truth.
  * Method: on both ledgers at once (court.h): every false accusation that we could think of, by
  * name, against an honest solver, each of which costs its bond; silence of the accused at every
- * point of a walk; a whole walk to a lie and its conviction, at once or after all turns were spent; trace ends that do not fit, a
- * divergence that was hidden and one that was invented; a false attestation; a sum in parts.
+ * point of a walk; a whole walk to a lie and its conviction, at once or after all turns were
+ * spent; trace ends that do not fit, a divergence that was hidden and one that was invented; a
+ * false attestation; a sum in parts.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -354,6 +354,7 @@ void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
 
     read_rule(&readings);
     for (uint32_t i = 0; i < operand_count(shown); i++) {
+        assert(readings.leaves[i] != NULL);
         if (memchr(readings.leaves[i], 1, leaf_count(&shown->operands[i])) != NULL) {
             used |= (uint16_t)(1u << i);
         }
