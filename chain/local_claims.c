@@ -1,4 +1,5 @@
 /* local_claims.c - the moves of a dispute: see local_game.h. */
+#include <assert.h>
 #include <string.h>
 
 #include "chain/local_rules.h"
@@ -67,6 +68,7 @@ struct game_event *local_dispute_event(struct local_game *game, enum game_event_
 {
     struct game_event *event = local_event(game, kind, NULL);
 
+    assert(dispute->key != NULL); /* the claim was loaded */
     event->claim = *dispute->key;
     return event;
 }

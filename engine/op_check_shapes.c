@@ -372,9 +372,11 @@ void op_check_max_pool_grad(struct op_checker *checker)
         int64_t down = (attributes[IMAGE_KERNEL_HEIGHT] + stride - 1) / stride;
         int64_t across = (attributes[IMAGE_KERNEL_WIDTH] + stride - 1) / stride;
 
-        if (2 * down * across > IMAGE_WINDOW_MAX) {
+        int64_t windows = down * across;
+
+        if (2 * windows > IMAGE_WINDOW_MAX) {
             check_fail(checker, "an element lies in %lld windows, and %d are allowed",
-                       (long long)(down * across), IMAGE_WINDOW_MAX / 2);
+                       (long long)windows, IMAGE_WINDOW_MAX / 2);
         }
     }
     check_input(checker, 0, DTYPES_U32, shape.out);

@@ -316,10 +316,17 @@ static bool claimant_moves(struct search *search, const struct local_claim *clai
 
 /* ---- the search --------------------------------------------------------------------- */
 
+static bool is_same(const struct place *a, const struct place *b)
+{
+    return a->phase == b->phase && a->turn == b->turn && a->turns == b->turns &&
+           a->time == b->time && a->known == b->known && a->counted == b->counted &&
+           hash32_equal(&a->pending, &b->pending) && digest_equal(&a->trace_root, &b->trace_root);
+}
+
 static bool is_new(struct search *search, const struct place *place)
 {
     for (uint32_t i = 0; i < search->seen_count; i++) {
-        if (memcmp(&search->seen[i], place, sizeof(*place)) == 0) {
+        if (is_same(&search->seen[i], place)) {
             return false;
         }
     }

@@ -468,8 +468,8 @@ static void test_headers_hash_as_the_formats_say(void **state)
         add_proof(&proofs, PROVE_FOLD, &argument, &root);
         buffer_clear(&argument);
         buffer_add_u8(&argument, FOLD_TENSOR);
-        buffer_add(&argument, header, (size_t)(64 + LABEL_SIZE + i));
-        sha256(&root, header, (size_t)(64 + LABEL_SIZE + i));
+        buffer_add(&argument, header, 64 + LABEL_SIZE + (size_t)i);
+        sha256(&root, header, 64 + LABEL_SIZE + (size_t)i);
         add_proof(&proofs, PROVE_FOLD, &argument, &root);
     }
     check_proofs(&proofs);

@@ -182,7 +182,7 @@ static struct job *small_job(void)
                                     4,   's',  't',  'e',  'p',  3,   0, 1, 0, 0, 0,
                                     0,   0,    0,    0,    1, /* its next value */
                                     0,   0,    0,    1,    1,    0,   0, 0, 0, 0, 0,
-                                    0,   1,    0,    0,    0,    0,   0, 0, 0, 1}; /* operation, pair */
+                                    0,   1,    0,    0,    0,    0,   0, 0, 0, 1}; /* operation */
     const struct job_terms terms = {.steps = 4, .segment_length = 2};
     struct tape *tape = NULL;
     struct job *job = NULL;
