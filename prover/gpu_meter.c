@@ -2,17 +2,20 @@
 #include "prover/gpu_meter.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MIB 1048576.0
 
 const struct energy_gpu *gpu_meter_open(struct gpu_meter *meter,
                                         const struct machine_options *machine,
-                                        uint64_t segment_length, const struct log *log)
+                                        uint64_t segment_length, struct bundle *bundle,
+                                        const struct log *log)
 {
     struct error error;
 
     memset(meter, 0, sizeof(*meter));
+    meter->bundle = bundle;
     meter->segment_length = segment_length;
     error_init(&error);
     if (machine->backend != &backend_cuda) {
@@ -34,11 +37,21 @@ const struct energy_gpu *gpu_meter_open(struct gpu_meter *meter,
 
 static void tell(struct gpu_meter *meter, uint64_t segment, const struct log *log)
 {
+    char text[128];
+    char name[32];
+    struct error none;
+
     if (meter->steps > 0) {
-        log_info(log, "device",
-                 "segment %" PRIu64 ": the GPU was busy %" PRIu64 " %% of the time, with at most "
-                 "%.0f MiB of memory",
-                 segment, meter->use / meter->steps, (double)meter->memory_most / MIB);
+        (void)snprintf(text, sizeof(text),
+                       "busy %" PRIu64 " %% of the time, with at most %.0f MiB of memory",
+                       meter->use / meter->steps, (double)meter->memory_most / MIB);
+        log_info(log, "device", "segment %" PRIu64 ": the GPU was %s", segment, text);
+        if (meter->bundle != NULL) {
+            error_init(&none);
+            (void)snprintf(name, sizeof(name), "gpu.%" PRIu64, segment);
+            /* A note is comfort: a journal that is full is told by the next step. */
+            (void)!bundle_set_note(meter->bundle, name, text, &none);
+        }
     }
     meter->steps = 0;
     meter->use = 0;

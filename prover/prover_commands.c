@@ -183,8 +183,8 @@ static enum status train_with(struct train_result *result, struct command_contex
     if (status != STATUS_OK) {
         return status;
     }
-    options.gpu =
-        gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, context->log);
+    options.gpu = gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, bundle,
+                                 context->log);
     progress_init(&teller.progress, stderr, "training", "steps", done, bundle_job(bundle)->steps,
                   progress_now());
     status = train(result, bundle, run, &options, error);

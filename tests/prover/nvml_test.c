@@ -152,11 +152,11 @@ static void test_meter_is_for_gpus_only(void **state)
 
     (void)state;
     say("1 1 80 2097152");
-    assert_null(gpu_meter_open(&meter, &machine, 2, NULL));
+    assert_null(gpu_meter_open(&meter, &machine, 2, NULL, NULL));
     gpu_meter_step(&meter, &step, NULL);
     gpu_meter_close(&meter);
     machine.backend = &backend_cuda;
-    assert_non_null(gpu_meter_open(&meter, &machine, 2, NULL));
+    assert_non_null(gpu_meter_open(&meter, &machine, 2, NULL, NULL));
     gpu_meter_step(&meter, &step, NULL);
     assert_int_equal(meter.steps, 1);
     assert_int_equal(meter.use, 80);

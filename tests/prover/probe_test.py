@@ -100,6 +100,9 @@ def run_on_a_gpu_is_metered():
     assert b"1024 MiB" in done.stderr
     steps = sqlite3.connect(path("metered.run/journal.db")).execute(
         "SELECT microjoules FROM steps").fetchall()
+    notes = dict(sqlite3.connect(path("metered.run/journal.db")).execute(
+        "SELECT name, text FROM facts WHERE name LIKE 'gpu.%'").fetchall())
+    assert sorted(notes) == ["gpu.0", "gpu.1"] and "busy 42 %" in notes["gpu.1"], notes
     assert len(steps) == 4 and all(energy is not None for energy, in steps), steps
 
 
