@@ -367,7 +367,7 @@ void op_check_max_pool_grad(struct op_checker *checker)
     struct image_shape shape = check_image(checker, false);
     const int64_t *attributes = checker->op->attributes;
 
-    if (shape.in != 0) { /* the attributes are sound */
+    if (checker->status == STATUS_OK) { /* the attributes are sound */
         int64_t stride = attributes[IMAGE_STRIDE];
         int64_t down = (attributes[IMAGE_KERNEL_HEIGHT] + stride - 1) / stride;
         int64_t across = (attributes[IMAGE_KERNEL_WIDTH] + stride - 1) / stride;
