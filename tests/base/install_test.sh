@@ -37,7 +37,7 @@ run_make() {
     make -s -o "$build/lockstep" BUILD="$build" NVCC= LOCKSTEP_NO_INSTALL=1 "$@" >"$dir/told" 2>&1
 }
 
-run_make install DESTDIR="$dir/root" PREFIX=/usr
+run_make install DESTDIR="$dir/stage" PREFIX=/usr
 result $? "it installs"
 
 missing=
@@ -48,20 +48,20 @@ for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verif
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
     lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
     share/doc/lockstep/examples/verifier.conf; do
-    [ -s "$dir/root/usr/$file" ] || missing="$missing $file"
+    [ -s "$dir/stage/usr/$file" ] || missing="$missing $file"
 done
 echo "missing:$missing" >"$dir/told"
 [ -z "$missing" ]
 result $? "all of it is there"
 
-"$dir/root/usr/bin/lockstep" --version >"$dir/told" 2>&1
+"$dir/stage/usr/bin/lockstep" --version >"$dir/told" 2>&1
 result $? "the installed program runs"
 
-if grep -rn "@BIN@" "$dir/root/usr/lib" >"$dir/told"; then false; else true; fi
+if grep -rn "@BIN@" "$dir/stage/usr/lib" >"$dir/told"; then false; else true; fi
 result $? "the units name the program"
 
 : >"$dir/told"
-for page in "$dir"/root/usr/share/man/man1/*.1; do
+for page in "$dir"/stage/usr/share/man/man1/*.1; do
     if command -v groff >/dev/null 2>&1; then
         groff -ww -man -Tutf8 "$page" 2>>"$dir/told" >/dev/null
     fi
@@ -80,7 +80,7 @@ for shell in bash zsh fish; do
     fish) file=share/fish/vendor_completions.d/lockstep.fish ;;
     esac
     if command -v "$shell" >/dev/null 2>&1; then
-        "$shell" -n "$dir/root/usr/$file" >"$dir/told" 2>&1
+        "$shell" -n "$dir/stage/usr/$file" >"$dir/told" 2>&1
         result $? "$shell reads its completion"
     else
         skip "$shell reads its completion" "$shell is not installed"
@@ -88,7 +88,7 @@ for shell in bash zsh fish; do
 done
 if command -v fish >/dev/null 2>&1; then
     HOME=$dir XDG_DATA_HOME="$dir/x" XDG_CONFIG_HOME="$dir/x" fish --no-config -c \
-        "source $dir/root/usr/share/fish/vendor_completions.d/lockstep.fish
+        "source $dir/stage/usr/share/fish/vendor_completions.d/lockstep.fish
          complete -C 'lockstep verifier ru'; complete -C 'lockstep verifier run --stat'" \
         >"$dir/told" 2>&1
     grep -q '^run' "$dir/told" && grep -q '^--status' "$dir/told"
@@ -100,8 +100,8 @@ fi
 if command -v systemd-analyze >/dev/null 2>&1; then
     for unit in lockstep-verifier.service lockstep-prover-serve@.service; do
         name=$(echo "$unit" | sed 's/@/@x/')
-        sed "s|/usr/bin/lockstep|$dir/root/usr/bin/lockstep|" \
-            "$dir/root/usr/lib/systemd/system/$unit" >"$dir/$name"
+        sed "s|/usr/bin/lockstep|$dir/stage/usr/bin/lockstep|" \
+            "$dir/stage/usr/lib/systemd/system/$unit" >"$dir/$name"
         # The manual pages are not where man looks; anything else would be ours.
         systemd-analyze verify --man=no "$dir/$name" >"$dir/told" 2>&1 && [ ! -s "$dir/told" ]
         result $? "systemd-analyze has nothing to say about $unit"
@@ -113,8 +113,8 @@ else
     skip "systemd-analyze has nothing to say about the units" "systemd is not installed"
 fi
 
-run_make uninstall DESTDIR="$dir/root" PREFIX=/usr
-find "$dir/root" -type f >"$dir/told"
+run_make uninstall DESTDIR="$dir/stage" PREFIX=/usr
+find "$dir/stage" -type f >"$dir/told"
 [ ! -s "$dir/told" ]
 result $? "uninstall leaves no file"
 
