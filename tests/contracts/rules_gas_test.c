@@ -7,14 +7,11 @@
  */
 #include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chain/rules_code.h"
 #include "engine/contraction.h"
-#include "tests/support/contract_call.h"
-#include "tests/support/jury.h"
+#include "tests/support/gas_bill.h"
 
 enum {
     TOKENS = 1024,
@@ -24,99 +21,21 @@ enum {
     ROWS_OF_LONG = 128, /* of operands with rows of VOCABULARY: fewer than a step has */
     BITS = 14,
     BLOCK = 128,
-    PATH = 13, /* siblings in a list of about 5,000 items */
-    EVIDENCE_MAX = 1 << 20,
-    TRANSACTION_BYTES_MAX = 128 * 1024,
-    CASES_MAX = 24,
-    FIGURES = 4,
-    /* EIP-2028 and EIP-7623. */
-    TRANSACTION_GAS = 21000,
-    ZERO_GAS = 4,
-    BYTE_GAS = 16,
-    ZERO_FLOOR_GAS = 10,
-    BYTE_FLOOR_GAS = 40,
-};
-
-static const char *const figure_names[FIGURES] = {"transaction", "bytes", "leaves", "rule"};
-
-struct cost {
-    char name[64];
-    uint64_t figures[FIGURES];
 };
 
 struct bill {
-    struct jury jury;
+    struct gas_bill gas;
     struct address contraction;
     struct address moves;
-    struct cost costs[CASES_MAX];
-    size_t count;
     uint64_t seed;
 };
 
-static uint64_t calldata_gas(const struct buffer *bytes, uint64_t zero, uint64_t other)
-{
-    uint64_t gas = 0;
-
-    for (size_t i = 0; i < bytes->size; i++) {
-        gas += bytes->data[i] == 0 ? zero : other;
-    }
-    return gas;
-}
-
-static uint64_t checking_gas(struct bill *bill, const struct buffer *evidence)
-{
-    struct contract_call call;
-    uint8_t *result;
-    uint64_t gas;
-    size_t size;
-
-    contract_call_init(&call, "operands(bytes)");
-    contract_call_word(&call, 32);
-    contract_call_bytes(&call, evidence->data, evidence->size);
-    result = contract_call_make(bill->jury.rpc, &size, &bill->jury.jury, &call);
-    contract_call_release(&call);
-    gas = contract_call_u64(result + 32);
-    free(result);
-    return gas;
-}
-
-/* What a transaction with this evidence costs, but for what is not about its leaves. */
 static void measure(struct bill *bill, const char *name, const struct shown_case *shown,
                     const struct shown_target *target)
 {
-    bool sum = shown_case_axis(shown, target->output) != 0;
-    bool part = sum ? target->from != 0 || target->to != shown_case_axis(shown, target->output)
-                    : target->to != 0;
-    struct cost *cost = &bill->costs[bill->count++];
-    struct jury_answer *answers;
-    struct buffer evidence;
-    uint64_t floor;
+    const struct address *rules = shown->op.kind >= OP_QUANTIZE ? &bill->contraction : &bill->moves;
 
-    assert_true(bill->count <= CASES_MAX);
-    buffer_init(&evidence, EVIDENCE_MAX);
-    shown_case_write(&evidence, shown, target, true, PATH);
-    if (evidence.size >= TRANSACTION_BYTES_MAX) {
-        fail_msg("%s: %zu bytes", name, evidence.size);
-    }
-    jury_add(&bill->jury, evidence.data, evidence.size, part);
-    answers =
-        jury_hear(&bill->jury, shown->op.kind >= OP_QUANTIZE ? &bill->contraction : &bill->moves);
-    assert_false(answers[0].refused);
-    if (!part) {
-        assert_int_equal(answers[0].value, shown_case_rule(shown, target->output, target->element));
-    }
-    (void)snprintf(cost->name, sizeof(cost->name), "%s", name);
-    cost->figures[1] = evidence.size;
-    cost->figures[2] = checking_gas(bill, &evidence);
-    cost->figures[3] = answers[0].gas;
-    cost->figures[0] = TRANSACTION_GAS + calldata_gas(&evidence, ZERO_GAS, BYTE_GAS) +
-                       cost->figures[2] + cost->figures[3];
-    floor = TRANSACTION_GAS + calldata_gas(&evidence, ZERO_FLOOR_GAS, BYTE_FLOOR_GAS);
-    if (cost->figures[0] < floor) {
-        cost->figures[0] = floor;
-    }
-    free(answers);
-    buffer_release(&evidence);
+    gas_bill_measure(&bill->gas, name, rules, shown, target);
 }
 
 /* ---- the cases -------------------------------------------------------------- */
@@ -294,94 +213,33 @@ static void measure_moves(struct bill *bill)
     shown_case_release(&shown);
 }
 
-/* ---- the table ---------------------------------------------------------------- */
-
-/* The figures that docs/GAS.md has for a name; zeros where it has none. */
-static void documented(uint64_t figures[FIGURES], const char *name)
-{
-    FILE *file = fopen("docs/GAS.md", "r");
-    char wanted[80];
-    char line[256];
-
-    memset(figures, 0, FIGURES * sizeof(figures[0]));
-    assert_non_null(file);
-    (void)snprintf(wanted, sizeof(wanted), "| %s | ", name);
-    while (fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, wanted, strlen(wanted)) == 0) {
-            char *at = line + strlen(wanted);
-
-            for (int i = 0; i < FIGURES && *at != '\0'; i++) {
-                figures[i] = strtoull(at, &at, 10);
-                at += strspn(at, " |\n");
-            }
-        }
-    }
-    (void)fclose(file);
-}
-
-static void compare_with_table(const struct bill *bill)
-{
-    const bool writing = getenv("LOCKSTEP_WRITE_GAS") != NULL;
-
-    for (size_t i = 0; i < bill->count; i++) {
-        const struct cost *cost = &bill->costs[i];
-        uint64_t figures[FIGURES];
-
-        if (writing) {
-            print_message(
-                "| %s | %llu | %llu | %llu | %llu |\n", cost->name,
-                (unsigned long long)cost->figures[0], (unsigned long long)cost->figures[1],
-                (unsigned long long)cost->figures[2], (unsigned long long)cost->figures[3]);
-            continue;
-        }
-        documented(figures, cost->name);
-        for (int f = 0; f < FIGURES; f++) {
-            if (10 * cost->figures[f] > 11 * figures[f]) {
-                fail_msg("%s: %s is %llu, docs/GAS.md says %llu", cost->name, figure_names[f],
-                         (unsigned long long)cost->figures[f], (unsigned long long)figures[f]);
-            }
-        }
-    }
-}
-
-static uint64_t transaction_of(const struct bill *bill, const char *name)
-{
-    for (size_t i = 0; i < bill->count; i++) {
-        if (strcmp(bill->costs[i].name, name) == 0) {
-            return bill->costs[i].figures[0];
-        }
-    }
-    fail_msg("%s was not measured", name);
-    return 0;
-}
-
 static void test_every_rule_costs_what_is_documented_and_a_conviction_what_it_may(void **state)
 {
     enum { MOST_768 = 1000000, MOST_3072 = 2000000, MOST = 6000000 };
-    uint64_t claim[FIGURES];
-    uint64_t answer[FIGURES];
+    uint64_t claim;
+    uint64_t answer;
     struct bill bill = {.seed = 1};
 
     (void)state;
-    jury_open(&bill.jury);
-    bill.contraction = jury_deploy(&bill.jury, RULES_CONTRACTION_CODE);
-    bill.moves = jury_deploy(&bill.jury, RULES_MOVES_CODE);
+    gas_bill_open(&bill.gas);
+    bill.contraction = jury_deploy(&bill.gas.jury, RULES_CONTRACTION_CODE);
+    bill.moves = jury_deploy(&bill.gas.jury, RULES_MOVES_CODE);
     measure_products(&bill);
     measure_sums(&bill);
     measure_quantize(&bill);
     measure_moves(&bill);
-    compare_with_table(&bill);
-    documented(claim, "claim");
-    documented(answer, "answer");
+    gas_bill_compare(&bill.gas);
+    gas_bill_documented(&claim, 1, "claim");
+    gas_bill_documented(&answer, 1, "answer");
 
-    uint64_t before = claim[0] + answer[0];
+    uint64_t before = claim + answer;
 
-    assert_true(before + transaction_of(&bill, "contract, K = 768") < MOST_768);
-    assert_true(before + transaction_of(&bill, "contract, K = 3072") < MOST_3072);
-    for (size_t i = 0; i < bill.count; i++) {
-        assert_true(before + bill.costs[i].figures[0] < MOST);
+    assert_true(before + gas_bill_transaction(&bill.gas, "contract, K = 768") < MOST_768);
+    assert_true(before + gas_bill_transaction(&bill.gas, "contract, K = 3072") < MOST_3072);
+    for (size_t i = 0; i < bill.gas.count; i++) {
+        assert_true(before + bill.gas.costs[i].figures[0] < MOST);
     }
-    jury_close(&bill.jury);
+    gas_bill_close(&bill.gas);
 }
 
 int main(void)
