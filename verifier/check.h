@@ -60,7 +60,6 @@ struct check_request {
     bool against_attestor;
     uint32_t disputed_step;
     struct digest accused_root; /* the trace root that the accused gave */
-    uint64_t part_from;         /* where the next part of a long sum begins */
     char folder[FILE_PATH_MAX]; /* the dispute's memory */
     char move[CHECK_NOTE_MAX];  /* the name of the file for the move */
 };

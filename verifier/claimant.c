@@ -67,7 +67,6 @@ static enum status keep(const struct node *node, const struct hash32 *claim, con
 enum status claimant_hear(struct node *node, const struct ledger_entry *entry, struct error *error)
 {
     const struct game_event *event = &entry->event;
-    char number[16];
 
     if (entry->kind != LEDGER_EVENT) {
         return STATUS_OK;
@@ -75,28 +74,7 @@ enum status claimant_hear(struct node *node, const struct ledger_entry *entry, s
     if (event->kind == GAME_TOLD) {
         return keep(node, &event->claim, "told", event->payload.bytes, event->payload.size, error);
     }
-    if (event->kind == GAME_COUNTED) {
-        (void)snprintf(number, sizeof(number), "%" PRIu32, event->index);
-        return keep(node, &event->claim, "counted", number, strlen(number), error);
-    }
     return STATUS_OK;
-}
-
-/* 0 where no part is proven yet. */
-static uint64_t counted(const char *folder)
-{
-    char path[FILE_PATH_MAX];
-    struct file_bytes bytes = {0};
-    struct error error;
-    uint64_t number = 0;
-
-    error_init(&error);
-    if (file_path_join(path, sizeof(path), &error, folder, "counted") == STATUS_OK &&
-        file_read(&bytes, &error, path, 16) == STATUS_OK) {
-        number = strtoul((const char *)bytes.data, NULL, 10);
-    }
-    file_bytes_release(&bytes);
-    return number;
 }
 
 /* ---- the next move ----------------------------------------------------------- */
@@ -124,7 +102,6 @@ static enum status find_move(struct node *node, const struct store_claim *claim,
         request->disputed = true;
         request->disputed_step = claim->step;
         request->accused_root = *trace_root;
-        request->part_from = counted(folder);
         (void)snprintf(request->folder, sizeof(request->folder), "%s", folder);
         (void)snprintf(request->move, sizeof(request->move), "%s", name);
         status = node_start(node, FIRST_DISPUTE + node->disputes++, &claim->key, request, error);

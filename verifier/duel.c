@@ -249,26 +249,41 @@ static enum status open_hunt(struct play *play, struct error *error)
 
 /* ---- moves --------------------------------------------------------------------- */
 
-static enum status write_evidence(struct buffer *payload, struct play *play, struct error *error)
+/* What the ledger brought last; nothing is no answer to anything. */
+static enum status read_told(struct file_bytes *told, const struct play *play, struct error *error)
 {
-    const struct run *run = play->duel->run;
-    const void *data[JOB_DATA_MAX];
-    const struct record_given given = {.data = data,
-                                       .data_roots = run->job->data_roots,
-                                       .constants = (const void *const *)run->job->constants};
+    char path[FILE_PATH_MAX];
+    enum status status =
+        file_path_join(path, sizeof(path), error, play->duel->request->folder, "told");
+
+    if (status == STATUS_OK) {
+        status = file_read(told, error, path, GAME_TOLD_MAX);
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Evidence, or the question that must come before it. */
+static enum status write_evidence(struct buffer *payload, enum duel_kind *kind, struct play *play,
+                                  struct error *error)
+{
+    struct record_given given;
+    struct run_data data;
     struct conviction conviction = {0};
-    uint64_t to = 0;
-    bool last = false;
+    struct file_bytes told = {0};
+    bool asks = false;
     enum status status;
 
-    for (uint32_t i = 0; i < run->data_count; i++) {
-        data[i] = run->data[i].data;
-    }
+    run_given(&given, &data, play->duel->run);
     status = conviction_open(&conviction, &play->hunt, &given, error);
     if (status == STATUS_OK) {
-        status = conviction_write(payload, &to, &last, &conviction, play->duel->request->part_from,
+        status = read_told(&told, play, error);
+    }
+    if (status == STATUS_OK) {
+        status = conviction_write(payload, &asks, &conviction, told.data, told.size,
                                   GAME_PAYLOAD_MAX, error);
     }
+    *kind = asks ? DUEL_ASK : DUEL_CONVICT;
+    file_bytes_release(&told);
     conviction_close(&conviction);
     return status;
 }
@@ -310,7 +325,7 @@ static enum status make_move(struct play *play, struct error *error)
     } else if (play->hunt.end == HUNT_NO_LIE) {
         status = write_ending(&payload, &kind, play, error);
     } else {
-        status = write_evidence(&payload, play, error);
+        status = write_evidence(&payload, &kind, play, error);
     }
     if (status == STATUS_OK) {
         status = keep_move(play, kind, &payload, error);

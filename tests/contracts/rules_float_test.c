@@ -114,7 +114,7 @@ static void ask(struct session *session, const struct exhibit *exhibit,
     session->questions[jury->count].expected = exhibit_rule(exhibit, &question->target);
     session->asked[question->target.output]++;
     exhibit_evidence(&evidence, exhibit, &question->target);
-    jury_add(jury, evidence.data, evidence.size, false);
+    jury_add(jury, evidence.data, evidence.size);
     buffer_release(&evidence);
     if (jury->count == QUESTIONS_MAX || jury->cases.size > JURY_BYTES_MAX) {
         hear(session);
@@ -190,7 +190,7 @@ static void test_elements_of_rows_agree(void **state)
 static bool is_refused(struct court *court, const struct address *rules,
                        const struct buffer *evidence)
 {
-    jury_add(&court->jury, evidence->data, evidence->size, false);
+    jury_add(&court->jury, evidence->data, evidence->size);
     struct jury_answer *answers = jury_hear(&court->jury, rules);
     bool refused = answers[0].refused;
 
