@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "engine/rule.h"
-#include "tests/support/accused.h"
+#include "tests/support/defendant.h"
 
 enum {
     ROUNDS_MAX = 20000,
@@ -36,14 +36,14 @@ static void check(enum status status, const struct error *error)
 /* ---- the play -------------------------------------------------------------------- */
 
 /* One round of both; time passes only where nothing else can happen. */
-static void round_of_both(struct market_node *node, struct accused *accused)
+static void round_of_both(struct market_node *node, struct defendant *accused)
 {
     struct error error;
     bool busy = false;
 
     error_init(&error);
     check(node_round(&node->node, &busy, &error), &error);
-    accused_round(accused);
+    defendant_round(accused);
     if (node->node.running_count > 0) {
         (void)usleep(2000);
     } else if (!busy) {
@@ -51,7 +51,8 @@ static void round_of_both(struct market_node *node, struct accused *accused)
     }
 }
 
-static void play_until(struct market_node *node, struct accused *accused, enum game_event_kind kind)
+static void play_until(struct market_node *node, struct defendant *accused,
+                       enum game_event_kind kind)
 {
     uint32_t before = market_count(node->market, kind, NULL);
 
@@ -70,24 +71,24 @@ static void see_convicted(struct market *market, const struct hash32 *key, wei o
 
 /* The whole of one dispute with one job, which the accused loses. */
 static void convict(struct market *market, const char *name, struct job *job,
-                    const struct accused_lie *lie, uint32_t move_max)
+                    const struct defendant_lie *lie, uint32_t move_max)
 {
     const char *path = small_path(name);
     wei owed = market_owed(market, MARKET_VERIFIER);
     struct market_node node;
-    struct accused accused;
+    struct defendant accused;
     struct hash32 key;
 
-    accused_write(path, job, lie);
+    defendant_write(path, job, lie);
     key = market_commit(market, path);
-    accused_open(&accused, market, MARKET_SOLVER, &key, path, lie);
+    defendant_open(&accused, market, MARKET_SOLVER, &key, path, lie);
     market_node_defaults(&node, market, path);
     node.options.mode = NODE_DEFEND;
     node.options.move_max = move_max;
     market_node_open(&node);
     play_until(&node, &accused, GAME_CONVICTED);
     market_node_close(&node);
-    accused_close(&accused);
+    defendant_close(&accused);
     see_convicted(market, &key, owed);
 }
 
@@ -97,8 +98,8 @@ static void convict(struct market *market, const char *name, struct job *job,
 static void test_a_true_trace_of_a_false_state_is_convicted_by_its_end(void **state)
 {
     uint64_t random = 1;
-    struct job *job = accused_job(MODEL_MLP, 11);
-    struct accused_lie lie = accused_choose(job, STEP, &random);
+    struct job *job = defendant_job(MODEL_MLP, 11);
+    struct defendant_lie lie = defendant_choose(job, STEP, &random);
     struct market market;
 
     (void)state;
@@ -113,8 +114,8 @@ static void test_a_true_trace_of_a_false_state_is_convicted_by_its_end(void **st
 static void test_a_trace_that_begins_elsewhere_is_convicted_by_its_beginning(void **state)
 {
     uint64_t random = 2;
-    struct job *job = accused_job(MODEL_MLP, 12);
-    struct accused_lie lie = accused_choose(job, STEP, &random);
+    struct job *job = defendant_job(MODEL_MLP, 12);
+    struct defendant_lie lie = defendant_choose(job, STEP, &random);
     struct market market;
 
     (void)state;
@@ -129,19 +130,19 @@ static void test_a_trace_that_begins_elsewhere_is_convicted_by_its_beginning(voi
 static void test_a_divergence_that_is_none_is_convicted(void **state)
 {
     const char *path = small_path("no-divergence");
-    struct accused_lie honest = {.step = 5};
+    struct defendant_lie honest = {.step = 5};
     struct market market;
     struct market_node node;
-    struct accused accused;
+    struct defendant accused;
     struct hash32 key;
     wei owed;
 
     (void)state;
     market_open(&market, true, "no-divergence");
     owed = market_owed(&market, MARKET_VERIFIER);
-    accused_write(path, accused_job(MODEL_MLP, 13), &honest);
+    defendant_write(path, defendant_job(MODEL_MLP, 13), &honest);
     key = market_commit_diverged(&market, path, 1, 2); /* steps 4 and 5 */
-    accused_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
+    defendant_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
     market_node_defaults(&node, &market, path);
     node.options.mode = NODE_DEFEND;
     market_node_open(&node);
@@ -150,7 +151,7 @@ static void test_a_divergence_that_is_none_is_convicted(void **state)
     market_pass_time(&market, MARKET_RESPONSE_S + 1);
     play_until(&node, &accused, GAME_CONVICTED);
     market_node_close(&node);
-    accused_close(&accused);
+    defendant_close(&accused);
     see_convicted(&market, &key, owed);
     assert_int_equal(market_count(&market, GAME_TOLD, NULL), 0);
     market_close(&market);
@@ -180,15 +181,15 @@ static void test_a_sum_that_is_too_long_for_a_move_is_proven_in_parts(void **sta
 {
     struct small_job_options options;
     uint64_t random = 4;
-    struct accused_lie lie;
+    struct defendant_lie lie;
     struct market market;
     struct job *job;
 
     (void)state;
     small_job_of_kind(&options, MODEL_MLP);
     options.model.batch = BATCH;
-    job = accused_job_of(&options, 14);
-    lie = accused_choose(job, STEP, &random);
+    job = defendant_job_of(&options, 14);
+    lie = defendant_choose(job, STEP, &random);
     lie.trace = (struct lie){.item = longest_sum(job->tape), .element = 3};
     market_open(&market, true, "parts");
     convict(&market, "parts", job, &lie, FEW_BYTES);
@@ -204,14 +205,14 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     const char *path = small_path("truth");
     const char *other = small_path("truth-again");
     uint64_t random = 5;
-    struct accused_lie honest = {.step = STEP};
-    struct accused_lie lie;
-    struct job *job = accused_job(MODEL_MLP, 15);
-    struct action seal = {.kind = ACTION_SEAL, .step = STEP % ACCUSED_SEGMENT};
+    struct defendant_lie honest = {.step = STEP};
+    struct defendant_lie lie;
+    struct job *job = defendant_job(MODEL_MLP, 15);
+    struct action seal = {.kind = ACTION_SEAL, .step = STEP % DEFENDANT_SEGMENT};
     char fault[STORE_REASON_MAX];
     struct market market;
     struct market_node node;
-    struct accused accused;
+    struct defendant accused;
     struct hash32 key;
     struct error error;
     wei owed;
@@ -219,19 +220,19 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     (void)state;
     error_init(&error);
     market_open(&market, true, "truth");
-    accused_write(path, job, &honest);
+    defendant_write(path, job, &honest);
     key = market_commit(&market, path);
-    accused_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
+    defendant_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
     owed = market_owed(&market, MARKET_SOLVER);
     market_node_defaults(&node, &market, path);
     node.options.mode = NODE_DEFEND;
     node.options.extra = 0.0; /* the claim is not of its making */
     market_node_open(&node);
     {
-        struct game_segment segment = market_segment(&market, &key, STEP / ACCUSED_SEGMENT);
+        struct game_segment segment = market_segment(&market, &key, STEP / DEFENDANT_SEGMENT);
 
         seal.segment = game_segment_hash(&key, &segment);
-        check(bundle_state_root(&seal.before, accused.bundle, ACCUSED_SEGMENT, &error), &error);
+        check(bundle_state_root(&seal.before, accused.bundle, DEFENDANT_SEGMENT, &error), &error);
         check(bundle_state_root(&seal.pre_state, accused.bundle, STEP, &error), &error);
         check(bundle_state_root(&seal.post_state, accused.bundle, STEP + 1, &error), &error);
         seal.late_s = market.now_s + 100000;
@@ -248,9 +249,9 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     check(store_text(&node.store, fault, "fault", &error), &error);
     assert_non_null(strstr(fault, "the accused is right"));
     /* A true lie elsewhere is not claimed by a machine that cannot be believed, started anew too. */
-    job = accused_job(MODEL_MLP, 16);
-    lie = accused_choose(job, STEP, &random);
-    accused_write(other, job, &lie);
+    job = defendant_job(MODEL_MLP, 16);
+    lie = defendant_choose(job, STEP, &random);
+    defendant_write(other, job, &lie);
     (void)market_commit(&market, other);
     node.options.extra = 1.0;
     node.mirrors[node.options.mirror_count++] = other;
@@ -263,7 +264,7 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1);
     assert_int_equal(market_count(&market, GAME_CONVICTED, NULL), 0);
     market_node_close(&node);
-    accused_close(&accused);
+    defendant_close(&accused);
     /* What it owes the solver for that, the solver gets. */
     market_pass_time(&market, MARKET_RESPONSE_S + 1);
     market_timeout(&market, MARKET_SOLVER, &seal.claim);

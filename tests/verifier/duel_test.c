@@ -14,7 +14,7 @@
 
 #include "base/hex.h"
 #include "proofs/state_root.h"
-#include "tests/support/accused.h"
+#include "tests/support/defendant.h"
 
 enum {
     ROUNDS_MAX = 20000,
@@ -93,7 +93,7 @@ static void crash_at_end(struct life *life, struct market *market, struct market
 }
 
 /* Until the accused is convicted. */
-static void play_out(struct market *market, struct market_node *node, struct accused *accused,
+static void play_out(struct market *market, struct market_node *node, struct defendant *accused,
                      const struct play *play)
 {
     uint32_t convicted = market_count(market, GAME_CONVICTED, NULL);
@@ -106,7 +106,7 @@ static void play_out(struct market *market, struct market_node *node, struct acc
     while (market_count(market, GAME_CONVICTED, NULL) == convicted) {
         round_of_node(node);
         if (count_answers(market) - answered < play->silent_after) {
-            accused_round(accused);
+            defendant_round(accused);
         } else if (node->node.running_count == 0 &&
                    market_count(market, GAME_CLAIMED, NULL) > claims) {
             market_pass_time(market, MARKET_RESPONSE_S / 12);
@@ -128,7 +128,7 @@ static void play_out(struct market *market, struct market_node *node, struct acc
 }
 
 /* A mirror that has what the liar says of the list of its trace. */
-static void serve_first_answer(struct accused *accused, const char *mirror, uint64_t step)
+static void serve_first_answer(struct defendant *accused, const char *mirror, uint64_t step)
 {
     static uint8_t bytes[TELL_BYTES_MAX];
     const struct ask ask = {.kind = ASK_LIST, .list = ASK_TRACE};
@@ -149,12 +149,12 @@ static void serve_first_answer(struct accused *accused, const char *mirror, uint
 }
 
 /* A job whose solver lies, convicted. The claimant has its bond back and half of the stake. */
-static void convict_of(struct market *market, struct job *job, const struct accused_lie *cheat,
+static void convict_of(struct market *market, struct job *job, const struct defendant_lie *cheat,
                        const struct play *play, const char *second_mirror)
 {
     wei owed = market_owed(market, MARKET_VERIFIER);
     struct market_node node;
-    struct accused accused;
+    struct defendant accused;
     struct hash32 key;
     const char *path;
     char name[64];
@@ -162,17 +162,17 @@ static void convict_of(struct market *market, struct job *job, const struct accu
     (void)snprintf(name, sizeof(name), "duel-%02x%02x%02x%02x-%u", job->id.bytes[0],
                    job->id.bytes[1], job->id.bytes[2], job->id.bytes[3], market->moves);
     path = small_path(name);
-    accused_write(path, job, cheat);
+    defendant_write(path, job, cheat);
     key = market_commit(market, path);
     market_node_defaults(&node, market, path);
     node.options.mode = NODE_DEFEND;
-    accused_open(&accused, market, MARKET_SOLVER, &key, path, cheat);
+    defendant_open(&accused, market, MARKET_SOLVER, &key, path, cheat);
     if (second_mirror != NULL) {
         serve_first_answer(&accused, second_mirror, cheat->step);
         node.mirrors[node.options.mirror_count++] = second_mirror;
     }
     play_out(market, &node, &accused, play);
-    accused_close(&accused);
+    defendant_close(&accused);
     assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / 2);
     assert_int_equal(market_job(market, &key).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, &key).epoch, 1);
@@ -181,8 +181,8 @@ static void convict_of(struct market *market, struct job *job, const struct accu
 static void convict(struct market *market, uint64_t number, enum model_kind kind, uint64_t step,
                     const struct play *play, const char *second_mirror)
 {
-    struct job *job = accused_job(kind, 100 + number);
-    struct accused_lie cheat = accused_choose(job, step, &number);
+    struct job *job = defendant_job(kind, 100 + number);
+    struct defendant_lie cheat = defendant_choose(job, step, &number);
 
     convict_of(market, job, &cheat, play, second_mirror);
 }
@@ -202,7 +202,8 @@ static void test_a_liar_that_answers_is_convicted_by_its_answers(void **state)
         uint32_t answered = market_count(&market, GAME_ANSWERED, NULL);
         uint32_t ruled = market_count(&market, GAME_RULED, NULL);
 
-        convict(&market, i, (enum model_kind)(i % MODEL_COUNT), i * 5 % ACCUSED_STEPS, &play, NULL);
+        convict(&market, i, (enum model_kind)(i % MODEL_COUNT), i * 5 % DEFENDANT_STEPS, &play,
+                NULL);
         assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), answered + 1);
         assert_true(market_count(&market, GAME_TOLD, NULL) >= told + 2);
         assert_int_equal(market_count(&market, GAME_RULED, NULL), ruled + 1);
@@ -280,18 +281,18 @@ static void test_a_training_that_went_on_after_an_infinity_is_convicted(void **s
 {
     static const struct play play = {.silent_after = UINT32_MAX};
     struct small_job_options options;
-    struct accused_lie cheat = {0};
+    struct defendant_lie cheat = {0};
     struct market market;
     struct job *job;
 
     (void)state;
     market_open(&market, true, "infinite");
     small_job_diverging(&options);
-    options.steps = ACCUSED_STEPS;
-    options.segment_length = ACCUSED_SEGMENT;
+    options.steps = DEFENDANT_STEPS;
+    options.segment_length = DEFENDANT_SEGMENT;
     job = small_job_new(&options);
     cheat.step = find_divergence(job);
-    assert_true(cheat.step < ACCUSED_STEPS - 1);
+    assert_true(cheat.step < DEFENDANT_STEPS - 1);
     convict_of(&market, job, &cheat, &play, NULL);
     assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
     market_close(&market);

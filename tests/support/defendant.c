@@ -1,5 +1,5 @@
-/* accused.c - see accused.h. */
-#include "tests/support/accused.h"
+/* defendant.c - see defendant.h. */
+#include "tests/support/defendant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,28 +17,28 @@ static void check(enum status status, const struct error *error)
     }
 }
 
-struct job *accused_job_of(struct small_job_options *options, uint64_t seed)
+struct job *defendant_job_of(struct small_job_options *options, uint64_t seed)
 {
-    options->steps = ACCUSED_STEPS;
-    options->segment_length = ACCUSED_SEGMENT;
+    options->steps = DEFENDANT_STEPS;
+    options->segment_length = DEFENDANT_SEGMENT;
     options->model.seed = seed;
     return small_job_new(options);
 }
 
-struct job *accused_job(enum model_kind kind, uint64_t seed)
+struct job *defendant_job(enum model_kind kind, uint64_t seed)
 {
     struct small_job_options options;
 
     small_job_of_kind(&options, kind);
-    return accused_job_of(&options, seed);
+    return defendant_job_of(&options, seed);
 }
 
 /* ---- the lie ------------------------------------------------------------------ */
 
-struct accused_lie accused_choose(const struct job *job, uint64_t step, uint64_t *random)
+struct defendant_lie defendant_choose(const struct job *job, uint64_t step, uint64_t *random)
 {
     const struct tape *tape = job->tape;
-    struct accused_lie lie = {.step = step, .in_state = true, .in_trace = true};
+    struct defendant_lie lie = {.step = step, .in_state = true, .in_trace = true};
     uint32_t *next = NULL;
     uint32_t state = (uint32_t)test_random_below(random, tape->state_count);
     struct error error;
@@ -65,7 +65,7 @@ static void record_step(struct bundle *bundle, struct run *run, uint64_t step)
     check(run_loss(&entry.loss_bits, run, &error), &error);
     check(machine_state_root(&entry.root, run->machine, &error), &error);
     check(bundle_record(bundle, &entry, &error), &error);
-    if ((step + 1) % ACCUSED_SEGMENT == 0) {
+    if ((step + 1) % DEFENDANT_SEGMENT == 0) {
         check(bundle_checkpoint_write(bundle, run->machine, step + 1, &error), &error);
     }
 }
@@ -85,7 +85,7 @@ static void lie_in_state(struct run *run, const struct lie *lie)
     free(bytes);
 }
 
-void accused_write(const char *path, struct job *job, const struct accused_lie *lie)
+void defendant_write(const char *path, struct job *job, const struct defendant_lie *lie)
 {
     struct bundle *bundle = NULL;
     struct run run;
@@ -109,7 +109,7 @@ void accused_write(const char *path, struct job *job, const struct accused_lie *
 /* ---- answering ------------------------------------------------------------------ */
 
 /* Before the step, in trace mode. */
-static void reach(struct run *run, const struct accused *accused)
+static void reach(struct run *run, const struct defendant *accused)
 {
     const struct replay_options replay = {.threads = 1};
     struct machine_options traced;
@@ -123,18 +123,18 @@ static void reach(struct run *run, const struct accused *accused)
     check(run_reopen(run, &traced, &error), &error);
 }
 
-static bool only_in_state(const struct accused *accused)
+static bool only_in_state(const struct defendant *accused)
 {
     return accused->lie.in_state && !accused->lie.in_trace;
 }
 
-void accused_open(struct accused *accused, struct market *market, enum market_player player,
-                  const struct hash32 *job, const char *path, const struct accused_lie *lie)
+void defendant_open(struct defendant *accused, struct market *market, enum market_player player,
+                    const struct hash32 *job, const char *path, const struct defendant_lie *lie)
 {
     struct error error;
 
     error_init(&error);
-    *accused = (struct accused){.market = market, .player = player, .job = *job, .lie = *lie};
+    *accused = (struct defendant){.market = market, .player = player, .job = *job, .lie = *lie};
     check(bundle_open(&accused->bundle, path, BUNDLE_READ, &error), &error);
     reach(&accused->run, accused);
     if (lie->in_trace) {
@@ -150,7 +150,7 @@ void accused_open(struct accused *accused, struct market *market, enum market_pl
     }
 }
 
-void accused_close(struct accused *accused)
+void defendant_close(struct defendant *accused)
 {
     teller_close(&accused->teller);
     if (only_in_state(accused)) {
@@ -166,7 +166,7 @@ void accused_close(struct accused *accused)
     bundle_close(accused->bundle);
 }
 
-static void tell(struct accused *accused, const char *name, const struct hash32 *claim,
+static void tell(struct defendant *accused, const char *name, const struct hash32 *claim,
                  const struct game_bytes *payload)
 {
     static uint8_t bytes[TELL_BYTES_MAX];
@@ -198,21 +198,21 @@ struct charge {
     struct game_bytes asked;
 };
 
-static bool is_against(const struct accused *accused, const struct game_event *event)
+static bool is_against(const struct defendant *accused, const struct game_event *event)
 {
     if (!hash32_equal(&event->job, &accused->job)) {
         return false;
     }
     return accused->player == MARKET_SOLVER
                ? event->kind == GAME_CLAIMED &&
-                     (uint64_t)event->index * ACCUSED_SEGMENT + event->step == accused->lie.step
+                     (uint64_t)event->index * DEFENDANT_SEGMENT + event->step == accused->lie.step
                : event->kind == GAME_ACCUSED &&
                      address_equal(&event->other,
                                    signer_address(accused->market->signers[accused->player])) &&
-                     event->index == accused->lie.step / ACCUSED_SEGMENT;
+                     event->index == accused->lie.step / DEFENDANT_SEGMENT;
 }
 
-static void read_charge(struct charge *charge, struct accused *accused)
+static void read_charge(struct charge *charge, struct defendant *accused)
 {
     struct ledger *ledger = accused->market->ledgers[accused->player];
     struct ledger_entry entry = {0};
@@ -237,7 +237,7 @@ static void read_charge(struct charge *charge, struct accused *accused)
     }
 }
 
-void accused_round(struct accused *accused)
+void defendant_round(struct defendant *accused)
 {
     struct ledger *ledger = accused->market->ledgers[accused->player];
     struct ledger_claim claim;
