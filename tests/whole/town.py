@@ -61,12 +61,13 @@ class Process:
             self.process = subprocess.Popen([LOCKSTEP, *words], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, env=environment)
 
-    def look(self):
-        """Starts it anew when it has died as it was told to."""
+    def look(self, awake=True):
+        """Starts it anew when it has died as it was told to; or only sees that."""
         if self.deaths and self.process.poll() == -signal.SIGKILL:
             self.deaths.pop(0)
             self.died += 1
-            self.begin()
+            if awake:
+                self.begin()
 
     def code(self):
         return self.process.poll()
@@ -267,12 +268,12 @@ class Town:
             database.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (self.now_s,))
         database.close()
 
-    def until(self, happened, what):
-        """Lets time creep until it has; whoever dies as told is started anew."""
+    def until(self, happened, what, awake=True):
+        """Lets time creep until it has; whoever dies as told is started anew, when awake."""
         end = time.monotonic() + PATIENCE_S
         while True:
             for process in self.processes:
-                process.look()
+                process.look(awake)
             found = happened()
             if found:
                 return found
