@@ -49,6 +49,14 @@ $(BUILD)/fuzz/tests/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o \
     $(BUILD)/fuzz/tests/libsupport.a $(BUILD)/fuzz/liblockstep.a
 	$(link)
 
+# Kills a program at a chosen call to the system: tests/whole.
+sudden_death := $(BUILD)/tests/sudden_death.so
+$(sudden_death): $(BUILD)/pic/tests/whole/sudden_death.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
+all test check asan soak: $(sudden_death)
+
 evm_ready := $(BUILD)/setup/evm.ok
 
 test: $(host_tests) $(program) $(evm_ready) ## run all tests; installs what is missing first
