@@ -16,7 +16,8 @@
 
 enum {
     START_S = 1000000,
-    WAIT_MS = 60000,
+    WAIT_MS = 600000, /* a busy machine is no failure */
+    LOOKS_MAX = 30000,
     ROUNDS_MAX = 20000,
     QUIET_ROUNDS = 3,
 };
@@ -198,7 +199,7 @@ struct game_segment market_segment(struct market *market, const struct hash32 *j
     struct game_segment segment;
     struct error error;
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < LOOKS_MAX; i++) {
         error_init(&error);
         (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
         if (ledger_get_segment(market->ledgers[MARKET_CLIENT], &segment, job, index, &error) ==
@@ -284,6 +285,7 @@ void market_node_defaults(struct market_node *node, struct market *market, const
     node->options = (struct node_options){.mode = NODE_ACT,
                                           .share = 1.0,
                                           .extra = 1.0,
+                                          .doubt = 1.0,
                                           .checks_max = 2,
                                           .reach = 16,
                                           .mirrors = node->mirrors,
@@ -294,7 +296,7 @@ void market_node_defaults(struct market_node *node, struct market *market, const
                                           .memory_max = (uint64_t)2 << 30,
                                           .disk_max = (uint64_t)1 << 30,
                                           .patience_s = 5,
-                                          .check_time_s = 120,
+                                          .check_time_s = 600,
                                           .threads = 1};
 }
 
@@ -312,8 +314,8 @@ enum status market_node_try_open(struct market_node *node, struct error *error)
         status = store_open(&node->store, path, STORE_WRITE, error);
     }
     if (status == STATUS_OK) {
-        status = workers_open(&node->workers, node->options.checks_max, node->options.check_time_s,
-                              NULL, error);
+        status = workers_open(&node->workers, node->options.checks_max + 1,
+                              node->options.check_time_s, NULL, error);
     }
     if (status == STATUS_OK) {
         ports.book = node->book;
@@ -366,7 +368,7 @@ void market_node_settle(struct market_node *node)
 {
     int quiet = 0;
 
-    for (int i = 0; i < ROUNDS_MAX && quiet < QUIET_ROUNDS; i++) {
+    for (int i = 0; i < ROUNDS_MAX && quiet < QUIET_ROUNDS;) {
         struct error error;
         bool busy = false;
 
@@ -374,8 +376,9 @@ void market_node_settle(struct market_node *node)
         check(node_round(&node->node, &busy, &error), &error);
         quiet = busy || !is_quiet(node) ? 0 : quiet + 1;
         if (node->node.running_count > 0) {
-            (void)usleep(2000);
+            (void)usleep(2000); /* a child may take as long as it wants: no time passes for it */
         } else {
+            i++;
             market_pass_time(node->market, 1);
         }
     }

@@ -19,12 +19,12 @@ enum market_player {
     MARKET_PLAYERS,
 };
 
-/* Periods of the terms, in seconds. */
+/* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy machine. */
 enum {
-    MARKET_ATTEST_S = 600,
-    MARKET_REVEAL_S = 600,
-    MARKET_CLAIM_S = 600,
-    MARKET_RESPONSE_S = 600,
+    MARKET_ATTEST_S = 3600,
+    MARKET_REVEAL_S = 3600,
+    MARKET_CLAIM_S = 3600,
+    MARKET_RESPONSE_S = 3600,
 };
 
 struct market {
@@ -78,7 +78,7 @@ void market_node_open(struct market_node *node);
 MUST_CHECK enum status market_node_try_open(struct market_node *node, struct error *error);
 void market_node_close(struct market_node *node);
 
-/* Rounds until nothing runs, waits or moves; the embedded clock ticks a second in each. */
+/* Rounds until nothing runs, waits or moves; where no check runs a second passes in each. */
 void market_node_settle(struct market_node *node);
 int64_t market_node_number(struct market_node *node, const char *query);
 

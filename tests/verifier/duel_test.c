@@ -259,6 +259,44 @@ struct play {
     uint32_t crash_every;  /* rounds between two crashes of the node; 0: none */
 };
 
+static uint64_t last_entry(struct market *market)
+{
+    struct ledger_entry entry = {0};
+    struct error error;
+
+    error_init(&error);
+    (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
+    while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
+           STATUS_OK) {
+    }
+    return entry.number;
+}
+
+/* How the node lives until it crashes. */
+struct life {
+    uint32_t rounds;
+    uint32_t rounds_max; /* 0: for ever */
+    uint64_t entry;      /* the ledger's last when it began */
+};
+
+/* Its children are killed wherever they are. A life in which nothing was done was too short for
+ * this machine as it is now: the next one is longer. */
+static void crash_at_end(struct life *life, struct market *market, struct market_node *node,
+                         const struct play *play)
+{
+    uint64_t entry;
+
+    if (life->rounds_max == 0 || ++life->rounds < life->rounds_max) {
+        return;
+    }
+    market_node_close(node);
+    market_node_open(node);
+    entry = last_entry(market);
+    life->rounds_max = entry > life->entry ? play->crash_every : 2 * life->rounds_max;
+    life->rounds = 0;
+    life->entry = entry;
+}
+
 /* Until the accused is convicted. */
 static void play_out(struct market *market, struct market_node *node, struct accused *accused,
                      const struct play *play)
@@ -266,25 +304,26 @@ static void play_out(struct market *market, struct market_node *node, struct acc
     uint32_t convicted = market_count(market, GAME_CONVICTED, NULL);
     uint32_t claims = market_count(market, GAME_CLAIMED, NULL);
     uint32_t answered = count_answers(market);
+    struct life life = {.rounds_max = play->crash_every};
     uint32_t round = 0;
 
     market_node_open(node);
     while (market_count(market, GAME_CONVICTED, NULL) == convicted) {
-        assert_true(++round < ROUNDS_MAX);
         round_of_node(node);
         if (count_answers(market) - answered < play->silent_after) {
             accused_round(accused);
         } else if (node->node.running_count == 0 &&
                    market_count(market, GAME_CLAIMED, NULL) > claims) {
-            market_pass_time(market, 50);
+            market_pass_time(market, MARKET_RESPONSE_S / 12);
         }
-        if (round % 64 == 0) {
-            market_pass_time(market, 1);
+        /* A child may take as long as it wants: no time passes for it. */
+        if (node->node.running_count == 0) {
+            assert_true(++round < ROUNDS_MAX);
+            if (round % 64 == 0) {
+                market_pass_time(market, 1);
+            }
         }
-        if (play->crash_every != 0 && round % play->crash_every == 0) {
-            market_node_close(node); /* its children are killed wherever they are */
-            market_node_open(node);
-        }
+        crash_at_end(&life, market, node, play);
     }
     market_node_close(node);
     /* Whatever comes after an infinity is wrong too, and may be claimed as well. */
