@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
 #include "base/progress.h"
-#include "verifier/audit.h"
+#include "verifier/accused.h"
 #include "verifier/audit_evidence.h"
+#include "verifier/audit_views.h"
 #include "verifier/commands.h"
 #include "verifier/report.h"
 
@@ -47,6 +47,16 @@ static const struct option_spec options[] = {
      .kind = OPTION_FLAG,
      .help = "the arguments are evidence files: judge them, without bundle, data or ledger",
      .command_line_only = true},
+    {.name = "evidence-dir",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .fallback = ".",
+     .help = "where evidence of a difference is written"},
+    {.name = "trace-from",
+     .kind = OPTION_LIST,
+     .value = "URL",
+     .help = "an endpoint ('lockstep prover serve') or a folder with the solver's answers about "
+             "the trace of a step: a difference is then followed to the operation and element"},
     {.name = "report",
      .kind = OPTION_TEXT,
      .value = "FILE.html",
@@ -94,8 +104,10 @@ static void tell(void *context, uint64_t done, uint64_t wanted)
     progress_update(progress, done, "", progress_now());
 }
 
-static enum status prepare(struct audit_options *audit_options, struct command_context *context,
-                           struct progress *progress, struct stop *stop, struct error *error)
+/* sources has room for ACCUSED_SOURCES_MAX. */
+static enum status prepare(struct audit_options *audit_options, const char **sources,
+                           struct command_context *context, struct progress *progress,
+                           struct stop *stop, struct error *error)
 {
     const struct options *given = context->options;
     enum status status = machine_options_default(&audit_options->machine, error);
@@ -107,6 +119,16 @@ static enum status prepare(struct audit_options *audit_options, struct command_c
     audit_options->machine.memory_max = options_number(given, "memory-max");
     audit_options->sample = options_number(given, "sample");
     audit_options->sample_seed = options_number(given, "sample-seed");
+    audit_options->seek = true;
+    audit_options->source_count = options_list_count(given, "trace-from");
+    if (audit_options->source_count > ACCUSED_SOURCES_MAX) {
+        return error_set(error, STATUS_USAGE, "at most %d places for a trace can be named",
+                         ACCUSED_SOURCES_MAX);
+    }
+    for (size_t i = 0; i < audit_options->source_count; i++) {
+        sources[i] = options_list_item(given, "trace-from", i);
+    }
+    audit_options->sources = sources;
     audit_options->stop = stop;
     audit_options->progress = tell;
     audit_options->progress_context = progress;
@@ -130,6 +152,7 @@ static void audit_path(struct audit_result *result, struct report *report,
                        struct command_context *context, const char *path, struct stop *stop)
 {
     struct data_paths *data = calloc(1, sizeof(*data));
+    const char *sources[ACCUSED_SOURCES_MAX];
     struct audit_options audit_options = {0};
     struct bundle *bundle = NULL;
     struct progress progress;
@@ -141,7 +164,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         status = error_set(error, STATUS_NO_MEMORY, "no memory to audit");
     }
     if (status == STATUS_OK) {
-        status = prepare(&audit_options, context, &progress, stop, error);
+        status = prepare(&audit_options, sources, context, &progress, stop, error);
     }
     if (status == STATUS_OK) {
         status = find_data(data, bundle, context->options, error);
@@ -164,74 +187,13 @@ static void audit_path(struct audit_result *result, struct report *report,
             result->answer = AUDIT_CANNOT_TELL;
             result->reason = journal;
         }
-        (void)snprintf(report->title, sizeof(report->title), "%s", path);
         report->seconds = progress_now() - start;
-        report->result = *result;
     }
     bundle_close(bundle);
     free(data);
 }
 
-/* ---- telling ------------------------------------------------------------ */
-
-static json_t *result_json(const char *path, const struct audit_result *result)
-{
-    char wrong[HEX_SIZE(DIGEST_SIZE)];
-    char right[HEX_SIZE(DIGEST_SIZE)];
-    json_t *view = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I}", "bundle", path, "answer",
-        audit_answer_name(result->answer), "steps_of_job", (json_int_t)result->steps_of_job,
-        "steps_journaled", (json_int_t)result->steps_journaled, "steps_wanted",
-        (json_int_t)result->steps_wanted, "steps_checked", (json_int_t)result->steps_checked);
-
-    if (view != NULL && result->answer == AUDIT_REFUTED) {
-        hex_encode(wrong, result->wrong_root.bytes, DIGEST_SIZE);
-        hex_encode(right, result->true_root.bytes, DIGEST_SIZE);
-        (void)json_object_set_new(view, "wrong_step", json_integer((json_int_t)result->wrong_step));
-        (void)json_object_set_new(view, "journal_root", json_string(wrong));
-        (void)json_object_set_new(view, "true_root", json_string(right));
-    }
-    if (view != NULL && result->answer == AUDIT_CANNOT_TELL) {
-        char text[ERROR_TEXT_MAX * 6];
-
-        (void)log_escape(text, sizeof(text), result->reason.text, 0);
-        (void)json_object_set_new(view, "reason", json_string(text));
-    }
-    return view;
-}
-
-static void print_result(FILE *out, const char *path, const struct audit_result *result)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    fprintf(out, "%s: %s\n", path, audit_answer_name(result->answer));
-    switch (result->answer) {
-    case AUDIT_PROVEN:
-        fprintf(out, "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
-                result->steps_checked, result->steps_of_job);
-        if (result->steps_checked < result->steps_of_job) {
-            fprintf(out, "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
-                    result->steps_of_job - result->steps_checked,
-                    result->steps_of_job - result->steps_journaled);
-        }
-        return;
-    case AUDIT_REFUTED:
-        fprintf(out,
-                "  step %" PRIu64 " does not give what the journal says; two replays agree on it\n",
-                result->wrong_step);
-        hex_encode(text, result->wrong_root.bytes, DIGEST_SIZE);
-        fprintf(out, "  journal  %s\n", text);
-        hex_encode(text, result->true_root.bytes, DIGEST_SIZE);
-        fprintf(out, "  truth    %s\n", text);
-        return;
-    case AUDIT_CANNOT_TELL:
-        fprintf(out, "  %s\n", result->reason.text);
-        if (result->reason.advice[0] != '\0') {
-            fprintf(out, "  try: %s\n", result->reason.advice);
-        }
-        return;
-    }
-}
+/* ---- all of them -------------------------------------------------------- */
 
 /* Refuted beats cannot tell, which beats proven. */
 static int worse(int code, enum audit_answer answer)
@@ -246,22 +208,30 @@ static int worse(int code, enum audit_answer answer)
 static int audit_paths(struct command_context *context, struct report *reports, json_t *views,
                        struct stop *stop)
 {
+    struct audit_view *view = malloc(sizeof(*view));
     int code = COMMAND_OK;
 
-    for (size_t i = 0; i < context->options->argument_count; i++) {
-        const char *path = context->options->arguments[i];
-        struct audit_result result;
-
-        memset(&result, 0, sizeof(result));
-        error_init(&result.reason);
-        audit_path(&result, reports == NULL ? NULL : &reports[i], context, path, stop);
-        code = worse(code, result.answer);
-        if (context->json) {
-            (void)json_array_append_new(views, result_json(path, &result));
-        } else {
-            print_result(context->out, path, &result);
-        }
+    if (view == NULL) {
+        return COMMAND_UNKNOWN;
     }
+    for (size_t i = 0; i < context->options->argument_count; i++) {
+        memset(view, 0, sizeof(*view));
+        error_init(&view->result.reason);
+        view->path = context->options->arguments[i];
+        audit_path(&view->result, reports == NULL ? NULL : &reports[i], context, view->path, stop);
+        audit_view_keep(view, options_text(context->options, "evidence-dir"));
+        if (reports != NULL) {
+            report_end(&reports[i], view);
+        }
+        code = worse(code, view->result.answer);
+        if (context->json) {
+            (void)json_array_append_new(views, audit_view_json(view));
+        } else {
+            audit_view_print(context->out, view);
+        }
+        audit_result_release(&view->result);
+    }
+    free(view);
     return code;
 }
 
@@ -316,7 +286,10 @@ static const struct command commands[] = {
          "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
          "compares every state with the journal. Exit code 0: proven, every step that was asked "
          "for gave the same bits. 1: refuted, some step does not, and a second replay with other "
-         "instructions confirmed it. 2: could not tell, and why.",
+         "instructions confirmed it. 2: could not tell, and why. A difference is followed to the "
+         "tensor and element, and to the operation where the solver's trace can be had "
+         "(--trace-from); the evidence is written to a file that 'lockstep audit --evidence' and "
+         "the contract judge without the bundle.",
      .arguments = "BUNDLE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "

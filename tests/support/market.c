@@ -285,6 +285,7 @@ void market_node_defaults(struct market_node *node, struct market *market, const
     node->options = (struct node_options){.mode = NODE_ACT,
                                           .share = 1.0,
                                           .extra = 1.0,
+                                          .doubt = 1.0,
                                           .checks_max = 2,
                                           .reach = 16,
                                           .mirrors = node->mirrors,
@@ -313,8 +314,8 @@ enum status market_node_try_open(struct market_node *node, struct error *error)
         status = store_open(&node->store, path, STORE_WRITE, error);
     }
     if (status == STATUS_OK) {
-        status = workers_open(&node->workers, node->options.checks_max, node->options.check_time_s,
-                              NULL, error);
+        status = workers_open(&node->workers, node->options.checks_max + 1,
+                              node->options.check_time_s, NULL, error);
     }
     if (status == STATUS_OK) {
         ports.book = node->book;
