@@ -319,6 +319,11 @@ enum status action_set(struct store *store, const struct action *action, enum ac
                    (int64_t)action->refusal, action->name);
 }
 
+enum status action_forget(struct store *store, const struct action *action, struct error *error)
+{
+    return sql_run(&store->sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
+}
+
 #define OF_TURN " WHERE claim = ? AND step = ? AND kind IN (9, 10, 11)"
 
 enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,

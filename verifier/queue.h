@@ -133,6 +133,9 @@ MUST_CHECK enum status action_set(struct store *store, const struct action *acti
                                   enum action_state state, uint64_t due_s, const char *trouble,
                                   struct error *error);
 
+MUST_CHECK enum status action_forget(struct store *store, const struct action *action,
+                                     struct error *error);
+
 /* The newest move about a claim in one of its turns, and how many there are: the others were
  * refused. STATUS_NOT_FOUND: none yet. */
 MUST_CHECK enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,

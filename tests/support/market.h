@@ -20,7 +20,8 @@ enum market_player {
     MARKET_PLAYERS,
 };
 
-/* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy machine. */
+/* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy
+ * machine. */
 enum {
     MARKET_ATTEST_S = 3600,
     MARKET_REVEAL_S = 3600,
@@ -50,8 +51,8 @@ struct game_terms market_terms(struct market *market, const struct job *job);
 /* A job that is opened, accepted and committed whole, as the bundle at path says. */
 struct hash32 market_commit(struct market *market, const char *path);
 
-/* The same, of a solver who says of segment `index` that it ends, after that many steps, in a NaN or
- * infinity; nothing behind it is committed. */
+/* The same, of a solver who says of segment `index` that it ends, after that many steps, in a NaN
+ * or infinity; nothing behind it is committed. */
 struct hash32 market_commit_diverged(struct market *market, const char *path, uint32_t index,
                                      uint32_t steps);
 

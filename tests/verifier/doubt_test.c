@@ -1,7 +1,7 @@
 /*
  * Goal: whoever attests a false trace root is found by another verifier's node, accused and
- * convicted, whether it answers or falls silent; whoever attests the true one is not accused; and an
- * honest attestor that is accused answers what it is asked and gets the bond.
+ * convicted, whether it answers or falls silent; whoever attests the true one is not accused; and
+ * an honest attestor that is accused answers what it is asked and gets the bond.
  * Method: the real node with its children beside a rival that attests what the test wants, on the
  * embedded ledger and on a chain; the money is counted to the wei.
  */

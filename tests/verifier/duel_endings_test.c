@@ -198,6 +198,26 @@ static void test_a_sum_that_is_too_long_for_a_move_is_proven_in_parts(void **sta
     market_close(&market);
 }
 
+/* As a check whose two replays are wrong alike would make it. */
+static struct action claim_against_truth(struct market *market, const struct hash32 *job,
+                                         struct bundle *bundle)
+{
+    struct action seal = {.kind = ACTION_SEAL, .step = STEP % DEFENDANT_SEGMENT};
+    struct game_segment segment = market_segment(market, job, STEP / DEFENDANT_SEGMENT);
+    struct error error;
+
+    error_init(&error);
+    seal.segment = game_segment_hash(job, &segment);
+    check(bundle_state_root(&seal.before, bundle, DEFENDANT_SEGMENT, &error), &error);
+    check(bundle_state_root(&seal.pre_state, bundle, STEP, &error), &error);
+    check(bundle_state_root(&seal.post_state, bundle, STEP + 1, &error), &error);
+    seal.late_s = market->now_s + 100000;
+    seal.claim = game_claim_key(signer_address(market->signers[MARKET_VERIFIER]), &seal.segment,
+                                seal.step, &seal.pre_state, &seal.post_state);
+    action_name(seal.name, ACTION_SEAL, &seal.claim);
+    return seal;
+}
+
 /* Two replays were wrong alike, and the accused is right: the node finds out, whistles no more, and
  * loses its bond as it should. */
 static void test_a_claim_against_the_truth_is_the_last_one(void **state)
@@ -208,7 +228,7 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     struct defendant_lie honest = {.step = STEP};
     struct defendant_lie lie;
     struct job *job = defendant_job(MODEL_MLP, 15);
-    struct action seal = {.kind = ACTION_SEAL, .step = STEP % DEFENDANT_SEGMENT};
+    struct action seal;
     char fault[STORE_REASON_MAX];
     struct market market;
     struct market_node node;
@@ -228,19 +248,8 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     node.options.mode = NODE_DEFEND;
     node.options.extra = 0.0; /* the claim is not of its making */
     market_node_open(&node);
-    {
-        struct game_segment segment = market_segment(&market, &key, STEP / DEFENDANT_SEGMENT);
-
-        seal.segment = game_segment_hash(&key, &segment);
-        check(bundle_state_root(&seal.before, accused.bundle, DEFENDANT_SEGMENT, &error), &error);
-        check(bundle_state_root(&seal.pre_state, accused.bundle, STEP, &error), &error);
-        check(bundle_state_root(&seal.post_state, accused.bundle, STEP + 1, &error), &error);
-        seal.late_s = market.now_s + 100000;
-        seal.claim = game_claim_key(signer_address(market.signers[MARKET_VERIFIER]), &seal.segment,
-                                    seal.step, &seal.pre_state, &seal.post_state);
-        action_name(seal.name, ACTION_SEAL, &seal.claim);
-        check(node_plan_claim(&node.node, &seal, &error), &error);
-    }
+    seal = claim_against_truth(&market, &key, accused.bundle);
+    check(node_plan_claim(&node.node, &seal, &error), &error);
     for (int i = 0; !node.node.fault; i++) {
         assert_true(i < ROUNDS_MAX);
         round_of_both(&node, &accused);
@@ -248,7 +257,7 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
     check(store_text(&node.store, fault, "fault", &error), &error);
     assert_non_null(strstr(fault, "the accused is right"));
-    /* A true lie elsewhere is not claimed by a machine that cannot be believed, started anew too. */
+    /* A lie elsewhere is not claimed by a machine that cannot be believed, started anew too. */
     job = defendant_job(MODEL_MLP, 16);
     lie = defendant_choose(job, STEP, &random);
     defendant_write(other, job, &lie);
