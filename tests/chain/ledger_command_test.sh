@@ -67,7 +67,7 @@ check "a chain that is not there cannot be reached" 2 'says err "127.0.0.1:1"'
 
 if [ ! -x "$ANVIL" ]; then
     count=$((count + 1))
-    echo "ok $count # SKIP anvil is not installed: (cd tests/evm && npm ci)"
+    echo "ok $count - a contract on a chain # SKIP anvil is not installed: (cd tests/evm && npm ci)"
 else
     "$ANVIL" --host 127.0.0.1 --port 0 >"$dir/anvil" 2>&1 &
     chain=$!

@@ -36,6 +36,8 @@ check() {
 program good 'echo 1..2; echo ok 1 - a; echo ok 2 - b'
 program wrong 'echo 1..2; echo ok 1 - a; echo not ok 2 - b; exit 1'
 program skips 'echo 1..2; echo ok 1 - a; echo "skip: no GPU"; echo "ok 2 # SKIP b"'
+program explains 'echo 1..1; echo "ok 1 - b # SKIP no GPU"'
+program nothing 'echo "1..0 # SKIP no GPU"'
 program crash 'echo 1..3; echo ok 1 - a; kill -SEGV $$'
 program hang 'echo 1..1; sleep 3600'
 program early 'echo 1..4; echo ok 1 - a'
@@ -61,6 +63,10 @@ check empty_run_is_a_failure 1 "0 passed, 0 failed"
 check only_skipped_is_a_failure 1 "0 passed, 0 failed, 1 skipped" "$dir/silentskip"
 check reason_of_a_skip_is_shown 0 "1 passed, 0 failed, 1 skipped" "$dir/skips"
 grep -q "skip .*b: no GPU" "$dir/said" || bad=1
+check reason_behind_a_skip_is_shown 0 "1 passed, 0 failed, 1 skipped" "$dir/silent" "$dir/explains"
+grep -q "skip .*explains: b: no GPU$" "$dir/said" || bad=1
+check a_list_that_is_skipped_is_a_skip 0 "1 passed, 0 failed, 1 skipped" "$dir/silent" "$dir/nothing"
+grep -q "skip .*nothing: no GPU$" "$dir/said" || bad=1
 check plan_of_zero_is_not_a_pass 1 "0 passed, 0 failed" "$dir/empty"
 echo "1..$count"
 exit "$bad"
