@@ -333,6 +333,16 @@ enum status conviction_open(struct conviction *conviction, struct hunt *hunt,
     return status;
 }
 
+enum status conviction_other(struct conviction *conviction, uint32_t passed_over,
+                             struct error *error)
+{
+    if (conviction->hunt->end != HUNT_ELEMENT) {
+        return error_set(error, STATUS_NOT_FOUND, "there is no other evidence of that kind");
+    }
+    return evidence_choose_other(&conviction->target, tape_of(conviction), &conviction->source,
+                                 conviction->hunt->leaf, passed_over, error);
+}
+
 void conviction_close(struct conviction *conviction)
 {
     for (uint32_t i = 0; i < JOB_DATA_MAX; i++) {
@@ -341,31 +351,41 @@ void conviction_close(struct conviction *conviction)
     memset(conviction, 0, sizeof(*conviction));
 }
 
-static enum status write_element(struct buffer *bytes, bool *asks, struct conviction *conviction,
-                                 const uint8_t *told, size_t told_size, size_t size_max,
-                                 struct error *error)
+enum status conviction_write_whole(struct buffer *bytes, struct conviction *conviction,
+                                   size_t size_max, struct error *error)
+{
+    const struct hunt *hunt = conviction->hunt;
+    size_t before = bytes->size;
+    enum status status;
+
+    if (hunt->end == HUNT_ELEMENT) {
+        return evidence_write_element(bytes, tape_of(conviction), &conviction->source,
+                                      &conviction->target, size_max, error);
+    }
+    status = evidence_write_state(bytes, tape_of(conviction), &conviction->source,
+                                  hunt->end == HUNT_FIRST_STATE ? EVIDENCE_FIRST_STATE
+                                                                : EVIDENCE_NEXT_STATE,
+                                  hunt->item, error);
+    if (status == STATUS_OK && bytes->size - before > size_max) {
+        status = error_set(error, STATUS_OVER_LIMIT, "evidence of %zu bytes does not fit in %zu",
+                           bytes->size - before, size_max);
+    }
+    return status;
+}
+
+/* Of an element that has parts: the false one, or the question for all of them. */
+static enum status write_part(struct buffer *bytes, bool *asks, struct conviction *conviction,
+                              const uint8_t *told, size_t told_size, size_t size_max,
+                              struct error *error)
 {
     const struct tape *tape = tape_of(conviction);
     const struct evidence_source *source = &conviction->source;
     const struct evidence_target *target = &conviction->target;
-    size_t before = bytes->size;
-    struct rule_axis axis;
     uint32_t part;
-    bool long_one;
-    enum status status;
+    enum status status = evidence_false_part(&part, tape, source, target, told, told_size, error);
 
-    rule_axis_of(&axis, &tape->ops[target->op], target->output, target->element);
-    long_one = axis.parts > 1;
-    status = evidence_write_element(
-        bytes, tape, source, target,
-        long_one && size_max > CONVICTION_WHOLE_MAX ? CONVICTION_WHOLE_MAX : size_max, error);
-    if (status != STATUS_OVER_LIMIT || !long_one) {
-        return status;
-    }
-    bytes->size = before;
-    status = evidence_false_part(&part, tape, source, target, told, told_size, error);
-    if (status == STATUS_BAD_FORMAT) {
-        *asks = true;
+    *asks = status == STATUS_BAD_FORMAT;
+    if (*asks) {
         return question_write_parts(bytes, tape, source, target, error);
     }
     return status == STATUS_OK ? evidence_write_part(bytes, tape, source, target, part, told,
@@ -377,23 +397,61 @@ enum status conviction_write(struct buffer *bytes, bool *asks, struct conviction
                              const uint8_t *told, size_t told_size, size_t size_max,
                              struct error *error)
 {
-    const struct hunt *hunt = conviction->hunt;
+    const struct evidence_target *target = &conviction->target;
+    struct rule_axis axis = {.parts = 0};
     size_t before = bytes->size;
+    size_t whole_max = size_max;
     enum status status;
 
     *asks = false;
-    if (hunt->end == HUNT_ELEMENT) {
-        return write_element(bytes, asks, conviction, told, told_size, size_max, error);
+    if (conviction->hunt->end == HUNT_ELEMENT) {
+        rule_axis_of(&axis, &tape_of(conviction)->ops[target->op], target->output, target->element);
     }
-    status = evidence_write_state(bytes, tape_of(conviction), &conviction->source,
-                                  hunt->end == HUNT_FIRST_STATE ? EVIDENCE_FIRST_STATE
-                                                                : EVIDENCE_NEXT_STATE,
-                                  hunt->item, error);
-    if (status == STATUS_OK && bytes->size - before > size_max) {
-        status = error_set(error, STATUS_OVER_LIMIT, "evidence of %zu bytes does not fit in %zu",
-                           bytes->size - before, size_max);
+    if (axis.parts > 1 && whole_max > CONVICTION_WHOLE_MAX) {
+        whole_max = CONVICTION_WHOLE_MAX;
     }
+    status = conviction_write_whole(bytes, conviction, whole_max, error);
+    if (status != STATUS_OVER_LIMIT || axis.parts <= 1) {
+        return status;
+    }
+    bytes->size = before;
+    return write_part(bytes, asks, conviction, told, told_size, size_max, error);
+}
+
+/* What a ledger keeps of an answer to the question for the target's parts. */
+static enum status hash_told(struct digest *hash, const struct conviction *conviction,
+                             const struct evidence_context *context, const uint8_t *told,
+                             size_t told_size, struct error *error)
+{
+    uint8_t bytes[ASKED_SIZE_MAX];
+    struct buffer question;
+    struct asked asked;
+    enum status status;
+
+    buffer_init(&question, QUESTION_SIZE_MAX);
+    status = question_write_parts(&question, tape_of(conviction), &conviction->source,
+                                  &conviction->target, error);
+    if (status == STATUS_OK &&
+        question_check(&asked, context, question.data, question.size) == VERDICT_VALID) {
+        parts_told_hash(hash, bytes, asked_write(bytes, &asked), told, told_size);
+    }
+    buffer_release(&question);
     return status;
+}
+
+enum status conviction_judge(struct evidence_ruling *ruling, const struct conviction *conviction,
+                             const struct evidence_context *context, const uint8_t *told,
+                             size_t told_size, const struct buffer *evidence, struct error *error)
+{
+    struct evidence_context informed = *context;
+    enum status status = STATUS_OK;
+
+    if (evidence->size > 0 && evidence->data[0] == EVIDENCE_PART) {
+        status = hash_told(&informed.told, conviction, context, told, told_size, error);
+    }
+    return status == STATUS_OK
+               ? evidence_judge(ruling, &informed, evidence->data, evidence->size, error)
+               : status;
 }
 
 /* ---- what an accused tells ------------------------------------------------- */

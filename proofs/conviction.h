@@ -25,6 +25,10 @@ struct conviction {
 /* The hunt must have ended, but not with HUNT_NO_LIE; given is borrowed. */
 MUST_CHECK enum status conviction_open(struct conviction *conviction, struct hunt *hunt,
                                        const struct record_given *given, struct error *error);
+/* Another element of the same leaf, where the ledger did not convict for the passed_over best ones.
+ * STATUS_NOT_FOUND: there are no more, or the evidence is not about an element. */
+MUST_CHECK enum status conviction_other(struct conviction *conviction, uint32_t passed_over,
+                                        struct error *error);
 void conviction_close(struct conviction *conviction); /* a zero-filled one is allowed */
 
 /*
@@ -38,6 +42,18 @@ void conviction_close(struct conviction *conviction); /* a zero-filled one is al
 MUST_CHECK enum status conviction_write(struct buffer *bytes, bool *asks,
                                         struct conviction *conviction, const uint8_t *told,
                                         size_t told_size, size_t size_max, struct error *error);
+
+/* Appends evidence of all of it, however long: where no ledger asks anybody. STATUS_OVER_LIMIT: it
+ * has more than size_max bytes. */
+MUST_CHECK enum status conviction_write_whole(struct buffer *bytes, struct conviction *conviction,
+                                              size_t size_max, struct error *error);
+
+/* What a ledger that knows the context answers to such evidence, when `told` was told last. */
+MUST_CHECK enum status conviction_judge(struct evidence_ruling *ruling,
+                                        const struct conviction *conviction,
+                                        const struct evidence_context *context, const uint8_t *told,
+                                        size_t told_size, const struct buffer *evidence,
+                                        struct error *error);
 
 /*
  * Appends what an accused tells who is asked; own must have run the step, of which given is. All

@@ -7,6 +7,11 @@
 
 #include "tests/support/exhibit.h"
 
+/* Makes of the parts of the right element those of the one that is asked about; the two functions
+ * below say more. */
+bool forgery_bend(struct buffer *told, uint32_t *part, const struct parts_target *asked,
+                  uint64_t *random);
+
 /*
  * Fills a fresh buffer; *part is one that is false then. Where it can be, one value alone is false;
  * else the exponent is, and with it every part. False: nothing gives the element, such as a NaN
