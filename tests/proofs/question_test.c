@@ -11,6 +11,7 @@
 #include "proofs/descriptor.h"
 #include "proofs/question.h"
 #include "tests/support/dispute.h"
+#include "tests/support/exhibit.h"
 #include "tests/support/test.h"
 
 #define LIES_FULL  4000
@@ -249,6 +250,50 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     dispute_close(&dispute);
 }
 
+/* ---- parts ---------------------------------------------------------------- */
+
+static void open_long(struct exhibit *exhibit, struct evidence_target *target, enum op_kind kind)
+{
+    *target = (struct evidence_target){0};
+    for (uint64_t seed = 0;; seed++) {
+        exhibit_of_kind(exhibit, kind, MOOD_TAME, seed);
+        if (exhibit_axis(exhibit, target).parts > 1) {
+            return;
+        }
+        exhibit_close(exhibit);
+    }
+}
+
+static void test_questions_for_parts_are_about_what_was_committed(void **state)
+{
+    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
+                                         OP_QUANTIZE};
+    uint64_t random = 5;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        struct buffer question;
+        struct asked asked;
+
+        open_long(&exhibit, &target, kinds[i]);
+        exhibit_question(&question, &exhibit, &target);
+        assert_int_equal(question_check(&asked, &exhibit.context, question.data, question.size),
+                         VERDICT_VALID);
+        assert_int_equal(asked.ask.kind, ASK_PARTS);
+        assert_int_equal(asked.ask.item, trace_item_of_output(exhibit.tape, 0, target.output));
+        assert_int_equal(asked.ask.index, target.element);
+        assert_int_equal(asked.parts.bits, exhibit_get(&exhibit, &target));
+        assert_int_equal(asked.parts.fold, exhibit_axis(&exhibit, &target).fold);
+        assert_int_equal(asked.parts.count, exhibit_axis(&exhibit, &target).parts);
+        check_asked(&asked);
+        flip(&exhibit.context, question.data, question.size, &random, 400);
+        buffer_release(&question);
+        exhibit_close(&exhibit);
+    }
+}
+
 /* Seeds for question_fuzz.c: the roots that it must hold under, then a question. */
 static void write_seed(const char *folder, const char *name, const struct evidence_context *context,
                        const struct buffer *question)
@@ -269,6 +314,19 @@ static void write_seed(const char *folder, const char *name, const struct eviden
     assert_int_equal(fwrite(bytes.data, 1, bytes.size, file), bytes.size);
     assert_int_equal(fclose(file), 0);
     buffer_release(&bytes);
+}
+
+static void write_parts(const char *folder)
+{
+    struct evidence_target target;
+    struct exhibit exhibit;
+    struct buffer question;
+
+    open_long(&exhibit, &target, OP_CONTRACT_ONES);
+    exhibit_question(&question, &exhibit, &target);
+    write_seed(folder, "parts", &exhibit.context, &question);
+    buffer_release(&question);
+    exhibit_close(&exhibit);
 }
 
 static void write_seeds(const char *folder)
@@ -319,6 +377,7 @@ static void write_seeds(const char *folder)
     teller_close(&accused);
     liar_close(&liar);
     dispute_close(&dispute);
+    write_parts(folder);
 }
 
 int main(int argc, char **argv)
@@ -328,6 +387,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_changed_questions_are_refused),
         cmocka_unit_test(test_questions_about_the_next_state_hold),
         cmocka_unit_test(test_divergence_is_asked_for_only_where_it_is_claimed),
+        cmocka_unit_test(test_questions_for_parts_are_about_what_was_committed),
     };
 
     if (argc == 3 && strcmp(argv[1], "write") == 0) {

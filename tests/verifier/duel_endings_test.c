@@ -21,7 +21,7 @@ enum {
     ROUNDS_MAX = 20000,
     STEP = 6,
     BATCH = 2048,
-    FEW_BYTES = 14000,
+    FEW_BYTES = 11000,
 };
 
 #define STAKE      (2 * WEI_PER_ETHER)
