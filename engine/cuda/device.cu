@@ -193,7 +193,8 @@ static enum device_result device_copy(struct device *device, void *to, const voi
                                       uint64_t size)
 {
     TRY(use(device));
-    return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, device->stream));
+    /* Either may be another device's memory: addresses tell. */
+    return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->stream));
 }
 
 static enum device_result device_fill(struct device *device, void *to, int byte, uint64_t size)

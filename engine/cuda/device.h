@@ -56,6 +56,7 @@ struct device_graph;
 /*
  * Work is queued on one stream, in order; only download(), wait() and seconds() wait for it. An
  * error of queued work may come out of any later call. upload() has read its source on return.
+ * copy() may be from another device's memory, when nothing there is queued that writes it.
  */
 struct device_calls {
     uint32_t abi;
