@@ -20,22 +20,20 @@ KILLS_ON_A_CHAIN = 20 if SOAK else 4
 GAS = ETHER // 5
 ROLES = ("verifier", "cheat", "honest")
 LIVES_MOST = 4
+LIE_KEPT = STEP // 4 * 4 + 4
 
 
-def begun_to_lie(town, bundle):
-    """A cheat whose run ended before its lie was in the bundle begins again: to resume is to be
-    honest."""
-    try:
-        return len(town.roots(bundle)) > STEP
-    except AssertionError:
-        return False  # not even a bundle yet
+def lies(bundle):
+    """Is the lie in a checkpoint? A cheat whose run ended before begins again: from the last honest
+    state `prover resume` would come to an honest end, or see that the journal says otherwise."""
+    return os.path.exists(os.path.join(bundle, "checkpoints", "%012d.safetensors" % LIE_KEPT))
 
 
 def solve_as_runs(town, keys, job, deaths):
     """`prover run` and `resume` do everything."""
     def cheating():
         bundle = town.path("cheat.run")
-        if os.path.exists(bundle) and not begun_to_lie(town, bundle):
+        if os.path.exists(bundle) and not lies(bundle):
             shutil.rmtree(bundle)
         if os.path.exists(bundle):
             return ["prover", "resume", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
