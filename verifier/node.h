@@ -80,6 +80,7 @@ struct node {
     uint64_t swept_ms;
     struct node_running running[WORKERS_MAX];
     uint32_t running_count;
+    bool stranded;          /* a task that is noted as running runs nowhere */
     int64_t disputes;       /* children that were started for disputes */
     struct action *actions; /* QUEUE_ACTIONS_MAX of them */
 };

@@ -190,11 +190,30 @@ static enum status start_one(struct node *node, const struct task *task, struct 
     return node_start(node, task->number, NULL, request, error);
 }
 
+/* A full disk, or a child that could not be made, took an answer away: the task waits again. */
+static enum status recover(struct node *node, struct error *error)
+{
+    enum status status = store_begin(node->ports.store, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = queue_recover(node->ports.store, error);
+    for (uint32_t i = 0; i < WORKERS_MAX && status == STATUS_OK; i++) {
+        if (node->running[i].number != 0 && !node->running[i].disputing) {
+            status = queue_keep_running(node->ports.store, node->running[i].number, error);
+        }
+    }
+    status = store_end(node->ports.store, status, error);
+    node->stranded = status != STATUS_OK;
+    return status;
+}
+
 enum status node_start_checks(struct node *node, bool *busy, struct error *error)
 {
     uint32_t most = node->options.checks_max;
     uint32_t of_job = most > 1 ? most - 1 : 1; /* one job never has all the places */
-    enum status status = STATUS_OK;
+    enum status status = node->stranded ? recover(node, error) : STATUS_OK;
 
     while (status == STATUS_OK && !node->fault && !node->options.by_hand &&
            node->running_count < most) {
@@ -204,6 +223,7 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
         if (status == STATUS_OK) {
             *busy = true;
             status = start_one(node, &task, error);
+            node->stranded = node->stranded || status != STATUS_OK;
         }
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -463,6 +483,7 @@ enum status node_take_answers(struct node *node, bool *busy, struct error *error
                 *busy = true;
                 status = place->disputing ? claimant_take(node, place, result, error)
                                           : take_answer(node, place, result, error);
+                node->stranded = node->stranded || status != STATUS_OK;
                 free(place->request);
                 *place = (struct node_running){0};
                 node->running_count--;

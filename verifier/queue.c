@@ -203,6 +203,11 @@ enum status queue_recover(struct store *store, struct error *error)
                    "");
 }
 
+enum status queue_keep_running(struct store *store, int64_t number, struct error *error)
+{
+    return sql_run(&store->sql, error, "UPDATE tasks SET state = 1 WHERE number = ?", "i", number);
+}
+
 enum status queue_expire(struct store *store, uint64_t now_s, struct error *error)
 {
     return sql_run(&store->sql, error,

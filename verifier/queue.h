@@ -56,6 +56,8 @@ MUST_CHECK enum status queue_finish(struct store *store, const struct task *task
 
 /* What runs has died with the node that ran it. */
 MUST_CHECK enum status queue_recover(struct store *store, struct error *error);
+/* But this one runs. */
+MUST_CHECK enum status queue_keep_running(struct store *store, int64_t number, struct error *error);
 MUST_CHECK enum status queue_expire(struct store *store, uint64_t now_s, struct error *error);
 
 /* The answer to the traced check of this content, if it was proven: *result is the caller's. */
