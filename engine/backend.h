@@ -25,6 +25,8 @@ struct machine_options {
     int thread_count;              /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
+    /* Bytes of the device; what needs more runs by ranges and slices (sliced.h). 0: all there is. */
+    uint64_t device_memory;
     /* Told after each operation how long it took; NULL: nothing is timed. */
     void (*timed)(void *context, uint32_t op, double seconds);
     void *timed_context;
@@ -52,6 +54,10 @@ struct backend {
     enum status (*open)(struct machine **machine, const struct tape *tape,
                         const struct machine_options *options, struct error *error);
     void (*close)(struct machine *machine);
+
+    /* Bytes that open() would allocate, where the tensors live. Needs no device. */
+    enum status (*size)(uint64_t *size, const struct tape *tape,
+                        const struct machine_options *options, struct error *error);
 
     /* Whole tensors: states, constants and inputs may be written; these, outputs and loss read. */
     enum status (*write)(struct machine *machine, uint32_t tensor, const void *bytes,
@@ -85,7 +91,11 @@ extern const struct backend backend_cpu;
 /* On an NVIDIA GPU, through the plugin that cuda/loader.h finds. */
 extern const struct backend backend_cuda;
 
-/* Opens a machine of the backend that the options name. */
+/*
+ * Opens a machine of the backend that the options name. A GPU that has too little memory, or may
+ * take too little of it, is given the step by ranges and slices: always where device_memory asks
+ * for it, and else in trace mode, where bits matter more than time.
+ */
 MUST_CHECK enum status machine_open(struct machine **machine, const struct tape *tape,
                                     const struct machine_options *options, struct error *error);
 

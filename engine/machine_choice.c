@@ -5,6 +5,7 @@
 #include "engine/backend.h"
 #include "engine/cuda/loader.h"
 #include "engine/cuda/machine.h"
+#include "engine/sliced.h"
 
 /* More devices than any machine has: bounds what is read from a name. */
 #define DEVICE_NUMBER_MAX 1023
@@ -13,8 +14,19 @@ enum status machine_open(struct machine **machine, const struct tape *tape,
                          const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct machine_options whole = *options;
+    enum status status;
 
-    return backend->open(machine, tape, options, error);
+    if (options->device_memory != 0 && backend != &backend_cpu) {
+        whole.memory_max = options->device_memory;
+    }
+    status = backend->open(machine, tape, &whole, error);
+    if (status == STATUS_NO_MEMORY && backend != &backend_cpu &&
+        (options->device_memory != 0 || options->trace)) {
+        error_init(error);
+        status = machine_sliced_open(machine, tape, options, error);
+    }
+    return status;
 }
 
 /* Does the device start? The sentences are those of opening a machine on it. */

@@ -331,6 +331,16 @@ enum status conviction_open(struct conviction *conviction, struct hunt *hunt,
     return status;
 }
 
+enum status conviction_other(struct conviction *conviction, uint32_t passed_over,
+                             struct error *error)
+{
+    if (conviction->hunt->end != HUNT_ELEMENT) {
+        return error_set(error, STATUS_NOT_FOUND, "there is no other evidence of that kind");
+    }
+    return evidence_choose_other(&conviction->target, tape_of(conviction), &conviction->source,
+                                 conviction->hunt->leaf, passed_over, error);
+}
+
 void conviction_close(struct conviction *conviction)
 {
     for (uint32_t i = 0; i < JOB_DATA_MAX; i++) {

@@ -25,6 +25,10 @@ struct conviction {
 /* The hunt must have ended, but not with HUNT_NO_LIE; given is borrowed. */
 MUST_CHECK enum status conviction_open(struct conviction *conviction, struct hunt *hunt,
                                        const struct record_given *given, struct error *error);
+/* Another element of the same leaf, where the ledger did not convict for the passed_over best ones.
+ * STATUS_NOT_FOUND: there are no more, or the evidence is not about an element. */
+MUST_CHECK enum status conviction_other(struct conviction *conviction, uint32_t passed_over,
+                                        struct error *error);
 void conviction_close(struct conviction *conviction); /* a zero-filled one is allowed */
 
 /*

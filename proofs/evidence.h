@@ -153,6 +153,12 @@ MUST_CHECK enum status evidence_choose(struct evidence_target *target, const str
                                        const struct evidence_source *source, uint64_t leaf,
                                        struct error *error);
 
+/* The same, but for the passed_over best ones. STATUS_NOT_FOUND: there are no more. */
+MUST_CHECK enum status evidence_choose_other(struct evidence_target *target,
+                                             const struct tape *tape,
+                                             const struct evidence_source *source, uint64_t leaf,
+                                             uint32_t passed_over, struct error *error);
+
 /* Kinds 2 and 3, of a state by its number in the tape's order. */
 MUST_CHECK enum status evidence_write_state(struct buffer *bytes, const struct tape *tape,
                                             const struct evidence_source *source,

@@ -604,18 +604,31 @@ enum status evidence_write_element(struct buffer *bytes, uint64_t *to, bool *las
 
 /* ---- the choice of an element ------------------------------------------- */
 
+/* An element of a leaf and the size of its evidence: they are taken in the order of both. */
+struct choice {
+    size_t size;
+    uint64_t element;
+};
+
+static bool comes_before(const struct choice *a, const struct choice *b)
+{
+    return a->size < b->size || (a->size == b->size && a->element < b->element);
+}
+
+/* The first choice behind `behind` (NULL: of all); *behind becomes it. */
 static enum status choose(struct evidence_target *target, const struct writer *writer,
-                          struct gather *gather, uint64_t first, uint64_t end)
+                          struct gather *gather, uint64_t first, uint64_t end,
+                          struct choice *behind, bool any)
 {
     struct rule_axis axis;
     struct evidence_target candidate = *target;
-    size_t least = SIZE_MAX;
+    struct choice least = {SIZE_MAX, 0};
     enum status status = STATUS_OK;
 
     for (candidate.element = first; candidate.element < end && status == STATUS_OK;
          candidate.element++) {
         struct plan plans[DESCRIPTOR_OPERANDS_MAX] = {{0}};
-        size_t size;
+        struct choice found = {0, candidate.element};
         bool wrong;
 
         rule_axis_of(&axis, gather->op, candidate.output, candidate.element);
@@ -623,21 +636,24 @@ static enum status choose(struct evidence_target *target, const struct writer *w
         if (status != STATUS_OK || !wrong) {
             continue;
         }
-        status = plans_make(plans, &size, writer, gather);
+        status = plans_make(plans, &found.size, writer, gather);
         if (status == STATUS_OVER_LIMIT) {
-            size = SIZE_MAX - 1; /* in parts, it may still be the only one */
+            found.size = SIZE_MAX - 1; /* in parts, it may still be the only one */
             status = STATUS_OK;
         }
-        if (status == STATUS_OK && size < least) {
-            least = size;
+        if (status == STATUS_OK && comes_before(&found, &least) &&
+            (any || comes_before(behind, &found))) {
+            least = found;
             *target = candidate;
         }
         plans_release(plans);
     }
-    if (status == STATUS_OK && least == SIZE_MAX) {
+    if (status == STATUS_OK && least.size == SIZE_MAX) {
         status = error_set(writer->error, STATUS_NOT_FOUND,
-                           "every element of the leaf is what the rule makes of the others");
+                           "every element of the leaf%s is what the rule makes of the others",
+                           any ? "" : " that is left");
     }
+    *behind = least;
     return status;
 }
 
@@ -645,11 +661,19 @@ enum status evidence_choose(struct evidence_target *target, const struct tape *t
                             const struct evidence_source *source, uint64_t leaf,
                             struct error *error)
 {
+    return evidence_choose_other(target, tape, source, leaf, 0, error);
+}
+
+enum status evidence_choose_other(struct evidence_target *target, const struct tape *tape,
+                                  const struct evidence_source *source, uint64_t leaf,
+                                  uint32_t passed_over, struct error *error)
+{
     const struct op *op = &tape->ops[target->op];
     const struct tensor *tensor = &tape->tensors[op->outputs[target->output]];
     uint64_t each = MERKLE_LEAF_SIZE / dtype_size(tensor->dtype);
     uint64_t first = leaf * each;
     uint64_t end = tensor->count - first < each ? tensor->count : first + each;
+    struct choice chosen = {0};
     struct writer writer;
     struct gather gather;
     enum status status = writer_init(&writer, NULL, tape, source, error);
@@ -659,7 +683,9 @@ enum status evidence_choose(struct evidence_target *target, const struct tape *t
     }
     assert(first < tensor->count);
     gather_init(&gather, &writer, target->op);
-    status = choose(target, &writer, &gather, first, end);
+    for (uint32_t i = 0; i <= passed_over && status == STATUS_OK; i++) {
+        status = choose(target, &writer, &gather, first, end, &chosen, i == 0);
+    }
     gather_release(&gather);
     descriptor_places_release(&writer.places);
     return status;

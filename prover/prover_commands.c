@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "prover/access.h"
 #include "prover/commands.h"
+#include "prover/effort.h"
 #include "prover/fit.h"
 #include "prover/gpu_meter.h"
 #include "prover/ledger_commands.h"
@@ -83,32 +84,32 @@ static const struct option_spec run_options[] = {
 
 struct teller {
     struct progress progress;
-    uint64_t steps; /* done */
-    uint64_t training_ns;
-    uint64_t committing_ns;
-    uint64_t posting_ns; /* that training has waited for */
+    uint64_t steps;       /* done */
+    struct effort effort; /* posting: what training has waited for */
     struct gpu_meter *meter;
     struct session *session; /* NULL: there is no ledger */
     const struct log *log;
 };
 
-/* The share of posting is what the thread took of a processor and what training waited for it. */
+/* Posting took what training waited for it, and what its thread took of a processor. */
 static void note_of(char note[PROGRESS_NOTE_MAX], const struct teller *teller, double loss)
 {
-    double spent_s = 0.0;
+    struct effort effort = teller->effort;
     struct solver_view view = {0};
-    double all_ns = (double)(teller->training_ns + teller->committing_ns + teller->posting_ns + 1);
-    double committing = 100.0 * (double)teller->committing_ns / all_ns;
+    double spent_s = 0.0;
 
     if (teller->session == NULL) {
-        (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f  committing %.1f %%", loss, committing);
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f  committing %.1f %%", loss,
+                       effort_percent(&effort, effort.committing_ns));
         return;
     }
     poster_look(teller->session->poster, &view, &spent_s);
+    effort.posting_ns += (uint64_t)(spent_s * 1e9);
     (void)snprintf(note, PROGRESS_NOTE_MAX,
                    "loss %.4f  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", loss,
-                   committing, 100.0 * (spent_s * 1e9 + (double)teller->posting_ns) / all_ns,
-                   view.finalized, job_segments(bundle_job(teller->session->bundle)),
+                   effort_percent(&effort, effort.committing_ns),
+                   effort_percent(&effort, effort.posting_ns), view.finalized,
+                   job_segments(bundle_job(teller->session->bundle)),
                    view.trouble[0] == '\0' ? "" : "  (ledger waits)");
 }
 
@@ -121,8 +122,8 @@ static void tell(void *context, const struct bundle_step *step)
     memcpy(&loss, &step->loss_bits, sizeof(loss));
     teller->steps = step->step + 1;
     gpu_meter_step(teller->meter, step, teller->log);
-    teller->training_ns += step->nanoseconds;
-    teller->committing_ns += step->nanoseconds_committing;
+    teller->effort.training_ns += step->nanoseconds;
+    teller->effort.committing_ns += step->nanoseconds_committing;
     note_of(note, teller, (double)loss);
     progress_update(&teller->progress, teller->steps, note, progress_now());
 }
@@ -133,7 +134,7 @@ static enum status tell_segment(void *context, struct error *error)
     double start = progress_now();
     enum status status = session_tell(teller->session, error);
 
-    teller->posting_ns += (uint64_t)((progress_now() - start) * 1e9);
+    teller->effort.posting_ns += (uint64_t)((progress_now() - start) * 1e9);
     return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/stop.h"
 #include "proofs/run.h"
+#include "verifier/finding.h"
 
 enum audit_answer {
     AUDIT_CANNOT_TELL = 0,
@@ -18,11 +19,26 @@ enum audit_answer {
     AUDIT_PROVEN,
 };
 
+/* Why a step is refuted. */
+enum audit_flaw {
+    AUDIT_FLAW_NONE = 0,
+    AUDIT_FLAW_STATE,        /* the step gives another state */
+    AUDIT_FLAW_WENT_ON,      /* the state after it is not finite, and the run went on */
+    AUDIT_FLAW_NOT_DIVERGED, /* the run is said to have diverged there, and did not */
+};
+
 struct audit_options {
     uint64_t sample; /* segments to replay, drawn by seed; 0: all of them */
     uint64_t sample_seed;
+    /* Of these only the part number `share` of share_count, in order; share_count 0: all. */
+    uint32_t share;
+    uint32_t share_count;
     struct machine_options machine; /* what replays */
     struct stop *stop;
+    /* Look into a difference (finding.h), with answers about the trace from these places. */
+    bool seek;
+    const char *const *sources;
+    size_t source_count;
     void (*progress)(void *context, uint64_t steps_done, uint64_t steps_wanted);
     void *progress_context;
     /* Told of every step that was run again, and whether its bits were the journal's; or NULL. */
@@ -32,20 +48,31 @@ struct audit_options {
 
 struct audit_result {
     enum audit_answer answer;
+    struct digest job_id;
     uint64_t steps_of_job;
     uint64_t steps_journaled; /* without a gap, from the first */
     uint64_t steps_wanted;    /* how many were to be replayed */
+    uint64_t steps_due;       /* of these, by this share */
     uint64_t steps_checked;   /* re-executed, with the journal's root */
-    uint64_t wrong_step;      /* REFUTED: the first step found whose root is not true */
+    enum audit_flaw flaw;     /* REFUTED */
+    uint64_t wrong_step;      /* REFUTED: the first step found that is not true */
     struct digest wrong_root; /* what the journal says of it */
     struct digest true_root;  /* and what two replays gave */
+    struct finding finding;   /* REFUTED, and seek was wanted */
     struct error reason;      /* CANNOT_TELL: why */
 };
 
-/* Replays; the answer and all else is in result. paths name the job's data. */
+/* Replays; the answer and all else is in result, which is released with audit_result_release(). paths
+ * name the job's data. */
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options);
 
+void audit_result_release(struct audit_result *result); /* a zero-filled one is allowed */
+
 const char *audit_answer_name(enum audit_answer answer);
+
+/* "does not give what the journal says": what a step does that has the flaw. */
+const char *audit_flaw_words(enum audit_flaw flaw);
+const char *audit_flaw_name(enum audit_flaw flaw); /* "state" */
 
 #endif /* VERIFIER_AUDIT_H */

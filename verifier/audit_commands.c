@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
 #include "base/progress.h"
-#include "verifier/audit.h"
+#include "verifier/accused.h"
 #include "verifier/audit_evidence.h"
+#include "verifier/audit_ranks.h"
+#include "verifier/audit_views.h"
 #include "verifier/commands.h"
 #include "verifier/report.h"
 
@@ -39,6 +40,11 @@ static const struct option_spec options[] = {
      .value = "N",
      .maximum = MACHINE_THREADS_MAX,
      .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -47,6 +53,16 @@ static const struct option_spec options[] = {
      .kind = OPTION_FLAG,
      .help = "the arguments are evidence files: judge them, without bundle, data or ledger",
      .command_line_only = true},
+    {.name = "evidence-dir",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .fallback = ".",
+     .help = "where evidence of a difference is written"},
+    {.name = "trace-from",
+     .kind = OPTION_LIST,
+     .value = "URL",
+     .help = "an endpoint ('lockstep prover serve') or a folder with the solver's answers about "
+             "the trace of a step: a difference is then followed to the operation and element"},
     {.name = "report",
      .kind = OPTION_TEXT,
      .value = "FILE.html",
@@ -94,8 +110,10 @@ static void tell(void *context, uint64_t done, uint64_t wanted)
     progress_update(progress, done, "", progress_now());
 }
 
-static enum status prepare(struct audit_options *audit_options, struct command_context *context,
-                           struct progress *progress, struct stop *stop, struct error *error)
+/* sources has room for ACCUSED_SOURCES_MAX. */
+static enum status prepare(struct audit_options *audit_options, const char **sources,
+                           struct command_context *context, struct progress *progress,
+                           struct stop *stop, struct error *error)
 {
     const struct options *given = context->options;
     enum status status = machine_options_default(&audit_options->machine, error);
@@ -105,10 +123,20 @@ static enum status prepare(struct audit_options *audit_options, struct command_c
         audit_options->machine.thread_count = omp_get_max_threads();
     }
     audit_options->machine.memory_max = options_number(given, "memory-max");
+    audit_options->machine.device_memory = options_number(given, "device-memory");
     audit_options->sample = options_number(given, "sample");
     audit_options->sample_seed = options_number(given, "sample-seed");
+    audit_options->seek = true;
+    audit_options->source_count = options_list_count(given, "trace-from");
+    if (audit_options->source_count > ACCUSED_SOURCES_MAX) {
+        return error_set(error, STATUS_USAGE, "at most %d places for a trace can be named",
+                         ACCUSED_SOURCES_MAX);
+    }
+    for (size_t i = 0; i < audit_options->source_count; i++) {
+        sources[i] = options_list_item(given, "trace-from", i);
+    }
+    audit_options->sources = sources;
     audit_options->stop = stop;
-    audit_options->progress = tell;
     audit_options->progress_context = progress;
     return status == STATUS_OK ? machine_options_device(&audit_options->machine,
                                                         options_text(given, "device"), error)
@@ -125,11 +153,21 @@ static void watch(struct report *report, struct audit_options *audit_options, co
     audit_options->told_context = report;
 }
 
+/* Which part of each bundle this process replays; share_count 0: all of it. */
+struct audit_part {
+    uint32_t share;
+    uint32_t share_count;
+    struct stop *stop;
+    bool quiet; /* another process shows how far the audit is */
+};
+
 /* report NULL: none is wanted. */
 static void audit_path(struct audit_result *result, struct report *report,
-                       struct command_context *context, const char *path, struct stop *stop)
+                       struct command_context *context, const char *path,
+                       const struct audit_part *part)
 {
     struct data_paths *data = calloc(1, sizeof(*data));
+    const char *sources[ACCUSED_SOURCES_MAX];
     struct audit_options audit_options = {0};
     struct bundle *bundle = NULL;
     struct progress progress;
@@ -141,7 +179,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         status = error_set(error, STATUS_NO_MEMORY, "no memory to audit");
     }
     if (status == STATUS_OK) {
-        status = prepare(&audit_options, context, &progress, stop, error);
+        status = prepare(&audit_options, sources, context, &progress, part->stop, error);
     }
     if (status == STATUS_OK) {
         status = find_data(data, bundle, context->options, error);
@@ -150,10 +188,15 @@ static void audit_path(struct audit_result *result, struct report *report,
         if (report != NULL) {
             watch(report, &audit_options, path, bundle);
         }
+        audit_options.share = part->share;
+        audit_options.share_count = part->share_count;
+        audit_options.progress = part->quiet ? NULL : tell;
         progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
         audit(result, bundle, data->paths, data->count, &audit_options);
-        progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
-                        progress_now());
+        if (!part->quiet) {
+            progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
+                            progress_now());
+        }
     }
     if (report != NULL) {
         struct error journal;
@@ -164,74 +207,13 @@ static void audit_path(struct audit_result *result, struct report *report,
             result->answer = AUDIT_CANNOT_TELL;
             result->reason = journal;
         }
-        (void)snprintf(report->title, sizeof(report->title), "%s", path);
         report->seconds = progress_now() - start;
-        report->result = *result;
     }
     bundle_close(bundle);
     free(data);
 }
 
-/* ---- telling ------------------------------------------------------------ */
-
-static json_t *result_json(const char *path, const struct audit_result *result)
-{
-    char wrong[HEX_SIZE(DIGEST_SIZE)];
-    char right[HEX_SIZE(DIGEST_SIZE)];
-    json_t *view = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I}", "bundle", path, "answer",
-        audit_answer_name(result->answer), "steps_of_job", (json_int_t)result->steps_of_job,
-        "steps_journaled", (json_int_t)result->steps_journaled, "steps_wanted",
-        (json_int_t)result->steps_wanted, "steps_checked", (json_int_t)result->steps_checked);
-
-    if (view != NULL && result->answer == AUDIT_REFUTED) {
-        hex_encode(wrong, result->wrong_root.bytes, DIGEST_SIZE);
-        hex_encode(right, result->true_root.bytes, DIGEST_SIZE);
-        (void)json_object_set_new(view, "wrong_step", json_integer((json_int_t)result->wrong_step));
-        (void)json_object_set_new(view, "journal_root", json_string(wrong));
-        (void)json_object_set_new(view, "true_root", json_string(right));
-    }
-    if (view != NULL && result->answer == AUDIT_CANNOT_TELL) {
-        char text[ERROR_TEXT_MAX * 6];
-
-        (void)log_escape(text, sizeof(text), result->reason.text, 0);
-        (void)json_object_set_new(view, "reason", json_string(text));
-    }
-    return view;
-}
-
-static void print_result(FILE *out, const char *path, const struct audit_result *result)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    fprintf(out, "%s: %s\n", path, audit_answer_name(result->answer));
-    switch (result->answer) {
-    case AUDIT_PROVEN:
-        fprintf(out, "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
-                result->steps_checked, result->steps_of_job);
-        if (result->steps_checked < result->steps_of_job) {
-            fprintf(out, "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
-                    result->steps_of_job - result->steps_checked,
-                    result->steps_of_job - result->steps_journaled);
-        }
-        return;
-    case AUDIT_REFUTED:
-        fprintf(out,
-                "  step %" PRIu64 " does not give what the journal says; two replays agree on it\n",
-                result->wrong_step);
-        hex_encode(text, result->wrong_root.bytes, DIGEST_SIZE);
-        fprintf(out, "  journal  %s\n", text);
-        hex_encode(text, result->true_root.bytes, DIGEST_SIZE);
-        fprintf(out, "  truth    %s\n", text);
-        return;
-    case AUDIT_CANNOT_TELL:
-        fprintf(out, "  %s\n", result->reason.text);
-        if (result->reason.advice[0] != '\0') {
-            fprintf(out, "  try: %s\n", result->reason.advice);
-        }
-        return;
-    }
-}
+/* ---- all of them -------------------------------------------------------- */
 
 /* Refuted beats cannot tell, which beats proven. */
 static int worse(int code, enum audit_answer answer)
@@ -242,68 +224,141 @@ static int worse(int code, enum audit_answer answer)
     return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
 }
 
-/* Audits them all, one after another, and tells each as it ends. */
-static int audit_paths(struct command_context *context, struct report *reports, json_t *views,
-                       struct stop *stop)
+struct audits {
+    struct command_context *context;
+    struct audit_view *views; /* one for each bundle */
+    struct report *reports;   /* likewise; NULL: no page is wanted */
+    size_t count;
+    json_t *json;
+    int code;
+};
+
+/* Tells a bundle whose audit has ended. */
+static void tell_one(struct audits *audits, size_t index)
 {
-    int code = COMMAND_OK;
+    struct command_context *context = audits->context;
+    struct audit_view *view = &audits->views[index];
 
-    for (size_t i = 0; i < context->options->argument_count; i++) {
-        const char *path = context->options->arguments[i];
-        struct audit_result result;
-
-        memset(&result, 0, sizeof(result));
-        error_init(&result.reason);
-        audit_path(&result, reports == NULL ? NULL : &reports[i], context, path, stop);
-        code = worse(code, result.answer);
-        if (context->json) {
-            (void)json_array_append_new(views, result_json(path, &result));
-        } else {
-            print_result(context->out, path, &result);
-        }
+    audit_view_keep(view, options_text(context->options, "evidence-dir"));
+    if (audits->reports != NULL) {
+        report_end(&audits->reports[index], view);
     }
-    return code;
+    audits->code = worse(audits->code, view->result.answer);
+    if (context->json) {
+        (void)json_array_append_new(audits->json, audit_view_json(view));
+    } else {
+        audit_view_print(context->out, view);
+    }
+}
+
+/* One after another; each is told as it ends. */
+static enum status audit_here(struct audits *audits, struct error *error)
+{
+    struct stop stop = {.descriptor = -1};
+    const struct audit_part whole = {.stop = &stop};
+    enum status status = stop_open(&stop, error);
+
+    for (size_t i = 0; i < audits->count && status == STATUS_OK; i++) {
+        audit_path(&audits->views[i].result, audits->reports == NULL ? NULL : &audits->reports[i],
+                   audits->context, audits->views[i].path, &whole);
+        tell_one(audits, i);
+    }
+    stop_close(&stop);
+    return status;
+}
+
+/* ---- with others under mpirun -------------------------------------------- */
+
+static void audit_share(void *context, struct audit_result *result, struct report *report,
+                        size_t index, uint32_t share, uint32_t share_count, struct stop *stop)
+{
+    struct command_context *command = context;
+    const struct audit_part part = {share, share_count, stop, share != index % share_count};
+
+    audit_path(result, report, command, command->options->arguments[index], &part);
+}
+
+static enum status audit_with_others(struct audits *audits, struct audit_ranks *ranks,
+                                     struct error *error)
+{
+    enum status status;
+
+    ranks->bundle_count = audits->count;
+    ranks->audit_one = audit_share;
+    ranks->context = audits->context;
+    status = audit_ranks_run(audits->views, audits->reports, ranks, error);
+    for (size_t i = 0; i < audits->count && status == STATUS_OK && ranks->rank == 0; i++) {
+        tell_one(audits, i);
+    }
+    return status;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
+static enum status audits_open(struct audits *audits, struct command_context *context, bool paged,
+                               struct error *error)
+{
+    *audits = (struct audits){.context = context,
+                              .count = context->options->argument_count,
+                              .json = json_array(),
+                              .code = COMMAND_OK};
+    audits->views = calloc(audits->count + 1, sizeof(*audits->views));
+    audits->reports = paged ? calloc(audits->count + 1, sizeof(*audits->reports)) : NULL;
+    if (audits->json == NULL || audits->views == NULL || (paged && audits->reports == NULL)) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu audits", audits->count);
+    }
+    for (size_t i = 0; i < audits->count; i++) {
+        error_init(&audits->views[i].result.reason);
+        audits->views[i].path = context->options->arguments[i];
+    }
+    return STATUS_OK;
+}
+
+static void audits_close(struct audits *audits)
+{
+    for (size_t i = 0; audits->views != NULL && i < audits->count; i++) {
+        audit_result_release(&audits->views[i].result);
+    }
+    free(audits->views);
+    free(audits->reports);
+    json_decref(audits->json);
 }
 
 static int run_audit(struct command_context *context)
 {
     const char *page = options_text(context->options, "report");
-    size_t count = context->options->argument_count;
-    struct report *reports = page == NULL ? NULL : calloc(count + 1, sizeof(*reports));
-    struct stop stop = {.descriptor = -1};
-    json_t *views = json_array();
+    struct audit_ranks ranks = {0};
+    struct audits audits;
     struct error error;
     enum status status;
     int code;
 
     if (options_flag(context->options, "evidence")) {
-        free(reports);
-        json_decref(views);
         return audit_evidence(context);
     }
     error_init(&error);
-    status = page != NULL && reports == NULL
-                 ? error_set(&error, STATUS_NO_MEMORY, "no memory for a report")
-                 : stop_open(&stop, &error);
-    if (status != STATUS_OK) {
-        free(reports);
-        json_decref(views);
-        return command_fail(context, &error);
+    status = audits_open(&audits, context, page != NULL, &error);
+    if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
+        context->json = false; /* the first rank speaks; what fails here goes to stderr */
     }
-    code = audit_paths(context, reports, views, &stop);
-    stop_close(&stop);
-    status = page == NULL ? STATUS_OK : report_write(page, reports, count, &error);
-    free(reports);
-    if (status != STATUS_OK) {
-        json_decref(views);
-        return command_fail(context, &error);
+    if (status == STATUS_OK) {
+        status = ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
+                                 : audit_here(&audits, &error);
     }
-    if (context->json) {
-        int emitted = command_emit(context, json_pack("{s:o}", "audits", views));
+    if (status == STATUS_OK && page != NULL && ranks.rank == 0) {
+        status = report_write(page, audits.reports, audits.count, &error);
+    }
+    code = audits.code;
+    if (status != STATUS_OK) {
+        code = command_fail(context, &error);
+        /* What cannot be done is not what was found. */
+        code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
+    } else if (context->json && ranks.rank == 0) {
+        int emitted = command_emit(context, json_pack("{s:O}", "audits", audits.json));
 
-        return emitted == COMMAND_OK ? code : emitted;
+        code = emitted == COMMAND_OK ? code : emitted;
     }
-    json_decref(views);
+    audits_close(&audits);
     return code;
 }
 
@@ -316,11 +371,15 @@ static const struct command commands[] = {
          "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
          "compares every state with the journal. Exit code 0: proven, every step that was asked "
          "for gave the same bits. 1: refuted, some step does not, and a second replay with other "
-         "instructions confirmed it. 2: could not tell, and why.",
+         "instructions confirmed it. 2: could not tell, and why. A difference is followed to the "
+         "tensor and element, and to the operation where the solver's trace can be had "
+         "(--trace-from); the evidence is written to a file that 'lockstep audit --evidence' and "
+         "the contract judge without the bundle. Under mpirun the segments of each bundle are "
+         "dealt out to the ranks, and the first rank tells what all of them found.",
      .arguments = "BUNDLE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
-         "text.run",
+         "text.run\nmpirun -np 8 lockstep audit --threads 1 long.run",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

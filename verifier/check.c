@@ -585,6 +585,53 @@ static enum status trace_step(struct checker *checker, struct digest *root, bool
     return status == STATUS_OK ? run_reopen(&checker->run, &fast, error) : status;
 }
 
+/* The second opinion about a trace that somebody else has attested otherwise. */
+static enum status confirm_trace(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct check_result *result = checker->result;
+    uint64_t left = first_step_at(checker, request->segment_count - 1) + request->traced_step -
+                    first_step_at(checker, checker->start);
+    struct machine_options traced;
+    struct trace trace = {0};
+    struct run run;
+    enum status status;
+
+    run_close(&checker->run);
+    status = open_run(checker, &run, true, error);
+    if (status == STATUS_OK) {
+        status = begin_at(checker, run.machine, checker->start, error);
+    }
+    for (; left > 0 && status == STATUS_OK; left--) {
+        status = run.machine->backend->step(run.machine, NULL, error);
+        result->steps_run++;
+    }
+    if (status == STATUS_OK) {
+        traced = run.options;
+        traced.trace = true;
+        status = run_reopen(&run, &traced, error);
+    }
+    if (status == STATUS_OK) {
+        status = trace_run(&trace, run.machine, NULL, 0, error);
+    }
+    run_close(&run);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    result->true_state = result->trace_root;
+    result->other_state = trace.root;
+    result->other_state.bytes[0] ^= (uint8_t)request->disagree;
+    trace_release(&trace);
+    result->confirmed = digest_equal(&result->true_state, &result->other_state);
+    if (!result->confirmed) {
+        result->outcome = CHECK_FAULT;
+        return error_set(error, STATUS_DEVICE,
+                         "two traces of segment %u step %u on this machine disagree",
+                         request->index, request->traced_step);
+    }
+    return STATUS_OK;
+}
+
 /* STATUS_OK with outcome REFUTED ends the replay. */
 static enum status replay_step(struct checker *checker, uint32_t place, uint32_t step,
                                struct error *error)
@@ -631,6 +678,8 @@ static enum status dispute(struct checker *checker, struct error *error)
                         .run = &checker->run,
                         .list = checker->lists[place],
                         .list_count = request->segments[place].steps,
+                        .is_last = request->diverged &&
+                                   request->disputed_step + 1 == request->segments[place].steps,
                         .step = first_step_at(checker, place) + request->disputed_step};
     enum status status = first_root(&duel.pre_state, checker, place, error);
 
@@ -672,6 +721,10 @@ static enum status replay(struct checker *checker, struct error *error)
         }
     }
     status = first_root(&checker->result->before, checker, request->segment_count - 1, error);
+    if (status == STATUS_OK && request->traced && request->doubted &&
+        !digest_equal(&request->doubted_root, &checker->result->trace_root)) {
+        status = confirm_trace(checker, error);
+    }
     if (status == STATUS_OK) {
         checker->result->index = request->index;
         checker->result->outcome = CHECK_PROVEN;

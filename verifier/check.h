@@ -40,6 +40,9 @@ struct check_request {
     bool diverged;  /* it is said to end in a NaN or an infinity */
     bool traced;    /* the trace root of one step is wanted: */
     uint32_t traced_step;
+    bool doubted; /* and somebody has attested another root, perhaps: where it is not ours, a second
+                     replay must give ours again */
+    struct digest doubted_root;
 
     char cache[FILE_PATH_MAX];
     uint32_t mirror_count;
@@ -58,9 +61,12 @@ struct check_request {
     /* A dispute (duel.h) instead of a check: the next move about a step of the last segment. */
     bool disputed;
     bool against_attestor;
+    bool answering; /* we are the accused: what is asked lies in the folder */
     uint32_t disputed_step;
     struct digest accused_root; /* the trace root that the accused gave */
     uint64_t part_from;         /* where the next part of a long sum begins */
+    uint32_t acquitted;         /* elements that the ledger would not convict for */
+    uint32_t move_max;          /* bytes of a move's payload */
     char folder[FILE_PATH_MAX]; /* the dispute's memory */
     char move[CHECK_NOTE_MAX];  /* the name of the file for the move */
 };
@@ -93,6 +99,7 @@ struct check_result {
     char reason[ERROR_TEXT_MAX];
     enum check_flaw flaw;
     struct digest trace_root; /* PROVEN and traced */
+    bool confirmed;           /* and doubted: a second replay gave it too */
     uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
     uint32_t step;
     struct digest

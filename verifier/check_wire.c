@@ -70,7 +70,12 @@ static const struct field request_fields[] = {
     REQUEST(other, FIELD_FLAG, 0),
     REQUEST(disagree, FIELD_FLAG, 0),
     REQUEST(disputed, FIELD_FLAG, 0),
+    REQUEST(doubted, FIELD_FLAG, 0),
+    REQUEST(doubted_root, FIELD_DIGEST, 0),
     REQUEST(against_attestor, FIELD_FLAG, 0),
+    REQUEST(answering, FIELD_FLAG, 0),
+    REQUEST(acquitted, FIELD_U32, UINT32_MAX),
+    REQUEST(move_max, FIELD_U32, GAME_PAYLOAD_MAX),
     REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
     REQUEST(accused_root, FIELD_DIGEST, 0),
     REQUEST(part_from, FIELD_U64, NUMBER_MAX),
@@ -91,6 +96,7 @@ static const struct field result_fields[] = {
 };
 
 /* Not in the results that an older program kept. */
+static const struct field doubt_fields[] = {RESULT(confirmed, FIELD_FLAG, 0)};
 static const struct field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -307,6 +313,9 @@ json_t *check_result_json(const struct check_result *result)
     if (result->loss_known) {
         (void)json_object_set_new(object, "loss_bits", number_json(result->loss_bits));
     }
+    if (result->confirmed) {
+        (void)json_object_set_new(object, "confirmed", json_true());
+    }
     (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
     (void)json_object_set_new(object, "reason", plain_json(result->reason));
     (void)json_object_set_new(object, "mirrors", mirrors);
@@ -403,6 +412,9 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
     if (status == STATUS_OK && json_object_get(object, "loss_bits") != NULL) {
         result->loss_known = true;
         status = read_fields(result, object, loss_fields, COUNT(loss_fields), error);
+    }
+    if (status == STATUS_OK && json_object_get(object, "confirmed") != NULL) {
+        status = read_fields(result, object, doubt_fields, COUNT(doubt_fields), error);
     }
     if (status == STATUS_OK) {
         status = read_words(result, object, error);

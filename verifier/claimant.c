@@ -7,9 +7,14 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "verifier/duel.h"
+#include "verifier/moves.h"
 
 #define FIRST_DISPUTE ((int64_t)1 << 62) /* numbers of children; tasks stay far below */
+#define NEVER_MS      ((uint64_t)INT64_MAX)
+
+enum {
+    AGAIN_S = 2, /* until a timeout or a lapse that was refused is tried again */
+};
 
 struct carrying {
     struct node *node;
@@ -31,38 +36,12 @@ static enum status plan_about(struct node *node, enum action_kind kind,
     }
     /* It came too early once: the turn went on. */
     return status == STATUS_OK && before.state == ACTION_REFUSED
-               ? action_set(node->ports.store, &before, ACTION_PLANNED, due_s, "", error)
+               ? action_set(node->ports.store, &before, ACTION_PLANNED,
+                            node->clock.time_s + AGAIN_S, "", error)
                : status;
 }
 
 /* ---- the memory of a dispute ------------------------------------------------- */
-
-static enum status folder_of(char folder[FILE_PATH_MAX], const struct node *node,
-                             const struct hash32 *claim, struct error *error)
-{
-    char name[16 + 2 * HASH32_SIZE];
-    char text[HEX_SIZE(HASH32_SIZE)];
-
-    hex_encode(text, claim->bytes, HASH32_SIZE);
-    (void)snprintf(name, sizeof(name), "claim-%s", text);
-    return file_path_join(folder, FILE_PATH_MAX, error, node->options.cache, name);
-}
-
-static enum status keep(const struct node *node, const struct hash32 *claim, const char *name,
-                        const void *bytes, size_t size, struct error *error)
-{
-    char folder[FILE_PATH_MAX];
-    char path[FILE_PATH_MAX];
-    enum status status = folder_of(folder, node, claim, error);
-
-    if (status == STATUS_OK) {
-        status = file_path_join(path, sizeof(path), error, folder, name);
-    }
-    if (status != STATUS_OK || !file_exists(folder)) {
-        return status; /* a dispute of somebody else's */
-    }
-    return file_write(path, error, bytes, size, 0600);
-}
 
 enum status claimant_hear(struct node *node, const struct ledger_entry *entry, struct error *error)
 {
@@ -73,11 +52,12 @@ enum status claimant_hear(struct node *node, const struct ledger_entry *entry, s
         return STATUS_OK;
     }
     if (event->kind == GAME_TOLD) {
-        return keep(node, &event->claim, "told", event->payload.bytes, event->payload.size, error);
+        return moves_keep(node, &event->claim, DUEL_TOLD, event->payload.bytes, event->payload.size,
+                          error);
     }
     if (event->kind == GAME_COUNTED) {
         (void)snprintf(number, sizeof(number), "%" PRIu32, event->index);
-        return keep(node, &event->claim, "counted", number, strlen(number), error);
+        return moves_keep(node, &event->claim, "counted", number, strlen(number), error);
     }
     return STATUS_OK;
 }
@@ -112,21 +92,75 @@ static bool is_running(const struct node *node, const struct hash32 *claim)
     return false;
 }
 
-/* Starts the child that finds the move; without a free one the next round tries again. */
-static enum status find_move(struct node *node, const struct store_claim *claim,
-                             const struct store_segment *segment, const struct digest *trace_root,
-                             const char *folder, const char *name, struct error *error)
+/* The trace root that the accused stands by. */
+static enum status find_root(struct node *node, struct digest *root,
+                             const struct store_claim *claim, const struct ledger_claim *standing,
+                             struct error *error)
 {
-    struct check_request *request = NULL;
-    enum status status = node_request(node, &request, segment, error);
+    struct store_reveal reveal;
+    enum status status;
 
+    *root = standing->trace_root;
+    if (address_is_zero(&claim->attestor)) {
+        return STATUS_OK;
+    }
+    status = store_reveal(node->ports.store, &reveal, &claim->segment, &claim->attestor, error);
+    if (status == STATUS_OK) {
+        *root = reveal.root;
+    }
+    return status;
+}
+
+static enum status keep_asked(struct node *node, const struct store_claim *claim,
+                              const char *folder, struct error *error)
+{
+    enum status status = file_make_folder(folder, error, 0700);
+
+    return status == STATUS_OK
+               ? moves_keep(node, &claim->key, DUEL_ASKED, claim->asked, claim->asked_size, error)
+               : status;
+}
+
+struct turn {
+    const struct store_claim *claim;
+    const struct store_segment *segment;
+    struct ledger_claim standing;
+    uint32_t attempt; /* moves that were refused in this turn */
+    uint32_t acquitted;
+    char folder[FILE_PATH_MAX];
+    char file[CHECK_NOTE_MAX];
+};
+
+/* Starts the child that finds the move; without a free one the next round tries again. */
+static enum status find_move(struct node *node, const struct turn *turn, struct error *error)
+{
+    const struct store_claim *claim = turn->claim;
+    struct check_request *request = NULL;
+    struct store_effort effort;
+    enum status status = store_effort(node->ports.store, &effort, &claim->key, error);
+
+    if (status != STATUS_OK || node->now_ms < effort.next_ms) {
+        return status;
+    }
+    if (claim->accused) {
+        status = keep_asked(node, claim, turn->folder, error);
+    }
+    if (status == STATUS_OK) {
+        status = node_request(node, &request, turn->segment, error);
+    }
+    if (status == STATUS_OK) {
+        status = find_root(node, &request->accused_root, claim, &turn->standing, error);
+    }
     if (status == STATUS_OK) {
         request->disputed = true;
+        request->answering = claim->accused;
+        request->against_attestor = !address_is_zero(&claim->attestor);
         request->disputed_step = claim->step;
-        request->accused_root = *trace_root;
-        request->part_from = counted(folder);
-        (void)snprintf(request->folder, sizeof(request->folder), "%s", folder);
-        (void)snprintf(request->move, sizeof(request->move), "%s", name);
+        request->part_from = counted(turn->folder);
+        request->acquitted = turn->acquitted;
+        request->move_max = node->options.move_max;
+        (void)snprintf(request->folder, sizeof(request->folder), "%s", turn->folder);
+        (void)snprintf(request->move, sizeof(request->move), "%s", turn->file);
         status = node_start(node, FIRST_DISPUTE + node->disputes++, &claim->key, request, error);
         request = NULL;
     }
@@ -138,172 +172,172 @@ enum status claimant_take(struct node *node, const struct node_running *place,
                           const struct check_result *result, struct error *error)
 {
     char text[HEX_SIZE(HASH32_SIZE)];
+    char why[STORE_REASON_MAX];
 
     hex_encode(text, place->claim.bytes, HASH32_SIZE);
     if (result->outcome == CHECK_FAULT) {
         return node_fault(node, result->reason, error);
     }
-    if (result->outcome != CHECK_PROVEN) {
-        log_warn(node->ports.log, "verifier", "the next move of claim %.16s... is not found: %s",
-                 text, result->reason[0] == '\0' ? "an earlier step is false" : result->reason);
+    if (result->outcome == CHECK_PROVEN) {
+        return store_end_effort(node->ports.store, &place->claim, error);
     }
-    return STATUS_OK;
+    (void)snprintf(why, sizeof(why), "the next move is not found: %.400s",
+                   result->reason[0] == '\0' ? "an earlier step is false" : result->reason);
+    log_warn(node->ports.log, "verifier", "claim %.16s...: %s", text, why);
+    return moves_failed(node, &place->claim, why, error);
 }
 
-static enum status make_case(struct node *node, struct game_case *shown,
-                             const struct store_claim *claim, const struct store_segment *segment,
-                             const struct duel_move *move, struct error *error)
+/* The child has left a move: it is planned, once for each turn and refusal. */
+static enum status plan_move(struct node *node, const struct turn *turn, enum duel_kind kind,
+                             struct error *error)
 {
-    struct store_segment previous;
-    struct ledger_job job;
-    enum status status = ledger_get_job(node->ports.ledger, &job, &claim->job, error);
-
-    memset(shown, 0, sizeof(*shown));
-    if (status == STATUS_OK && claim->step == 0 && claim->index > 0) {
-        status = store_segment(node->ports.store, &previous, &claim->job, claim->index - 1, error);
-        shown->previous = previous.committed;
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    shown->client = job.client;
-    shown->salt = segment->terms.salt;
-    memcpy(shown->job_header, move->job_header, sizeof(shown->job_header));
-    shown->segment = segment->committed;
-    shown->step = claim->step;
-    shown->pre_state = claim->pre_state;
-    shown->post_state = claim->post_state;
-    shown->pre_path = move->pre_path;
-    shown->post_path = move->post_path;
-    return STATUS_OK;
-}
-
-static enum status submit(struct node *node, const char *name, const struct store_claim *claim,
-                          const struct store_segment *segment, const struct duel_move *move,
-                          struct error *error)
-{
-    struct game_case *shown = calloc(1, sizeof(*shown));
-    enum status status = shown == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a move")
-                                       : make_case(node, shown, claim, segment, move, error);
-
-    if (status == STATUS_OK) {
-        status = move->kind == DUEL_ASK
-                     ? ledger_ask(node->ports.ledger, name, &claim->key, shown, move->payload,
-                                  move->payload_size, error)
-                     : ledger_convict(node->ports.ledger, name, &claim->key, shown, move->payload,
-                                      move->payload_size, error);
-    }
-    free(shown);
-    return status;
-}
-
-/* Once for each turn: what the ledger has of it already is left to it. */
-static enum status send_move(struct node *node, bool *busy, const struct store_claim *claim,
-                             const struct store_segment *segment, const struct duel_move *move,
-                             uint32_t turns, struct error *error)
-{
-    char name[LEDGER_NAME_MAX + 1];
-    char text[HEX_SIZE(HASH32_SIZE)];
-    struct ledger_outcome outcome;
-    struct error why;
-    enum status status;
-
-    error_init(&why);
-    hex_encode(text, claim->key.bytes, HASH32_SIZE);
-    if (move->kind == DUEL_NO_LIE) {
+    if (kind == DUEL_NO_LIE) {
         return node->fault ? STATUS_OK
                            : node_fault(node,
                                         "a claim was made, and the accused is right in all "
                                         "that it made of the step",
                                         error);
     }
-    (void)snprintf(name, sizeof(name), "%s/%s/%" PRIu32, move->kind == DUEL_ASK ? "ask" : "convict",
-                   text, turns);
-    status = ledger_look(node->ports.ledger, &outcome, name, &why);
-    if (status == STATUS_OK) {
-        return STATUS_OK;
-    }
-    if (status == STATUS_NOT_FOUND) {
-        status = submit(node, name, claim, segment, move, &why);
-        *busy = true;
-    }
-    if (status == STATUS_OK) {
-        status = ledger_look(node->ports.ledger, &outcome, name, &why);
-    }
-    if (status != STATUS_OK) {
-        log_warn(node->ports.log, "verifier", "%s: %s", name, why.text);
-    } else if (outcome.state == LEDGER_MOVE_REFUSED) {
-        log_error(node->ports.log, "verifier", "%s is refused: %s", name,
-                  game_refusal_text(outcome.refusal.kind));
-    } else {
-        log_info(node->ports.log, "verifier", "%s is sent", name);
-    }
-    return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+    return moves_plan(node, turn->claim, kind, turn->standing.turns, turn->attempt,
+                      turn->standing.deadline_s, error);
 }
 
-static enum status take_turn(struct node *node, bool *busy, const struct store_claim *claim,
-                             const struct store_segment *segment, struct error *error)
+/* False: what was made for this turn is on its way, or nothing more is tried in it. */
+static enum status may_move(struct node *node, bool *may, struct turn *turn, struct error *error)
 {
-    struct ledger_claim standing;
+    struct store *store = node->ports.store;
+    const struct hash32 *key = &turn->claim->key;
+    struct action last;
+    enum moves_reaction reaction;
+    enum status status =
+        action_of_turn(store, &last, &turn->attempt, key, turn->standing.turns, error);
+
+    *may = status == STATUS_NOT_FOUND;
+    if (status != STATUS_OK) {
+        return *may ? STATUS_OK : status;
+    }
+    if (last.state == ACTION_REFUSED && turn->attempt < MOVES_ATTEMPTS_MAX) {
+        reaction = moves_reaction(last.refusal);
+        *may = reaction == MOVES_ANEW || reaction == MOVES_OTHERWISE;
+        status = action_count_acquitted(store, &turn->acquitted, key, turn->standing.turns, error);
+    }
+    return status;
+}
+
+static enum status make_move(struct node *node, const struct turn *turn, struct error *error)
+{
     struct file_bytes bytes = {0};
     struct duel_move move;
     struct error why;
-    char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
-    char name[64];
+    enum status status = file_path_join(path, sizeof(path), error, turn->folder, turn->file);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    error_init(&why);
+    status = file_read(&bytes, &why, path, (size_t)256 * 1024);
+    if (status == STATUS_OK) {
+        status = duel_move_read(&move, bytes.data, bytes.size, &why);
+    }
+    status = status == STATUS_OK ? plan_move(node, turn, move.kind, error)
+                                 : find_move(node, turn, error);
+    file_bytes_release(&bytes);
+    return status;
+}
+
+/* Ours to move, as the claimant or as who is accused. */
+static enum status take_turn(struct node *node, bool *busy, const struct store_claim *claim,
+                             const struct store_segment *segment, struct error *error)
+{
+    struct turn turn = {.claim = claim, .segment = segment};
+    enum game_turn ours = claim->accused ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
+    struct error why;
+    bool may = false;
     enum status status;
 
     error_init(&why);
-    if (ledger_get_claim(node->ports.ledger, &standing, &claim->key, &why) != STATUS_OK ||
-        standing.phase != GAME_CLAIM_TRIED || standing.turn != GAME_TURN_CLAIMANT ||
-        node->clock.time_s > standing.deadline_s) {
+    if (ledger_get_claim(node->ports.ledger, &turn.standing, &claim->key, &why) != STATUS_OK ||
+        turn.standing.phase != GAME_CLAIM_TRIED || turn.standing.turn != ours ||
+        node->clock.time_s > turn.standing.deadline_s) {
         return STATUS_OK;
     }
     if (is_running(node, &claim->key)) {
         *busy = true;
         return STATUS_OK;
     }
-    status = folder_of(folder, node, &claim->key, error);
-    (void)snprintf(name, sizeof(name), "move-%" PRIu32, standing.turns);
-    if (status == STATUS_OK) {
-        status = file_path_join(path, sizeof(path), error, folder, name);
-    }
-    if (status != STATUS_OK) {
+    status = may_move(node, &may, &turn, error);
+    if (status != STATUS_OK || !may) {
         return status;
     }
-    status = file_read(&bytes, &why, path, (size_t)256 * 1024);
-    if (status == STATUS_OK) {
-        status = duel_move_read(&move, bytes.data, bytes.size, &why);
+    moves_file(turn.file, turn.standing.turns, turn.attempt);
+    status = moves_folder(turn.folder, node, &claim->key, error);
+    return status == STATUS_OK ? make_move(node, &turn, error) : status;
+}
+
+/* ---- a claim ------------------------------------------------------------------ */
+
+/* Said once: a turn of ours that passed unused loses the claim as soon as somebody says so. */
+static enum status tell_missed(struct node *node, const struct store_claim *claim,
+                               struct error *error)
+{
+    static const char why[] = "our turn passed without a move: the claim is lost";
+    char text[HEX_SIZE(HASH32_SIZE)];
+    struct store_effort effort;
+    enum status status = store_effort(node->ports.store, &effort, &claim->key, error);
+
+    if (status != STATUS_OK || effort.next_ms == NEVER_MS) {
+        return status;
     }
-    status = status == STATUS_OK
-                 ? send_move(node, busy, claim, segment, &move, standing.turns, error)
-                 : find_move(node, claim, segment, &standing.trace_root, folder, name, error);
-    file_bytes_release(&bytes);
-    return status;
+    hex_encode(text, claim->key.bytes, HASH32_SIZE);
+    log_error(node->ports.log, "verifier", "claim %.16s...: %s", text, why);
+    effort.next_ms = NEVER_MS;
+    return store_set_effort(node->ports.store, &claim->key, &effort, why, error);
+}
+
+/* Is the accused gone, convicted by somebody else's claim? */
+static enum status find_gone(struct node *node, bool *gone, const struct store_claim *claim,
+                             const struct store_segment *segment, struct error *error)
+{
+    struct store_reveal reveal;
+    enum status status;
+
+    *gone = segment->is_void;
+    if (*gone || address_is_zero(&claim->attestor)) {
+        return STATUS_OK;
+    }
+    status = store_reveal(node->ports.store, &reveal, &claim->segment, &claim->attestor, error);
+    *gone = status == STATUS_OK && !reveal.stands;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 static enum status carry(void *context, const struct store_claim *claim, struct error *error)
 {
     const struct carrying *carrying = context;
     struct node *node = carrying->node;
+    enum game_turn ours = claim->accused ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
+    bool over = node->clock.time_s > claim->deadline_s;
     struct store_segment segment;
+    bool gone = false;
     enum status status = store_segment_by_hash(node->ports.store, &segment, &claim->segment, error);
 
     if (status == STATUS_NOT_FOUND) {
         return STATUS_OK; /* reorganized away; the chronicle will tell */
     }
+    if (status == STATUS_OK) {
+        status = find_gone(node, &gone, claim, &segment, error);
+    }
     if (status != STATUS_OK) {
         return status;
     }
-    if (segment.is_void) {
-        return plan_about(node, ACTION_LAPSE, claim, 0, error);
+    if (gone) { /* the bond is the claimant's to take back */
+        return claim->accused ? STATUS_OK : plan_about(node, ACTION_LAPSE, claim, 0, error);
     }
-    if (claim->turn == GAME_TURN_ACCUSED && node->clock.time_s > claim->deadline_s) {
-        return plan_about(node, ACTION_TIMEOUT, claim, claim->deadline_s, error);
+    if (claim->turn == ours) {
+        return over ? tell_missed(node, claim, error)
+                    : take_turn(node, carrying->busy, claim, &segment, error);
     }
-    return claim->turn == GAME_TURN_CLAIMANT
-               ? take_turn(node, carrying->busy, claim, &segment, error)
-               : STATUS_OK;
+    return over ? plan_about(node, ACTION_TIMEOUT, claim, claim->deadline_s, error) : STATUS_OK;
 }
 
 enum status claimant_round(struct node *node, bool *busy, struct error *error)

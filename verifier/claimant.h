@@ -1,11 +1,13 @@
 /*
- * claimant.h - what becomes of our claims once they are on the ledger.
+ * claimant.h - what becomes of our claims once they are on the ledger, and of claims against us.
  *
- * A solver that does not answer in time is convicted by a timeout, which somebody must call; a
+ * An accused that does not answer in time is convicted by a timeout, which somebody must call; a
  * claim whose accused was convicted by another gives its bond back. An answer is disputed question
  * by question: a child (duel.h) finds the next move and leaves it in the claim's folder in the
- * cache, and it is sent under a name that follows from the claim and the turn. So the node can be
- * killed between any two instructions and makes the same move again, never another one.
+ * cache, and it is sent under a name that follows from the claim and the turn (moves.h). So the
+ * node can be killed between any two instructions and makes the same move again, never another one.
+ * Who accuses an attestation of ours is answered in the same way, and timed out when it falls
+ * silent.
  */
 #ifndef VERIFIER_CLAIMANT_H
 #define VERIFIER_CLAIMANT_H

@@ -8,10 +8,16 @@
 #include "base/reader.h"
 #include "chain/game.h"
 #include "proofs/conviction.h"
+#include "proofs/evidence_file.h"
 #include "proofs/question.h"
 
-#define MOVE_SIZE_MAX                                                                              \
-    (1 + JOB_HEADER_SIZE + 2 * (1 + DUEL_PATH_MAX * DIGEST_SIZE) + GAME_PAYLOAD_MAX)
+#define MOVE_HEAD_SIZE (32 + 1 + JOB_HEADER_SIZE + 2 * DIGEST_SIZE)
+#define MOVE_SIZE_MAX  (MOVE_HEAD_SIZE + 2 * (1 + DUEL_PATH_MAX * DIGEST_SIZE) + GAME_PAYLOAD_MAX)
+
+/* Elements of one leaf that are tried, each when those before it do not convict. */
+#define ELEMENTS_MAX 8
+
+static const char move_tag[32] = "lockstep.move.v2";
 
 _Static_assert(DUEL_PATH_MAX == MERKLE_DEPTH_MAX, "every path fits");
 _Static_assert(JOB_HEADER_SIZE == GAME_JOB_HEADER_SIZE, "a job's header is shown to the referee");
@@ -24,7 +30,9 @@ struct play {
     char hunt_path[FILE_PATH_MAX];
 };
 
-/* ---- the file of a move -------------------------------------------------------- */
+/*
+ * ---- the file of a move: tag (32), kind (1), header (216), states (32 each), paths, payload
+ */
 
 static void write_path(struct buffer *bytes, const struct merkle_path *path)
 {
@@ -34,8 +42,11 @@ static void write_path(struct buffer *bytes, const struct merkle_path *path)
 
 void duel_move_write(struct buffer *bytes, const struct duel_move *move)
 {
+    buffer_add(bytes, move_tag, sizeof(move_tag));
     buffer_add_u8(bytes, (uint8_t)move->kind);
     buffer_add(bytes, move->job_header, sizeof(move->job_header));
+    buffer_add(bytes, move->pre_state.bytes, DIGEST_SIZE);
+    buffer_add(bytes, move->post_state.bytes, DIGEST_SIZE);
     write_path(bytes, &move->pre_path);
     write_path(bytes, &move->post_path);
     buffer_add(bytes, move->payload, move->payload_size);
@@ -60,14 +71,17 @@ enum status duel_move_read(struct duel_move *move, const uint8_t *bytes, size_t 
 {
     const uint8_t *at = bytes;
     size_t left = size;
-    bool good = size > 1 + JOB_HEADER_SIZE && bytes[0] >= DUEL_ASK && bytes[0] <= DUEL_NO_LIE;
+    bool good = size > MOVE_HEAD_SIZE && memcmp(bytes, move_tag, sizeof(move_tag)) == 0 &&
+                bytes[32] >= DUEL_ASK && bytes[32] <= DUEL_TELL;
 
     memset(move, 0, sizeof(*move));
     if (good) {
-        move->kind = (enum duel_kind)bytes[0];
-        memcpy(move->job_header, bytes + 1, JOB_HEADER_SIZE);
-        at += 1 + JOB_HEADER_SIZE;
-        left -= 1 + JOB_HEADER_SIZE;
+        move->kind = (enum duel_kind)bytes[32];
+        memcpy(move->job_header, bytes + 33, JOB_HEADER_SIZE);
+        memcpy(move->pre_state.bytes, bytes + MOVE_HEAD_SIZE - 2 * DIGEST_SIZE, DIGEST_SIZE);
+        memcpy(move->post_state.bytes, bytes + MOVE_HEAD_SIZE - DIGEST_SIZE, DIGEST_SIZE);
+        at += MOVE_HEAD_SIZE;
+        left -= MOVE_HEAD_SIZE;
         good = read_path(&move->pre_path, &at, &left) && read_path(&move->post_path, &at, &left) &&
                left <= GAME_PAYLOAD_MAX && (left == 0) == (move->kind == DUEL_NO_LIE);
     }
@@ -99,8 +113,12 @@ static enum status keep_move(const struct play *play, enum duel_kind kind,
 {
     const struct duel *duel = play->duel;
     const struct check_request *request = duel->request;
-    struct duel_move move = {.kind = kind, .payload = payload->data, .payload_size = payload->size};
     uint32_t step = request->disputed_step;
+    struct duel_move move = {.kind = kind,
+                             .pre_state = duel->pre_state,
+                             .post_state = duel->list[step],
+                             .payload = payload->data,
+                             .payload_size = payload->size};
     struct buffer bytes;
     char path[FILE_PATH_MAX];
     enum status status = buffer_check(payload, error, "a move");
@@ -167,7 +185,7 @@ static enum status find_answer(struct play *play, const struct ask *ask, const s
                               .check = take_answer,
                               .context = play};
     struct error passed_over;
-    enum status status = file_path_join(path, sizeof(path), error, request->folder, "told");
+    enum status status = file_path_join(path, sizeof(path), error, request->folder, DUEL_TOLD);
 
     error_init(&passed_over);
     if (status == STATUS_OK) {
@@ -249,7 +267,59 @@ static enum status open_hunt(struct play *play, struct error *error)
 
 /* ---- moves --------------------------------------------------------------------- */
 
-static enum status write_evidence(struct buffer *payload, struct play *play, struct error *error)
+static size_t payload_max(const struct check_request *request)
+{
+    return request->move_max == 0 ? GAME_PAYLOAD_MAX : request->move_max;
+}
+
+/* The part that comes next, which all before it lead to. *convicts: the C rules take it. */
+static enum status write_part(struct buffer *payload, bool *convicts, const struct duel *duel,
+                              struct conviction *conviction, struct error *error)
+{
+    struct evidence_context context = {.before = duel->pre_state,
+                                       .after = duel->list[duel->request->disputed_step],
+                                       .trace = duel->request->accused_root,
+                                       .attestor = duel->request->against_attestor,
+                                       .diverged = duel->is_last};
+    struct evidence_progress progress = {0};
+    struct evidence_ruling ruling;
+    uint64_t wanted = duel->request->part_from;
+    uint64_t from = 0;
+    bool last = false;
+    enum status status = evidence_context_of_job(&context, duel->run->job->header, error);
+
+    *convicts = true;
+    while (status == STATUS_OK && *convicts) {
+        uint64_t to = 0;
+
+        buffer_release(payload);
+        buffer_init(payload, GAME_PAYLOAD_MAX);
+        status = conviction_write(payload, &to, &last, conviction, from, payload_max(duel->request),
+                                  error);
+        if (status == STATUS_OK) {
+            status = buffer_check(payload, error, "evidence");
+        }
+        if (status == STATUS_OK) {
+            status =
+                evidence_judge(&ruling, &progress, &context, payload->data, payload->size, error);
+        }
+        if (status == STATUS_OK) {
+            *convicts = ruling.answer == EVIDENCE_UPHELD || ruling.answer == EVIDENCE_PART_TAKEN;
+        }
+        if (from == wanted || status != STATUS_OK) {
+            return status;
+        }
+        /* What the ledger counted is of another element, or of parts of another size: anew. */
+        wanted = last || to > wanted ? 0 : wanted;
+        from = wanted == 0 ? 0 : to;
+    }
+    return status;
+}
+
+/* What the rules of this program would not convict for is not sent, and neither is what the
+ * ledger's would not. Where nothing is left, the accused is right. */
+static enum status write_evidence(struct buffer *payload, enum duel_kind *kind, struct play *play,
+                                  struct error *error)
 {
     const struct run *run = play->duel->run;
     const void *data[JOB_DATA_MAX];
@@ -257,20 +327,30 @@ static enum status write_evidence(struct buffer *payload, struct play *play, str
                                        .data_roots = run->job->data_roots,
                                        .constants = (const void *const *)run->job->constants};
     struct conviction conviction = {0};
-    uint64_t to = 0;
-    bool last = false;
+    uint32_t first = play->duel->request->acquitted;
+    bool convicts = false;
     enum status status;
 
     for (uint32_t i = 0; i < run->data_count; i++) {
         data[i] = run->data[i].data;
     }
     status = conviction_open(&conviction, &play->hunt, &given, error);
-    if (status == STATUS_OK) {
-        status = conviction_write(payload, &to, &last, &conviction, play->duel->request->part_from,
-                                  GAME_PAYLOAD_MAX, error);
+    for (uint32_t i = first; status == STATUS_OK && !convicts && i < ELEMENTS_MAX; i++) {
+        status = i == 0 ? STATUS_OK : conviction_other(&conviction, i, error);
+        if (status == STATUS_OK) {
+            status = write_part(payload, &convicts, play->duel, &conviction, error);
+        }
     }
     conviction_close(&conviction);
-    return status;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    if (!convicts) {
+        buffer_release(payload);
+        buffer_init(payload, GAME_PAYLOAD_MAX);
+        *kind = DUEL_NO_LIE;
+    }
+    return STATUS_OK;
 }
 
 /* Both agree on every number; they may still disagree about what it means. */
@@ -278,7 +358,7 @@ static enum status write_ending(struct buffer *payload, enum duel_kind *kind, st
                                 struct error *error)
 {
     const struct check_request *request = play->duel->request;
-    bool said = request->diverged && request->disputed_step == play->duel->list_count - 1;
+    bool said = play->duel->is_last;
     uint64_t element;
     uint32_t state;
     bool diverges;
@@ -310,12 +390,73 @@ static enum status make_move(struct play *play, struct error *error)
     } else if (play->hunt.end == HUNT_NO_LIE) {
         status = write_ending(&payload, &kind, play, error);
     } else {
-        status = write_evidence(&payload, play, error);
+        status = write_evidence(&payload, &kind, play, error);
     }
     if (status == STATUS_OK) {
         status = keep_move(play, kind, &payload, error);
     }
     buffer_release(&payload);
+    return status;
+}
+
+static enum status read_asked(struct asked *asked, const struct check_request *request,
+                              struct error *error)
+{
+    struct file_bytes bytes = {0};
+    char path[FILE_PATH_MAX];
+    enum status status = file_path_join(path, sizeof(path), error, request->folder, DUEL_ASKED);
+
+    if (status == STATUS_OK) {
+        status = file_read(&bytes, error, path, GAME_ASKED_MAX);
+    }
+    if (status == STATUS_OK && asked_read(asked, bytes.data, bytes.size) != STATUS_OK) {
+        status =
+            error_set(error, STATUS_BAD_FORMAT, "the ledger asks what this program cannot read");
+    }
+    file_bytes_release(&bytes);
+    return status;
+}
+
+/* Who attested tells what is asked of the trace. An answer that is none is not sent: then what was
+ * attested is not what this machine makes of the step now. */
+static enum status make_answer(struct play *play, struct error *error)
+{
+    static const char mismatch[] = "the step gives another trace here than was attested";
+    uint8_t *bytes = malloc(TELL_BYTES_MAX);
+    struct buffer payload;
+    struct asked asked;
+    struct told told;
+    size_t size = 0;
+    enum status status = bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to answer")
+                                       : read_asked(&asked, play->duel->request, error);
+
+    if (status == STATUS_OK) {
+        status = teller_answer(bytes, &size, &play->own, &asked.ask, error);
+    }
+    if (status == STATUS_OK && tell_check(&told, &asked.target, bytes, size) != VERDICT_VALID) {
+        status = error_set(error, STATUS_REFUSED, "%s", mismatch);
+    }
+    buffer_init(&payload, GAME_PAYLOAD_MAX);
+    if (status == STATUS_OK) {
+        buffer_add(&payload, bytes, size);
+        status = keep_move(play, DUEL_TELL, &payload, error);
+    }
+    buffer_release(&payload);
+    free(bytes);
+    return status;
+}
+
+static enum status make_claim(struct play *play, struct error *error)
+{
+    enum status status = open_hunt(play, error);
+
+    if (status == STATUS_OK) {
+        status = go_on(play, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_move(play, error);
+    }
+    hunt_close(&play->hunt);
     return status;
 }
 
@@ -338,15 +479,8 @@ enum status duel_play(const struct duel *duel, struct error *error)
         status = teller_open(&play->own, duel->run->machine, error);
     }
     if (status == STATUS_OK) {
-        status = open_hunt(play, error);
+        status = duel->request->answering ? make_answer(play, error) : make_claim(play, error);
     }
-    if (status == STATUS_OK) {
-        status = go_on(play, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_move(play, error);
-    }
-    hunt_close(&play->hunt);
     teller_close(&play->own);
     free(play);
     return status;

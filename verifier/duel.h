@@ -1,12 +1,13 @@
 /*
- * duel.h - the claimant's next move in a dispute, made in the child that ran the step (check.h).
+ * duel.h - the next move in a dispute, made in the child that ran the step (check.h).
  *
  * A folder holds the dispute's memory: `hunt`, what the accused has told so far (proofs/hunt.h),
  * and `told`, what the ledger brought last. Answers are looked for there, then at the mirrors; when
  * nobody has the next one, the move is to ask on the ledger. When the lie is found, the move is
- * the evidence. Each move is written once, whole, under the name that the node wished for, together
- * with the case that goes with it: killed at any point, a child leaves a memory that the next one
- * goes on with.
+ * the evidence, which the C rules have judged before. Who is accused himself finds `asked` there,
+ * and the move is to tell. Each move is written once, whole, under the name that the node wished
+ * for, together with the case that goes with it: killed at any point, a child leaves a memory that
+ * the next one goes on with.
  */
 #ifndef VERIFIER_DUEL_H
 #define VERIFIER_DUEL_H
@@ -20,14 +21,21 @@ enum duel_kind {
     DUEL_ASK = 1,
     DUEL_CONVICT,
     DUEL_NO_LIE, /* the accused is right in everything: nothing can be shown */
+    DUEL_TELL,
 };
 
 #define DUEL_PATH_MAX 40 /* siblings */
+
+/* Names in the folder. */
+#define DUEL_TOLD  "told"
+#define DUEL_ASKED "asked"
 
 /* What a file of a move holds. payload is borrowed of bytes when it was read. */
 struct duel_move {
     enum duel_kind kind;
     uint8_t job_header[JOB_HEADER_SIZE];
+    struct digest pre_state;
+    struct digest post_state;
     struct merkle_path pre_path;  /* siblings alone */
     struct merkle_path post_path; /* likewise */
     const uint8_t *payload;
@@ -49,6 +57,7 @@ struct duel {
     const struct digest *earlier; /* of the segment that the step before is in: list, or the one
                                      before it; NULL: the step is the job's first */
     uint32_t earlier_count;
+    bool is_last;  /* of a training that is said to have diverged in it */
     uint64_t step; /* of the job */
     struct digest pre_state;
 };

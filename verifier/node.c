@@ -27,8 +27,9 @@ enum status node_open(struct node *node, const struct node_options *options,
     memset(node, 0, sizeof(*node));
     node->options = *options;
     node->ports = *ports;
-    if (node->options.checks_max == 0 || node->options.checks_max > WORKERS_MAX) {
-        return error_set(error, STATUS_USAGE, "a node makes 1 to %d checks at once", WORKERS_MAX);
+    if (node->options.checks_max == 0 || node->options.checks_max > NODE_CHECKS_MAX) {
+        return error_set(error, STATUS_USAGE, "a node makes 1 to %d checks at once",
+                         NODE_CHECKS_MAX);
     }
     node->actions = calloc(QUEUE_ACTIONS_MAX, sizeof(*node->actions));
     if (node->actions == NULL) {

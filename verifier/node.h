@@ -9,8 +9,10 @@
  *     node.c         the round
  *     node_plan.c    which segments, and why not
  *     node_checks.c  checks out and answers in: the only place where a verdict is made
+ *     doubt.c        what others attested, compared with what is found here
  *     pen.c          what is signed of itself: seals, claims, attestations and what follows
- *     claimant.c     what becomes of a claim once it is on the ledger, and the moves of its dispute
+ *     claimant.c     what becomes of a claim once it is on the ledger
+ *     moves.c        the moves of its dispute, and what a refusal of one means
  */
 #ifndef VERIFIER_NODE_H
 #define VERIFIER_NODE_H
@@ -20,6 +22,9 @@
 #include "verifier/queue.h"
 #include "verifier/workers.h"
 
+/* A turn must not be lost for want of a free child. */
+#define NODE_CHECKS_MAX (WORKERS_MAX - 1)
+
 enum node_mode {
     NODE_OBSERVE, /* checks and tells; never signs */
     NODE_DEFEND,  /* and whistles */
@@ -28,10 +33,13 @@ enum node_mode {
 
 struct node_options {
     enum node_mode mode;
-    double share; /* of the segments that could be attested, 0 to 1 */
-    double extra; /* of the others: samples that nobody can foresee */
-    uint32_t checks_max;
-    uint32_t reach; /* segments that may be replayed before one, for want of a checkpoint */
+    double share;        /* of the segments that could be attested, 0 to 1 */
+    double extra;        /* of the others: samples that nobody can foresee */
+    double doubt;        /* of what others attested: compared with a trace of our own */
+    uint32_t checks_max; /* at once; a dispute has one place more */
+    uint32_t move_max;   /* bytes of a move's payload; 0: what the ledger takes */
+    bool by_hand;        /* nothing is chosen or checked by itself: disputes and moves go on */
+    uint32_t reach;      /* segments that may be replayed before one, for want of a checkpoint */
     const char *const *mirrors;
     size_t mirror_count;
     const char *const *data;
@@ -100,7 +108,8 @@ MUST_CHECK enum status node_start_checks(struct node *node, bool *busy, struct e
 struct book_entry node_entry(const struct node *node, const struct store_segment *segment,
                              const struct digest *before);
 
-/* Hands a request to a free child; STATUS_NOT_FOUND: there is none now. Takes request. */
+/* Hands a request to a free child; STATUS_NOT_FOUND: there is none now. Takes request. claim: the
+ * dispute that it is about, which has a child more to take; NULL: a check. */
 MUST_CHECK enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
                                   struct check_request *request, struct error *error);
 
@@ -111,6 +120,21 @@ MUST_CHECK enum status node_request(struct node *node, struct check_request **ma
 
 /* Nothing is signed any more until somebody has looked. */
 MUST_CHECK enum status node_fault(struct node *node, const char *text, struct error *error);
+
+/* Enters a refuted step into the book and plans the claim. *why: what stands in the way, if
+ * anything does. Inside a transaction. */
+MUST_CHECK enum status node_accuse(struct node *node, const struct hash32 *job,
+                                   const struct check_request *request,
+                                   const struct check_result *result, const char **why,
+                                   struct error *error);
+
+/* Plans the seal and the claim. Inside a transaction. */
+MUST_CHECK enum status node_plan_claim(struct node *node, const struct action *seal,
+                                       struct error *error);
+
+/* A draw that nobody else can make, and that is the same after a crash. */
+bool node_draws(const struct node *node, const char *words, const void *about, size_t size,
+                double share);
 
 /* Plans the attestation that a proven check allows, and its reveal. Inside a transaction. */
 MUST_CHECK enum status node_plan_attestation(struct node *node, const struct store_segment *segment,

@@ -109,11 +109,21 @@ static enum status make_request(struct node *node, struct check_request **made,
     if (status == STATUS_OK) {
         status = node_request(node, made, &segment, error);
     }
-    if (status == STATUS_OK) {
-        (*made)->traced = task->traced;
-        (*made)->traced_step = task->traced_step;
+    if (status != STATUS_OK) {
+        return status;
     }
-    return status;
+    (*made)->traced = task->traced;
+    (*made)->traced_step = task->traced_step;
+    if (task->traced) {
+        struct store_reveal reveal;
+
+        status = store_doubted(node->ports.store, &reveal, &segment, task->traced_step, error);
+        (*made)->doubted = status == STATUS_OK;
+        if ((*made)->doubted) {
+            (*made)->doubted_root = reveal.root;
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 static struct node_running *free_place(struct node *node)
@@ -130,9 +140,10 @@ enum status node_start(struct node *node, int64_t number, const struct hash32 *c
                        struct check_request *request, struct error *error)
 {
     struct node_running *place = free_place(node);
+    uint32_t most = node->options.checks_max + (claim != NULL ? 1 : 0);
     enum status status = STATUS_NOT_FOUND;
 
-    if (place != NULL && node->running_count < node->options.checks_max) {
+    if (place != NULL && node->running_count < most) {
         status =
             node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
     }
@@ -190,7 +201,8 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
     uint32_t of_job = most > 1 ? most - 1 : 1; /* one job never has all the places */
     enum status status = STATUS_OK;
 
-    while (status == STATUS_OK && !node->fault && node->running_count < most) {
+    while (status == STATUS_OK && !node->fault && !node->options.by_hand &&
+           node->running_count < most) {
         struct task task;
 
         status = queue_next(node->ports.store, &task, node->now_ms, of_job, error);
@@ -204,6 +216,18 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
 
 /* ---- in: a difference ----------------------------------------------------- */
 
+enum status node_plan_claim(struct node *node, const struct action *seal, struct error *error)
+{
+    struct action claim = *seal;
+    enum status status;
+
+    claim.kind = ACTION_CLAIM;
+    action_name(claim.name, ACTION_CLAIM, &seal->claim);
+    (void)snprintf(claim.after, sizeof(claim.after), "%s", seal->name);
+    status = action_plan(node->ports.store, seal, error);
+    return status == STATUS_OK ? action_plan(node->ports.store, &claim, error) : status;
+}
+
 static enum status plan_claim(struct node *node, const struct store_segment *segment,
                               const struct check_result *result, struct error *error)
 {
@@ -214,18 +238,11 @@ static enum status plan_claim(struct node *node, const struct store_segment *seg
                           .post_state = result->post_state,
                           .step = result->step,
                           .late_s = node_claim_end(segment)};
-    struct action claim;
-    enum status status;
 
     seal.claim = game_claim_key(ledger_get_own(node->ports.ledger), &segment->hash, result->step,
                                 &result->pre_state, &result->post_state);
     action_name(seal.name, ACTION_SEAL, &seal.claim);
-    claim = seal;
-    claim.kind = ACTION_CLAIM;
-    action_name(claim.name, ACTION_CLAIM, &seal.claim);
-    (void)snprintf(claim.after, sizeof(claim.after), "%s", seal.name);
-    status = action_plan(node->ports.store, &seal, error);
-    return status == STATUS_OK ? action_plan(node->ports.store, &claim, error) : status;
+    return node_plan_claim(node, &seal, error);
 }
 
 /* The segment that the result is about, as it was asked for; NULL: it was not. */
@@ -246,17 +263,16 @@ static bool is_an_answer(const struct check_request *request, const struct check
     return result->outcome != CHECK_REFUTED || (segment != NULL && result->step < segment->steps);
 }
 
-/* Enters the verdict and plans the claim. why says what stands in the way, if anything does. */
-static enum status accuse(struct node *node, const struct task *task,
-                          const struct check_request *request, const struct check_result *result,
-                          const char **why, struct error *error)
+enum status node_accuse(struct node *node, const struct hash32 *job,
+                        const struct check_request *request, const struct check_result *result,
+                        const char **why, struct error *error)
 {
     const struct digest *root = &segment_of(request, result)->root;
     struct store_segment segment;
     struct book_entry entry;
     enum status status;
 
-    status = store_segment(node->ports.store, &segment, &task->job, result->index, error);
+    status = store_segment(node->ports.store, &segment, job, result->index, error);
     if (status == STATUS_NOT_FOUND ||
         (status == STATUS_OK && !digest_equal(&segment.committed.root, root))) {
         *why = "the segment does not stand on the ledger any more";
@@ -287,6 +303,16 @@ static enum status accuse(struct node *node, const struct task *task,
 
 /* ---- in: a true step ------------------------------------------------------ */
 
+/* The trace of any other step was wanted to compare it with what somebody else attested. */
+static bool is_to_be_attested(const struct node *node, const struct store_segment *segment,
+                              uint32_t step)
+{
+    return node->options.mode == NODE_ACT &&
+           (segment->choice == STORE_ATTEST || segment->choice == STORE_SAMPLED) &&
+           step == game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
+                                     segment->committed.steps);
+}
+
 static enum status vouch(struct node *node, const struct task *task,
                          const struct check_result *result, const char **why, struct error *error)
 {
@@ -294,7 +320,7 @@ static enum status vouch(struct node *node, const struct task *task,
     struct book_entry entry;
     enum status status;
 
-    if (!task->traced || node->options.mode != NODE_ACT) {
+    if (!task->traced || node->options.mode == NODE_OBSERVE) {
         return STATUS_OK;
     }
     status = store_segment(node->ports.store, &segment, &task->job, task->index, error);
@@ -316,7 +342,7 @@ static enum status vouch(struct node *node, const struct task *task,
         *why = "the verdict book contradicts";
         return STATUS_OK;
     }
-    return status == STATUS_OK
+    return status == STATUS_OK && is_to_be_attested(node, &segment, task->traced_step)
                ? node_plan_attestation(node, &segment, task->traced_step, result, error)
                : status;
 }
@@ -389,7 +415,7 @@ static enum status conclude(struct node *node, const struct task *task,
         status = vouch(node, task, result, &why, error);
         break;
     case CHECK_REFUTED:
-        status = accuse(node, task, request, result, &why, error);
+        status = node_accuse(node, &task->job, request, result, &why, error);
         break;
     case CHECK_FAULT:
         status = stop_signing(node, result, error);

@@ -101,13 +101,18 @@ static const struct option_spec run_options[] = {
      .value = "X",
      .fallback = "0.1",
      .help = "the fraction of all others to check in secret"},
+    {.name = "doubt",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .fallback = "0.1",
+     .help = "the fraction of what others attested to compare with a trace of our own, in secret"},
     {.name = "checks",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "2",
      .minimum = 1,
-     .maximum = WORKERS_MAX,
-     .help = "checks at once, each in a process of its own"},
+     .maximum = NODE_CHECKS_MAX,
+     .help = "checks at once, each in a process of its own; a dispute has one more to itself"},
     {.name = "threads",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -228,7 +233,7 @@ static void read_limits(struct node_options *options, const struct options *give
     }
     options->memory_max = options_number(given, "memory-max");
     if (options->memory_max == 0) {
-        options->memory_max = host.memory_bytes / 4 * 3 / options->checks_max;
+        options->memory_max = host.memory_bytes / 4 * 3 / (options->checks_max + 1);
     }
     options->disk_max = options_number(given, "disk-max");
     options->bandwidth_max = options_number(given, "bandwidth-max");
@@ -245,8 +250,10 @@ static enum status read_options(struct running_node *running, struct error *erro
     options->mode = read_mode(options_text(given, "mode"));
     options->share = options_real(given, "share");
     options->extra = options_real(given, "extra");
-    if (options->share > 1.0 || options->extra > 1.0) {
-        return error_set(error, STATUS_USAGE, "--share and --extra are fractions, from 0 to 1");
+    options->doubt = options_real(given, "doubt");
+    if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
+        return error_set(error, STATUS_USAGE,
+                         "--share, --extra and --doubt are fractions, from 0 to 1");
     }
     read_limits(options, given);
     for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
@@ -354,7 +361,7 @@ static enum status open_node(struct running_node *running, struct error *error)
         status = store_set_text(&running->store, "fault", "", error);
     }
     if (status == STATUS_OK) {
-        status = workers_open(&running->workers, running->options.checks_max,
+        status = workers_open(&running->workers, running->options.checks_max + 1,
                               running->options.check_time_s, NULL, error);
     }
     if (status == STATUS_OK) {

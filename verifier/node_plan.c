@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/node.h"
+#include "verifier/doubt.h"
 
 uint64_t node_attest_end(const struct store_segment *segment)
 {
@@ -22,17 +22,22 @@ uint64_t node_claim_end(const struct store_segment *segment)
 
 /* ---- choosing ------------------------------------------------------------ */
 
-/* A draw that nobody else can make, and that is the same after a crash. */
-static bool falls_into(const struct node *node, const struct store_segment *segment,
-                       const char *words, double share)
+bool node_draws(const struct node *node, const char *words, const void *about, size_t size,
+                double share)
 {
-    struct hash32 hash = book_derive(node->ports.book, words, segment->hash.bytes, HASH32_SIZE);
+    struct hash32 hash = book_derive(node->ports.book, words, about, size);
     uint64_t number = 0;
 
     for (int i = 0; i < 6; i++) {
         number = number << 8 | hash.bytes[i];
     }
     return (double)number < share * (double)(UINT64_C(1) << 48);
+}
+
+static bool falls_into(const struct node *node, const struct store_segment *segment,
+                       const char *words, double share)
+{
+    return node_draws(node, words, segment->hash.bytes, HASH32_SIZE, share);
 }
 
 static const char *why_not_at_all(const struct node *node, const struct store_segment *segment)
@@ -269,9 +274,15 @@ static enum status plan_all(struct node *node, struct error *error)
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]) && status == STATUS_OK; i++) {
-        if (!plans[i].signs || node->options.mode != NODE_OBSERVE) {
+        bool of_itself = plans[i].visit != settle;
+
+        if ((!plans[i].signs || node->options.mode != NODE_OBSERVE) &&
+            !(of_itself && node->options.by_hand)) {
             status = store_segments(node->ports.store, plans[i].where, plans[i].visit, node, error);
         }
+    }
+    if (status == STATUS_OK && !node->options.by_hand) {
+        status = doubt_round(node, error);
     }
     if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
         status = plan_withdrawal(node, error);

@@ -43,7 +43,7 @@ static json_t *column_json(sqlite3_stmt *row, int column)
 static enum status rows_json(json_t **rows, struct store *store, const char *query,
                              struct error *error)
 {
-    char text[1024];
+    char text[2048];
     sqlite3_stmt *row;
     enum status status = STATUS_OK;
 
@@ -93,10 +93,26 @@ static const struct {
      " ORDER BY number DESC"},
     {"passed_over",
      "SELECT job, idx AS segment, reason FROM segments WHERE choice = 3 ORDER BY rowid DESC"},
+    {"attested_by_others",
+     "SELECT CASE doubt WHEN 0 THEN 'new' WHEN 1 THEN 'to be compared' WHEN 2 THEN 'true' WHEN 3"
+     " THEN 'passed over' ELSE 'false' END AS found, reason, count(*) AS count FROM reveals"
+     " GROUP BY doubt, reason ORDER BY doubt, reason"},
+    {"disputes",
+     "SELECT c.key AS claim, c.idx AS segment, c.step, CASE c.accused WHEN 1 THEN 'we are accused'"
+     " WHEN 0 THEN CASE hex(c.attestor) WHEN '0000000000000000000000000000000000000000' THEN"
+     " 'against the solver' ELSE 'against an attestor' END END AS who, CASE c.phase WHEN 1 THEN"
+     " 'called' ELSE 'tried' END AS phase, CASE c.turn = c.accused WHEN 1 THEN 'ours' ELSE"
+     " 'theirs' END AS turn, c.deadline_s, coalesce(a.name, '') AS move, coalesce(CASE a.state"
+     " WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN 'refused' ELSE"
+     " 'late' END, '') AS state, coalesce(a.trouble, '') AS refusal, coalesce(e.tries, 0) AS tries,"
+     " coalesce(e.trouble, '') AS trouble FROM claims c LEFT JOIN actions a ON a.rowid = (SELECT"
+     " max(rowid) FROM actions m WHERE m.claim = c.key) LEFT JOIN efforts e ON e.claim = c.key"
+     " WHERE c.phase <> 3 ORDER BY c.deadline_s"},
     {"moves",
      "SELECT CASE kind WHEN 0 THEN 'draw' WHEN 1 THEN 'attest' WHEN 2 THEN 'reveal' WHEN 3 THEN"
      " 'settle' WHEN 4 THEN 'seal' WHEN 5 THEN 'claim' WHEN 6 THEN 'timeout' WHEN 7 THEN 'lapse'"
-     " ELSE 'withdraw' END AS move, CASE state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2"
+     " WHEN 8 THEN 'withdraw' WHEN 9 THEN 'ask' WHEN 10 THEN 'convict' ELSE 'tell' END AS move,"
+     " CASE state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2"
      " THEN 'done' WHEN 3 THEN 'refused' ELSE 'late' END AS state, count(*) AS count,"
      " max(trouble) AS trouble FROM actions GROUP BY kind, state ORDER BY kind, state"},
     {"mirrors", "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY bad, name"},
@@ -213,12 +229,14 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
     json_t *found = NULL;
     enum status status = rows_json(
         &rows, store,
-        "SELECT a.claim, a.segment, a.step, a.pre AS pre_state, a.post AS post_state,"
+        "SELECT a.claim, a.segment, a.step, nullif(a.attestor, zeroblob(20)) AS"
+        " attestor, a.pre AS pre_state, a.post AS post_state,"
         " CASE a.state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN"
         " 'refused' ELSE 'late' END AS move, a.trouble, CASE c.phase WHEN 1 THEN 'called' WHEN 2"
         " THEN 'tried' WHEN 3 THEN 'closed' ELSE 'not on the ledger yet' END AS phase,"
-        " coalesce(c.outcome, '') AS outcome, c.deadline_s FROM actions a LEFT JOIN claims c ON"
-        " c.key = a.claim WHERE a.kind = 5 ORDER BY a.rowid DESC",
+        " coalesce(c.outcome, '') AS outcome, c.deadline_s, coalesce(e.trouble, '') AS dispute FROM"
+        " actions a LEFT JOIN claims c ON c.key = a.claim LEFT JOIN efforts e ON e.claim = a.claim"
+        " WHERE a.kind = 5 ORDER BY a.rowid DESC",
         error);
 
     if (status == STATUS_OK) {

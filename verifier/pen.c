@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verifier/moves.h"
+
 enum {
     RETRY_S = 2,
     RETRY_S_MAX = 60,
@@ -15,7 +17,35 @@ static bool is_statement(enum action_kind kind)
     return kind == ACTION_ATTEST || kind == ACTION_SEAL || kind == ACTION_CLAIM;
 }
 
+static bool is_of_dispute(enum action_kind kind)
+{
+    return kind == ACTION_ASK || kind == ACTION_CONVICT || kind == ACTION_TELL;
+}
+
 /* ---- signing ------------------------------------------------------------- */
+
+/* To say that an attestor is wrong is to say what is right: the book takes that. The root that is
+ * called false must be the one that stands revealed, and another. */
+static enum status enter_accusation(struct node *node, const struct action *action,
+                                    struct book_entry *entry, struct error *error)
+{
+    struct store_reveal reveal;
+    enum status status =
+        store_reveal(node->ports.store, &reveal, &action->segment, &action->attestor, error);
+
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK &&
+         (!reveal.stands || !digest_equal(&reveal.root, &action->pre_state) ||
+          digest_equal(&reveal.root, &action->post_state)))) {
+        return error_set(error, STATUS_REFUSED, "the attestor did not reveal a false trace root");
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    entry->verdict = BOOK_PROVEN;
+    entry->trace_root = action->post_state;
+    return book_enter(node->ports.book, entry, error);
+}
 
 /* The guard: what the book does not take is not signed. */
 static enum status enter_statement(struct node *node, const struct action *action,
@@ -24,6 +54,9 @@ static enum status enter_statement(struct node *node, const struct action *actio
     struct book_entry entry = node_entry(node, segment, &action->before);
 
     entry.step = action->step;
+    if (!address_is_zero(&action->attestor)) {
+        return enter_accusation(node, action, &entry, error);
+    }
     if (action->kind == ACTION_ATTEST) {
         entry.verdict = BOOK_PROVEN;
         entry.trace_root = action->post_state;
@@ -60,10 +93,20 @@ static enum status whistle(struct node *node, const struct action *action,
                                   .step = action->step,
                                   .pre_state = action->pre_state,
                                   .post_state = action->post_state};
+    struct ledger_accusation accusation = {
+        .job = segment->job, .segment = segment->committed, .attestor = action->attestor};
     struct hash32 claim;
 
     made.salt =
         book_derive(node->ports.book, "the salt of a claim", action->claim.bytes, HASH32_SIZE);
+    if (!address_is_zero(&action->attestor)) {
+        accusation.salt = made.salt;
+        return action->kind == ACTION_SEAL
+                   ? ledger_seal_accusation(node->ports.ledger, action->name, &claim, &accusation,
+                                            error)
+                   : ledger_accuse(node->ports.ledger, action->name, &segment->terms, &accusation,
+                                   error);
+    }
     return action->kind == ACTION_SEAL
                ? ledger_seal_claim(node->ports.ledger, action->name, &claim, &made, error)
                : ledger_claim(node->ports.ledger, action->name, &segment->terms, &made, error);
@@ -98,6 +141,9 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_TIMEOUT:
     case ACTION_LAPSE:
     case ACTION_WITHDRAW:
+    case ACTION_ASK:
+    case ACTION_CONVICT:
+    case ACTION_TELL:
         break;
     }
     return error_set(error, STATUS_USAGE, "this move is not about a segment");
@@ -117,6 +163,9 @@ static enum status send(struct node *node, const struct action *action, struct e
     }
     if (action->kind == ACTION_WITHDRAW) {
         return ledger_withdraw(ledger, action->name, ledger_get_own(ledger), error);
+    }
+    if (is_of_dispute(action->kind)) {
+        return moves_send(node, action, error);
     }
     status = store_segment_by_hash(node->ports.store, &segment, &action->segment, error);
     if (status == STATUS_NOT_FOUND) {
@@ -188,6 +237,10 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     if (status == STATUS_OK) {
         return set(node, action, ACTION_SENT, action->due_s, "", error);
     }
+    if (is_of_dispute(action->kind) && (status == STATUS_NOT_FOUND || status == STATUS_BAD_FORMAT ||
+                                        status == STATUS_OVER_LIMIT)) {
+        return moves_lost(node, action, why.text, error);
+    }
     /* No money, no endpoint, a contradiction: all of it may change until it is late. */
     action->tries++;
     return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
@@ -195,6 +248,8 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
 
 static enum status look_after(struct node *node, struct action *action, struct error *error)
 {
+    enum action_state state = ACTION_REFUSED;
+    uint64_t due_s = action->due_s;
     struct ledger_outcome outcome;
     enum status status = ledger_look(node->ports.ledger, &outcome, action->name, error);
 
@@ -203,6 +258,10 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (status == STATUS_NOT_FOUND) { /* the ledger's own memory was lost: send it again */
         return set(node, action, ACTION_PLANNED, action->due_s, "", error);
+    }
+    if (status == STATUS_OK && outcome.state == LEDGER_MOVE_WAITING && outcome.trouble[0] != '\0') {
+        /* A fee, a nonce, no money: the ledger tries again by itself, and people can see it. */
+        return set(node, action, ACTION_SENT, action->due_s, outcome.trouble, error);
     }
     if (status != STATUS_OK || outcome.state == LEDGER_MOVE_WAITING ||
         outcome.state == LEDGER_MOVE_DONE) {
@@ -216,7 +275,14 @@ static enum status look_after(struct node *node, struct action *action, struct e
         return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
                    game_refusal_text(outcome.refusal.kind), error);
     }
-    return set(node, action, ACTION_REFUSED, action->due_s,
+    action->refusal = outcome.refusal.kind;
+    if (is_of_dispute(action->kind)) {
+        status = moves_refused(node, &state, &due_s, action, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return set(node, action, state, due_s,
                outcome.refusal.kind == GAME_REFUSED_NOT ? "the ledger reverted it"
                                                         : game_refusal_text(outcome.refusal.kind),
                error);

@@ -14,8 +14,9 @@
 
 const char *action_kind_name(enum action_kind kind)
 {
-    static const char *const names[] = {"draw",  "attest",  "reveal", "settle",  "seal",
-                                        "claim", "timeout", "lapse",  "withdraw"};
+    static const char *const names[] = {"draw",     "attest", "reveal",  "settle",
+                                        "seal",     "claim",  "timeout", "lapse",
+                                        "withdraw", "ask",    "convict", "tell"};
 
     return names[kind];
 }
@@ -96,6 +97,18 @@ enum status queue_revive(struct store *store, const struct store_segment *segmen
                    "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = 0, next_ms = 0 WHERE"
                    " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
                    " outcome = 0 AND state IN (0, 3)",
+                   "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+                   BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
+                   BLOB(segment->committed.root), traced_column(task->traced, task->traced_step));
+}
+
+enum status queue_doubt(struct store *store, const struct store_segment *segment,
+                        const struct task *task, struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = 0, next_ms = 0 WHERE"
+                   " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
+                   " (state = 2 AND outcome = 1 OR state = 3 AND attempts = 0)",
                    "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
                    BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
                    BLOB(segment->committed.root), traced_column(task->traced, task->traced_step));
@@ -214,31 +227,35 @@ enum status action_plan(struct store *store, const struct action *action, struct
 {
     return sql_run(&store->sql, error,
                    "INSERT OR IGNORE INTO actions (name, kind, segment, claim, before, pre, post,"
-                   " step, due_s, due_height, late_s, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                   " ?, ?)",
-                   "tibbbbbiiiit", action->name, (int64_t)action->kind, BLOB(action->segment),
+                   " step, due_s, due_height, late_s, after, attestor) VALUES (?, ?, ?, ?, ?, ?, ?,"
+                   " ?, ?, ?, ?, ?, ?)",
+                   "tibbbbbiiiitb", action->name, (int64_t)action->kind, BLOB(action->segment),
                    BLOB(action->claim), BLOB(action->before), BLOB(action->pre_state),
                    BLOB(action->post_state), (int64_t)action->step, (int64_t)action->due_s,
-                   (int64_t)action->due_height, (int64_t)action->late_s, action->after);
+                   (int64_t)action->due_height, (int64_t)action->late_s, action->after,
+                   BLOB(action->attestor));
 }
 
 #define ACTION_COLUMNS                                                                             \
     "SELECT name, kind, segment, claim, before, pre, post, step, due_s, due_height, late_s, "      \
     "after,"                                                                                       \
-    " state, tries FROM actions "
+    " state, tries, attestor, refusal FROM actions "
 
 static enum status read_action(struct action *action, sqlite3_stmt *row, struct error *error)
 {
     int kind = sqlite3_column_int(row, 1);
     int state = sqlite3_column_int(row, 12);
+    int refusal = sqlite3_column_int(row, 15);
 
     memset(action, 0, sizeof(*action));
-    if (kind < 0 || kind >= ACTION_KINDS || state < 0 || state > ACTION_LATE ||
+    if (refusal < 0 || refusal >= GAME_REFUSAL_KINDS || kind < 0 || kind >= ACTION_KINDS ||
+        state < 0 || state > ACTION_LATE ||
         !sql_blob_column(row, 2, action->segment.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 3, action->claim.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 4, action->before.bytes, DIGEST_SIZE) ||
         !sql_blob_column(row, 5, action->pre_state.bytes, DIGEST_SIZE) ||
-        !sql_blob_column(row, 6, action->post_state.bytes, DIGEST_SIZE)) {
+        !sql_blob_column(row, 6, action->post_state.bytes, DIGEST_SIZE) ||
+        !sql_blob_column(row, 14, action->attestor.bytes, ADDRESS_SIZE)) {
         return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
     }
     (void)snprintf(action->name, sizeof(action->name), "%s",
@@ -252,6 +269,7 @@ static enum status read_action(struct action *action, sqlite3_stmt *row, struct 
     action->due_height = (uint64_t)sqlite3_column_int64(row, 9);
     action->late_s = (uint64_t)sqlite3_column_int64(row, 10);
     action->tries = (uint32_t)sqlite3_column_int64(row, 13);
+    action->refusal = (enum game_refusal_kind)refusal;
     return STATUS_OK;
 }
 
@@ -268,15 +286,15 @@ enum status action_find(struct store *store, struct action *action, const char *
     return status;
 }
 
-/* Claims before attestations before what only brings money. */
+/* What a turn may be lost by and claims before attestations before what only brings money. */
 enum status action_list(struct store *store, struct action *actions, uint32_t *count,
                         enum action_state state, uint64_t now_s, uint64_t height,
                         struct error *error)
 {
     sqlite3_stmt *row = sql_query(
         &store->sql, error,
-        ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN (4, 5)"
-                       " DESC, late_s LIMIT ?",
+        ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN (4, 5,"
+                       " 9, 10, 11) DESC, late_s LIMIT ?",
         "iiii", (int64_t)state, (int64_t)now_s, (int64_t)height, (int64_t)QUEUE_ACTIONS_MAX);
     enum status status = row == NULL ? STATUS_IO : STATUS_OK;
 
@@ -296,7 +314,52 @@ enum status action_set(struct store *store, const struct action *action, enum ac
                        uint64_t due_s, const char *trouble, struct error *error)
 {
     return sql_run(&store->sql, error,
-                   "UPDATE actions SET state = ?, due_s = ?, trouble = ?, tries = ? WHERE name = ?",
-                   "iitit", (int64_t)state, (int64_t)due_s, trouble, (int64_t)action->tries,
-                   action->name);
+                   "UPDATE actions SET state = ?, due_s = ?, trouble = ?, tries = ?, refusal = ?"
+                   " WHERE name = ?",
+                   "iitiit", (int64_t)state, (int64_t)due_s, trouble, (int64_t)action->tries,
+                   (int64_t)action->refusal, action->name);
+}
+
+enum status action_forget(struct store *store, const struct action *action, struct error *error)
+{
+    return sql_run(&store->sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
+}
+
+#define OF_TURN " WHERE claim = ? AND step = ? AND kind IN (9, 10, 11)"
+
+enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,
+                           const struct hash32 *claim, uint32_t turn, struct error *error)
+{
+    const struct sql_blob key = {claim->bytes, HASH32_SIZE};
+    int64_t rows = 0;
+    enum status status =
+        sql_number(&store->sql, &rows, 0, error, "SELECT count(*) FROM actions" OF_TURN, "bi", &key,
+                   (int64_t)turn);
+    sqlite3_stmt *row;
+
+    *count = (uint32_t)rows;
+    if (status != STATUS_OK || rows == 0) {
+        return status == STATUS_OK ? STATUS_NOT_FOUND : status;
+    }
+    row = sql_query(&store->sql, error, ACTION_COLUMNS OF_TURN " ORDER BY rowid DESC LIMIT 1", "bi",
+                    &key, (int64_t)turn);
+    status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+    if (status == STATUS_OK) {
+        status = read_action(action, row, error);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+enum status action_count_acquitted(struct store *store, uint32_t *count, const struct hash32 *claim,
+                                   uint32_t turn, struct error *error)
+{
+    int64_t rows = 0;
+    enum status status = sql_number(
+        &store->sql, &rows, 0, error,
+        "SELECT count(*) FROM actions" OF_TURN " AND state = 3 AND refusal = ?", "bii",
+        &(struct sql_blob){claim->bytes, HASH32_SIZE}, (int64_t)turn, (int64_t)GAME_NOT_GUILTY);
+
+    *count = (uint32_t)rows;
+    return status;
 }

@@ -69,6 +69,11 @@ MUST_CHECK enum status queue_answer(struct store *store, struct check_result **r
 MUST_CHECK enum status queue_revive(struct store *store, const struct store_segment *segment,
                                     const struct task *task, struct error *error);
 
+/* A check of this content that is done, or was given up, is made once more: it did not answer what
+ * is asked of it now. One that waits or runs is left alone. */
+MUST_CHECK enum status queue_doubt(struct store *store, const struct store_segment *segment,
+                                   const struct task *task, struct error *error);
+
 /* ---- moves --------------------------------------------------------------- */
 
 enum action_kind {
@@ -81,8 +86,11 @@ enum action_kind {
     ACTION_TIMEOUT,
     ACTION_LAPSE,
     ACTION_WITHDRAW,
+    ACTION_ASK, /* moves of a dispute, whose bytes lie in the claim's folder (claimant.h) */
+    ACTION_CONVICT,
+    ACTION_TELL,
 };
-#define ACTION_KINDS 9
+#define ACTION_KINDS 12
 
 enum action_state {
     ACTION_PLANNED = 0,
@@ -100,13 +108,17 @@ struct action {
     struct digest before;
     struct digest pre_state;
     struct digest post_state; /* ATTEST, REVEAL: the trace root */
-    uint32_t step;
+    /* SEAL, CLAIM: who is accused; zero: the solver. Of an attestor pre_state is the trace root
+     * that it revealed, post_state the true one. */
+    struct address attestor;
+    uint32_t step;  /* ASK, CONVICT, TELL: the number of the turn */
     uint64_t due_s; /* after this second, */
     uint64_t due_height;
     uint64_t late_s;                 /* until this one */
     char after[LEDGER_NAME_MAX + 1]; /* the move that must be in a block before; empty: none */
     enum action_state state;
     uint32_t tries;
+    enum game_refusal_kind refusal; /* REFUSED: by the rules of the game; else GAME_REFUSED_NOT */
 };
 
 /* Does nothing when the name is there already. */
@@ -122,6 +134,19 @@ MUST_CHECK enum status action_list(struct store *store, struct action *actions, 
 MUST_CHECK enum status action_set(struct store *store, const struct action *action,
                                   enum action_state state, uint64_t due_s, const char *trouble,
                                   struct error *error);
+
+MUST_CHECK enum status action_forget(struct store *store, const struct action *action,
+                                     struct error *error);
+
+/* The newest move about a claim in one of its turns, and how many there are: the others were
+ * refused. STATUS_NOT_FOUND: none yet. */
+MUST_CHECK enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,
+                                      const struct hash32 *claim, uint32_t turn,
+                                      struct error *error);
+/* How many of them were refused as not guilty. */
+MUST_CHECK enum status action_count_acquitted(struct store *store, uint32_t *count,
+                                              const struct hash32 *claim, uint32_t turn,
+                                              struct error *error);
 
 const char *action_kind_name(enum action_kind kind);
 const char *action_state_name(enum action_state state);

@@ -92,6 +92,14 @@ void report_told(void *context, const struct bundle_step *entry, uint64_t nanose
                                               milliseconds(nanoseconds), report->cells[at].checked);
 }
 
+void report_end(struct report *report, const struct audit_view *view)
+{
+    (void)snprintf(report->title, sizeof(report->title), "%s", view->path);
+    (void)snprintf(report->evidence, sizeof(report->evidence), "%.255s", view->evidence);
+    report->result = view->result;
+    report->result.finding.evidence = NULL;
+}
+
 enum report_mark report_mark(const struct report_cell *cell)
 {
     if (cell->wrong) {
@@ -322,9 +330,8 @@ static void add_verdict(struct buffer *page, const struct report *report)
     case AUDIT_REFUTED:
         buffer_add_format(page,
                           "<b>Refuted.</b> Step %" PRIu64
-                          " does not give the state that the journal names. A second replay with "
-                          "other instructions agrees.",
-                          result->wrong_step);
+                          " %s. A second replay with other instructions agrees.",
+                          result->wrong_step, audit_flaw_words(result->flaw));
         break;
     case AUDIT_CANNOT_TELL:
         buffer_add_text(page, "<b>Cannot tell.</b> ");
@@ -332,6 +339,52 @@ static void add_verdict(struct buffer *page, const struct report *report)
         break;
     }
     buffer_add_text(page, "</p>\n");
+}
+
+static void add_value(struct buffer *page, const char *whose, const struct finding *finding,
+                      uint32_t bits)
+{
+    char value[FINDING_VALUE_MAX];
+    char hex[FINDING_VALUE_MAX];
+
+    finding_value(value, finding->dtype, bits);
+    finding_bits(hex, finding->dtype, bits);
+    buffer_add_format(page, "<tr><td>%s</td><td>%s <code>%s</code></td></tr>\n", whose, value, hex);
+}
+
+/* What differs, and the evidence. */
+static void add_difference(struct buffer *page, const struct report *report)
+{
+    const struct finding *finding = &report->result.finding;
+    char place[FINDING_TEXT_MAX];
+
+    if (finding->tensor_known) {
+        finding_place(place, finding);
+        buffer_add_text(page, "<tr><td>First difference</td><td>");
+        add_escaped(page, place);
+        buffer_add_text(page, "</td></tr>\n");
+    }
+    if (finding->op_known) {
+        buffer_add_format(page, "<tr><td>Made by operation</td><td>%u (%s)</td></tr>\n",
+                          finding->op, finding->op_name);
+    }
+    if (finding->element_known) {
+        add_value(page, "The solver's value", finding, finding->found);
+        if (finding->wanted_known) {
+            add_value(page, "The true value", finding, finding->wanted);
+        }
+    }
+    if (report->evidence[0] != '\0') {
+        buffer_add_text(page, "<tr><td>Evidence</td><td><code>");
+        add_escaped(page, report->evidence);
+        buffer_add_format(page, "</code> (%s, %zu bytes)</td></tr>\n",
+                          finding_kind_name(finding->kind), finding->evidence_size);
+    }
+    if (finding->lacking[0] != '\0') {
+        buffer_add_text(page, "<tr><td>Lacking</td><td>");
+        add_escaped(page, finding->lacking);
+        buffer_add_text(page, "</td></tr>\n");
+    }
 }
 
 static void add_facts(struct buffer *page, const struct report *report)
@@ -355,6 +408,7 @@ static void add_facts(struct buffer *page, const struct report *report)
         buffer_add_text(page, "</td></tr>\n<tr><td>and as two replays gave it</td><td>");
         add_digest(page, &result->true_root);
         buffer_add_text(page, "</td></tr>\n");
+        add_difference(page, report);
     }
     buffer_add_text(page, "</table>\n");
 }

@@ -8,7 +8,7 @@
 #ifndef VERIFIER_REPORT_H
 #define VERIFIER_REPORT_H
 
-#include "verifier/audit.h"
+#include "verifier/audit_views.h"
 
 /* Points of a plot and cells of a map, at most: a page stays small whatever a job's length. */
 #define REPORT_POINTS_MAX 600
@@ -37,8 +37,9 @@ struct report {
     char title[256];
     struct digest job_id;
     struct audit_result result;
-    char device[128]; /* what replayed */
-    double seconds;   /* that the audit took */
+    char evidence[256]; /* where it was written; "": there is none */
+    char device[128];   /* what replayed */
+    double seconds;     /* that the audit took */
     uint32_t cell_count;
     uint64_t cell_steps;
     struct report_cell cells[REPORT_POINTS_MAX];
@@ -53,6 +54,9 @@ MUST_CHECK enum status report_journal(struct report *report, struct bundle *bund
 
 /* An audit's told(): enters a step that was run again. context is the report. */
 void report_told(void *context, const struct bundle_step *entry, uint64_t nanoseconds, bool equal);
+
+/* The audit has ended so. What the view's finding owns is not used. */
+void report_end(struct report *report, const struct audit_view *view);
 
 enum report_mark report_mark(const struct report_cell *cell);
 

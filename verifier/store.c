@@ -46,6 +46,24 @@ static const char *const migrations[] = {
     "CREATE TABLE mirrors (name TEXT PRIMARY KEY, good INTEGER NOT NULL DEFAULT 0,"
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '');",
+    /* What the ledger told is read anew: an older program passed over some of it. */
+    "ALTER TABLE actions ADD COLUMN attestor BLOB NOT NULL DEFAULT"
+    " X'0000000000000000000000000000000000000000';"
+    "ALTER TABLE actions ADD COLUMN refusal INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE claims ADD COLUMN attestor BLOB NOT NULL DEFAULT"
+    " X'0000000000000000000000000000000000000000';"
+    "ALTER TABLE claims ADD COLUMN accused INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE claims ADD COLUMN asked BLOB;"
+    "CREATE TABLE reveals (segment BLOB NOT NULL, attestor BLOB NOT NULL, root BLOB NOT NULL,"
+    " stands INTEGER NOT NULL DEFAULT 1, doubt INTEGER NOT NULL DEFAULT 0,"
+    " reason TEXT NOT NULL DEFAULT '', PRIMARY KEY (segment, attestor));"
+    "CREATE INDEX reveals_doubt ON reveals (doubt);"
+    "CREATE TABLE accusations (key BLOB PRIMARY KEY, segment BLOB NOT NULL,"
+    " attestor BLOB NOT NULL);"
+    "CREATE TABLE efforts (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
+    " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
+    "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
+    "DELETE FROM facts WHERE name = 'cursor';",
 };
 
 #define VERSION ((int64_t)(sizeof(migrations) / sizeof(migrations[0])))

@@ -112,7 +112,7 @@ MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_s
 MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
                                     const char *reason, struct error *error);
 
-/* Does a claim of ours stand against this job, in the epoch that is on? */
+/* Does a claim of ours stand against this job's solver, in the epoch that is on? */
 MUST_CHECK enum status store_job_is_claimed(struct store *store, bool *claimed,
                                             const struct hash32 *job, struct error *error);
 
@@ -128,14 +128,78 @@ struct store_claim {
     enum game_claim_phase phase;
     enum game_turn turn;
     uint32_t epoch;
+    struct address attestor; /* zero: the solver is accused; the states are then those claimed */
+    bool accused;            /* we are: it is somebody else's claim */
+    uint8_t asked[GAME_ASKED_MAX]; /* of us, last; */
+    size_t asked_size;             /* 0: nothing yet */
 };
 
-/* Our claims that are not closed. */
+/* Claims that are not closed: ours, and those against our attestations. */
 MUST_CHECK enum status store_open_claims(struct store *store,
                                          enum status (*visit)(void *context,
                                                               const struct store_claim *claim,
                                                               struct error *error),
                                          void *context, struct error *error);
+
+MUST_CHECK enum status store_claim(struct store *store, struct store_claim *claim,
+                                   const struct hash32 *key, struct error *error);
+
+/* What a claim costs us in tries: the child that is to find the next move has failed, and is not
+ * started again before next_ms. No row, all zeros: nothing has failed since the last success. */
+struct store_effort {
+    uint32_t tries;
+    uint64_t next_ms;
+};
+MUST_CHECK enum status store_effort(struct store *store, struct store_effort *effort,
+                                    const struct hash32 *claim, struct error *error);
+MUST_CHECK enum status store_set_effort(struct store *store, const struct hash32 *claim,
+                                        const struct store_effort *effort, const char *trouble,
+                                        struct error *error);
+MUST_CHECK enum status store_end_effort(struct store *store, const struct hash32 *claim,
+                                        struct error *error);
+
+/* ---- what others attested ---- */
+
+/* What the node makes of a revealed trace root. */
+enum store_doubt {
+    STORE_DOUBT_NEW = 0,
+    STORE_DOUBT_CHECKED, /* a check of its step is in the queue */
+    STORE_DOUBT_TRUE,
+    STORE_DOUBT_PASS,
+    STORE_DOUBT_FALSE, /* two replays gave another root */
+};
+
+struct store_reveal {
+    struct hash32 segment;
+    struct address attestor;
+    struct digest root;
+    bool stands; /* it was not convicted */
+    enum store_doubt doubt;
+};
+
+/* Those that nothing is decided about. */
+MUST_CHECK enum status store_open_reveals(struct store *store,
+                                          enum status (*visit)(void *context,
+                                                               const struct store_reveal *reveal,
+                                                               struct error *error),
+                                          void *context, struct error *error);
+MUST_CHECK enum status store_reveal(struct store *store, struct store_reveal *reveal,
+                                    const struct hash32 *segment, const struct address *attestor,
+                                    struct error *error);
+/* One of a segment whose check is in the queue and whose attestor drew step. */
+MUST_CHECK enum status store_doubted(struct store *store, struct store_reveal *reveal,
+                                     const struct store_segment *segment, uint32_t step,
+                                     struct error *error);
+MUST_CHECK enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
+                                          enum store_doubt doubt, const char *reason,
+                                          struct error *error);
+
+/* ---- parts of store_take() ---- */
+
+MUST_CHECK enum status store_take_claim(struct store *store, const struct game_event *event,
+                                        const struct address *own, struct error *error);
+MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
+                                         struct error *error);
 
 /* ---- mirrors ---- */
 

@@ -11,7 +11,8 @@
 
 static enum status forget(struct store *store, struct error *error)
 {
-    static const char *const tables[] = {"jobs", "segments", "claims", "payments"};
+    static const char *const tables[] = {"jobs",     "segments", "claims",
+                                         "payments", "reveals",  "accusations"};
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == STATUS_OK; i++) {
@@ -148,55 +149,6 @@ static enum status pay(struct store *store, const struct ledger_entry *entry, co
                    (int64_t)entry->number, kind, text);
 }
 
-/* ---- our claims --------------------------------------------------------- */
-
-static enum status take_claimed(struct store *store, const struct game_event *event,
-                                struct error *error)
-{
-    return sql_run(&store->sql, error,
-                   "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
-                   " phase, turn, deadline_s) SELECT ?, job, hash, idx, epoch, ?, ?, ?, ?, ?, ?"
-                   " FROM segments WHERE job = ? AND idx = ? AND NOT void",
-                   "bibbiiibi", BLOB(event->claim), (int64_t)event->step, BLOB(event->pre_state),
-                   BLOB(event->post_state), (int64_t)GAME_CLAIM_CALLED, (int64_t)GAME_TURN_ACCUSED,
-                   (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
-}
-
-static enum status take_turn(struct store *store, const struct game_event *event,
-                             enum game_turn turn, struct error *error)
-{
-    return sql_run(&store->sql, error,
-                   "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?", "iiib",
-                   (int64_t)GAME_CLAIM_TRIED, (int64_t)turn, (int64_t)event->time_s,
-                   BLOB(event->claim));
-}
-
-static enum status close_claim(struct store *store, const struct game_event *event,
-                               const char *outcome, struct error *error)
-{
-    return sql_run(&store->sql, error, "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?",
-                   "itb", (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(event->claim));
-}
-
-static enum status take_claim_event(struct store *store, const struct game_event *event,
-                                    const struct address *own, struct error *error)
-{
-    switch ((int)event->kind) {
-    case GAME_CLAIMED:
-        return address_equal(&event->account, own) ? take_claimed(store, event, error) : STATUS_OK;
-    case GAME_ANSWERED:
-        return take_turn(store, event, GAME_TURN_CLAIMANT, error);
-    case GAME_TURN_PASSED:
-        return take_turn(store, event, (enum game_turn)event->turn, error);
-    case GAME_RULED:
-        return close_claim(store, event, event->flag ? "upheld" : "refuted", error);
-    case GAME_LAPSED:
-        return close_claim(store, event, "lapsed", error);
-    default:
-        return STATUS_OK;
-    }
-}
-
 /* ---- all events --------------------------------------------------------- */
 
 static enum status take_attestation(struct store *store, const struct ledger_entry *entry,
@@ -213,10 +165,11 @@ static enum status take_attestation(struct store *store, const struct ledger_ent
                                    : "attested = attested + 1",
                               error);
     case GAME_REVEALED:
-        return change_segment(store, event,
-                              ours ? "attested = attested - 1, revealed = revealed + 1, mine = 2"
-                                   : "attested = attested - 1, revealed = revealed + 1",
-                              error);
+        status = change_segment(store, event,
+                                ours ? "attested = attested - 1, revealed = revealed + 1, mine = 2"
+                                     : "attested = attested - 1, revealed = revealed + 1",
+                                error);
+        return status == STATUS_OK ? store_take_reveal(store, event, error) : status;
     default: /* SETTLED: the segment may be void */
         if (!ours) {
             return STATUS_OK;
@@ -269,7 +222,7 @@ static enum status take_event(struct store *store, const struct ledger_entry *en
                    ? pay(store, entry, "withdrawal", event->amount, error)
                    : STATUS_OK;
     default:
-        return take_claim_event(store, event, own, error);
+        return store_take_claim(store, event, own, error);
     }
 }
 
@@ -419,67 +372,4 @@ enum status store_choose(struct store *store, int64_t row, enum store_choice cho
 {
     return sql_run(&store->sql, error, "UPDATE segments SET choice = ?, reason = ? WHERE rowid = ?",
                    "iti", (int64_t)choice, reason, row);
-}
-
-/* ---- claims ------------------------------------------------------------- */
-
-enum status store_job_is_claimed(struct store *store, bool *claimed, const struct hash32 *job,
-                                 struct error *error)
-{
-    int64_t count = 0;
-    enum status status =
-        sql_number(&store->sql, &count, 0, error,
-                   "SELECT count(*) FROM claims c JOIN jobs j ON j.key = c.job"
-                   " WHERE c.job = ? AND c.epoch = j.epoch AND c.outcome <> 'refuted'",
-                   "b", &(struct sql_blob){job->bytes, HASH32_SIZE});
-
-    *claimed = count > 0;
-    return status;
-}
-
-static enum status read_claim(struct store_claim *claim, sqlite3_stmt *row, struct error *error)
-{
-    memset(claim, 0, sizeof(*claim));
-    claim->index = (uint32_t)sqlite3_column_int64(row, 3);
-    claim->step = (uint32_t)sqlite3_column_int64(row, 4);
-    claim->deadline_s = (uint64_t)sqlite3_column_int64(row, 7);
-    claim->phase = (enum game_claim_phase)sqlite3_column_int(row, 8);
-    claim->turn = (enum game_turn)sqlite3_column_int(row, 9);
-    claim->epoch = (uint32_t)sqlite3_column_int64(row, 10);
-    return sql_blob_column(row, 0, claim->key.bytes, HASH32_SIZE) &&
-                   sql_blob_column(row, 1, claim->job.bytes, HASH32_SIZE) &&
-                   sql_blob_column(row, 2, claim->segment.bytes, HASH32_SIZE) &&
-                   sql_blob_column(row, 5, claim->pre_state.bytes, DIGEST_SIZE) &&
-                   sql_blob_column(row, 6, claim->post_state.bytes, DIGEST_SIZE)
-               ? STATUS_OK
-               : error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
-}
-
-enum status store_open_claims(struct store *store,
-                              enum status (*visit)(void *context, const struct store_claim *claim,
-                                                   struct error *error),
-                              void *context, struct error *error)
-{
-    struct store_claim found[STORE_CLAIMS_MAX];
-    uint32_t count = 0;
-    sqlite3_stmt *row =
-        sql_query(&store->sql, error,
-                  "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, epoch"
-                  " FROM claims WHERE phase <> ? ORDER BY deadline_s",
-                  "i", (int64_t)GAME_CLAIM_CLOSED);
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
-
-    while (status == STATUS_OK && count < STORE_CLAIMS_MAX) {
-        status = sql_step(&store->sql, row, error);
-        if (status == STATUS_OK) {
-            status = read_claim(&found[count], row, error);
-            count++;
-        }
-    }
-    (void)sqlite3_finalize(row);
-    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
-    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = visit(context, &found[i], error);
-    }
-    return status;
 }

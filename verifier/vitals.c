@@ -147,7 +147,8 @@ static enum status look_at_counts(struct vitals *vitals, struct store *store, st
         {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
         {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
-        {"SELECT outcome, count(*) FROM claims GROUP BY outcome", take_claim_ends},
+        {"SELECT outcome, count(*) FROM claims WHERE NOT accused GROUP BY outcome",
+         take_claim_ends},
         {"SELECT kind, amount FROM payments", take_payment},
     };
     enum status status = STATUS_OK;

@@ -26,6 +26,7 @@ enum {
     READ_SIZE = 65536,
     FILES_MAX = 256,
     NICENESS = 5,
+    GOODBYE_MS = 10, /* to wait at once for the end of a child that has said all */
 };
 
 struct worker {
@@ -38,6 +39,7 @@ struct worker {
     size_t sent_size;
     size_t sent_done;
     struct buffer received;
+    bool silent; /* it has closed its end */
     uint64_t deadline_ms;
 };
 
@@ -247,26 +249,25 @@ static void explain_death(struct check_result *result, int how, bool late)
     }
 }
 
-static void finish(struct worker *worker, struct check_result *result, bool late)
+/* A child that has said all is about to end, sooner or later: how it ends is part of the answer. */
+static bool has_ended(struct worker *worker, int *how)
+{
+    const struct timespec pause = {0, 1000000};
+
+    for (int i = 0; i < GOODBYE_MS; i++) {
+        if (waitpid(worker->process, how, WNOHANG) != 0) {
+            return true;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static void finish(struct worker *worker, struct check_result *result, int how, bool late)
 {
     struct error error;
-    int how = 0;
 
     error_init(&error);
-    if (late) {
-        end_child(worker, &how);
-    } else {
-        /* It has closed its end; whatever it still does is of no interest. */
-        struct timespec pause = {0, 2000000};
-        int waited = 0;
-
-        while (waitpid(worker->process, &how, WNOHANG) == 0 && waited++ < 500) {
-            (void)nanosleep(&pause, NULL);
-        }
-        if (waited >= 500) {
-            end_child(worker, &how);
-        }
-    }
     memset(result, 0, sizeof(*result));
     if (late || !WIFEXITED(how) || WEXITSTATUS(how) != 0 || worker->received.status != STATUS_OK) {
         explain_death(result, how, late);
@@ -286,16 +287,24 @@ static enum status take(void *context, uint64_t *number, struct check_result *re
     (void)error;
     for (uint32_t i = 0; i < workers->count_max; i++) {
         struct worker *worker = &workers->workers[i];
+        bool ended;
         bool late;
+        int how = 0;
 
         if (!worker->used) {
             continue;
         }
         write_more(worker);
-        late = now >= worker->deadline_ms;
-        if (read_more(worker) || late) {
+        worker->silent = worker->silent || read_more(worker);
+        ended = worker->silent && has_ended(worker, &how);
+        late = !ended && now >= worker->deadline_ms;
+        if (late || (worker->received.status != STATUS_OK && !ended)) {
+            end_child(worker, &how);
+            ended = true;
+        }
+        if (ended) {
             *number = worker->number;
-            finish(worker, result, late);
+            finish(worker, result, how, late);
             return STATUS_OK;
         }
     }

@@ -209,15 +209,9 @@ static void cpu_close(struct machine *machine)
     free(cpu);
 }
 
-static enum status cpu_open(struct machine **machine, const struct tape *tape,
-                            const struct machine_options *options, struct error *error)
+static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
+                           const struct machine_options *options, struct error *error)
 {
-    struct machine_cpu *cpu = calloc(1, sizeof(*cpu));
-    enum status status;
-
-    if (cpu == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
-    }
     cpu->machine = (struct machine){&backend_cpu, tape};
     cpu->options = *options;
     if (options->thread_count <= 0) {
@@ -227,7 +221,33 @@ static enum status cpu_open(struct machine **machine, const struct tape *tape,
         cpu->options.thread_count = MACHINE_THREADS_MAX;
     }
     cpu_kernels(&cpu->kernels, options->isa);
-    status = make_plan(cpu, error);
+    return make_plan(cpu, error);
+}
+
+static enum status cpu_size(uint64_t *size, const struct tape *tape,
+                            const struct machine_options *options, struct error *error)
+{
+    struct machine_cpu cpu = {.memory = NULL};
+    enum status status = prepare(&cpu, tape, options, error);
+
+    *size = 0;
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        *size += cpu.block_sizes[block];
+    }
+    plan_release(&cpu.plan);
+    return status;
+}
+
+static enum status cpu_open(struct machine **machine, const struct tape *tape,
+                            const struct machine_options *options, struct error *error)
+{
+    struct machine_cpu *cpu = calloc(1, sizeof(*cpu));
+    enum status status;
+
+    if (cpu == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    status = prepare(cpu, tape, options, error);
     if (status == STATUS_OK) {
         status = allocate(cpu, error);
     }
@@ -463,6 +483,7 @@ static bool cpu_diverged(struct machine *machine)
 const struct backend backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
+    .size = cpu_size,
     .close = cpu_close,
     .write = cpu_write,
     .read = cpu_read,

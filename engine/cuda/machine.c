@@ -19,7 +19,7 @@
 
 #define MIB                  1048576.0
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
-#define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download */
+#define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download, at most */
 #define ALIGNMENT            UINT64_C(256)
 
 enum {
@@ -46,6 +46,7 @@ struct machine_cuda {
     bool *bound;    /* per tensor: data that was given */
     uint8_t *shown; /* trace: host memory for the largest output */
     struct device_graph *graph;
+    uint32_t roots_max; /* digests that there is room for */
     uint32_t steps;     /* that were queued call by call */
     bool graph_refused; /* recording failed once: never tried again */
 };
@@ -201,8 +202,9 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
     cuda->block_sizes[BLOCK_TEMPORARY] = cuda->plan.temporary_size;
     cuda->block_sizes[BLOCK_SCRATCH] = scratch_size(cuda);
     cuda->block_sizes[BLOCK_OPS] = aligned((uint64_t)tape->op_count * sizeof(*tape->ops));
+    cuda->roots_max = tape->tensor_count < CUDA_ROOTS_MAX ? tape->tensor_count + 1 : CUDA_ROOTS_MAX;
     cuda->block_sizes[BLOCK_WORDS] =
-        CUDA_ROOTS_MAX * (sizeof(struct digest) + sizeof(struct hash_item));
+        cuda->roots_max * (sizeof(struct digest) + sizeof(struct hash_item));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
             cuda->block_sizes[BLOCK_DATA] += aligned(tensor_bytes(tape, id));
@@ -373,6 +375,20 @@ static enum status cuda_open(struct machine **machine, const struct tape *tape,
     enum status status = loader_open(&way.calls, error);
 
     return status == STATUS_OK ? machine_cuda_open(machine, tape, options, &way, error) : status;
+}
+
+static enum status cuda_size(uint64_t *size, const struct tape *tape,
+                             const struct machine_options *options, struct error *error)
+{
+    struct machine_cuda cuda = {.machine = {&backend_cuda, tape}, .options = *options};
+    enum status status = make_plan(&cuda, error);
+
+    *size = 0;
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        *size += cuda.block_sizes[block];
+    }
+    plan_release(&cuda.plan);
+    return status;
 }
 
 static bool can_be_read(const struct machine_cuda *cuda, uint32_t tensor)
@@ -608,14 +624,14 @@ static bool cuda_diverged(struct machine *machine)
     return result == DEVICE_OK && found != 0;
 }
 
-/* At most CUDA_ROOTS_MAX at once. Roots and the table of items lie in BLOCK_WORDS. */
+/* At most roots_max at once. Roots and the table of items lie in BLOCK_WORDS. */
 static enum device_result hash_some(struct machine_cuda *cuda, struct digest *roots,
                                     struct hash_item *items, const uint32_t *tensors,
                                     uint32_t count)
 {
     const struct device_calls *calls = cuda->way.calls;
     struct digest *words = cuda->blocks[BLOCK_WORDS];
-    struct hash_item *on_device = (struct hash_item *)(words + CUDA_ROOTS_MAX);
+    struct hash_item *on_device = (struct hash_item *)(words + cuda->roots_max);
     enum device_result result;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -639,7 +655,7 @@ static enum status cuda_leaves_roots(struct machine *machine, struct digest *roo
                                      const uint32_t *tensors, uint32_t count, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
-    const uint32_t most = count < CUDA_ROOTS_MAX ? count : CUDA_ROOTS_MAX;
+    const uint32_t most = count < cuda->roots_max ? count : cuda->roots_max;
     struct hash_item *items = calloc((size_t)most + 1, sizeof(*items));
     enum device_result result = DEVICE_OK;
     enum status status;
@@ -699,6 +715,7 @@ enum status machine_cuda_time(double *seconds, struct machine *machine, uint32_t
 const struct backend backend_cuda = {
     .name = "cuda",
     .open = cuda_open,
+    .size = cuda_size,
     .close = cuda_close,
     .write = cuda_write,
     .read = cuda_read,

@@ -136,23 +136,11 @@ static int answer(char *reply, int reply_size, const char *request, void *contex
     json_t *asked = json_loads(request, 0, NULL);
     const char *method = json_string_value(json_object_get(asked, "method"));
     json_t *truth = NULL;
-    json_t *envelope;
-    char *text;
-    int size;
     enum status status =
         rpc_call(liar->rpc, &truth, method, json_incref(json_object_get(asked, "params")), NULL);
+    int size = rpc_server_write(reply, reply_size, asked,
+                                status == STATUS_OK ? distort(truth, liar->lie, method) : NULL);
 
-    envelope =
-        status == STATUS_OK
-            ? json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", json_object_get(asked, "id"),
-                        "result", distort(truth, liar->lie, method))
-            : json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id",
-                        json_object_get(asked, "id"), "error", "code", -32000, "message", "no");
-    text = json_dumps(envelope, JSON_COMPACT);
-    assert_non_null(text);
-    size = snprintf(reply, (size_t)reply_size, "%s", text);
-    free(text);
-    json_decref(envelope);
     json_decref(asked);
     return size;
 }
@@ -168,6 +156,7 @@ static struct rpc *rpc_of(const char *const *urls, size_t count)
     options.urls = urls;
     options.url_count = count;
     options.rounds_max = 1;
+    options.timeout_ms = 60000;
     rpc = rpc_new(&options, NULL);
     assert_non_null(rpc);
     return rpc;

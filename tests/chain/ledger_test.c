@@ -17,6 +17,7 @@
 
 #include "base/endian.h"
 #include "chain/ledger_local.h"
+#include "tests/support/rpc_server.h"
 #include "tests/support/stage.h"
 #include "tests/support/walk.h"
 
@@ -25,6 +26,8 @@ enum {
     MOVES = 60,
     COMMITS = 300,
     CLAIMS = 5,
+    CLAIM_REQUESTS_MOST = 10,
+    LOOKS_MAX = 30000, /* 5 minutes at least: a busy machine is no failure */
 };
 
 static const double CLAIM_S_MOST = 0.1;
@@ -100,47 +103,106 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* From the decision to the pool; the best of a few, since the machine may be busy with others. */
-static double quickest_claim(struct stage *stage, const struct hash32 *job,
-                             const struct game_terms *terms)
-{
-    double best = 1e9;
+/* What the moves cost that were sent through an endpoint that counts. */
+struct meter {
+    struct rpc *chain;
+    struct rpc_server *server;
+    uint32_t requests;
+    double seconds;
+};
 
+/* The solver and the verifier ask this endpoint from now on. */
+static void meter_open(struct meter *meter, struct stage *stage)
+{
+    memset(meter, 0, sizeof(*meter));
+    meter->chain = anvil_rpc(stage->anvil);
+    meter->server = rpc_server_start_answering(rpc_server_pass_on, meter->chain);
+    (void)snprintf(stage->url, sizeof(stage->url), "%s", rpc_server_url(meter->server));
+    stage_restart(stage, STAGE_SOLVER);
+    stage_restart(stage, STAGE_VERIFIER);
+}
+
+static void meter_close(struct meter *meter)
+{
+    rpc_server_stop(meter->server);
+    rpc_free(meter->chain);
+}
+
+static void meter_begin(struct meter *meter)
+{
+    meter->requests = rpc_server_request_count(meter->server);
+    meter->seconds = seconds();
+}
+
+static void meter_end(struct meter *meter)
+{
+    meter->requests = rpc_server_request_count(meter->server) - meter->requests;
+    meter->seconds = seconds() - meter->seconds;
+}
+
+/* From the decision to the pool: the most requests, and the best time. */
+static void measure_claims(struct meter *most, struct stage *stage, const struct hash32 *job,
+                           const struct game_terms *terms)
+{
+    struct meter meter = *most;
+
+    most->requests = 0;
+    most->seconds = 1e9;
     for (uint32_t i = 0; i < CLAIMS; i++) {
         struct ledger_whistle whistle = {.job = *job};
         struct ledger_outcome outcome;
         struct hash32 claim;
         struct error error;
         char name[32];
-        double taken;
 
         whistle.segment = stage_segment(stage, STAGE_VERIFIER, job, i);
         STAGE_PLAY(stage, STAGE_VERIFIER, ledger_seal_claim, &claim, &whistle);
         stage_pass_time(stage, 1);
         (void)snprintf(name, sizeof(name), "whistle %u", i);
-        taken = seconds();
+        meter_begin(&meter);
         stage_check(ledger_claim(stage->ledgers[STAGE_VERIFIER], name, terms, &whistle, &error),
                     &error);
-        taken = seconds() - taken;
+        meter_end(&meter);
         stage_check(ledger_look(stage->ledgers[STAGE_VERIFIER], &outcome, name, &error), &error);
         assert_false(hash32_is_zero(&outcome.transaction)); /* signed, and sent */
         stage_settle_down(stage, STAGE_VERIFIER, name);
-        best = taken < best ? taken : best;
+        most->requests = meter.requests > most->requests ? meter.requests : most->requests;
+        most->seconds = meter.seconds < most->seconds ? meter.seconds : most->seconds;
     }
-    return best;
 }
 
-/* A thousand commits a minute, and a claim in a tenth of a second from the decision to the pool. */
+static void measure_commits(struct meter *meter, struct stage *stage, const struct hash32 *job)
+{
+    struct ledger_job seen = {0};
+    struct digest root = stage_root(1);
+    struct error error;
+
+    meter_begin(meter);
+    for (uint32_t i = 0; i < COMMITS; i++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "commit %u", i);
+        stage_check(ledger_commit(stage->ledgers[STAGE_SOLVER], name, job, i, &root, &error),
+                    &error);
+    }
+    while (seen.committed < COMMITS) {
+        stage_work(stage->ledgers[STAGE_SOLVER]);
+        stage_check(ledger_get_job(stage->ledgers[STAGE_SOLVER], &seen, job, &error), &error);
+    }
+    meter_end(meter);
+}
+
+/*
+ * A move costs few requests, whatever the machine is busy with. How long that takes depends on it:
+ * "make soak" asks for a thousand commits a minute, and for a claim in a tenth of a second from the
+ * decision to the pool.
+ */
 static void test_commits_and_claims_are_quick(void **state)
 {
     struct stage stage;
     struct game_terms terms;
-    struct ledger_job seen = {0};
+    struct meter meter;
     struct hash32 job;
-    struct error error;
-    struct digest root = stage_root(1);
-    double start;
-    double taken;
 
     (void)state;
     stage_open(&stage, STAGE_ANVIL, "quick");
@@ -151,26 +213,18 @@ static void test_commits_and_claims_are_quick(void **state)
     terms.coverage_ppm = 0;
     STAGE_PLAY(&stage, STAGE_CLIENT, ledger_open_job, &job, &terms);
     STAGE_PLAY(&stage, STAGE_SOLVER, ledger_accept, &job, &terms);
-    start = seconds();
-    for (uint32_t i = 0; i < COMMITS; i++) {
-        char name[32];
+    meter_open(&meter, &stage);
+    measure_commits(&meter, &stage, &job);
+    print_message("%d commits in %.2f s and %u requests\n", COMMITS, meter.seconds, meter.requests);
+    assert_true(test_soak_minutes() == 0 || 60 * COMMITS / meter.seconds > 1000);
 
-        (void)snprintf(name, sizeof(name), "commit %u", i);
-        stage_check(ledger_commit(stage.ledgers[STAGE_SOLVER], name, &job, i, &root, &error),
-                    &error);
-    }
-    while (seen.committed < COMMITS) {
-        stage_work(stage.ledgers[STAGE_SOLVER]);
-        stage_check(ledger_get_job(stage.ledgers[STAGE_SOLVER], &seen, &job, &error), &error);
-    }
-    taken = seconds() - start;
-    print_message("%d commits in %.2f s: %.0f a minute\n", COMMITS, taken, 60 * COMMITS / taken);
-    assert_true(60 * COMMITS / taken > 1000);
-
-    taken = quickest_claim(&stage, &job, &terms);
-    print_message("a claim was signed and sent in %.0f ms\n", 1000 * taken);
-    assert_true(taken < CLAIM_S_MOST);
+    measure_claims(&meter, &stage, &job, &terms);
+    print_message("a claim was signed and sent in %.0f ms and %u requests\n", 1000 * meter.seconds,
+                  meter.requests);
+    assert_true(meter.requests <= CLAIM_REQUESTS_MOST);
+    assert_true(test_soak_minutes() == 0 || meter.seconds < CLAIM_S_MOST);
     stage_close(&stage);
+    meter_close(&meter);
 }
 
 static void test_what_cannot_be_is_refused(void **state)
@@ -305,7 +359,7 @@ static struct ledger_entry last_event(struct stage *stage, int player, enum game
 {
     struct error error;
 
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < LOOKS_MAX; i++) {
         struct ledger_entry entry = {.number = after};
 
         stage_work(stage->ledgers[player]);

@@ -66,7 +66,7 @@ static void set_up(struct fixture *fixture, const char *const *arguments, const 
     fixture->options.path = fixture->path;
     fixture->options.chain_id = CHAIN_ID;
     fixture->options.depth = 2;
-    fixture->options.patience_s = 60;
+    fixture->options.patience_s = 3600; /* nothing is replaced unless a test wants it */
     fixture->options.fee_most = uint256_of(500000000000u);
     open_outbox(fixture);
 }
@@ -309,7 +309,6 @@ static void test_a_reorganization_sends_it_again(void **state)
     tear_down(&fixture);
 }
 
-/* The user sends with another wallet; our transaction of that nonce can never count. */
 /* One transaction is in a block, one in the pool, when the node is killed. The one that takes its
  * place knows of neither. */
 static void test_a_chain_that_dies_and_forgets_is_told_again(void **state)
@@ -343,6 +342,7 @@ static void test_a_chain_that_dies_and_forgets_is_told_again(void **state)
     tear_down(&fixture);
 }
 
+/* The user sends with another wallet; our transaction of that nonce can never count. */
 static void test_a_nonce_used_by_another_is_given_up(void **state)
 {
     static const char *const arguments[] = {"--no-mining", NULL};
@@ -490,6 +490,7 @@ static void test_one_lying_endpoint_of_three_changes_nothing(void **state)
     rpc_options_init(&options);
     options.urls = urls;
     options.url_count = 3;
+    options.timeout_ms = 60000;
     all = rpc_new(&options, &error);
     assert_non_null(all);
     honest = fixture.rpc;

@@ -35,7 +35,7 @@ run() { # run BUNDLE DEVICE
 "$lockstep" job new --data fixtures/text/village.u8 --layers 1 --heads 1 --width 16 --length 8 --batch 1 \
     --vocabulary 128 --steps 4 --segment 2 --out "$folder/a.job" >/dev/null 2>&1
 
-echo 1..7
+echo 1..8
 check "a run on the CPU is the measure" run cpu cpu
 check "a run on a CUDA device ends" run cuda cuda
 check "its roots are those of the CPU" test "$(roots cpu)" = "$(roots cuda)"
@@ -50,6 +50,11 @@ proven() {
     LOCKSTEP_CUDA=$plugin "$lockstep" audit "$folder/cpu" --device cuda --json >"$folder/audit.out" 2>&1
 }
 check "an auditor with a CUDA device proves the CPU's run" proven
+in_parts() {
+    LOCKSTEP_CUDA=$plugin "$lockstep" audit "$folder/cpu" --device cuda --device-memory 40K --json \
+        >"$folder/parts.out" 2>&1
+}
+check "it proves it part by part within 40 KiB of the device" in_parts
 refused() {
     ! LOCKSTEP_CUDA=off "$lockstep" prover run "$folder/a.job" --bundle "$folder/none" \
         --data fixtures/text/village.u8 --device cuda 2>"$folder/refused" && grep -q CUDA "$folder/refused" &&

@@ -21,7 +21,8 @@
 enum {
     STEPS = 12,
     SEGMENT = 4,
-    ROUNDS_MAX = 20000,
+    ROUNDS_MAX = 200000, /* 7 minutes at least: a busy machine is no failure */
+    LIFE_ROUNDS = 64,
 };
 
 #define CLAIM_BOND (WEI_PER_ETHER / 10)
@@ -89,21 +90,24 @@ static void accused_stop(struct accused *accused)
     respond_close(accused->respond);
 }
 
-/* Rounds until an event of this kind was told `count` times; crash: a new process for each few. */
+/* Rounds until an event of this kind was told `count` times; crash: a new process for each few, and
+ * for twice as many where they were too few for this machine as it is now. */
 static void accused_until(struct accused *accused, enum game_event_kind kind, uint32_t count,
                           bool crash)
 {
     struct solver_view view;
     struct error error;
+    int life = LIFE_ROUNDS;
 
     error_init(&error);
     for (int i = 0; market_count(accused->market, kind, NULL) < count; i++) {
         assert_true(i < ROUNDS_MAX);
         check(solver_round(accused->solver, &view, &error), &error);
         (void)usleep(2000);
-        if (crash && i % 64 == 63) {
+        if (crash && i % life == life - 1) {
             accused_stop(accused);
             accused_start(accused);
+            life *= 2;
         }
     }
 }

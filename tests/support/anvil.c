@@ -19,7 +19,7 @@
 
 enum {
     ARGUMENTS_MAX = 32,
-    RECEIPT_TRIES = 2000,
+    RECEIPT_TRIES = 150000, /* 5 minutes at least: a busy machine is no failure */
 };
 
 struct anvil {

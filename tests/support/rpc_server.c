@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +14,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "chain/rpc.h"
 
 #define ZEROS    "0000000000000000000000000000000000000000000000000000000000000000"
 #define REVERTED "{\"code\":3,\"message\":\"execution reverted\\u001b[2J\",\"data\":\"0x08c379a0\"}"
@@ -285,6 +288,8 @@ static void *accept_all(void *argument)
         worker->server = server;
         worker->connection = accept(server->listener, NULL, NULL);
         assert(worker->connection >= 0);
+        /* A reply is sent in two parts: the second must not wait until the first is acknowledged. */
+        (void)setsockopt(worker->connection, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         if (pthread_create(&server->workers[server->worker_count], NULL, serve, worker) != 0) {
             abort();
         }
@@ -332,6 +337,36 @@ struct rpc_server *rpc_server_start_answering(rpc_answer *answer, void *context)
     server->answer = answer;
     server->context = context;
     return start(server);
+}
+
+int rpc_server_write(char *reply, int reply_size, const json_t *asked, json_t *result)
+{
+    json_t *id = json_object_get(asked, "id");
+    json_t *envelope =
+        result != NULL ? json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result)
+                       : json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id, "error",
+                                   "code", -32000, "message", "no");
+    char *text = json_dumps(envelope, JSON_COMPACT);
+    int size;
+
+    assert(text != NULL);
+    size = snprintf(reply, (size_t)reply_size, "%s", text);
+    free(text);
+    json_decref(envelope);
+    return size;
+}
+
+int rpc_server_pass_on(char *reply, int reply_size, const char *request, void *context)
+{
+    json_t *asked = json_loads(request, 0, NULL);
+    json_t *result = NULL;
+    enum status status =
+        rpc_call(context, &result, json_string_value(json_object_get(asked, "method")),
+                 json_incref(json_object_get(asked, "params")), NULL);
+    int size = rpc_server_write(reply, reply_size, asked, status == STATUS_OK ? result : NULL);
+
+    json_decref(asked);
+    return size;
 }
 
 void rpc_server_stop(struct rpc_server *server)

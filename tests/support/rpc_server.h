@@ -7,6 +7,7 @@
 #ifndef TESTS_SUPPORT_RPC_SERVER_H
 #define TESTS_SUPPORT_RPC_SERVER_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 enum rpc_behaviour {
@@ -50,6 +51,12 @@ struct rpc_server;
 /* Answers with a function of its own instead of a script: writes a whole JSON reply for the
  * request body into reply, returns its length. */
 typedef int rpc_answer(char *reply, int reply_size, const char *request, void *context);
+
+/* An answer whose context is a client (struct rpc) of a chain: passes its answers on. */
+rpc_answer rpc_server_pass_on;
+
+/* Writes the reply to a request that was read; result is taken, NULL is an error. */
+int rpc_server_write(char *reply, int reply_size, const json_t *asked, json_t *result);
 
 struct rpc_server *rpc_server_start(const enum rpc_behaviour *script, uint32_t script_count);
 struct rpc_server *rpc_server_start_answering(rpc_answer *answer, void *context);

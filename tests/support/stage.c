@@ -13,8 +13,9 @@
 enum {
     SEGMENTS = 3,
     DEPLOYER = 9,
-    DEPLOY_S = 60,
-    WAIT_MS = 20000,
+    DEPLOY_S = 600, /* a busy machine is no failure */
+    WAIT_MS = 600000,
+    LOOKS_MAX = 30000,
     LOCAL_START_S = 1000000,
 };
 
@@ -227,7 +228,7 @@ struct game_segment stage_segment(struct stage *stage, int player, const struct 
     struct game_segment segment;
     struct error error;
 
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < LOOKS_MAX; i++) {
         enum status status;
 
         stage_work(stage->ledgers[player]);

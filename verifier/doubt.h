@@ -1,0 +1,18 @@
+/*
+ * doubt.h - what other verifiers attested, compared with what this node finds.
+ *
+ * An attestation is a trace root, and a false one covers a segment that nobody has looked at. So a
+ * secret share of what is revealed is checked: the segment is replayed, the step that the attestor
+ * drew is traced, and where its root is another, a second replay on another instruction set must
+ * give ours again. Then the attestor is accused as a solver is claimed: by way of the book and the
+ * pen. Roots of steps that were traced anyway are always compared.
+ */
+#ifndef VERIFIER_DOUBT_H
+#define VERIFIER_DOUBT_H
+
+#include "verifier/node.h"
+
+/* Decides about each revealed root, as far as it can be decided now. Inside a transaction. */
+MUST_CHECK enum status doubt_round(struct node *node, struct error *error);
+
+#endif /* VERIFIER_DOUBT_H */

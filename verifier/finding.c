@@ -1,0 +1,519 @@
+/* finding.c - see finding.h. */
+#include "verifier/finding.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/game.h"
+#include "proofs/commit.h"
+#include "proofs/conviction.h"
+#include "proofs/element.h"
+#include "proofs/evidence_file.h"
+#include "proofs/replay.h"
+#include "verifier/accused.h"
+
+struct seeker {
+    struct finding *finding;
+    struct bundle *bundle;
+    const struct finding_wish *wish;
+    struct run run;
+    struct teller own;
+    struct hunt hunt;
+    struct accused accused;
+    uint32_t state;      /* that differs, when the evidence is about a state after the step */
+    uint8_t *truth;      /* our own bytes of it */
+    struct buffer parts; /* of the evidence, one behind the other */
+    size_t *ends;        /* where each part ends */
+    uint32_t part_count;
+};
+
+static const struct tape *tape_of(const struct seeker *seeker)
+{
+    return bundle_job(seeker->bundle)->tape;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+const char *finding_kind_name(enum evidence_kind kind)
+{
+    static const char *const names[] = {"none", "element", "first-state", "next-state",
+                                        "not-finite"};
+
+    return names[kind];
+}
+
+void finding_value(char text[FINDING_VALUE_MAX], enum dtype dtype, uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    if (dtype == DTYPE_F32) {
+        (void)snprintf(text, FINDING_VALUE_MAX, "%.9g", (double)value);
+    } else if (dtype == DTYPE_I16 || dtype == DTYPE_I32) {
+        (void)snprintf(text, FINDING_VALUE_MAX, "%" PRId32, (int32_t)bits);
+    } else {
+        (void)snprintf(text, FINDING_VALUE_MAX, "%" PRIu32, bits);
+    }
+}
+
+void finding_bits(char text[FINDING_VALUE_MAX], enum dtype dtype, uint32_t bits)
+{
+    int digits = (int)dtype_size(dtype) * 2;
+
+    (void)snprintf(text, FINDING_VALUE_MAX, "0x%0*x", digits,
+                   digits == 8 ? bits : bits & ((UINT32_C(1) << (4 * digits)) - 1));
+}
+
+void finding_place(char text[FINDING_TEXT_MAX], const struct finding *finding)
+{
+    char element[40] = "";
+    char tensor[TENSOR_NAME_MAX + 40] = "an unknown tensor";
+
+    if (finding->element_known) {
+        (void)snprintf(element, sizeof(element), "element %" PRIu64 " of ", finding->element);
+    }
+    if (finding->tensor_known && finding->tensor[0] != '\0') {
+        (void)snprintf(tensor, sizeof(tensor), "'%s'", finding->tensor);
+    } else if (finding->op_known) {
+        (void)snprintf(tensor, sizeof(tensor), "output %u of operation %u", finding->output,
+                       finding->op);
+    }
+    (void)snprintf(text, FINDING_TEXT_MAX, "%s%s", element, tensor);
+}
+
+static void lack(struct seeker *seeker, const char *what, const struct error *error)
+{
+    struct finding *finding = seeker->finding;
+
+    if (finding->lacking[0] == '\0') {
+        (void)snprintf(finding->lacking, sizeof(finding->lacking), "%s%s%.700s", what,
+                       error == NULL ? "" : ": ", error == NULL ? "" : error->text);
+    }
+}
+
+/* ---- naming what differs ------------------------------------------------- */
+
+static void name_item(struct seeker *seeker, uint32_t item)
+{
+    struct finding *finding = seeker->finding;
+    const struct tape *tape = tape_of(seeker);
+    const struct tensor *tensor = &tape->tensors[trace_tensor_at(tape, item)];
+
+    if (item >= tape->state_count) {
+        finding->op_known = true;
+        trace_output_at(&finding->op, &finding->output, tape, item);
+        (void)snprintf(finding->op_name, sizeof(finding->op_name), "%s",
+                       op_kind_name(tape->ops[finding->op].kind));
+    }
+    finding->tensor_known = true;
+    finding->dtype = tensor->dtype;
+    (void)snprintf(finding->tensor, sizeof(finding->tensor), "%s", tensor->name);
+}
+
+/* The first of count elements that differ; they stand behind `first` others of their tensor. */
+static void name_element(struct finding *finding, const uint8_t *theirs, const uint8_t *ours,
+                         uint64_t first, uint64_t count)
+{
+    size_t width = dtype_size(finding->dtype);
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (memcmp(theirs + i * width, ours + i * width, width) != 0) {
+            finding->element_known = finding->wanted_known = true;
+            finding->element = first + i;
+            finding->found = element_bits(theirs + i * width, finding->dtype);
+            finding->wanted = element_bits(ours + i * width, finding->dtype);
+            return;
+        }
+    }
+}
+
+/* An output's leaf of the accused's trace against ours, which the conviction keeps. */
+static void name_leaf(struct seeker *seeker)
+{
+    const struct hunt *hunt = &seeker->hunt;
+    const struct teller_tensor *own = teller_tensor(&seeker->own, hunt->item);
+    struct finding *finding = seeker->finding;
+    uint64_t start = hunt->leaf * MERKLE_LEAF_SIZE;
+    uint64_t left;
+
+    name_item(seeker, hunt->item);
+    if (own != NULL && start < own->size) {
+        left = own->size - start < MERKLE_LEAF_SIZE ? own->size - start : MERKLE_LEAF_SIZE;
+        name_element(finding, hunt->leaf_bytes, own->bytes + start,
+                     start / dtype_size(finding->dtype), left / dtype_size(finding->dtype));
+    }
+}
+
+/* A state after the step. Ours is kept for later: the machine is needed to read the accused's. */
+static enum status name_state(struct seeker *seeker, uint32_t state, struct error *error)
+{
+    struct teller *own = &seeker->own;
+    uint32_t item = own->next_items[state];
+    const struct teller_tensor *kept;
+    enum status status = teller_keep(own, &item, 1, error);
+
+    name_item(seeker, item);
+    (void)snprintf(seeker->finding->tensor, sizeof(seeker->finding->tensor), "%s",
+                   tape_of(seeker)->tensors[tape_of(seeker)->states[state].before].name);
+    kept = status == STATUS_OK ? teller_tensor(own, item) : NULL;
+    if (kept == NULL || seeker->accused.after == NULL) {
+        return status;
+    }
+    seeker->state = state;
+    seeker->truth = malloc(kept->size);
+    if (seeker->truth == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a state");
+    }
+    memcpy(seeker->truth, kept->bytes, kept->size);
+    return STATUS_OK;
+}
+
+/* After the teller: which element of the state differs. */
+static enum status compare_state(struct seeker *seeker, struct error *error)
+{
+    const struct tape *tape = tape_of(seeker);
+    const struct tensor *tensor = &tape->tensors[tape->states[seeker->state].before];
+    uint8_t *bytes = malloc(commit_tensor_size(tensor));
+    enum status status = bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a state")
+                                       : accused_read_state(bytes, &seeker->accused, &seeker->run,
+                                                            seeker->state, error);
+
+    if (status == STATUS_OK) {
+        name_element(seeker->finding, bytes, seeker->truth, 0, tensor->count);
+    }
+    free(bytes);
+    return status;
+}
+
+/* ---- the evidence -------------------------------------------------------- */
+
+static enum status end_part(struct seeker *seeker, struct error *error)
+{
+    size_t *ends = realloc(seeker->ends, (seeker->part_count + 1) * sizeof(*ends));
+
+    if (ends == NULL || seeker->part_count >= EVIDENCE_PARTS_MAX) {
+        seeker->ends = ends == NULL ? seeker->ends : ends;
+        return error_set(error, STATUS_OVER_LIMIT, "the evidence has too many parts");
+    }
+    seeker->ends = ends;
+    seeker->ends[seeker->part_count++] = seeker->parts.size;
+    return buffer_check(&seeker->parts, error, "the evidence");
+}
+
+/* Of the size that a contract takes. */
+static enum status write_parts(struct seeker *seeker, struct error *error)
+{
+    const struct run *run = &seeker->run;
+    const void *data[JOB_DATA_MAX];
+    const struct record_given given = {.data = data,
+                                       .data_roots = run->job->data_roots,
+                                       .constants = (const void *const *)run->job->constants};
+    struct conviction conviction = {0};
+    bool last = false;
+    uint64_t from = 0;
+    enum status status;
+
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        data[i] = run->data[i].data;
+    }
+    status = conviction_open(&conviction, &seeker->hunt, &given, error);
+    if (status == STATUS_OK && seeker->hunt.end == HUNT_ELEMENT) {
+        seeker->finding->proven_element = conviction.target.element;
+        name_leaf(seeker);
+    }
+    while (status == STATUS_OK && !last) {
+        uint64_t to = from;
+
+        status = conviction_write(&seeker->parts, &to, &last, &conviction, from, GAME_PAYLOAD_MAX,
+                                  error);
+        if (status == STATUS_OK) {
+            status = end_part(seeker, error);
+        }
+        from = to;
+    }
+    conviction_close(&conviction);
+    return status;
+}
+
+/* Where the state after `step` stands, when its segment is complete in the journal. */
+static enum status find_place(struct evidence_place *place, bool *found, struct bundle *bundle,
+                              uint64_t step, struct error *error)
+{
+    uint64_t length = bundle_job(bundle)->segment_length;
+    uint64_t first = step - step % length;
+    uint64_t end = job_segment_end(bundle_job(bundle), step / length);
+    struct digest *hashes = calloc(end - first + 1, sizeof(*hashes));
+    struct merkle_leaves leaves;
+    uint64_t count = 0;
+    enum status status =
+        hashes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment")
+                       : bundle_segment_root(&place->segment, bundle, step / length, error);
+
+    while (status == STATUS_OK && first + count < end) {
+        struct digest root;
+
+        status = bundle_state_root(&root, bundle, first + count + 1, error);
+        if (status == STATUS_NOT_FOUND) {
+            status = STATUS_OK; /* the run diverged before */
+            break;
+        }
+        merkle_leaf_hash(&hashes[count++], root.bytes, DIGEST_SIZE);
+    }
+    *found = status == STATUS_OK && step - first < count;
+    if (*found) {
+        merkle_leaves_init_hashes(&leaves, hashes, count);
+        merkle_path_build(&place->path, &leaves, step - first);
+    }
+    free(hashes);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status find_places(struct evidence_file *file, const struct seeker *seeker,
+                               struct error *error)
+{
+    bool placed = false;
+    bool before = true;
+    enum status status = find_place(&file->after, &placed, seeker->bundle, file->step, error);
+
+    if (status == STATUS_OK && placed && file->step > 0) {
+        status = find_place(&file->before, &before, seeker->bundle, file->step - 1, error);
+    }
+    file->placed = placed && before;
+    return status;
+}
+
+/* What a stranger will make of the file. */
+static enum status judge(struct finding *finding, const struct buffer *bytes, struct error *error)
+{
+    struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
+    struct evidence_file file;
+    enum status status = evidence_file_read(&file, bytes->data, bytes->size, error);
+
+    if (status == STATUS_OK) {
+        status = evidence_file_judge(&ruling, &file, error);
+        evidence_file_release(&file);
+    }
+    if (status == STATUS_OK && ruling.answer != EVIDENCE_UPHELD) {
+        return error_set(error, STATUS_DEVICE, "the evidence does not convict here: %s",
+                         evidence_reason_text(ruling.reason));
+    }
+    if (status == STATUS_OK) {
+        finding->evidence = malloc(bytes->size);
+        if (finding->evidence == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
+        }
+        memcpy(finding->evidence, bytes->data, bytes->size);
+        finding->evidence_size = bytes->size;
+    }
+    return status;
+}
+
+static enum status write_file(struct seeker *seeker, enum evidence_kind kind, struct error *error)
+{
+    struct evidence_file file = {.step = seeker->wish->step,
+                                 .context = {.before = seeker->own.trace.state_root,
+                                             .after = seeker->wish->after,
+                                             .trace = seeker->finding->trace_root},
+                                 .part_count = seeker->part_count};
+    struct buffer bytes;
+    enum status status = find_places(&file, seeker, error);
+
+    buffer_init(&bytes, EVIDENCE_FILE_SIZE_MAX);
+    memcpy(file.header, bundle_job(seeker->bundle)->header, sizeof(file.header));
+    file.parts = calloc((size_t)seeker->part_count + 1, sizeof(*file.parts));
+    if (status == STATUS_OK && file.parts == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
+    }
+    for (uint32_t i = 0; status == STATUS_OK && i < seeker->part_count; i++) {
+        size_t start = i == 0 ? 0 : seeker->ends[i - 1];
+
+        file.parts[i] = (struct evidence_part){seeker->parts.data + start, seeker->ends[i] - start};
+    }
+    if (status == STATUS_OK) {
+        status = evidence_file_write(&bytes, &file, error);
+    }
+    if (status == STATUS_OK) {
+        status = judge(seeker->finding, &bytes, error);
+    }
+    seeker->finding->kind = status == STATUS_OK ? kind : (enum evidence_kind)0;
+    free(file.parts);
+    buffer_release(&bytes);
+    return status;
+}
+
+/* ---- the hunt ------------------------------------------------------------ */
+
+static enum status hunt_with(struct seeker *seeker, const struct digest *trace, struct error *error)
+{
+    const struct hunt_case about = {.trace_root = *trace,
+                                    .state_root = seeker->own.trace.state_root,
+                                    .next_root = seeker->wish->after};
+    enum status status;
+
+    hunt_close(&seeker->hunt);
+    seeker->finding->trace_root = *trace;
+    status = hunt_open(&seeker->hunt, &seeker->own, &about, error);
+    return status == STATUS_OK ? accused_answer(&seeker->accused, &seeker->hunt, error) : status;
+}
+
+/* With the accused's trace as far as anybody has it, else with the true one. */
+static enum status seek_lie(struct seeker *seeker, struct error *error)
+{
+    struct finding *finding = seeker->finding;
+    struct digest trace;
+    struct error passed_over;
+    enum status status;
+
+    error_init(&passed_over);
+    status = accused_trace(&trace, &seeker->accused, tape_of(seeker), &passed_over);
+    if (status == STATUS_OK) {
+        status = hunt_with(seeker, &trace, &passed_over);
+        finding->own_trace = status == STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        return STATUS_OK;
+    }
+    status = hunt_with(seeker, &seeker->own.trace.root, error);
+    if (status == STATUS_NOT_FOUND || status == STATUS_UNREACHABLE) {
+        lack(seeker,
+             "only the root of the state after the step is at hand: to know which tensor and "
+             "element differ, and for evidence, get a checkpoint of that state, or name what "
+             "answers for the solver's trace with --trace-from",
+             seeker->wish->source_count == 0 ? NULL : &passed_over);
+    } else if (status == STATUS_OK) {
+        lack(seeker,
+             "the operation is the one that makes the state: the solver's own trace is not at "
+             "hand, and the evidence takes the true one. A solver who answers a claim with another "
+             "is walked on the ledger; with --trace-from the walk is made here",
+             seeker->wish->source_count == 0 ? NULL : &passed_over);
+    }
+    return status;
+}
+
+/* Writes the evidence that the hunt has led to. */
+static enum status convict(struct seeker *seeker, struct error *error)
+{
+    static const enum evidence_kind kinds[] = {
+        [HUNT_ELEMENT] = EVIDENCE_ELEMENT,
+        [HUNT_FIRST_STATE] = EVIDENCE_FIRST_STATE,
+        [HUNT_NEXT_STATE] = EVIDENCE_NEXT_STATE,
+    };
+    enum status status = write_parts(seeker, error);
+
+    if (seeker->hunt.end == HUNT_FIRST_STATE) {
+        name_item(seeker, seeker->hunt.item);
+        lack(seeker,
+             "the element: the trace begins in another state, whose bytes were not asked "
+             "for",
+             NULL);
+    }
+    if (status == STATUS_OK) {
+        status = write_file(seeker, kinds[seeker->hunt.end], error);
+    }
+    if (status == STATUS_OK && seeker->hunt.end == HUNT_NEXT_STATE) {
+        status = name_state(seeker, seeker->hunt.item, error);
+        if (status == STATUS_OK && seeker->truth == NULL) {
+            lack(seeker, "the element: the bundle has no checkpoint of the state after the step",
+                 NULL);
+        }
+    }
+    return status;
+}
+
+/* The state is true and holds a number that ends a job. */
+static enum status convict_went_on(struct seeker *seeker, struct error *error)
+{
+    struct finding *finding = seeker->finding;
+    const struct teller_tensor *kept;
+    uint32_t state = 0;
+    enum status status = teller_diverged(&state, &finding->element, &seeker->own, error);
+
+    finding->trace_root = seeker->own.trace.root;
+    if (status == STATUS_OK) {
+        status = conviction_not_finite(&seeker->parts, &seeker->own, error);
+    }
+    if (status == STATUS_OK) {
+        status = end_part(seeker, error);
+    }
+    if (status == STATUS_OK) {
+        status = write_file(seeker, EVIDENCE_NOT_FINITE, error);
+    }
+    if (status == STATUS_OK) {
+        status = name_state(seeker, state, error);
+    }
+    kept = status == STATUS_OK ? teller_tensor(&seeker->own, seeker->own.next_items[state]) : NULL;
+    if (kept != NULL) {
+        finding->element_known = true;
+        finding->found = element_bits(kept->bytes + finding->element * dtype_size(finding->dtype),
+                                      finding->dtype);
+    }
+    free(seeker->truth); /* nothing differs */
+    seeker->truth = NULL;
+    return status;
+}
+
+static enum status seek(struct seeker *seeker, struct error *error)
+{
+    const struct finding_wish *wish = seeker->wish;
+    const struct replay_options replay = {.threads = wish->machine->thread_count,
+                                          .stop = wish->stop};
+    enum status status = accused_open(&seeker->accused, seeker->bundle, wish->step, wish->sources,
+                                      wish->source_count, error);
+
+    if (status == STATUS_OK) {
+        status = run_open(&seeker->run, bundle_job(seeker->bundle), wish->paths, wish->path_count,
+                          wish->machine, error);
+    }
+    if (status == STATUS_OK && !wish->went_on) {
+        status = accused_find_state(&seeker->accused, &seeker->run, error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            replay_teller(&seeker->own, &seeker->run, seeker->bundle, wish->step, &replay, error);
+    }
+    if (status == STATUS_OK && wish->went_on) {
+        status = convict_went_on(seeker, error);
+    } else if (status == STATUS_OK) {
+        status = seek_lie(seeker, error);
+        if (status == STATUS_OK) {
+            status = convict(seeker, error);
+        }
+    }
+    hunt_close(&seeker->hunt);
+    teller_close(&seeker->own);
+    return status == STATUS_OK && seeker->truth != NULL ? compare_state(seeker, error) : status;
+}
+
+void finding_make(struct finding *finding, struct bundle *bundle, const struct finding_wish *wish)
+{
+    struct seeker *seeker = calloc(1, sizeof(*seeker));
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    memset(finding, 0, sizeof(*finding));
+    if (seeker == NULL) {
+        (void)snprintf(finding->lacking, sizeof(finding->lacking), "no memory to look into it");
+        return;
+    }
+    *seeker = (struct seeker){.finding = finding, .bundle = bundle, .wish = wish};
+    buffer_init(&seeker->parts, EVIDENCE_FILE_SIZE_MAX);
+    status = seek(seeker, &error);
+    if (status != STATUS_OK) {
+        lack(seeker, "the step could not be looked into", &error);
+    }
+    run_close(&seeker->run);
+    accused_close(&seeker->accused);
+    buffer_release(&seeker->parts);
+    free(seeker->truth);
+    free(seeker->ends);
+    free(seeker);
+}
+
+void finding_release(struct finding *finding)
+{
+    free(finding->evidence);
+    memset(finding, 0, sizeof(*finding));
+}

@@ -1,0 +1,354 @@
+/* store_claims.c - claims and revealed trace roots as the ledger told them: see store.h. */
+#include <string.h>
+
+#include "verifier/store.h"
+
+#define BLOB(value) (&(struct sql_blob){(value).bytes, sizeof((value).bytes)})
+
+enum {
+    REVEALS_MAX = 256, /* looked at in one round */
+};
+
+static enum status damaged(struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+}
+
+/* ---- claims, as they come --------------------------------------------------- */
+
+static enum status take_claimed(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
+                   " phase, turn, deadline_s) SELECT ?, job, hash, idx, epoch, ?, ?, ?, ?, ?, ?"
+                   " FROM segments WHERE job = ? AND idx = ? AND NOT void",
+                   "bibbiiibi", BLOB(event->claim), (int64_t)event->step, BLOB(event->pre_state),
+                   BLOB(event->post_state), (int64_t)GAME_CLAIM_CALLED, (int64_t)GAME_TURN_ACCUSED,
+                   (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+}
+
+/* The step is the one that the attestor drew. */
+static enum status take_accused(struct store *store, const struct game_event *event,
+                                const struct address *own, struct error *error)
+{
+    static const struct digest none;
+    bool against_us = address_equal(&event->other, own);
+    struct store_segment segment;
+    enum status status = store_segment(store, &segment, &event->job, event->index, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        status = sql_run(&store->sql, error, "INSERT OR REPLACE INTO accusations VALUES (?, ?, ?)",
+                         "bbb", BLOB(event->claim), BLOB(segment.hash), BLOB(event->other));
+    }
+    if (status != STATUS_OK || (!against_us && !address_equal(&event->account, own))) {
+        return status;
+    }
+    return sql_run(
+        &store->sql, error,
+        "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post, phase,"
+        " turn, deadline_s, attestor, accused) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "bbbiiibbiiibi", BLOB(event->claim), BLOB(event->job), BLOB(segment.hash),
+        (int64_t)event->index, (int64_t)segment.committed.epoch,
+        (int64_t)game_sampled_step(&segment.seed, &event->other, segment.committed.steps),
+        BLOB(none), BLOB(none), (int64_t)GAME_CLAIM_TRIED, (int64_t)GAME_TURN_CLAIMANT,
+        (int64_t)event->time_s, BLOB(event->other), (int64_t)against_us);
+}
+
+static enum status take_turn(struct store *store, const struct game_event *event,
+                             enum game_turn turn, struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?", "iiib",
+                   (int64_t)GAME_CLAIM_TRIED, (int64_t)turn, (int64_t)event->time_s,
+                   BLOB(event->claim));
+}
+
+static enum status take_asked(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return sql_run(&store->sql, error, "UPDATE claims SET asked = ? WHERE key = ? AND accused",
+                   "bb", &(struct sql_blob){event->payload.bytes, event->payload.size},
+                   BLOB(event->claim));
+}
+
+static enum status close_claim(struct store *store, const struct game_event *event,
+                               const char *outcome, struct error *error)
+{
+    return sql_run(&store->sql, error, "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?",
+                   "itb", (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(event->claim));
+}
+
+/* An attestor that was convicted by anybody has no attestation left to be accused for. */
+static enum status take_ruled(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    enum status status = close_claim(store, event, event->flag ? "upheld" : "refuted", error);
+
+    if (status != STATUS_OK || !event->flag) {
+        return status;
+    }
+    return sql_run(&store->sql, error,
+                   "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
+                   " (SELECT segment, attestor FROM accusations WHERE key = ?)",
+                   "b", BLOB(event->claim));
+}
+
+enum status store_take_claim(struct store *store, const struct game_event *event,
+                             const struct address *own, struct error *error)
+{
+    switch ((int)event->kind) {
+    case GAME_CLAIMED:
+        return address_equal(&event->account, own) ? take_claimed(store, event, error) : STATUS_OK;
+    case GAME_ACCUSED:
+        return take_accused(store, event, own, error);
+    case GAME_ANSWERED:
+        return take_turn(store, event, GAME_TURN_CLAIMANT, error);
+    case GAME_TURN_PASSED:
+        return take_turn(store, event, (enum game_turn)event->turn, error);
+    case GAME_ASKED:
+        return take_asked(store, event, error);
+    case GAME_RULED:
+        return take_ruled(store, event, error);
+    case GAME_LAPSED:
+        return close_claim(store, event, "lapsed", error);
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* ---- claims, as they stand ----------------------------------------------------- */
+
+enum status store_job_is_claimed(struct store *store, bool *claimed, const struct hash32 *job,
+                                 struct error *error)
+{
+    static const struct address solver;
+    int64_t count = 0;
+    enum status status =
+        sql_number(&store->sql, &count, 0, error,
+                   "SELECT count(*) FROM claims c JOIN jobs j ON j.key = c.job WHERE c.job = ?"
+                   " AND c.epoch = j.epoch AND c.outcome <> 'refuted' AND c.attestor = ?",
+                   "bb", &(struct sql_blob){job->bytes, HASH32_SIZE}, BLOB(solver));
+
+    *claimed = count > 0;
+    return status;
+}
+
+#define CLAIM_COLUMNS                                                                              \
+    "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, epoch, attestor,"    \
+    " accused, asked FROM claims "
+
+static enum status read_claim(struct store_claim *claim, sqlite3_stmt *row, struct error *error)
+{
+    size_t size = (size_t)sqlite3_column_bytes(row, 13);
+
+    memset(claim, 0, sizeof(*claim));
+    claim->index = (uint32_t)sqlite3_column_int64(row, 3);
+    claim->step = (uint32_t)sqlite3_column_int64(row, 4);
+    claim->deadline_s = (uint64_t)sqlite3_column_int64(row, 7);
+    claim->phase = (enum game_claim_phase)sqlite3_column_int(row, 8);
+    claim->turn = (enum game_turn)sqlite3_column_int(row, 9);
+    claim->epoch = (uint32_t)sqlite3_column_int64(row, 10);
+    claim->accused = sqlite3_column_int(row, 12) != 0;
+    if (size > sizeof(claim->asked)) {
+        return damaged(error);
+    }
+    if (size > 0) {
+        memcpy(claim->asked, sqlite3_column_blob(row, 13), size);
+        claim->asked_size = size;
+    }
+    return sql_blob_column(row, 0, claim->key.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 1, claim->job.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 2, claim->segment.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 5, claim->pre_state.bytes, DIGEST_SIZE) &&
+                   sql_blob_column(row, 6, claim->post_state.bytes, DIGEST_SIZE) &&
+                   sql_blob_column(row, 11, claim->attestor.bytes, ADDRESS_SIZE)
+               ? STATUS_OK
+               : damaged(error);
+}
+
+enum status store_open_claims(struct store *store,
+                              enum status (*visit)(void *context, const struct store_claim *claim,
+                                                   struct error *error),
+                              void *context, struct error *error)
+{
+    struct store_claim found[STORE_CLAIMS_MAX];
+    uint32_t count = 0;
+    sqlite3_stmt *row =
+        sql_query(&store->sql, error, CLAIM_COLUMNS "WHERE phase <> ? ORDER BY deadline_s", "i",
+                  (int64_t)GAME_CLAIM_CLOSED);
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    while (status == STATUS_OK && count < STORE_CLAIMS_MAX) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            status = read_claim(&found[count], row, error);
+            count++;
+        }
+    }
+    (void)sqlite3_finalize(row);
+    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
+
+enum status store_claim(struct store *store, struct store_claim *claim, const struct hash32 *key,
+                        struct error *error)
+{
+    sqlite3_stmt *row = sql_query(&store->sql, error, CLAIM_COLUMNS "WHERE key = ?", "b",
+                                  &(struct sql_blob){key->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+
+    if (status == STATUS_OK) {
+        status = read_claim(claim, row, error);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+/* ---- efforts ---------------------------------------------------------------- */
+
+enum status store_effort(struct store *store, struct store_effort *effort,
+                         const struct hash32 *claim, struct error *error)
+{
+    sqlite3_stmt *row =
+        sql_query(&store->sql, error, "SELECT tries, next_ms FROM efforts WHERE claim = ?", "b",
+                  &(struct sql_blob){claim->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+
+    memset(effort, 0, sizeof(*effort));
+    if (status == STATUS_OK) {
+        effort->tries = (uint32_t)sqlite3_column_int64(row, 0);
+        effort->next_ms = (uint64_t)sqlite3_column_int64(row, 1);
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status store_set_effort(struct store *store, const struct hash32 *claim,
+                             const struct store_effort *effort, const char *trouble,
+                             struct error *error)
+{
+    return sql_run(&store->sql, error, "INSERT OR REPLACE INTO efforts VALUES (?, ?, ?, ?)", "biit",
+                   &(struct sql_blob){claim->bytes, HASH32_SIZE}, (int64_t)effort->tries,
+                   (int64_t)effort->next_ms, trouble);
+}
+
+enum status store_end_effort(struct store *store, const struct hash32 *claim, struct error *error)
+{
+    return sql_run(&store->sql, error, "DELETE FROM efforts WHERE claim = ?", "b",
+                   &(struct sql_blob){claim->bytes, HASH32_SIZE});
+}
+
+/* ---- reveals ---------------------------------------------------------------- */
+
+enum status store_take_reveal(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "INSERT OR REPLACE INTO reveals (segment, attestor, root) SELECT hash, ?, ?"
+                   " FROM segments WHERE job = ? AND idx = ? AND NOT void",
+                   "bbbi", BLOB(event->account), BLOB(event->root), BLOB(event->job),
+                   (int64_t)event->index);
+}
+
+#define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt FROM reveals "
+
+static enum status read_reveal(struct store_reveal *reveal, sqlite3_stmt *row, struct error *error)
+{
+    memset(reveal, 0, sizeof(*reveal));
+    reveal->stands = sqlite3_column_int(row, 3) != 0;
+    reveal->doubt = (enum store_doubt)sqlite3_column_int(row, 4);
+    return sql_blob_column(row, 0, reveal->segment.bytes, HASH32_SIZE) &&
+                   sql_blob_column(row, 1, reveal->attestor.bytes, ADDRESS_SIZE) &&
+                   sql_blob_column(row, 2, reveal->root.bytes, DIGEST_SIZE)
+               ? STATUS_OK
+               : damaged(error);
+}
+
+/* Up to REVEALS_MAX; finalizes row. */
+static enum status read_reveals(struct store_reveal found[REVEALS_MAX], uint32_t *count,
+                                struct store *store, sqlite3_stmt *row, struct error *error)
+{
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    *count = 0;
+    while (status == STATUS_OK && *count < REVEALS_MAX) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            status = read_reveal(&found[*count], row, error);
+            (*count)++;
+        }
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status store_open_reveals(struct store *store,
+                               enum status (*visit)(void *context,
+                                                    const struct store_reveal *reveal,
+                                                    struct error *error),
+                               void *context, struct error *error)
+{
+    struct store_reveal found[REVEALS_MAX];
+    uint32_t count;
+    enum status status = read_reveals(
+        found, &count, store,
+        sql_query(&store->sql, error, REVEAL_COLUMNS "WHERE doubt IN (0, 1)", ""), error);
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
+
+enum status store_reveal(struct store *store, struct store_reveal *reveal,
+                         const struct hash32 *segment, const struct address *attestor,
+                         struct error *error)
+{
+    sqlite3_stmt *row =
+        sql_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND attestor = ?", "bb",
+                  &(struct sql_blob){segment->bytes, HASH32_SIZE},
+                  &(struct sql_blob){attestor->bytes, ADDRESS_SIZE});
+    enum status status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+
+    if (status == STATUS_OK) {
+        status = read_reveal(reveal, row, error);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
+enum status store_doubted(struct store *store, struct store_reveal *reveal,
+                          const struct store_segment *segment, uint32_t step, struct error *error)
+{
+    struct store_reveal found[REVEALS_MAX];
+    uint32_t count;
+    enum status status =
+        read_reveals(found, &count, store,
+                     sql_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND doubt = 1",
+                               "b", BLOB(segment->hash)),
+                     error);
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (game_sampled_step(&segment->seed, &found[i].attestor, segment->committed.steps) ==
+            step) {
+            *reveal = found[i];
+            return STATUS_OK;
+        }
+    }
+    return status == STATUS_OK ? STATUS_NOT_FOUND : status;
+}
+
+enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
+                               enum store_doubt doubt, const char *reason, struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE reveals SET doubt = ?, reason = ? WHERE segment = ? AND attestor = ?",
+                   "itbb", (int64_t)doubt, reason, BLOB(reveal->segment), BLOB(reveal->attestor));
+}
