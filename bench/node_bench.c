@@ -9,6 +9,7 @@
  *
  *     NODE_THREADS=1       of solver and verifier
  *     NODE_SEGMENTS=7      segments of each length
+ *     NODE_WIDTH=128       of the GPT: a step's trace weighs less the wider it is
  *     NODE_JOBS=200        small jobs at once
  *     NODE_CLAIMS=9        cheats
  *     NODE_PART=           costs, jobs or claims alone
@@ -214,7 +215,7 @@ static struct job *gpt_job(const char *data, uint64_t length, uint64_t segments)
     error_init(&error);
     model_options_default(&options, MODEL_GPT2);
     options.layers = 4;
-    options.width = 128;
+    options.width = (uint32_t)wish("NODE_WIDTH", 128);
     options.heads = 4;
     options.vocabulary = 256;
     options.length = 128;
