@@ -40,6 +40,11 @@ static const struct option_spec options[] = {
      .value = "N",
      .maximum = MACHINE_THREADS_MAX,
      .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -118,6 +123,7 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
         audit_options->machine.thread_count = omp_get_max_threads();
     }
     audit_options->machine.memory_max = options_number(given, "memory-max");
+    audit_options->machine.device_memory = options_number(given, "device-memory");
     audit_options->sample = options_number(given, "sample");
     audit_options->sample_seed = options_number(given, "sample-seed");
     audit_options->seek = true;

@@ -14,7 +14,6 @@ enum {
     RETRY_S_MAX = 60,
     RETRY_MS = 500,
     RETRY_MS_MAX = 60000,
-    HUNT_REFUSALS = 2, /* from then on what was told before is not believed either */
 };
 
 enum moves_reaction moves_reaction(enum game_refusal_kind kind)
@@ -298,6 +297,18 @@ enum status moves_failed(struct node *node, const struct hash32 *claim, const ch
     return store_set_effort(node->ports.store, claim, &effort, why, error);
 }
 
+enum status moves_lost(struct node *node, const struct action *action, const char *why,
+                       struct error *error)
+{
+    char file[CHECK_NOTE_MAX];
+    enum status status;
+
+    moves_file(file, action->step, attempt_of(action));
+    drop(node, &action->claim, file);
+    status = action_forget(node->ports.store, action, error);
+    return status == STATUS_OK ? moves_failed(node, &action->claim, why, error) : status;
+}
+
 static enum status make_anew(struct node *node, const struct action *action,
                              enum moves_reaction reaction, struct error *error)
 {
@@ -305,10 +316,8 @@ static enum status make_anew(struct node *node, const struct action *action,
     bool left = attempt < MOVES_ATTEMPTS_MAX;
     char why[STORE_REASON_MAX];
 
-    drop(node, &action->claim, "counted"); /* the parts of a sum that this one did not fit to */
-    if (reaction == MOVES_ANEW && attempt >= HUNT_REFUSALS) {
-        drop(node, &action->claim, "hunt");
-    }
+    /* The parts of a sum that it did not fit to. What was told stays: it proves itself. */
+    drop(node, &action->claim, "counted");
     (void)snprintf(why, sizeof(why), "%.120s is refused: %.200s; %s", action->name,
                    game_refusal_text(action->refusal),
                    !left                         ? "no other is tried in this turn"

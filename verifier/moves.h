@@ -47,6 +47,10 @@ MUST_CHECK enum status moves_send(struct node *node, const struct action *action
 MUST_CHECK enum status moves_refused(struct node *node, enum action_state *state, uint64_t *due_s,
                                      struct action *action, struct error *error);
 
+/* The bytes of a planned move cannot be had any more: it is not planned, and made anew. */
+MUST_CHECK enum status moves_lost(struct node *node, const struct action *action, const char *why,
+                                  struct error *error);
+
 /* Our tries to find a move have failed once more. */
 MUST_CHECK enum status moves_failed(struct node *node, const struct hash32 *claim, const char *why,
                                     struct error *error);

@@ -237,6 +237,10 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     if (status == STATUS_OK) {
         return set(node, action, ACTION_SENT, action->due_s, "", error);
     }
+    if (is_of_dispute(action->kind) && (status == STATUS_NOT_FOUND || status == STATUS_BAD_FORMAT ||
+                                        status == STATUS_OVER_LIMIT)) {
+        return moves_lost(node, action, why.text, error);
+    }
     /* No money, no endpoint, a contradiction: all of it may change until it is late. */
     action->tries++;
     return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);

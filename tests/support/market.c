@@ -90,6 +90,7 @@ void market_open(struct market *market, bool embedded, const char *name)
     market->options.depth = 2;
     market->options.url = market->url;
     market->now_s = START_S;
+    market->attestors = 1;
     if (embedded) {
         (void)snprintf(market->url, sizeof(market->url), "local:%s/%s.ledger", test_temp_dir(),
                        name);
@@ -162,7 +163,7 @@ struct game_terms market_terms(struct market *market, const struct job *job)
                                .stake = 2 * WEI_PER_ETHER,
                                .claim_bond = WEI_PER_ETHER / 10,
                                .attest_bond = WEI_PER_ETHER / 20,
-                               .attestors = 1,
+                               .attestors = market->attestors,
                                .coverage_ppm = GAME_PPM,
                                .segment_period_s = 360000,
                                .attest_period_s = MARKET_ATTEST_S,
@@ -172,26 +173,108 @@ struct game_terms market_terms(struct market *market, const struct job *job)
                                .deadline_s = clock.time_s + 1000000};
 }
 
-struct hash32 market_commit(struct market *market, const char *path)
+/* The first `segments` segments of the bundle. */
+static struct hash32 commit_some(struct market *market, struct bundle *bundle, uint64_t segments)
 {
-    struct bundle *bundle = NULL;
-    struct game_terms terms;
+    struct game_terms terms = market_terms(market, bundle_job(bundle));
     struct hash32 key;
     struct error error;
 
     error_init(&error);
-    check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
-    terms = market_terms(market, bundle_job(bundle));
     PLAY(market, MARKET_CLIENT, ledger_open_job, &key, &terms);
     PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms);
-    for (uint32_t i = 0; i < job_segments(bundle_job(bundle)); i++) {
+    for (uint32_t i = 0; i < segments; i++) {
         struct digest root;
 
         check(bundle_segment_root(&root, bundle, i, &error), &error);
         PLAY(market, MARKET_SOLVER, ledger_commit, &key, i, &root);
     }
+    return key;
+}
+
+struct hash32 market_commit(struct market *market, const char *path)
+{
+    struct bundle *bundle = NULL;
+    struct hash32 key;
+    struct error error;
+
+    error_init(&error);
+    check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
+    key = commit_some(market, bundle, job_segments(bundle_job(bundle)));
     bundle_close(bundle);
     return key;
+}
+
+struct hash32 market_commit_diverged(struct market *market, const char *path, uint32_t index,
+                                     uint32_t steps)
+{
+    struct bundle *bundle = NULL;
+    struct digest *states = calloc(steps, sizeof(*states));
+    struct digest root;
+    struct hash32 key;
+    struct error error;
+    uint64_t first;
+
+    error_init(&error);
+    assert_non_null(states);
+    check(bundle_open(&bundle, path, BUNDLE_READ, &error), &error);
+    first = index * bundle_job(bundle)->segment_length;
+    for (uint32_t i = 0; i < steps; i++) {
+        check(bundle_state_root(&states[i], bundle, first + i + 1, &error), &error);
+    }
+    commit_list_root(&root, COMMIT_SEGMENT, first, states, steps);
+    key = commit_some(market, bundle, index);
+    PLAY(market, MARKET_SOLVER, ledger_commit_diverged, &key, index, &root, steps);
+    bundle_close(bundle);
+    free(states);
+    return key;
+}
+
+uint32_t market_draw(struct market *market, enum market_player player, const struct hash32 *job,
+                     uint32_t index)
+{
+    struct game_segment segment = market_segment(market, job, index);
+    struct ledger_entry entry = {0};
+    struct hash32 seed = {{0}};
+    struct error error;
+
+    error_init(&error);
+    for (int i = 0; i < 3; i++) { /* blocks that must be there before the draw */
+        market_pass_time(market, 1);
+    }
+    PLAY(market, MARKET_CLIENT, ledger_draw, job, &segment);
+    (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
+    while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
+           STATUS_OK) {
+        if (entry.event.kind == GAME_DRAWN && hash32_equal(&entry.event.job, job) &&
+            entry.event.index == index) {
+            seed = entry.event.seal;
+        }
+    }
+    assert_false(hash32_is_zero(&seed));
+    return game_sampled_step(&seed, signer_address(market->signers[player]), segment.steps);
+}
+
+void market_attest(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct digest *trace_root)
+{
+    struct game_segment segment = market_segment(market, job, index);
+    struct ledger_job found = market_job(market, job);
+
+    PLAY(market, player, ledger_attest, job, &found.terms, &segment, trace_root);
+}
+
+void market_reveal(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct digest *trace_root)
+{
+    struct game_segment segment = market_segment(market, job, index);
+
+    PLAY(market, player, ledger_reveal, job, &segment, trace_root);
+}
+
+void market_timeout(struct market *market, enum market_player player, const struct hash32 *claim)
+{
+    PLAY(market, player, ledger_timeout, claim);
 }
 
 struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index)
@@ -300,6 +383,39 @@ void market_node_defaults(struct market_node *node, struct market *market, const
                                           .threads = 1};
 }
 
+static enum status start_check(void *context, uint64_t number, const struct check_request *request,
+                               struct error *error)
+{
+    struct market_checks *checks = context;
+    struct check_request *copy;
+
+    if (checks->count == MARKET_CHECKS_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "all checkers are busy");
+    }
+    copy = malloc(sizeof(*copy));
+    assert_non_null(copy);
+    *copy = *request;
+    checks->requests[checks->count] = copy;
+    checks->numbers[checks->count++] = number;
+    return STATUS_OK;
+}
+
+static enum status take_check(void *context, uint64_t *number, struct check_result *result,
+                              struct error *error)
+{
+    struct market_checks *checks = context;
+
+    (void)error;
+    if (checks->count == 0) {
+        return STATUS_NOT_FOUND;
+    }
+    checks->count--;
+    *number = checks->numbers[checks->count];
+    check_run(result, checks->requests[checks->count]);
+    free(checks->requests[checks->count]);
+    return STATUS_OK;
+}
+
 enum status market_node_try_open(struct market_node *node, struct error *error)
 {
     struct node_ports ports = {.ledger = node->ledger, .store = &node->store, .now_ms = now_ms};
@@ -313,13 +429,15 @@ enum status market_node_try_open(struct market_node *node, struct error *error)
         (void)snprintf(path, sizeof(path), "%s/node.db", folder);
         status = store_open(&node->store, path, STORE_WRITE, error);
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && !node->in_process) {
         status = workers_open(&node->workers, node->options.checks_max + 1,
                               node->options.check_time_s, NULL, error);
     }
     if (status == STATUS_OK) {
         ports.book = node->book;
-        ports.checks = workers_port(node->workers);
+        ports.checks = node->in_process
+                           ? (struct check_port){&node->checks, start_check, take_check}
+                           : workers_port(node->workers);
         status = node_open(&node->node, &node->options, &ports, error);
     }
     return status;
@@ -337,6 +455,9 @@ void market_node_close(struct market_node *node)
 {
     node_close(&node->node);
     workers_close(node->workers);
+    for (; node->checks.count > 0; node->checks.count--) {
+        free(node->checks.requests[node->checks.count - 1]);
+    }
     store_close(&node->store);
     book_close(node->book);
     node->workers = NULL;

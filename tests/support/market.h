@@ -16,10 +16,12 @@ enum market_player {
     MARKET_CLIENT = 0,
     MARKET_SOLVER,
     MARKET_VERIFIER,
+    MARKET_RIVAL, /* another verifier */
     MARKET_PLAYERS,
 };
 
-/* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy machine. */
+/* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy
+ * machine. */
 enum {
     MARKET_ATTEST_S = 3600,
     MARKET_REVEAL_S = 3600,
@@ -38,6 +40,7 @@ struct market {
     uint64_t now_s;
     uint32_t moves;
     uint64_t salt;
+    uint32_t attestors; /* of each segment, in the terms; 1 where nobody says otherwise */
 };
 
 void market_open(struct market *market, bool embedded, const char *name);
@@ -47,6 +50,21 @@ struct game_terms market_terms(struct market *market, const struct job *job);
 
 /* A job that is opened, accepted and committed whole, as the bundle at path says. */
 struct hash32 market_commit(struct market *market, const char *path);
+
+/* The same, of a solver who says of segment `index` that it ends, after that many steps, in a NaN
+ * or infinity; nothing behind it is committed. */
+struct hash32 market_commit_diverged(struct market *market, const char *path, uint32_t index,
+                                     uint32_t steps);
+
+/* What somebody attests of a segment, and the step that he drew in it. */
+uint32_t market_draw(struct market *market, enum market_player player, const struct hash32 *job,
+                     uint32_t index);
+void market_attest(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct digest *trace_root);
+void market_reveal(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct digest *trace_root);
+
+void market_timeout(struct market *market, enum market_player player, const struct hash32 *claim);
 
 struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index);
 struct ledger_job market_job(struct market *market, const struct hash32 *job);
@@ -59,8 +77,20 @@ uint32_t market_count(struct market *market, enum game_event_kind kind,
 
 /* ---- the node ---- */
 
+/* Checks that are made in this process, one at a time, when their answer is asked for: for tests
+ * of what a node does between two instructions. */
+#define MARKET_CHECKS_MAX 8
+
+struct market_checks {
+    struct check_request *requests[MARKET_CHECKS_MAX];
+    uint64_t numbers[MARKET_CHECKS_MAX];
+    uint32_t count;
+};
+
 struct market_node {
     struct market *market;
+    bool in_process; /* no children: see market_checks */
+    struct market_checks checks;
     struct store store;
     struct book *book;
     struct workers *workers;

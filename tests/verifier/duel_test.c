@@ -13,17 +13,11 @@
 #include <unistd.h>
 
 #include "base/hex.h"
-#include "proofs/question.h"
-#include "proofs/replay.h"
 #include "proofs/state_root.h"
-#include "tests/support/liar.h"
-#include "tests/support/market.h"
+#include "tests/support/defendant.h"
 
 enum {
-    STEPS = 12,
-    SEGMENT = 4,
     ROUNDS_MAX = 20000,
-    STARTS_MAX = 4,
     RUNS_SOAK = 120,
     RUNS = 5,
 };
@@ -31,209 +25,10 @@ enum {
 #define STAKE      (2 * WEI_PER_ETHER)
 #define CLAIM_BOND (WEI_PER_ETHER / 10)
 
-static struct job *small_job(enum model_kind kind, uint64_t seed)
-{
-    struct small_job_options options;
-
-    small_job_of_kind(&options, kind);
-    options.steps = STEPS;
-    options.segment_length = SEGMENT;
-    options.model.seed = seed;
-    return small_job_new(&options);
-}
-
 static void check(enum status status, const struct error *error)
 {
     if (status != STATUS_OK) {
         fail_msg("%s", error->text);
-    }
-}
-
-/* ---- a solver that lies in one number and stands by it ---------------------- */
-
-struct cheat_at {
-    uint64_t step;
-    bool lies;        /* false: the step is true, and should have been the last */
-    struct lie state; /* item: the state after the step, by its number */
-    struct lie trace; /* the same number where the trace holds it */
-};
-
-/* A float state that the step changes, and the item that holds its next value. */
-static struct cheat_at choose_lie(const struct job *job, uint64_t step, uint64_t *random)
-{
-    const struct tape *tape = job->tape;
-    struct cheat_at cheat = {.step = step, .lies = true};
-    uint32_t *next = NULL;
-    uint32_t state = (uint32_t)test_random_below(random, tape->state_count);
-    struct error error;
-
-    error_init(&error);
-    check(trace_next_items(&next, tape, &error), &error);
-    while (tape->tensors[tape->states[state].before].dtype != DTYPE_F32 || next[state] == state) {
-        state = (state + 1) % tape->state_count;
-    }
-    cheat.state.item = state;
-    cheat.state.element =
-        test_random_below(random, tape->tensors[tape->states[state].before].count);
-    cheat.trace = cheat.state;
-    cheat.trace.item = next[state];
-    free(next);
-    return cheat;
-}
-
-static void record_step(struct bundle *bundle, struct run *run, uint64_t step)
-{
-    struct bundle_step entry = {.step = step, .microjoules = BUNDLE_ENERGY_UNKNOWN};
-    struct error error;
-
-    error_init(&error);
-    check(run_loss(&entry.loss_bits, run, &error), &error);
-    check(machine_state_root(&entry.root, run->machine, &error), &error);
-    check(bundle_record(bundle, &entry, &error), &error);
-    if ((step + 1) % SEGMENT == 0) {
-        check(bundle_checkpoint_write(bundle, run->machine, step + 1, &error), &error);
-    }
-}
-
-static void lie_in_state(struct run *run, const struct lie *lie)
-{
-    uint32_t id = run->job->tape->states[lie->item].before;
-    const struct tensor *tensor = &run->job->tape->tensors[id];
-    uint8_t *bytes = calloc(1, commit_tensor_size(tensor));
-    struct error error;
-
-    error_init(&error);
-    assert_non_null(bytes);
-    check(run->machine->backend->read(run->machine, id, bytes, &error), &error);
-    liar_lie(bytes, tensor, lie);
-    check(run->machine->backend->write(run->machine, id, bytes, &error), &error);
-    free(bytes);
-}
-
-/* The whole bundle, with the lie. Takes job. */
-static void write_bundle(const char *path, struct job *job, const struct cheat_at *cheat)
-{
-    struct bundle *bundle = NULL;
-    struct run run;
-    struct error error;
-
-    error_init(&error);
-    check(bundle_create(&bundle, path, job, &error), &error);
-    small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
-    small_run_begin(&run);
-    for (uint64_t at = 0; at < STEPS; at++) {
-        small_run_step(&run);
-        if (cheat->lies && at == cheat->step) {
-            lie_in_state(&run, &cheat->state);
-        }
-        record_step(bundle, &run, at);
-    }
-    run_close(&run);
-    bundle_close(bundle);
-}
-
-/* What the liar answers from. */
-struct accused {
-    struct market *market;
-    struct hash32 job;
-    struct bundle *bundle;
-    struct run run;
-    struct liar liar;
-    bool lies;
-    uint64_t step;
-    struct teller teller;
-    uint32_t moves;
-};
-
-static void accused_open(struct accused *accused, struct market *market, const struct hash32 *job,
-                         const char *path, const struct cheat_at *cheat)
-{
-    const struct replay_options replay = {.threads = 1};
-    struct machine_options traced;
-    struct error error;
-
-    error_init(&error);
-    *accused = (struct accused){.market = market, .job = *job};
-    check(bundle_open(&accused->bundle, path, BUNDLE_READ, &error), &error);
-    small_run_open(&accused->run, bundle_job(accused->bundle), isa_best(), 1, false);
-    check(replay_reach(&accused->run, accused->bundle, cheat->step, &replay, &error), &error);
-    traced = accused->run.options;
-    traced.trace = true;
-    check(run_reopen(&accused->run, &traced, &error), &error);
-    accused->lies = cheat->lies;
-    accused->step = cheat->step;
-    if (accused->lies) {
-        liar_open(&accused->liar, accused->run.machine, &cheat->trace);
-    }
-    check(teller_open(&accused->teller,
-                      accused->lies ? &accused->liar.machine : accused->run.machine, &error),
-          &error);
-}
-
-static void accused_close(struct accused *accused)
-{
-    teller_close(&accused->teller);
-    if (accused->lies) {
-        liar_close(&accused->liar);
-    }
-    run_close(&accused->run);
-    bundle_close(accused->bundle);
-}
-
-static void tell(struct accused *accused, const char *name, const struct hash32 *claim,
-                 const struct game_bytes *payload)
-{
-    static uint8_t bytes[TELL_BYTES_MAX];
-    struct asked asked;
-    struct error error;
-    size_t size = 0;
-
-    error_init(&error);
-    assert_int_equal(asked_read(&asked, payload->bytes, payload->size), STATUS_OK);
-    check(teller_answer(bytes, &size, &accused->teller, &asked.ask, &error), &error);
-    check(ledger_tell(accused->market->ledgers[MARKET_SOLVER], name, claim, payload, bytes, size,
-                      &error),
-          &error);
-}
-
-/* Answers what is the liar's to answer now. */
-static void accused_round(struct accused *accused)
-{
-    struct ledger *ledger = accused->market->ledgers[MARKET_SOLVER];
-    struct ledger_entry entry = {0};
-    struct ledger_claim claim;
-    struct hash32 key = {{0}};
-    uint8_t payload[GAME_ASKED_MAX];
-    struct game_bytes asked = {payload, 0};
-    bool claimed = false;
-    struct error error;
-    char name[64];
-
-    error_init(&error);
-    check(ledger_work(ledger, &error), &error);
-    while (ledger_next(ledger, &entry, entry.number, 0, &error) == STATUS_OK) {
-        if (entry.event.kind == GAME_CLAIMED && hash32_equal(&entry.event.job, &accused->job) &&
-            (uint64_t)entry.event.index * SEGMENT + entry.event.step == accused->step) {
-            claimed = true;
-            key = entry.event.claim;
-        } else if (entry.event.kind == GAME_ASKED && hash32_equal(&entry.event.claim, &key)) {
-            asked.size = entry.event.payload.size;
-            memcpy(payload, entry.event.payload.bytes, asked.size);
-        }
-    }
-    if (!claimed) {
-        return;
-    }
-    check(ledger_get_claim(ledger, &claim, &key, &error), &error);
-    if (claim.turn != GAME_TURN_ACCUSED || claim.phase == GAME_CLAIM_CLOSED) {
-        return;
-    }
-    (void)snprintf(name, sizeof(name), "liar %02x%02x%02x%02x %u %d", key.bytes[0], key.bytes[1],
-                   key.bytes[2], key.bytes[3], claim.turns, claim.phase);
-    if (claim.phase == GAME_CLAIM_CALLED) {
-        check(ledger_answer(ledger, name, &key, &accused->teller.trace.root, &error), &error);
-    } else {
-        tell(accused, name, &key, &asked);
     }
 }
 
@@ -298,7 +93,7 @@ static void crash_at_end(struct life *life, struct market *market, struct market
 }
 
 /* Until the accused is convicted. */
-static void play_out(struct market *market, struct market_node *node, struct accused *accused,
+static void play_out(struct market *market, struct market_node *node, struct defendant *accused,
                      const struct play *play)
 {
     uint32_t convicted = market_count(market, GAME_CONVICTED, NULL);
@@ -311,7 +106,7 @@ static void play_out(struct market *market, struct market_node *node, struct acc
     while (market_count(market, GAME_CONVICTED, NULL) == convicted) {
         round_of_node(node);
         if (count_answers(market) - answered < play->silent_after) {
-            accused_round(accused);
+            defendant_round(accused);
         } else if (node->node.running_count == 0 &&
                    market_count(market, GAME_CLAIMED, NULL) > claims) {
             market_pass_time(market, MARKET_RESPONSE_S / 12);
@@ -327,13 +122,13 @@ static void play_out(struct market *market, struct market_node *node, struct acc
     }
     market_node_close(node);
     /* Whatever comes after an infinity is wrong too, and may be claimed as well. */
-    if (accused->lies) {
+    if (accused->lie.in_trace) {
         assert_int_equal(market_count(market, GAME_CLAIMED, NULL), claims + 1);
     }
 }
 
 /* A mirror that has what the liar says of the list of its trace. */
-static void serve_first_answer(struct accused *accused, const char *mirror, uint64_t step)
+static void serve_first_answer(struct defendant *accused, const char *mirror, uint64_t step)
 {
     static uint8_t bytes[TELL_BYTES_MAX];
     const struct ask ask = {.kind = ASK_LIST, .list = ASK_TRACE};
@@ -354,12 +149,12 @@ static void serve_first_answer(struct accused *accused, const char *mirror, uint
 }
 
 /* A job whose solver lies, convicted. The claimant has its bond back and half of the stake. */
-static void convict_of(struct market *market, struct job *job, const struct cheat_at *cheat,
+static void convict_of(struct market *market, struct job *job, const struct defendant_lie *cheat,
                        const struct play *play, const char *second_mirror)
 {
     wei owed = market_owed(market, MARKET_VERIFIER);
     struct market_node node;
-    struct accused accused;
+    struct defendant accused;
     struct hash32 key;
     const char *path;
     char name[64];
@@ -367,17 +162,17 @@ static void convict_of(struct market *market, struct job *job, const struct chea
     (void)snprintf(name, sizeof(name), "duel-%02x%02x%02x%02x-%u", job->id.bytes[0],
                    job->id.bytes[1], job->id.bytes[2], job->id.bytes[3], market->moves);
     path = small_path(name);
-    write_bundle(path, job, cheat);
+    defendant_write(path, job, cheat);
     key = market_commit(market, path);
     market_node_defaults(&node, market, path);
     node.options.mode = NODE_DEFEND;
-    accused_open(&accused, market, &key, path, cheat);
+    defendant_open(&accused, market, MARKET_SOLVER, &key, path, cheat);
     if (second_mirror != NULL) {
         serve_first_answer(&accused, second_mirror, cheat->step);
         node.mirrors[node.options.mirror_count++] = second_mirror;
     }
     play_out(market, &node, &accused, play);
-    accused_close(&accused);
+    defendant_close(&accused);
     assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / 2);
     assert_int_equal(market_job(market, &key).phase, GAME_PHASE_OPEN);
     assert_int_equal(market_job(market, &key).epoch, 1);
@@ -386,8 +181,8 @@ static void convict_of(struct market *market, struct job *job, const struct chea
 static void convict(struct market *market, uint64_t number, enum model_kind kind, uint64_t step,
                     const struct play *play, const char *second_mirror)
 {
-    struct job *job = small_job(kind, 100 + number);
-    struct cheat_at cheat = choose_lie(job, step, &number);
+    struct job *job = defendant_job(kind, 100 + number);
+    struct defendant_lie cheat = defendant_choose(job, step, &number);
 
     convict_of(market, job, &cheat, play, second_mirror);
 }
@@ -407,7 +202,8 @@ static void test_a_liar_that_answers_is_convicted_by_its_answers(void **state)
         uint32_t answered = market_count(&market, GAME_ANSWERED, NULL);
         uint32_t ruled = market_count(&market, GAME_RULED, NULL);
 
-        convict(&market, i, (enum model_kind)(i % MODEL_COUNT), i * 5 % STEPS, &play, NULL);
+        convict(&market, i, (enum model_kind)(i % MODEL_COUNT), i * 5 % DEFENDANT_STEPS, &play,
+                NULL);
         assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), answered + 1);
         assert_true(market_count(&market, GAME_TOLD, NULL) >= told + 2);
         assert_int_equal(market_count(&market, GAME_RULED, NULL), ruled + 1);
@@ -485,18 +281,18 @@ static void test_a_training_that_went_on_after_an_infinity_is_convicted(void **s
 {
     static const struct play play = {.silent_after = UINT32_MAX};
     struct small_job_options options;
-    struct cheat_at cheat = {0};
+    struct defendant_lie cheat = {0};
     struct market market;
     struct job *job;
 
     (void)state;
     market_open(&market, true, "infinite");
     small_job_diverging(&options);
-    options.steps = STEPS;
-    options.segment_length = SEGMENT;
+    options.steps = DEFENDANT_STEPS;
+    options.segment_length = DEFENDANT_SEGMENT;
     job = small_job_new(&options);
     cheat.step = find_divergence(job);
-    assert_true(cheat.step < STEPS - 1);
+    assert_true(cheat.step < DEFENDANT_STEPS - 1);
     convict_of(&market, job, &cheat, &play, NULL);
     assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
     market_close(&market);

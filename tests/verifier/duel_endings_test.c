@@ -1,0 +1,299 @@
+/*
+ * Goal: whatever a dispute turns on, the node ends it rightly: the accused's trace begins elsewhere
+ * than the state before the step, the state after it is not where the trace ends, the training is
+ * said to have diverged and did not, the sum is too long for one transaction; and where the
+ * accused is right in everything, the node knows that it is not itself.
+ * Method: the real node with its children against an accused whose bundle and trace lie as the
+ * case wants it, on the embedded ledger; every event and the money are counted.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/rule.h"
+#include "tests/support/defendant.h"
+
+enum {
+    ROUNDS_MAX = 20000,
+    STEP = 6,
+    BATCH = 2048,
+    FEW_BYTES = 5500,
+};
+
+#define STAKE      (2 * WEI_PER_ETHER)
+#define CLAIM_BOND (WEI_PER_ETHER / 10)
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+/* ---- the play -------------------------------------------------------------------- */
+
+/* One round of both; time passes only where nothing else can happen. */
+static void round_of_both(struct market_node *node, struct defendant *accused)
+{
+    struct error error;
+    bool busy = false;
+
+    error_init(&error);
+    check(node_round(&node->node, &busy, &error), &error);
+    defendant_round(accused);
+    if (node->node.running_count > 0) {
+        (void)usleep(2000);
+    } else if (!busy) {
+        market_pass_time(node->market, 1);
+    }
+}
+
+static void play_until(struct market_node *node, struct defendant *accused,
+                       enum game_event_kind kind)
+{
+    uint32_t before = market_count(node->market, kind, NULL);
+
+    for (int i = 0; market_count(node->market, kind, NULL) == before; i++) {
+        assert_true(i < ROUNDS_MAX);
+        round_of_both(node, accused);
+    }
+}
+
+static void see_convicted(struct market *market, const struct hash32 *key, wei owed)
+{
+    assert_true(market_owed(market, MARKET_VERIFIER) - owed == CLAIM_BOND + STAKE / 2);
+    assert_int_equal(market_job(market, key).epoch, 1);
+    assert_int_equal(market_count(market, GAME_CLAIMED, NULL), 1);
+}
+
+/* The whole of one dispute with one job, which the accused loses. */
+static void convict(struct market *market, const char *name, struct job *job,
+                    const struct defendant_lie *lie, uint32_t move_max)
+{
+    const char *path = small_path(name);
+    wei owed = market_owed(market, MARKET_VERIFIER);
+    struct market_node node;
+    struct defendant accused;
+    struct hash32 key;
+
+    defendant_write(path, job, lie);
+    key = market_commit(market, path);
+    defendant_open(&accused, market, MARKET_SOLVER, &key, path, lie);
+    market_node_defaults(&node, market, path);
+    node.options.mode = NODE_DEFEND;
+    node.options.move_max = move_max;
+    market_node_open(&node);
+    play_until(&node, &accused, GAME_CONVICTED);
+    market_node_close(&node);
+    defendant_close(&accused);
+    see_convicted(market, &key, owed);
+}
+
+/* ---- tests ----------------------------------------------------------------------- */
+
+/* The trace is the true one, but what was committed is not where it ends. */
+static void test_a_true_trace_of_a_false_state_is_convicted_by_its_end(void **state)
+{
+    uint64_t random = 1;
+    struct job *job = defendant_job(MODEL_MLP, 11);
+    struct defendant_lie lie = defendant_choose(job, STEP, &random);
+    struct market market;
+
+    (void)state;
+    lie.in_trace = false;
+    market_open(&market, true, "end");
+    convict(&market, "end", job, &lie, 0);
+    assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
+    assert_true(market_count(&market, GAME_TOLD, NULL) >= 1);
+    market_close(&market);
+}
+
+static void test_a_trace_that_begins_elsewhere_is_convicted_by_its_beginning(void **state)
+{
+    uint64_t random = 2;
+    struct job *job = defendant_job(MODEL_MLP, 12);
+    struct defendant_lie lie = defendant_choose(job, STEP, &random);
+    struct market market;
+
+    (void)state;
+    lie.trace.item = lie.state.item; /* of the state before the step */
+    market_open(&market, true, "beginning");
+    convict(&market, "beginning", job, &lie, 0);
+    assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
+    market_close(&market);
+}
+
+/* Nothing but finite numbers, says the step; the solver has none to show and loses by the clock. */
+static void test_a_divergence_that_is_none_is_convicted(void **state)
+{
+    const char *path = small_path("no-divergence");
+    struct defendant_lie honest = {.step = 5};
+    struct market market;
+    struct market_node node;
+    struct defendant accused;
+    struct hash32 key;
+    wei owed;
+
+    (void)state;
+    market_open(&market, true, "no-divergence");
+    owed = market_owed(&market, MARKET_VERIFIER);
+    defendant_write(path, defendant_job(MODEL_MLP, 13), &honest);
+    key = market_commit_diverged(&market, path, 1, 2); /* steps 4 and 5 */
+    defendant_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
+    market_node_defaults(&node, &market, path);
+    node.options.mode = NODE_DEFEND;
+    market_node_open(&node);
+    play_until(&node, &accused, GAME_ASKED);
+    assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
+    market_pass_time(&market, MARKET_RESPONSE_S + 1);
+    play_until(&node, &accused, GAME_CONVICTED);
+    market_node_close(&node);
+    defendant_close(&accused);
+    see_convicted(&market, &key, owed);
+    assert_int_equal(market_count(&market, GAME_TOLD, NULL), 0);
+    market_close(&market);
+}
+
+/* An output of the operation of the tape that sums along the longest axis. */
+static uint32_t longest_sum(const struct tape *tape)
+{
+    struct rule_axis longest = {0};
+    uint32_t item = 0;
+
+    for (uint32_t op = 0; op < tape->op_count; op++) {
+        struct rule_axis axis;
+
+        rule_axis_of(&axis, &tape->ops[op], 0, 0);
+        if (axis.fold == RULE_SUM && axis.length > longest.length) {
+            longest = axis;
+            item = trace_item_of_output(tape, op, 0);
+        }
+    }
+    assert_true(longest.length >= BATCH);
+    return item;
+}
+
+/* With few bytes to a move, the sum over the rows of a large batch is proven part by part. */
+static void test_a_sum_that_is_too_long_for_a_move_is_proven_in_parts(void **state)
+{
+    struct small_job_options options;
+    uint64_t random = 4;
+    struct defendant_lie lie;
+    struct market market;
+    struct job *job;
+
+    (void)state;
+    small_job_of_kind(&options, MODEL_MLP);
+    options.model.batch = BATCH;
+    job = defendant_job_of(&options, 14);
+    lie = defendant_choose(job, STEP, &random);
+    lie.trace = (struct lie){.item = longest_sum(job->tape), .element = 3};
+    market_open(&market, true, "parts");
+    convict(&market, "parts", job, &lie, FEW_BYTES);
+    assert_in_range(market_count(&market, GAME_COUNTED, NULL), 2, 6);
+    assert_int_equal(market_count(&market, GAME_RULED, NULL), 1);
+    market_close(&market);
+}
+
+/* As a check whose two replays are wrong alike would make it. */
+static struct action claim_against_truth(struct market *market, const struct hash32 *job,
+                                         struct bundle *bundle)
+{
+    struct action seal = {.kind = ACTION_SEAL, .step = STEP % DEFENDANT_SEGMENT};
+    struct game_segment segment = market_segment(market, job, STEP / DEFENDANT_SEGMENT);
+    struct error error;
+
+    error_init(&error);
+    seal.segment = game_segment_hash(job, &segment);
+    check(bundle_state_root(&seal.before, bundle, DEFENDANT_SEGMENT, &error), &error);
+    check(bundle_state_root(&seal.pre_state, bundle, STEP, &error), &error);
+    check(bundle_state_root(&seal.post_state, bundle, STEP + 1, &error), &error);
+    seal.late_s = market->now_s + 100000;
+    seal.claim = game_claim_key(signer_address(market->signers[MARKET_VERIFIER]), &seal.segment,
+                                seal.step, &seal.pre_state, &seal.post_state);
+    action_name(seal.name, ACTION_SEAL, &seal.claim);
+    return seal;
+}
+
+/* Two replays were wrong alike, and the accused is right: the node finds out, whistles no more, and
+ * loses its bond as it should. */
+static void test_a_claim_against_the_truth_is_the_last_one(void **state)
+{
+    const char *path = small_path("truth");
+    const char *other = small_path("truth-again");
+    uint64_t random = 5;
+    struct defendant_lie honest = {.step = STEP};
+    struct defendant_lie lie;
+    struct job *job = defendant_job(MODEL_MLP, 15);
+    struct action seal;
+    char fault[STORE_REASON_MAX];
+    struct market market;
+    struct market_node node;
+    struct defendant accused;
+    struct hash32 key;
+    struct error error;
+    wei owed;
+
+    (void)state;
+    error_init(&error);
+    market_open(&market, true, "truth");
+    defendant_write(path, job, &honest);
+    key = market_commit(&market, path);
+    defendant_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
+    owed = market_owed(&market, MARKET_SOLVER);
+    market_node_defaults(&node, &market, path);
+    node.options.mode = NODE_DEFEND;
+    node.options.extra = 0.0; /* the claim is not of its making */
+    market_node_open(&node);
+    seal = claim_against_truth(&market, &key, accused.bundle);
+    check(node_plan_claim(&node.node, &seal, &error), &error);
+    for (int i = 0; !node.node.fault; i++) {
+        assert_true(i < ROUNDS_MAX);
+        round_of_both(&node, &accused);
+    }
+    assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
+    check(store_text(&node.store, fault, "fault", &error), &error);
+    assert_non_null(strstr(fault, "the accused is right"));
+    /* A lie elsewhere is not claimed by a machine that cannot be believed, started anew too. */
+    job = defendant_job(MODEL_MLP, 16);
+    lie = defendant_choose(job, STEP, &random);
+    defendant_write(other, job, &lie);
+    (void)market_commit(&market, other);
+    node.options.extra = 1.0;
+    node.mirrors[node.options.mirror_count++] = other;
+    market_node_close(&node);
+    market_node_open(&node);
+    assert_true(node.node.fault);
+    for (int i = 0; i < 50; i++) {
+        round_of_both(&node, &accused);
+    }
+    assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1);
+    assert_int_equal(market_count(&market, GAME_CONVICTED, NULL), 0);
+    market_node_close(&node);
+    defendant_close(&accused);
+    /* What it owes the solver for that, the solver gets. */
+    market_pass_time(&market, MARKET_RESPONSE_S + 1);
+    market_timeout(&market, MARKET_SOLVER, &seal.claim);
+    assert_true(market_owed(&market, MARKET_SOLVER) - owed == CLAIM_BOND);
+    assert_int_equal(market_job(&market, &key).phase, GAME_PHASE_RUNNING);
+    market_close(&market);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_true_trace_of_a_false_state_is_convicted_by_its_end),
+        cmocka_unit_test(test_a_trace_that_begins_elsewhere_is_convicted_by_its_beginning),
+        cmocka_unit_test(test_a_divergence_that_is_none_is_convicted),
+        cmocka_unit_test(test_a_sum_that_is_too_long_for_a_move_is_proven_in_parts),
+        cmocka_unit_test(test_a_claim_against_the_truth_is_the_last_one),
+    };
+
+    if (workers_asked(argc, argv)) {
+        return workers_serve();
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
