@@ -28,7 +28,7 @@ QUICK = "TEST_QUICK" in os.environ
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 ETHER = 10 ** 18
 PURSE = 100 * ETHER
-PATIENCE_S = int(os.environ.get("PATIENCE_S", "200"))
+PATIENCE_S = int(os.environ.get("PATIENCE_S", "400"))
 PERIOD_S = 1000000
 SEGMENTS = 3
 REWARD = 3 * ETHER
@@ -112,7 +112,7 @@ class Town:
         for who in people:
             self.settle(who)
         if on_chain:
-            made = self.ask(people[0], "ledger", "deploy", "--timeout", "60s")
+            made = self.ask(people[0], "ledger", "deploy", "--timeout", "4m")
             self.place.update({"LOCKSTEP_REGISTRY": made["registry"],
                                "LOCKSTEP_FIRST_BLOCK": str(made["first_block"])})
             self.give(people[0], PURSE)
@@ -288,6 +288,9 @@ class Town:
         self.until(lambda: self.count(kind, job, who) >= number,
                    "%d times %s" % (number, kind))
         assert self.count(kind, job, who) == number, (kind, self.events(kind, job, who))
+
+    def until_count_at_least(self, number, kind, job=None):
+        self.until(lambda: self.count(kind, job) >= number, "%d times %s" % (number, kind))
 
     # ---- a chain ----
 
