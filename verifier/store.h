@@ -196,8 +196,11 @@ MUST_CHECK enum status store_judge_reveal(struct store *store, const struct stor
 
 /* ---- parts of store_take() ---- */
 
-MUST_CHECK enum status store_take_claim(struct store *store, const struct game_event *event,
+MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
+/* Our account was credited with it: "attestation", "claim"; or it was withdrawn. */
+MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+                                          const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
                                          struct error *error);
 
