@@ -303,7 +303,7 @@ enum status store_segments(struct store *store, const char *where,
                                                 struct error *error),
                            void *context, struct error *error)
 {
-    struct store_segment *found = calloc(STORE_VISIT_MAX, sizeof(*found));
+    struct store_segment *found = malloc(STORE_VISIT_MAX * sizeof(*found));
     char text[1400];
     sqlite3_stmt *row = NULL;
     uint32_t count = 0;
