@@ -14,7 +14,7 @@
 
 #define QUEUE_TASKS_MAX   100000 /* waiting at a time */
 #define QUEUE_ACTIONS_MAX 256    /* looked at in one round */
-#define QUEUE_WAIT_MS_MAX 60000  /* until a check is tried again */
+#define QUEUE_WAIT_MS_MAX 60000  /* until a check, or a child for a dispute, is tried again */
 
 enum task_state {
     TASK_WAITING = 0,

@@ -41,6 +41,9 @@ void store_close(struct store *store); /* a zero-filled one is fine */
 MUST_CHECK enum status store_begin(struct store *store, struct error *error);
 MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
 
+/* What was changed until now outlives a loss of power. Not inside a transaction. */
+MUST_CHECK enum status store_secure(struct store *store, struct error *error);
+
 /* ---- facts by name ---- */
 
 MUST_CHECK enum status store_number(struct store *store, int64_t *number, const char *name,

@@ -245,6 +245,7 @@ static void bury(struct simulation *simulation, bool power_fails)
     close_node(simulation);
     virtual_disk_restart(simulation->disk, power_fails);
     simulation->fate = (struct fate){0};
+    simulation->fault_told = false; /* it took what it had not kept with it */
     simulation->result->deaths++;
     simulation->result->power_failures += power_fails;
     simulation->down_until_ms = simulation->now_ms;
@@ -282,7 +283,6 @@ static void run_node(struct simulation *simulation)
 
         error_init(&error);
         busy = false;
-        simulation->fault_told = false;
         simulation->result->rounds++;
         status = node_round(&simulation->node, &busy, &error);
         if (simulation->fate.dead) {
@@ -312,6 +312,7 @@ static void begin_calm(struct simulation *simulation)
     simulation->ledger.lags = false;
     simulation->fate.left = 0;
     simulation->down_until_ms = 0;
+    simulation->checks.barren = chance(simulation, 6);
     virtual_disk_fill(simulation->disk, UINT64_MAX);
     simulation->calm_since_s = simulation->now_ms / 1000;
     for (uint32_t i = 0; i < simulation->job_count; i++) {
@@ -390,7 +391,9 @@ static void disturb(struct simulation *simulation)
         disturb_ledger(simulation);
     } else if (luck < 45) {
         disturb_node(simulation);
-    } else if (luck < 50) {
+    } else if (luck < 48) {
+        simulation->checks.barren = !simulation->checks.barren;
+    } else if (luck < 53) {
         struct simulation_job *job = &simulation->jobs[below(simulation, simulation->job_count)];
 
         job->withheld = !job->withheld;

@@ -527,7 +527,7 @@ static void judge_claims(struct simulation *simulation, const struct simulation_
         since_s = segment->ended_s;
     } else if (claim->turn != our_turn) {
         since_s = claim->deadline_s;
-    } else if (now_s > claim->deadline_s) {
+    } else if (now_s > claim->deadline_s || simulation->checks.barren) {
         return; /* too late for us: it was judged before, if there was room */
     }
     if (now_s >= since_s && had_room(simulation, segment, since_s, TURN_ROOM_S)) {
@@ -558,8 +558,8 @@ static void judge_reveals(struct simulation *simulation, const struct simulation
     const struct simulation_segment *segment = &simulation->view.segments[reveal->segment];
 
     if (simulation->options.mode == NODE_OBSERVE || simulation->options.doubt < 1 ||
-        !reveal->false_one || !reveal->stands || !segment->stands || segment->final ||
-        segment->truth->lie != VIRTUAL_TRUE ||
+        simulation->checks.barren || !reveal->false_one || !reveal->stands || !segment->stands ||
+        segment->final || segment->truth->lie != VIRTUAL_TRUE ||
         virtual_chain_time(simulation->chain) > claim_end(simulation, segment) ||
         job_is_claimed(simulation, segment->job, segment->epoch) ||
         is_accused(simulation, reveal) ||
@@ -576,10 +576,11 @@ void simulation_judge(struct simulation *simulation)
     if (!simulation->up || simulation->storm) {
         return;
     }
+    /* Without children nothing can be found out; what is known is said all the same. */
     for (uint32_t i = 0; i < simulation->view.segment_count; i++) {
         const struct simulation_segment *segment = &simulation->view.segments[i];
 
-        if (!simulation->fault && !simulation->book_was_lost) {
+        if (!simulation->fault && !simulation->book_was_lost && !simulation->checks.barren) {
             judge_sample(simulation, segment);
             judge_attesting(simulation, segment);
         }

@@ -318,6 +318,9 @@ static enum status start(void *context, uint64_t number, const struct check_requ
     if (says == FATE_DEAD) {
         return error_set(error, STATUS_IO, "the process is dead");
     }
+    if (checks->barren) {
+        return error_set(error, STATUS_IO, "no process can be started");
+    }
     for (uint32_t i = 0; i < VIRTUAL_RUNNING_MAX; i++) {
         running += checks->running[i].number != 0;
     }

@@ -60,6 +60,7 @@ struct virtual_checks {
     uint64_t now_ms; /* of the simulation, not of the node's clock */
     struct virtual_running running[VIRTUAL_RUNNING_MAX];
     uint32_t running_most;
+    bool barren; /* no child can be started */
     /* How the next child will end. withheld: is the data of this job to be had now? */
     enum virtual_answer (*choose)(void *context, const struct check_request *request,
                                   uint64_t *takes_ms);
