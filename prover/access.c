@@ -126,6 +126,7 @@ enum status access_machine(struct machine_options *machine, const struct options
         machine->thread_count = omp_get_max_threads();
     }
     machine->memory_max = options_number(options, "memory-max");
+    machine->device_memory = options_number(options, "device-memory");
     /* A stranger's job must not take the machine down: the system would promise any memory. */
     if (machine->memory_max == 0 && pages > 0 && page_size > 0) {
         machine->memory_max = (uint64_t)pages * (uint64_t)page_size;

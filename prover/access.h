@@ -34,11 +34,16 @@
          .value = "N",                                                                             \
          .maximum = MACHINE_THREADS_MAX,                                                           \
          .help = "threads to compute with (default: all cores)"},                                  \
+        {.name = "device-memory",                                                                  \
+         .kind = OPTION_SIZE,                                                                      \
+         .value = "BYTES",                                                                         \
+         .fallback = "0",                                                                          \
+         .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},  \
     {                                                                                              \
         .name = "memory-max", .kind = OPTION_SIZE, .value = "BYTES",                               \
         .help = "refuse a job that needs more memory (default: what the machine has)"              \
     }
-#define ACCESS_RUN_OPTION_COUNT 4
+#define ACCESS_RUN_OPTION_COUNT 5
 
 /* A new key for a bundle, and its lock where it is under a passphrase. */
 struct access_seal {

@@ -6,7 +6,7 @@
 
 #include "base/command.h"
 
-#define PROBE_COMMAND_OPTIONS 8
+#define PROBE_COMMAND_OPTIONS 9
 extern const struct option_spec probe_command_options[PROBE_COMMAND_OPTIONS];
 
 int probe_command(struct command_context *context);

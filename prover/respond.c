@@ -9,6 +9,7 @@
 #include "proofs/conviction.h"
 #include "proofs/question.h"
 #include "proofs/replay.h"
+#include "prover/lie.h"
 
 enum stage {
     STAGE_IDLE,
@@ -95,6 +96,9 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     if (status == STATUS_OK) {
         status =
             replay_teller(&respond->teller, &respond->run, respond->bundle, step, &replay, error);
+    }
+    if (status == STATUS_OK) {
+        status = lie_stand_by(&respond->teller, respond->bundle, step, error);
     }
     if (status != STATUS_OK) {
         forget(respond);

@@ -6,7 +6,7 @@
 
 #include "base/command.h"
 
-#define SERVE_OPTION_COUNT   12
+#define SERVE_OPTION_COUNT   13
 #define PUBLISH_OPTION_COUNT 2
 
 extern const struct option_spec serve_options_table[SERVE_OPTION_COUNT];

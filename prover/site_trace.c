@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prover/lie.h"
+
 struct site_trace {
     pthread_mutex_t lock;
     struct machine_options machine;
@@ -92,6 +94,9 @@ static enum status make_ready(struct site_trace *trace, const struct site_trace_
     }
     if (status == STATUS_OK) {
         status = teller_open(&trace->teller, trace->run.machine, error);
+    }
+    if (status == STATUS_OK) {
+        status = lie_stand_by(&trace->teller, trace->bundle, wish->step, error);
     }
     if (status != STATUS_OK) {
         forget(trace);

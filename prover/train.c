@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "proofs/commit.h"
 #include "proofs/state_root.h"
 #include "prover/energy.h"
+#include "prover/lie.h"
 
 static uint64_t now_ns(void)
 {
@@ -27,34 +27,6 @@ static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint6
     return status;
 }
 
-/* The least of all lies: the last bit of the first element of the first state of numbers. */
-static enum status falsify(struct machine *machine, struct error *error)
-{
-    const struct tape *tape = machine->tape;
-
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        uint32_t id = tape->states[i].before;
-        uint32_t *elements;
-        enum status status;
-
-        if (tape->tensors[id].dtype != DTYPE_F32) {
-            continue;
-        }
-        elements = malloc(commit_tensor_size(&tape->tensors[id]));
-        if (elements == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for a false state");
-        }
-        status = machine->backend->read(machine, id, elements, error);
-        elements[0] ^= 1;
-        if (status == STATUS_OK) {
-            status = machine->backend->write(machine, id, elements, error);
-        }
-        free(elements);
-        return status;
-    }
-    return error_set(error, STATUS_USAGE, "the job has no state of numbers to falsify");
-}
-
 static enum status train_step(struct train_result *result, struct bundle *bundle, struct run *run,
                               const struct train_options *options, struct error *error)
 {
@@ -71,7 +43,7 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
     start = now_ns();
     status = run->machine->backend->step(run->machine, NULL, error);
     if (status == STATUS_OK && options->falsify != NULL && entry.step == *options->falsify) {
-        status = falsify(run->machine, error);
+        status = lie_in_state(run->machine, error);
     }
     if (status == STATUS_OK) {
         status = run_loss(&entry.loss_bits, run, error);

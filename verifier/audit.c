@@ -330,10 +330,12 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
     status = choose(chosen, count, wanted, auditor->options->sample_seed, error);
     if (status == STATUS_OK) {
         deal_out(auditor, chosen, count, wanted);
+    }
+    if (status == STATUS_OK && result->steps_due > 0) {
         status = run_open(&auditor->run, job, auditor->paths, auditor->path_count,
                           &auditor->options->machine, error);
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && result->steps_due > 0) {
         status = replay_segments(auditor, chosen, count, error);
     }
     run_close(&auditor->run);

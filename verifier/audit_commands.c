@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "verifier/accused.h"
 #include "verifier/audit_evidence.h"
+#include "verifier/audit_ranks.h"
 #include "verifier/audit_views.h"
 #include "verifier/commands.h"
 #include "verifier/report.h"
@@ -39,6 +40,11 @@ static const struct option_spec options[] = {
      .value = "N",
      .maximum = MACHINE_THREADS_MAX,
      .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -117,6 +123,7 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
         audit_options->machine.thread_count = omp_get_max_threads();
     }
     audit_options->machine.memory_max = options_number(given, "memory-max");
+    audit_options->machine.device_memory = options_number(given, "device-memory");
     audit_options->sample = options_number(given, "sample");
     audit_options->sample_seed = options_number(given, "sample-seed");
     audit_options->seek = true;
@@ -130,7 +137,6 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
     }
     audit_options->sources = sources;
     audit_options->stop = stop;
-    audit_options->progress = tell;
     audit_options->progress_context = progress;
     return status == STATUS_OK ? machine_options_device(&audit_options->machine,
                                                         options_text(given, "device"), error)
@@ -147,9 +153,18 @@ static void watch(struct report *report, struct audit_options *audit_options, co
     audit_options->told_context = report;
 }
 
+/* Which part of each bundle this process replays; share_count 0: all of it. */
+struct audit_part {
+    uint32_t share;
+    uint32_t share_count;
+    struct stop *stop;
+    bool quiet; /* another process shows how far the audit is */
+};
+
 /* report NULL: none is wanted. */
 static void audit_path(struct audit_result *result, struct report *report,
-                       struct command_context *context, const char *path, struct stop *stop)
+                       struct command_context *context, const char *path,
+                       const struct audit_part *part)
 {
     struct data_paths *data = calloc(1, sizeof(*data));
     const char *sources[ACCUSED_SOURCES_MAX];
@@ -164,7 +179,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         status = error_set(error, STATUS_NO_MEMORY, "no memory to audit");
     }
     if (status == STATUS_OK) {
-        status = prepare(&audit_options, sources, context, &progress, stop, error);
+        status = prepare(&audit_options, sources, context, &progress, part->stop, error);
     }
     if (status == STATUS_OK) {
         status = find_data(data, bundle, context->options, error);
@@ -173,10 +188,15 @@ static void audit_path(struct audit_result *result, struct report *report,
         if (report != NULL) {
             watch(report, &audit_options, path, bundle);
         }
+        audit_options.share = part->share;
+        audit_options.share_count = part->share_count;
+        audit_options.progress = part->quiet ? NULL : tell;
         progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
         audit(result, bundle, data->paths, data->count, &audit_options);
-        progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
-                        progress_now());
+        if (!part->quiet) {
+            progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
+                            progress_now());
+        }
     }
     if (report != NULL) {
         struct error journal;
@@ -204,76 +224,141 @@ static int worse(int code, enum audit_answer answer)
     return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
 }
 
-/* Audits them all, one after another, and tells each as it ends. */
-static int audit_paths(struct command_context *context, struct report *reports, json_t *views,
-                       struct stop *stop)
-{
-    struct audit_view *view = malloc(sizeof(*view));
-    int code = COMMAND_OK;
+struct audits {
+    struct command_context *context;
+    struct audit_view *views; /* one for each bundle */
+    struct report *reports;   /* likewise; NULL: no page is wanted */
+    size_t count;
+    json_t *json;
+    int code;
+};
 
-    if (view == NULL) {
-        return COMMAND_UNKNOWN;
+/* Tells a bundle whose audit has ended. */
+static void tell_one(struct audits *audits, size_t index)
+{
+    struct command_context *context = audits->context;
+    struct audit_view *view = &audits->views[index];
+
+    audit_view_keep(view, options_text(context->options, "evidence-dir"));
+    if (audits->reports != NULL) {
+        report_end(&audits->reports[index], view);
     }
-    for (size_t i = 0; i < context->options->argument_count; i++) {
-        memset(view, 0, sizeof(*view));
-        error_init(&view->result.reason);
-        view->path = context->options->arguments[i];
-        audit_path(&view->result, reports == NULL ? NULL : &reports[i], context, view->path, stop);
-        audit_view_keep(view, options_text(context->options, "evidence-dir"));
-        if (reports != NULL) {
-            report_end(&reports[i], view);
-        }
-        code = worse(code, view->result.answer);
-        if (context->json) {
-            (void)json_array_append_new(views, audit_view_json(view));
-        } else {
-            audit_view_print(context->out, view);
-        }
-        audit_result_release(&view->result);
+    audits->code = worse(audits->code, view->result.answer);
+    if (context->json) {
+        (void)json_array_append_new(audits->json, audit_view_json(view));
+    } else {
+        audit_view_print(context->out, view);
     }
-    free(view);
-    return code;
+}
+
+/* One after another; each is told as it ends. */
+static enum status audit_here(struct audits *audits, struct error *error)
+{
+    struct stop stop = {.descriptor = -1};
+    const struct audit_part whole = {.stop = &stop};
+    enum status status = stop_open(&stop, error);
+
+    for (size_t i = 0; i < audits->count && status == STATUS_OK; i++) {
+        audit_path(&audits->views[i].result, audits->reports == NULL ? NULL : &audits->reports[i],
+                   audits->context, audits->views[i].path, &whole);
+        tell_one(audits, i);
+    }
+    stop_close(&stop);
+    return status;
+}
+
+/* ---- with others under mpirun -------------------------------------------- */
+
+static void audit_share(void *context, struct audit_result *result, struct report *report,
+                        size_t index, uint32_t share, uint32_t share_count, struct stop *stop)
+{
+    struct command_context *command = context;
+    const struct audit_part part = {share, share_count, stop, share != index % share_count};
+
+    audit_path(result, report, command, command->options->arguments[index], &part);
+}
+
+static enum status audit_with_others(struct audits *audits, struct audit_ranks *ranks,
+                                     struct error *error)
+{
+    enum status status;
+
+    ranks->bundle_count = audits->count;
+    ranks->audit_one = audit_share;
+    ranks->context = audits->context;
+    status = audit_ranks_run(audits->views, audits->reports, ranks, error);
+    for (size_t i = 0; i < audits->count && status == STATUS_OK && ranks->rank == 0; i++) {
+        tell_one(audits, i);
+    }
+    return status;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
+static enum status audits_open(struct audits *audits, struct command_context *context, bool paged,
+                               struct error *error)
+{
+    *audits = (struct audits){.context = context,
+                              .count = context->options->argument_count,
+                              .json = json_array(),
+                              .code = COMMAND_OK};
+    audits->views = calloc(audits->count + 1, sizeof(*audits->views));
+    audits->reports = paged ? calloc(audits->count + 1, sizeof(*audits->reports)) : NULL;
+    if (audits->json == NULL || audits->views == NULL || (paged && audits->reports == NULL)) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu audits", audits->count);
+    }
+    for (size_t i = 0; i < audits->count; i++) {
+        error_init(&audits->views[i].result.reason);
+        audits->views[i].path = context->options->arguments[i];
+    }
+    return STATUS_OK;
+}
+
+static void audits_close(struct audits *audits)
+{
+    for (size_t i = 0; audits->views != NULL && i < audits->count; i++) {
+        audit_result_release(&audits->views[i].result);
+    }
+    free(audits->views);
+    free(audits->reports);
+    json_decref(audits->json);
 }
 
 static int run_audit(struct command_context *context)
 {
     const char *page = options_text(context->options, "report");
-    size_t count = context->options->argument_count;
-    struct report *reports = page == NULL ? NULL : calloc(count + 1, sizeof(*reports));
-    struct stop stop = {.descriptor = -1};
-    json_t *views = json_array();
+    struct audit_ranks ranks = {0};
+    struct audits audits;
     struct error error;
     enum status status;
     int code;
 
     if (options_flag(context->options, "evidence")) {
-        free(reports);
-        json_decref(views);
         return audit_evidence(context);
     }
     error_init(&error);
-    status = page != NULL && reports == NULL
-                 ? error_set(&error, STATUS_NO_MEMORY, "no memory for a report")
-                 : stop_open(&stop, &error);
-    if (status != STATUS_OK) {
-        free(reports);
-        json_decref(views);
-        return command_fail(context, &error);
+    status = audits_open(&audits, context, page != NULL, &error);
+    if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
+        context->json = false; /* the first rank speaks; what fails here goes to stderr */
     }
-    code = audit_paths(context, reports, views, &stop);
-    stop_close(&stop);
-    status = page == NULL ? STATUS_OK : report_write(page, reports, count, &error);
-    free(reports);
-    if (status != STATUS_OK) {
-        json_decref(views);
-        return command_fail(context, &error);
+    if (status == STATUS_OK) {
+        status = ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
+                                 : audit_here(&audits, &error);
     }
-    if (context->json) {
-        int emitted = command_emit(context, json_pack("{s:o}", "audits", views));
+    if (status == STATUS_OK && page != NULL && ranks.rank == 0) {
+        status = report_write(page, audits.reports, audits.count, &error);
+    }
+    code = audits.code;
+    if (status != STATUS_OK) {
+        code = command_fail(context, &error);
+        /* What cannot be done is not what was found. */
+        code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
+    } else if (context->json && ranks.rank == 0) {
+        int emitted = command_emit(context, json_pack("{s:O}", "audits", audits.json));
 
-        return emitted == COMMAND_OK ? code : emitted;
+        code = emitted == COMMAND_OK ? code : emitted;
     }
-    json_decref(views);
+    audits_close(&audits);
     return code;
 }
 
@@ -289,11 +374,12 @@ static const struct command commands[] = {
          "instructions confirmed it. 2: could not tell, and why. A difference is followed to the "
          "tensor and element, and to the operation where the solver's trace can be had "
          "(--trace-from); the evidence is written to a file that 'lockstep audit --evidence' and "
-         "the contract judge without the bundle.",
+         "the contract judge without the bundle. Under mpirun the segments of each bundle are "
+         "dealt out to the ranks, and the first rank tells what all of them found.",
      .arguments = "BUNDLE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
-         "text.run",
+         "text.run\nmpirun -np 8 lockstep audit --threads 1 long.run",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

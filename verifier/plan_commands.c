@@ -54,6 +54,11 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
      .value = "N",
      .maximum = MACHINE_THREADS_MAX,
      .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -143,6 +148,7 @@ static enum status take_machine(struct machine_options *machine, const struct op
         machine->thread_count = omp_get_max_threads();
     }
     machine->memory_max = options_number(given, "memory-max");
+    machine->device_memory = options_number(given, "device-memory");
     return status == STATUS_OK
                ? machine_options_device(machine, options_text(given, "device"), error)
                : status;

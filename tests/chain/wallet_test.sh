@@ -62,7 +62,7 @@ check "a key of zero is refused" 1 'says err "64 hex digits"'
 
 if [ ! -x "$CAST" ]; then
     count=$((count + 1))
-    echo "ok $count # SKIP cast is not installed: (cd tests/evm && npm ci)"
+    echo "ok $count - keys go to and from cast # SKIP cast is not installed: (cd tests/evm && npm ci)"
 else
     run "$CAST" wallet address --keystore "$file" --password 'pass words'
     check "cast opens our key" 0 'says out "$address"'

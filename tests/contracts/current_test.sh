@@ -4,7 +4,7 @@
 set -u
 
 if ! command -v node >/dev/null || [ ! -d tests/evm/node_modules/solc ]; then
-    echo "ok 1 # SKIP solc is not installed: (cd tests/evm && npm ci)"
+    echo "ok 1 - the headers are current # SKIP solc is not installed: (cd tests/evm && npm ci)"
 elif node scripts/contracts.mjs --check; then
     echo "ok 1 - the headers are current"
 else

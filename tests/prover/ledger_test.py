@@ -12,13 +12,17 @@ import re
 import shutil
 import signal
 import socket
-import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+sys.dont_write_bytecode = True
+
+import local_ledger as ledger_file  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
@@ -129,16 +133,6 @@ class Ledger:
     def run_words(self, job, *more, who="solver"):
         return ["prover", "run", path(job), "--data", DATA, "--threads", "1", *self.place,
                 *self.wallet(who), "--poll", "1s", *more]
-
-    def execute(self, *words):
-        """On the file of an embedded ledger, which has its clock in it."""
-        with sqlite3.connect(path(self.name + ".ledger"), timeout=60) as database:
-            database.execute(*words)
-        database.close()
-
-    def set_clock(self, seconds):
-        """From here on the ledger's time stands still."""
-        self.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (seconds,))
 
     def events(self, key):
         lines = call("ledger", "watch", "--json", *self.place).stdout.decode().splitlines()
@@ -336,18 +330,19 @@ def what_is_too_large_is_refused_by_name():
 
 def late_solvers_are_told_and_take_the_job_again_when_they_wish():
     ledger = local_ledger("late")
-    now = int(time.time())
-    ledger.set_clock(now)
+    file = path("late.ledger")
+    ledger_file.set_clock(file, int(time.time()))
     before = money_of(ledger)
     key = ledger.open("a.job", "--segment-period", "100s")
     ask("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("late.run"), "--offline")
     # Accepted by somebody who then sleeps: with the acceptance the time of the segment is over.
-    ledger.execute("CREATE TRIGGER sleep AFTER INSERT ON moves WHEN NEW.name LIKE '% accept %' BEGIN"
-                   " UPDATE meta SET value = value + 1000 WHERE name = 'clock'; END")
+    ledger_file.execute(file, "CREATE TRIGGER sleep AFTER INSERT ON moves WHEN NEW.name LIKE"
+                        " '% accept %' BEGIN UPDATE meta SET value = value + 1000 WHERE"
+                        " name = 'clock'; END")
     with Running(ledger.run_words("a.job", "--bundle", path("slow.run"), "--until",
                                   "committed")) as sleeper:
         sleeper.wait_for_word(b"overdue")
-    ledger.execute("DROP TRIGGER sleep")
+    ledger_file.execute(file, "DROP TRIGGER sleep")
     assert ledger.events(key) == ["opened", "accepted"]
     refused = wait_in_vain("prover", "commit", path("late.run"), *ledger.place,
                            *ledger.wallet("solver"))
@@ -355,7 +350,7 @@ def late_solvers_are_told_and_take_the_job_again_when_they_wish():
     done = ask("prover", "commit", path("late.run"), *ledger.place, *ledger.wallet("solver"),
                "--again")
     assert done["committed"] == 10
-    ledger.set_clock(now + 10000)
+    ledger_file.pass_time(file, 10000)
     ask("prover", "collect", path("late.run"), "--wait", *ledger.wallet("solver"))
     events = ledger.events(key)
     assert events.count("accepted") == 2 and events.count("released") == 1, events

@@ -17,6 +17,7 @@ import time
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
+PATIENCE_S = 240  # for what must come; only a machine that is very busy needs so much
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 
@@ -33,7 +34,11 @@ def lockstep(*words, wanted=0):
 
 
 class Server:
+    """Gives up on nobody, unless the test wants it."""
+
     def __init__(self, *words):
+        if "--patience" not in words:
+            words += ("--patience", "3600")
         self.process = subprocess.Popen(
             [LOCKSTEP, "prover", "serve", path("run"), "--port", "0", "--threads", "1", "--json",
              *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -46,12 +51,12 @@ class Server:
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0
+        assert self.process.wait(PATIENCE_S) == 0
         self.process.stdout.close()
         self.process.stderr.close()
 
     def get(self, name, method="GET", headers=None, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         connection.request(method, name, body=body, headers=headers or {})
         response = connection.getresponse()
         content = response.read()
@@ -172,14 +177,30 @@ def slow_clients_are_given_up_and_others_are_served():
     with Server("--patience", "1", "--connections-per-client", "100") as server:
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
         for one in slow:
-            one.sendall(b"GET /v1/jobs.json HTT")
-        assert server.get("/v1/jobs.json")[0] == 200
-        deadline = time.time() + 60
+            try:
+                one.sendall(b"GET /v1/jobs.json HTT")
+            except OSError:
+                pass  # on a busy machine it may have been given up already
+        assert get_at_last(server, "/v1/jobs.json")[0] == 200
         for one in slow:
-            one.settimeout(max(1, deadline - time.time()))
-            while one.recv(4096):
+            one.settimeout(PATIENCE_S)
+            try:
+                while one.recv(4096):
+                    pass
+            except ConnectionError:
                 pass
             one.close()
+
+
+def get_at_last(server, name):
+    """Who is quick is served. On a busy machine even a test may be too slow, at times."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return server.get(name)
+        except (OSError, http.client.HTTPException):
+            if time.monotonic() > until:
+                raise
 
 
 def one_client_has_so_many_connections():
@@ -187,7 +208,7 @@ def one_client_has_so_many_connections():
         held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
         answered = 0
         for one in held:
-            one.settimeout(30)
+            one.settimeout(PATIENCE_S)
             try:
                 one.sendall(b"GET /v1/jobs.json HTTP/1.1\r\nHost: a\r\n\r\n")
                 answered += one.recv(12) == b"HTTP/1.1 200"
@@ -228,7 +249,7 @@ def bad_places_to_listen_are_refused():
     for words in (("--bind", "example.org"), ("--certificate", DATA), ("--bind", "192.0.2.1"),
                   ("--certificate", DATA, "--tls-key", DATA)):
         done = subprocess.run([LOCKSTEP, "prover", "serve", path("run"), "--port", "0", *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)
         assert done.returncode in (2, 3) and b"lockstep prover serve: " in done.stderr, done
 
 
@@ -240,7 +261,7 @@ def connections_can_be_encrypted():
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with Server("--certificate", path("cert.pem"), "--tls-key", path("key.pem")) as server:
         context = ssl.create_default_context(cafile=path("cert.pem"))
-        connection = http.client.HTTPSConnection("localhost", server.port, timeout=60,
+        connection = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S,
                                                  context=context)
         connection.request("GET", "/v1/jobs.json")
         assert connection.getresponse().status == 200

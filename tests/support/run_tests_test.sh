@@ -4,6 +4,8 @@
 # Method: small programs that pass, fail, skip, crash, hang and stop half-way. Prints TAP.
 set -u
 
+limit=300
+
 runner=$(pwd)/scripts/run-tests
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -20,7 +22,7 @@ check() {
     name=$1 wanted_code=$2 wanted=$3
     shift 3
     count=$((count + 1))
-    (cd "$dir" && "$runner" -b "$dir" -j 2 -t 2 "$@") >"$dir/said" 2>&1
+    (cd "$dir" && "$runner" -b "$dir" -j 2 -t "$limit" "$@") >"$dir/said" 2>&1
     code=$?
     if [ "$code" = "$wanted_code" ] && [ "$(tail -n 1 "$dir/said")" = "$wanted" ]; then
         echo "ok $count - $name"
@@ -34,8 +36,10 @@ check() {
 program good 'echo 1..2; echo ok 1 - a; echo ok 2 - b'
 program wrong 'echo 1..2; echo ok 1 - a; echo not ok 2 - b; exit 1'
 program skips 'echo 1..2; echo ok 1 - a; echo "skip: no GPU"; echo "ok 2 # SKIP b"'
+program explains 'echo 1..1; echo "ok 1 - b # SKIP no GPU"'
+program nothing 'echo "1..0 # SKIP no GPU"'
 program crash 'echo 1..3; echo ok 1 - a; kill -SEGV $$'
-program hang 'echo 1..1; sleep 60'
+program hang 'echo 1..1; sleep 3600'
 program early 'echo 1..4; echo ok 1 - a'
 program liar 'echo 1..1; echo ok 1 - a; exit 5'
 program silent 'exit 0'
@@ -47,7 +51,9 @@ check passing_tests_are_counted 0 "2 passed, 0 failed" "$dir/good"
 check failed_test_fails_the_run 1 "3 passed, 1 failed" "$dir/good" "$dir/wrong"
 check skipped_tests_are_counted_apart 0 "1 passed, 0 failed, 1 skipped" "$dir/skips"
 check crash_fails_what_did_not_run 1 "1 passed, 2 failed" "$dir/crash"
+limit=2
 check hanging_test_is_ended_and_fails 1 "0 passed, 1 failed" "$dir/hang"
+limit=300
 check early_end_fails_what_is_missing 1 "1 passed, 3 failed" "$dir/early"
 check bad_exit_code_fails_a_green_list 1 "1 passed, 1 failed" "$dir/liar"
 check program_without_a_list_is_one_test 1 "1 passed, 1 failed, 1 skipped" \
@@ -57,6 +63,10 @@ check empty_run_is_a_failure 1 "0 passed, 0 failed"
 check only_skipped_is_a_failure 1 "0 passed, 0 failed, 1 skipped" "$dir/silentskip"
 check reason_of_a_skip_is_shown 0 "1 passed, 0 failed, 1 skipped" "$dir/skips"
 grep -q "skip .*b: no GPU" "$dir/said" || bad=1
+check reason_behind_a_skip_is_shown 0 "1 passed, 0 failed, 1 skipped" "$dir/silent" "$dir/explains"
+grep -q "skip .*explains: b: no GPU$" "$dir/said" || bad=1
+check a_list_that_is_skipped_is_a_skip 0 "1 passed, 0 failed, 1 skipped" "$dir/silent" "$dir/nothing"
+grep -q "skip .*nothing: no GPU$" "$dir/said" || bad=1
 check plan_of_zero_is_not_a_pass 1 "0 passed, 0 failed" "$dir/empty"
 echo "1..$count"
 exit "$bad"

@@ -1,0 +1,76 @@
+"""Goal: with real programs alone, a solver that falsified one number is convicted, whether it
+serves what its trace is made of or says it on the ledger only, and an honest one beside it is paid.
+Method: a client, an honest solver, a cheat and a verifier's node in a town of their own, on the
+embedded ledger and on anvil. Every move of the dispute is counted; on the embedded ledger the money
+of everybody is compared to the wei, on a chain to what gas can cost."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import town as stage  # noqa: E402
+from plays import PEOPLE, STEP, see_conviction, see_money, see_pay  # noqa: E402
+from town import ETHER, SEGMENTS, Town  # noqa: E402
+
+GAS = ETHER // 5
+
+
+def commit_both(town):
+    """Both solvers train, commit everything and stay to answer; returns the keys of their jobs."""
+    job = town.new_job("a.job")
+    keys = {}
+    for who, more in (("honest", ()), ("cheat", ("--falsify", str(STEP)))):
+        keys[who] = town.open_job(job)
+        town.solve(who, job, keys[who], *more)
+    for who, key in keys.items():
+        town.until_count(SEGMENTS, "committed", key)
+    return keys
+
+
+def play(town, serves, gas):
+    keys = commit_both(town)
+    mirrors = ["--mirror", town.path("honest.run")]
+    if serves:
+        _, url = town.serve("cheat", town.path("cheat.run"))
+        mirrors += ["--mirror", url]
+    else:  # files only, as a web server would give them
+        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to", town.path("www"))
+        mirrors += ["--mirror", town.path("www")]
+    node = town.verifier(*mirrors)
+    asked = see_conviction(town, keys["cheat"])
+    see_pay(town, keys["honest"], node)
+    see_money(town, keys, gas)
+    assert node.stop() == 0, node.said()
+    return asked
+
+
+def a_cheat_that_serves_is_convicted_without_a_question():
+    with Town(PEOPLE) as town:
+        assert play(town, True, 0) == 0
+
+
+def a_cheat_that_serves_nothing_is_asked_on_the_ledger():
+    with Town(PEOPLE) as town:
+        asked = play(town, False, 0)
+        assert 1 <= asked <= 6, asked
+        print("# %d questions on the ledger" % asked)
+
+
+def play_on_a_chain(serves):
+    with Town(PEOPLE, on_chain=True) as town:
+        return play(town, serves, GAS)
+
+
+def the_same_on_a_chain():
+    """Each on a chain of its own, at once: most of it is waiting for blocks."""
+    with ThreadPoolExecutor(2) as both:
+        asked = list(both.map(play_on_a_chain, (True, False)))
+    assert asked[0] == 0 and 1 <= asked[1] <= 6, asked
+
+
+TESTS = [
+    a_cheat_that_serves_is_convicted_without_a_question,
+    a_cheat_that_serves_nothing_is_asked_on_the_ledger,
+]
+sys.exit(stage.main(TESTS, [the_same_on_a_chain]))
