@@ -401,6 +401,7 @@ static void answer(struct solver *solver, struct due *due)
 /* Said while there is still time to help: more processors, fewer jobs on the machine. */
 static void foresee(struct solver *solver, const struct due *due, uint32_t count)
 {
+    uint32_t hopeless = 0;
     double seconds = 0;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -410,12 +411,15 @@ static void foresee(struct solver *solver, const struct due *due, uint32_t count
             seconds += respond_forecast(solver->options.respond, due[i].wish.step);
         }
         if (seconds > (double)left_s) {
-            solver->view.hopeless++;
+            hopeless++;
             tell_trouble(solver,
                          "claim %.18s against segment %u will not be answered in time: that takes "
                          "about %.0f s, and %" PRIu64 " s are left",
                          due[i].key, due[i].shown->index, seconds, left_s);
         }
+    }
+    if (hopeless > solver->view.hopeless) {
+        solver->view.hopeless = hopeless;
     }
 }
 
@@ -661,6 +665,7 @@ static void look(struct solver *solver)
                                  .committed = record->committed,
                                  .finalized = record->finalized,
                                  .disputed = open_claims(record),
+                                 .hopeless = view->hopeless,
                                  .now_s = solver->clock.time_s,
                                  .due_s = record->due_s};
     view->ours = address_equal(&record->solver, &solver->options.account);
@@ -748,6 +753,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     enum status status;
 
     solver->view.pending = 0;
+    solver->view.hopeless = 0;
     status = go_round(solver, error);
     if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
         solver->view.trouble[0] = '\0';
