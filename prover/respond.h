@@ -5,8 +5,8 @@
  * A thread opens the bundle for reading and runs the step again from the nearest checkpoint, while
  * training and posting go on; the step that was disputed last stays ready, so a walk costs one
  * replay. Of several answers that are wanted the one is made first whose time is over first, but
- * what is asked of the step that is ready costs no replay and comes before. What is answered follows
- * from the bundle alone: after a crash it is the same again. Nothing here touches a ledger;
+ * what is asked of the step that is ready costs no replay and comes before. What is answered
+ * follows from the bundle alone: after a crash it is the same again. Nothing here touches a ledger;
  * solver.c does.
  */
 #ifndef PROVER_RESPOND_H
