@@ -321,7 +321,6 @@ static enum status take_job_event(struct job_record *record, const struct ledger
     case GAME_WITHDRAWN:
     case GAME_ASKED:
     case GAME_TOLD:
-    case GAME_COUNTED:
     case GAME_EVENT_KINDS:
         break;
     }

@@ -174,22 +174,22 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     return status;
 }
 
-static enum status tell_diverged(uint8_t *bytes, size_t *size, struct respond *respond,
-                                 struct error *error)
+static enum status tell(uint8_t *bytes, size_t *size, struct respond *respond,
+                        const struct ask *ask, struct error *error)
 {
-    struct buffer evidence;
+    struct record_given given;
+    struct run_data data;
+    struct buffer told;
     enum status status;
 
-    buffer_init(&evidence, RESPOND_BYTES_MAX);
-    status = conviction_not_finite(&evidence, &respond->teller, error);
+    run_given(&given, &data, &respond->run);
+    buffer_init(&told, RESPOND_BYTES_MAX);
+    status = conviction_tell(&told, &respond->teller, &given, ask, error);
     if (status == STATUS_OK) {
-        status = buffer_check(&evidence, error, "the proof that the training diverged");
+        memcpy(bytes, told.data, told.size);
+        *size = told.size;
     }
-    if (status == STATUS_OK) {
-        memcpy(bytes, evidence.data, evidence.size);
-        *size = evidence.size;
-    }
-    buffer_release(&evidence);
+    buffer_release(&told);
     return status;
 }
 
@@ -210,9 +210,7 @@ static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
     if (asked_read(&asked, wish->asked, wish->asked_size) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "the ledger asks what this program cannot read");
     }
-    return asked.ask.kind == ASK_DIVERGED
-               ? tell_diverged(bytes, size, respond, error)
-               : teller_answer(bytes, size, &respond->teller, &asked.ask, error);
+    return tell(bytes, size, respond, &asked.ask, error);
 }
 
 /* ---- the thread -------------------------------------------------------------- */

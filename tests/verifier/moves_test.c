@@ -102,15 +102,14 @@ static void write_acquittal(struct buffer *payload, struct defendant *accused)
     struct conviction conviction = {0};
     struct hunt hunt = {0};
     struct error error;
-    uint64_t to = 0;
-    bool last = false;
+    bool asks = false;
 
     error_init(&error);
     check(hunt_open(&hunt, own, &itself, &error), &error);
     hunt.end = HUNT_FIRST_STATE;
     hunt.item = 0;
     check(conviction_open(&conviction, &hunt, NULL, &error), &error);
-    check(conviction_write(payload, &to, &last, &conviction, 0, GAME_PAYLOAD_MAX, &error), &error);
+    check(conviction_write(payload, &asks, &conviction, NULL, 0, GAME_PAYLOAD_MAX, &error), &error);
     conviction_close(&conviction);
     hunt_close(&hunt);
 }
