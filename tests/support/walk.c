@@ -68,8 +68,6 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
     struct record_given given = {0};
     struct record record;
     struct error error;
-    uint64_t to;
-    bool last;
 
     error_init(&error);
     assert_int_equal(walk->hunt.end, HUNT_ELEMENT);
@@ -79,10 +77,9 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
                      STATUS_OK);
     record_source(&source, &record);
     assert_int_equal(evidence_choose(&target, tape, &source, walk->hunt.leaf, &error), STATUS_OK);
-    assert_int_equal(evidence_write_element(evidence, &to, &last, tape, &source, &target, 0,
-                                            GAME_PAYLOAD_MAX, &error),
-                     STATUS_OK);
-    assert_true(last);
+    assert_int_equal(
+        evidence_write_element(evidence, tape, &source, &target, GAME_PAYLOAD_MAX, &error),
+        STATUS_OK);
     record_release(&record);
 }
 

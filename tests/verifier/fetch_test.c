@@ -250,7 +250,8 @@ static bool lies(const char *how)
 /* Only patience ends what it sends. */
 static bool wears_out(const char *how)
 {
-    return strcmp(how, "slow") == 0 || strcmp(how, "drip") == 0;
+    return strcmp(how, "slow") == 0 || strcmp(how, "drip") == 0 || strcmp(how, "silent") == 0 ||
+           strcmp(how, "loris") == 0;
 }
 
 /* Alone, none of them can make a true segment false or a false one true. Some would go on for
