@@ -67,7 +67,8 @@ struct node_ports {
 struct node_running {
     int64_t number; /* of the task; 0: the place is free */
     struct check_request *request;
-    bool disputing; /* no task: the next move about this claim */
+    struct check_result *result; /* its answer, until it is kept; NULL: it still runs */
+    bool disputing;              /* no task: the next move about this claim */
     struct hash32 claim;
 };
 

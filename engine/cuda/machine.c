@@ -313,6 +313,9 @@ static enum status fill_first(struct machine_cuda *cuda, struct error *error)
                        ? BLOCKS_PER_PROCESSOR
                        : cuda->facts.multiprocessors * BLOCKS_PER_PROCESSOR);
     cuda->launcher.rules_only = cuda->way.rules_only;
+    cuda->launcher.capability = cuda->facts.capability;
+    cuda->launcher.processors = (uint32_t)cuda->facts.multiprocessors;
+    cuda->launcher.shared_max = cuda->facts.shared_max;
     return failed(cuda, result, "the first upload", error);
 }
 

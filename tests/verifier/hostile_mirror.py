@@ -1,17 +1,23 @@
 """An endpoint on loopback that serves a folder and does wrong what the first word of a path says:
-/truncate/..., /wrong/..., /slow/..., /huge/..., /drip/..., /foreign/..., /redirect/..., /error/...;
+/truncate/..., /wrong/..., /slow/..., /huge/..., /drip/..., /foreign/..., /redirect/..., /error/...,
+/silent/... (nothing at all), /loris/... (a header without an end), /old/... (of what is numbered,
+the one before), /other/... (what other jobs have under that number);
 /good/... does nothing wrong, /norange/... ignores ranges and breaks off in the middle once.
-Prints its port. Goes when its standard input closes. Not a test: fetch_test.c starts it."""
+/switch/... is what the last /set/HOW asked for; /count tells how many answers that did wrong.
+Prints its port. Goes when its standard input closes. Not a test: others start it."""
 
 import http.server
 import os
+import re
 import socketserver
 import sys
 import threading
 import time
 
 ROOT = sys.argv[1]
+SEGMENT = 4  # steps of one, in all that is served
 broken_once = set()
+switch = {"how": "good", "count": 0}
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
@@ -53,8 +59,47 @@ class Mirror(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
 
+    def before(self, path):
+        """The same of the number before; of the first one, the first."""
+        return re.sub(r"(segments|checkpoints)/(\d+)", lambda found: "%s/%0*d" % (
+            found[1], len(found[2]), max(0, int(found[2]) - (SEGMENT if "check" in found[1] else 1))), path)
+
+    def elsewhere(self, path):
+        """The same of the job that comes next in this folder."""
+        jobs = sorted(os.listdir(os.path.join(ROOT, "v1/jobs")))
+        parts = path.split("/")
+        if parts[:2] != ["v1", "jobs"] or len(parts) < 4 or parts[2] not in jobs:
+            return path
+        parts[2] = jobs[(jobs.index(parts[2]) + 1) % len(jobs)]
+        return "/".join(parts)
+
+    def control(self, how, path):
+        if how == "set":
+            switch.update(how=path, count=0)
+        return self.answer(str(switch["count"]).encode())
+
+    def loris(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-A: ")
+        while True:
+            self.wfile.write(b"a")
+            self.wfile.flush()
+            time.sleep(0.05)
+
     def serve(self):
         how, _, path = self.path[1:].partition("/")
+        if how in ("set", "count"):
+            return self.control(how, path)
+        if how == "switch":
+            how = switch["how"]
+            switch["count"] += how != "good"
+        if how == "silent":
+            return time.sleep(1000)
+        if how == "loris":
+            return self.loris()
+        if how == "old":
+            path = self.before(path)
+        if how == "other":
+            path = self.elsewhere(path)
         body = self.content(path)
         if how == "error":
             return self.answer(b"no", code=503)

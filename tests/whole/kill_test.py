@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
-from plays import PEOPLE, STEP, see_conviction, see_money, see_pay  # noqa: E402
+from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
 from town import DATA, ETHER, QUICK, SEGMENTS, SOAK, Town  # noqa: E402
 
 KILLS = 60 if SOAK else 4 if QUICK else 12
@@ -20,22 +20,20 @@ KILLS_ON_A_CHAIN = 20 if SOAK else 4
 GAS = ETHER // 5
 ROLES = ("verifier", "cheat", "honest")
 LIVES_MOST = 4
+LIE_KEPT = STEP // 4 * 4 + 4
 
 
-def begun_to_lie(town, bundle):
-    """A cheat whose run ended before its lie was in the bundle begins again: to resume is to be
-    honest."""
-    try:
-        return len(town.roots(bundle)) > STEP
-    except AssertionError:
-        return False  # not even a bundle yet
+def lies(bundle):
+    """Is the lie in a checkpoint? A cheat whose run ended before begins again: from the last honest
+    state `prover resume` would come to an honest end, or see that the journal says otherwise."""
+    return os.path.exists(os.path.join(bundle, "checkpoints", "%012d.safetensors" % LIE_KEPT))
 
 
 def solve_as_runs(town, keys, job, deaths):
     """`prover run` and `resume` do everything."""
     def cheating():
         bundle = town.path("cheat.run")
-        if os.path.exists(bundle) and not begun_to_lie(town, bundle):
+        if os.path.exists(bundle) and not lies(bundle):
             shutil.rmtree(bundle)
         if os.path.exists(bundle):
             return ["prover", "resume", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
@@ -82,15 +80,8 @@ def play(town, deaths, parts, serves, gas):
     see_pay(town, keys["honest"], roles["verifier"])
     town.until(lambda: roles["honest"].code() == 0, "the honest solver's program ends")
     see_money(town, keys, gas)
-    for kind in ("sealed", "claimed", "convicted"):
-        assert town.count(kind) == 1, town.events(kind)
-    for who, key in keys.items():
-        for kind, most in (("accepted", 1), ("committed", SEGMENTS)):
-            assert town.count(kind, key) == most, town.events(job=key)
-        attested = [event["segment"] for event in town.events("attested", key)]
-        assert len(set(attested)) == len(attested), attested
-    claims = town.ask("verifier", "verifier", "claims")["claims"]
-    assert len(claims) == 1, claims
+    see_once(town, keys)
+    assert town.count("sealed") == 1, town.events("sealed")
     return roles
 
 

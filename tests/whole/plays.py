@@ -19,10 +19,13 @@ def see_conviction(town, key):
     return asked
 
 
-def see_pay(town, key, node):
-    """Everything honest is attested, revealed, final and withdrawn."""
+def see_pay(town, key, node, trouble=lambda: None):
+    """Everything honest is attested, revealed, final and withdrawn; trouble comes as soon as the
+    reveals are there."""
     town.until_count(SEGMENTS, "attested", key, "verifier")
     town.pass_time(PERIOD_S + 1)
+    town.until_count(SEGMENTS, "revealed", key, "verifier")
+    trouble()
     town.until_count(SEGMENTS, "revealed", key, "verifier")
     town.pass_time(2 * PERIOD_S + 1)
     town.until_count(SEGMENTS, "finalized", key)
@@ -43,3 +46,16 @@ def see_money(town, keys, gas):
                         ("cheat", PURSE - STAKE), ("verifier", PURSE + fees + STAKE // 2)):
         lost = wanted - town.money(who)
         assert 0 <= lost <= gas, (who, wanted, lost)
+
+
+def see_once(town, keys):
+    """Whatever happened, each thing has happened once."""
+    for kind in ("claimed", "convicted"):
+        assert town.count(kind) == 1, town.events(kind)
+    for key in keys.values():
+        for kind, most in (("accepted", 1), ("committed", SEGMENTS)):
+            assert town.count(kind, key) == most, town.events(job=key)
+        attested = [event["segment"] for event in town.events("attested", key)]
+        assert len(set(attested)) == len(attested), attested
+    claims = town.ask("verifier", "verifier", "claims")["claims"]
+    assert len(claims) == 1, claims

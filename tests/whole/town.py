@@ -289,6 +289,9 @@ class Town:
                    "%d times %s" % (number, kind))
         assert self.count(kind, job, who) == number, (kind, self.events(kind, job, who))
 
+    def until_count_at_least(self, number, kind, job=None):
+        self.until(lambda: self.count(kind, job) >= number, "%d times %s" % (number, kind))
+
     # ---- a chain ----
 
     def start_chain(self):

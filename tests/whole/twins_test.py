@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
-from plays import PEOPLE, STEP, see_conviction, see_money, see_pay  # noqa: E402
+from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
 from town import ETHER, SEGMENTS, SOAK, Town  # noqa: E402
 
 GAS = ETHER // 2
@@ -82,12 +82,7 @@ def play(on_chain, gas, copied_at=None):
         see_pay(town, keys["honest"], nodes[0])
         town.until(lambda: all(twin.code() == 0 for twin in twins), "both solvers' programs end")
         see_money(town, keys, gas)
-        for key in keys.values():
-            for kind, most in (("accepted", 1), ("committed", SEGMENTS)):
-                assert town.count(kind, key) == most, town.events(job=key)
-            attested = [event["segment"] for event in town.events("attested", key)]
-            assert len(set(attested)) == len(attested), attested
-        assert town.count("claimed") == 1 and town.count("convicted") == 1
+        see_once(town, keys)
         for node in nodes:
             assert node.code() is None and "FAULT" not in node.said(), node.said()
             assert node.stop() == 0, node.said()

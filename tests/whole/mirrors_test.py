@@ -1,0 +1,90 @@
+"""Goal: mirrors that are silent, slow, out of date, or lie in any way cost a node time, and nothing
+else: what they serve is never believed, and one good mirror, or a moment of truth, is enough.
+Method: a node that has nothing but mirrors, all of them hostile but the last, or one that turns.
+What was served wrongly is counted at the mirror; nothing waits for the clock."""
+
+import os
+import subprocess
+import sys
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import town as stage  # noqa: E402
+from town import DATA, SEGMENTS, SOAK, Town  # noqa: E402
+
+# tests/verifier/fetch_test.c shows each of these to a single check, in every run.
+ALL = ("truncate", "silent", "old", "wrong", "loris", "other", "foreign", "slow", "error", "drip",
+       "redirect", "huge")
+HOSTILE = ALL if SOAK else ALL[:6]
+
+
+class HostileMirror:
+    """See tests/verifier/hostile_mirror.py."""
+
+    def __init__(self, root):
+        self.process = subprocess.Popen([sys.executable, "tests/verifier/hostile_mirror.py", root],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.url = "http://127.0.0.1:%d" % int(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def get(self, path):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.url + path, timeout=stage.PATIENCE_S) as reply:
+            return int(reply.read())
+
+
+def a_committed_job(town, number):
+    """Whole and published; the solver goes and comes back to be paid."""
+    job = town.new_job("%d.job" % number, "--seed", str(number))
+    key = town.open_job(job)
+    bundle = town.train("honest", job, "%d.run" % number)
+    town.run("honest", "prover", "commit", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
+             "--job-key", key)
+    town.run("honest", "prover", "publish", bundle, "--data", DATA, "--to", town.path("www"))
+    return key
+
+
+def a_node_among_hostile_mirrors_attests_what_is_true():
+    """One good mirror behind all the others is enough."""
+    with Town(("client", "honest", "verifier")) as town:
+        keys = [a_committed_job(town, number) for number in ((1, 2) if SOAK else (1,))]
+        with HostileMirror(town.path("www")) as mirror:
+            places = [word for how in HOSTILE + ("good",)
+                      for word in ("--mirror", "%s/%s" % (mirror.url, how))]
+            node = town.start("verifier", "verifier", "run", "--patience", "1s", "--threads", "1",
+                              *places)
+            for key in keys:
+                town.until_count(SEGMENTS, "attested", key)
+            assert town.count("claimed") == 0 and "FAULT" not in node.said()
+            assert node.stop() == 0
+
+
+def a_mirror_that_becomes_good_is_used_and_was_never_believed():
+    """Each kind of wrong in turn is all that the node gets; then the truth."""
+    with Town(("client", "honest", "verifier")) as town:
+        a_committed_job(town, 99)  # what "other" serves
+        with HostileMirror(town.path("www")) as mirror:
+            node = town.start("verifier", "verifier", "run", "--patience", "1s", "--threads", "1",
+                              "--checks", "4", "--mirror", mirror.url + "/switch")
+            town.until_count(SEGMENTS, "attested")
+            for number, how in enumerate(HOSTILE, 1):
+                attested = town.count("attested")
+                mirror.get("/set/" + how)
+                key = a_committed_job(town, number)
+                town.until(lambda: mirror.get("/count") >= 3, how + " is served")
+                if how != "old":  # the first segment of old things is true
+                    assert town.count("attested") == attested, how
+                mirror.get("/set/good")
+                town.until_count(SEGMENTS, "attested", key)
+            assert town.count("sealed") == 0 and "FAULT" not in node.said()
+            assert node.stop() == 0
+
+
+sys.exit(stage.main([a_node_among_hostile_mirrors_attests_what_is_true,
+                     a_mirror_that_becomes_good_is_used_and_was_never_believed]))

@@ -1,0 +1,93 @@
+"""Goal: a chain that is reorganized under a commit, a draw, an attestation, a claim, an answer or a
+verdict, and an endpoint that misbehaves in every way, cost a game time and gas, and nothing else.
+Method: whole games of real programs on anvil. A block is taken away as soon as it holds the move;
+which requests an endpoint answers wrongly, and how, follows from their number."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import town as stage  # noqa: E402
+from endpoint import Endpoint  # noqa: E402
+from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
+from town import ETHER, SEGMENTS, Town  # noqa: E402
+
+GAS = ETHER // 2
+DEPTH = 10  # more than is ever taken away
+
+
+def an_endpoint_that_misbehaves_costs_time_only():
+    """Of every few requests some are answered in each wrong way in turn."""
+    with Town(PEOPLE, on_chain=True) as town:
+        with Endpoint(town.port) as endpoint:
+            town.place["LOCKSTEP_LEDGER"] = endpoint.url
+            honest = town.url
+            play_through(town, honest, endpoint)
+
+
+def play_through(town, honest, endpoint):
+    """The test itself looks at the chain by the way that is good."""
+    job = town.new_job("a.job")
+    town.place["LOCKSTEP_LEDGER"] = honest
+    keys = {who: town.open_job(job) for who in ("honest", "cheat")}
+    town.place["LOCKSTEP_LEDGER"] = endpoint.url
+    endpoint.wrong = True
+    solvers = [town.solve("honest", job, keys["honest"]),
+               town.solve("cheat", job, keys["cheat"], "--falsify", str(STEP))]
+    town.place["LOCKSTEP_LEDGER"] = honest
+    for key in keys.values():
+        town.until_count(SEGMENTS, "committed", key)
+    places = ["--mirror", town.path("honest.run"), "--mirror",
+              town.serve("cheat", town.path("cheat.run"))[1]]
+    town.place["LOCKSTEP_LEDGER"] = endpoint.url
+    node = town.verifier(*places)
+    town.place["LOCKSTEP_LEDGER"] = honest
+    see_conviction(town, keys["cheat"])
+    see_pay(town, keys["honest"], node)
+    town.until(lambda: solvers[0].code() == 0, "the honest solver is done")
+    endpoint.wrong = False
+    see_money(town, keys, GAS)
+    see_once(town, keys)
+    assert node.stop() == 0, node.said()
+    print("# %d of %d requests were answered wrongly: %s" % (
+        sum(endpoint.told.values()), endpoint.requests, dict(endpoint.told)))
+    assert all(endpoint.told[how] > 0 for how in endpoint.HOW), endpoint.told
+
+
+def a_chain_that_is_reorganized_under_every_move_costs_time_only():
+    """As soon as a move is in a block, that block and all above it are replaced by empty ones."""
+    with Town(PEOPLE, on_chain=True, depth=DEPTH) as town:
+        job = town.new_job("a.job")
+        keys = {who: town.open_job(job) for who in ("honest", "cheat")}
+
+        def take_away(kind):
+            town.until_count_at_least(1, kind)
+            height = town.events(kind)[-1]["height"]
+            above = int(town.rpc("eth_blockNumber"), 16) - height
+            town.rpc("anvil_reorg", min(above + 1, DEPTH - 1), [])
+
+        solvers = [town.solve("honest", job, keys["honest"]),
+                   town.solve("cheat", job, keys["cheat"], "--falsify", str(STEP))]
+        take_away("accepted")
+        take_away("committed")
+        for key in keys.values():
+            town.until_count(SEGMENTS, "committed", key)
+        places = ["--mirror", town.path("honest.run"), "--mirror",
+                  town.serve("cheat", town.path("cheat.run"))[1]]
+        node = town.verifier(*places)
+        for kind in ("drawn", "attested", "sealed", "claimed", "answered"):
+            take_away(kind)
+        take_away("convicted")
+        see_conviction(town, keys["cheat"])
+        see_pay(town, keys["honest"], node, lambda: take_away("revealed"))
+        town.until(lambda: solvers[0].code() == 0, "the honest solver is done")
+        see_money(town, keys, GAS)
+        see_once(town, keys)
+        rewound = town.run("client", "ledger", "watch", "--json").count('"rewind"')
+        print("# %d times the ledger's events were taken back" % rewound)
+        assert rewound >= 3, rewound
+        assert node.stop() == 0, node.said()
+
+
+sys.exit(stage.main([], [an_endpoint_that_misbehaves_costs_time_only,
+                         a_chain_that_is_reorganized_under_every_move_costs_time_only]))
