@@ -15,14 +15,18 @@
 
 /* Threads of one machine, at most. */
 #define MACHINE_THREADS_MAX 1024
+/* Devices that a step is split over, at most. */
+#define MACHINE_DEVICES_MAX 8
 
 struct backend;
 
 struct machine_options {
     const struct backend *backend; /* NULL: the CPU's */
     uint32_t device;               /* CUDA: which one, from 0 */
-    enum isa isa;                  /* CPU only: one that isa_available() */
-    int thread_count;              /* 0: as many as the system offers */
+    uint32_t device_count;         /* more than 1: the step is split over devices[] (split.h) */
+    uint32_t devices[MACHINE_DEVICES_MAX];
+    enum isa isa;        /* CPU only: one that isa_available() */
+    int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
     /* Bytes of the device; what needs more runs by ranges and slices (sliced.h). 0: all there is. */
@@ -72,11 +76,24 @@ struct backend {
     enum status (*step)(struct machine *machine, const struct observer *observer,
                         struct error *error);
 
+    /*
+     * The operations first .. last-1 of a step. Whoever runs all of a step in parts, in order, has
+     * stepped: the last part gives the states their next values. NULL: only whole steps.
+     */
+    enum status (*run)(struct machine *machine, uint32_t first, uint32_t last,
+                       const struct observer *observer, struct error *error);
+
+    /* Writes a tensor of another machine of this backend, which can be read there; done on return.
+     * NULL: by way of the host. */
+    enum status (*take)(struct machine *machine, uint32_t tensor, struct machine *from,
+                        uint32_t from_tensor, struct error *error);
+
     /* Host memory of a tensor that can be read; NULL where it is not on the host. */
     const void *(*peek)(struct machine *machine, uint32_t tensor);
 
-    /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. */
-    bool (*diverged)(struct machine *machine);
+    /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. A machine that
+     * cannot tell says so: neither answer may come of a failure. */
+    enum status (*diverged)(struct machine *machine, bool *diverged, struct error *error);
 
     /*
      * Where the machine can hash what it holds: roots[i] is the Merkle root over the leaves of
@@ -104,8 +121,9 @@ MUST_CHECK enum status machine_options_default(struct machine_options *options,
                                                struct error *error);
 
 /*
- * Chooses the device by name: "cpu", "cuda", "cuda:N", or "auto", which is the first GPU where one
- * starts and otherwise the CPU. A GPU that was asked for and does not start is refused here, with
+ * Chooses the device by name: "cpu", "cuda", "cuda:N", several as "cuda:0,cuda:1", over which a step
+ * is split, or "auto", which is the first GPU where one starts and otherwise the CPU. A GPU may be
+ * named twice; its memory is then shared by two machines. A GPU that was asked for and does not start is refused here, with
  * what its driver says.
  */
 MUST_CHECK enum status machine_options_device(struct machine_options *options, const char *name,

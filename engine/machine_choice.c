@@ -6,6 +6,7 @@
 #include "engine/cuda/loader.h"
 #include "engine/cuda/machine.h"
 #include "engine/sliced.h"
+#include "engine/split.h"
 
 /* More devices than any machine has: bounds what is read from a name. */
 #define DEVICE_NUMBER_MAX 1023
@@ -17,6 +18,9 @@ enum status machine_open(struct machine **machine, const struct tape *tape,
     struct machine_options whole = *options;
     enum status status;
 
+    if (options->device_count > 1) {
+        return machine_split_open(machine, tape, options, error);
+    }
     if (options->device_memory != 0 && backend != &backend_cpu) {
         whole.memory_max = options->device_memory;
     }
@@ -52,30 +56,65 @@ static enum status try_cuda(uint32_t device, struct error *error)
 static enum status unknown_device(const char *name, struct error *error)
 {
     (void)error_set(error, STATUS_USAGE, "there is no kind of device '%.40s'", name);
-    error_advise(error, "use cpu, cuda, cuda:N for the N-th GPU from 0, or auto");
+    error_advise(error,
+                 "use cpu, cuda, cuda:N for the N-th GPU from 0, several with commas, or auto");
     return STATUS_USAGE;
 }
 
-static enum status choose_cuda(struct machine_options *options, const char *name,
-                               const char *number, struct error *error)
+/* One "cuda" or "cuda:N"; *next is what stands behind it. */
+static enum status read_device(uint32_t *device, const char **next, const char *name,
+                               struct error *error)
 {
+    const char *at = name + strlen("cuda");
+    unsigned long number = 0;
     char *end = NULL;
-    unsigned long device = 0;
-    enum status status;
 
-    if (*number != '\0') {
-        device = strtoul(number + 1, &end, 10);
-        if (number[0] != ':' || number[1] < '0' || number[1] > '9' || *end != '\0' ||
-            device > DEVICE_NUMBER_MAX) {
+    if (strncmp(name, "cuda", strlen("cuda")) != 0) {
+        return unknown_device(name, error);
+    }
+    if (*at == ':') {
+        number = strtoul(at + 1, &end, 10);
+        if (at[1] < '0' || at[1] > '9' || number > DEVICE_NUMBER_MAX) {
             return unknown_device(name, error);
         }
+        at = end;
     }
-    status = try_cuda((uint32_t)device, error);
-    if (status == STATUS_OK) {
-        options->backend = &backend_cuda;
-        options->device = (uint32_t)device;
+    *device = (uint32_t)number;
+    *next = at;
+    return *at == '\0' || *at == ',' ? STATUS_OK : unknown_device(name, error);
+}
+
+static enum status choose_cuda(struct machine_options *options, const char *name,
+                               struct error *error)
+{
+    uint32_t devices[MACHINE_DEVICES_MAX];
+    uint32_t count = 0;
+    const char *at = name;
+
+    for (;;) {
+        enum status status;
+
+        if (count == MACHINE_DEVICES_MAX) {
+            return error_set(error, STATUS_USAGE, "a step is split over %d devices at most",
+                             MACHINE_DEVICES_MAX);
+        }
+        status = read_device(&devices[count], &at, at, error);
+        if (status == STATUS_OK) {
+            status = try_cuda(devices[count++], error);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+        if (*at == '\0') {
+            break;
+        }
+        at++;
     }
-    return status;
+    options->backend = &backend_cuda;
+    options->device = devices[0];
+    options->device_count = count;
+    memcpy(options->devices, devices, sizeof(devices));
+    return STATUS_OK;
 }
 
 enum status machine_options_device(struct machine_options *options, const char *name,
@@ -83,6 +122,7 @@ enum status machine_options_device(struct machine_options *options, const char *
 {
     options->backend = &backend_cpu;
     options->device = 0;
+    options->device_count = 0;
     if (strcmp(name, "cpu") == 0) {
         return STATUS_OK;
     }
@@ -90,11 +130,11 @@ enum status machine_options_device(struct machine_options *options, const char *
         struct error none;
 
         error_init(&none);
-        (void)choose_cuda(options, name, "", &none); /* without a GPU the CPU stands */
+        (void)choose_cuda(options, "cuda", &none); /* without a GPU the CPU stands */
         return STATUS_OK;
     }
     if (strncmp(name, "cuda", 4) == 0) {
-        return choose_cuda(options, name, name + 4, error);
+        return choose_cuda(options, name, error);
     }
     return unknown_device(name, error);
 }
@@ -103,6 +143,7 @@ void machine_options_other(struct machine_options *options)
 {
     if (options->backend != NULL && options->backend != &backend_cpu) {
         options->backend = &backend_cpu;
+        options->device_count = 0;
         options->isa = isa_best();
         return;
     }

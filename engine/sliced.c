@@ -622,10 +622,12 @@ static enum status sliced_step(struct machine *machine, const struct observer *o
     return status;
 }
 
-static bool sliced_diverged(struct machine *machine)
+static enum status sliced_diverged(struct machine *machine, bool *diverged, struct error *error)
 {
     const struct tape *tape = machine->tape;
 
+    (void)error;
+    *diverged = false;
     for (uint32_t i = 0; i < tape->state_count; i++) {
         const uint32_t id = tape->states[i].before;
         const uint32_t *bits = sliced_of(machine)->memory[id];
@@ -633,11 +635,11 @@ static bool sliced_diverged(struct machine *machine)
         for (uint64_t j = 0; tape->tensors[id].dtype == DTYPE_F32 && j < tape->tensors[id].count;
              j++) {
             if ((bits[j] & EXPONENT_ONES) == EXPONENT_ONES) {
-                return true;
+                *diverged = true;
             }
         }
     }
-    return false;
+    return STATUS_OK;
 }
 
 static const struct backend backend_sliced = {

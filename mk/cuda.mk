@@ -11,6 +11,9 @@ NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
 cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
+# The kernels of wgmma are for sm_90a alone, and empty where 9.0 was not asked for.
+$(BUILD)/engine/cuda/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
+    arch=compute_90a$(comma)code=sm_90a,$(cuda_codes))
 # C++20 for designated initializers, which the rules' C has.
 NVCCFLAGS ?= -O3 -std=c++20
 
@@ -27,7 +30,7 @@ $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 -include $(wildcard $(cuda_sources:%=$(BUILD)/%.o.d))
 
 # gpu-check: one program that is built where there is gcc and nvcc and nothing else. So it has
-# objects of its own, which wait for no setup, and links only what is listed here.
+# objects of its own, which wait for no setup there, and links only what is listed here.
 gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
     tests/support/random_tape.c base/error.c base/reader.c \
     $(filter proofs/sha256%,$(room_sources)) proofs/merkle.c proofs/merkle_proof.c proofs/commit.c \
@@ -35,7 +38,7 @@ gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_source
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 
-$(BUILD)/gpu/%.o: %.c
+$(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
 $(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
 	$(call say,LINK,$@)
@@ -56,7 +59,7 @@ emulated_sources := tests/support/emulated_plugin.c tests/support/fake_device.c 
     engine/contraction.c
 
 $(BUILD)/pic/%.o: variant := -fPIC
-$(BUILD)/pic/%.o: %.c
+$(BUILD)/pic/%.o: %.c | $(ready)
 	$(compile)
 $(emulated_plugin): $(emulated_sources:%.c=$(BUILD)/pic/%.o)
 	@mkdir -p $(@D)

@@ -73,6 +73,15 @@ static enum status take_root(void *context, const struct tensor *tensor, const v
     return commit_roots_add(&walk->roots, &root);
 }
 
+static enum status find_finite(bool *finite, struct machine *machine, struct error *error)
+{
+    bool diverged = true;
+    enum status status = machine->backend->diverged(machine, &diverged, error);
+
+    *finite = !diverged;
+    return status;
+}
+
 static enum status find_by_reading(struct digest *root, bool *finite, struct machine *machine,
                                    int threads, struct error *error)
 {
@@ -86,7 +95,7 @@ static enum status find_by_reading(struct digest *root, bool *finite, struct mac
     }
     if (status == STATUS_OK) {
         commit_roots_end(&walk.roots, root);
-        *finite = !machine->backend->diverged(machine);
+        status = find_finite(finite, machine, error);
     }
     return status;
 }
@@ -120,7 +129,7 @@ static enum status find_by_asking(struct digest *root, bool *finite, struct mach
         commit_tensor_root_of(&items[i], COMMIT_TENSOR, &tape->tensors[ids[i]], &leaves_root);
     }
     commit_list_root(root, COMMIT_STATE, 0, items, count);
-    *finite = !machine->backend->diverged(machine);
+    status = find_finite(finite, machine, error);
 out:
     free(ids);
     free(items);

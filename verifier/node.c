@@ -54,6 +54,7 @@ void node_close(struct node *node)
 {
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
         free(node->running[i].request);
+        free(node->running[i].result);
     }
     free(node->actions);
     memset(node, 0, sizeof(*node));
@@ -198,7 +199,9 @@ enum status node_round(struct node *node, bool *busy, struct error *error)
     if (status == STATUS_OK && reached) {
         status = pen_round(node, busy, error);
     }
-    if (status == STATUS_OK && node->now_ms >= node->swept_ms + SWEEP_MS) {
+    /* A clock that was set back is no reason to wait for it. */
+    if (status == STATUS_OK &&
+        (node->now_ms >= node->swept_ms + SWEEP_MS || node->now_ms < node->swept_ms)) {
         node->swept_ms = node->now_ms;
         sweep_cache(node);
         status = store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);

@@ -67,7 +67,8 @@ struct node_ports {
 struct node_running {
     int64_t number; /* of the task; 0: the place is free */
     struct check_request *request;
-    bool disputing; /* no task: the next move about this claim */
+    struct check_result *result; /* its answer, until it is kept; NULL: it still runs */
+    bool disputing;              /* no task: the next move about this claim */
     struct hash32 claim;
 };
 
@@ -80,7 +81,6 @@ struct node {
     uint64_t swept_ms;
     struct node_running running[WORKERS_MAX];
     uint32_t running_count;
-    bool stranded;          /* a task that is noted as running runs nowhere */
     int64_t disputes;       /* children that were started for disputes */
     struct action *actions; /* QUEUE_ACTIONS_MAX of them */
 };

@@ -9,7 +9,6 @@
 
 enum {
     RETRY_MS = 1000,
-    RETRY_MS_MAX = 60000,
 };
 
 struct book_entry node_entry(const struct node *node, const struct store_segment *segment,
@@ -181,39 +180,26 @@ static enum status start_one(struct node *node, const struct task *task, struct 
         return skip(node, task, "it does not stand on the ledger any more", error);
     }
     if (status == STATUS_OK) {
-        status = queue_begin(node->ports.store, task, node->now_ms, error);
+        status = store_begin(node->ports.store, error);
     }
     if (status != STATUS_OK) {
         free(request);
         return status;
     }
-    return node_start(node, task->number, NULL, request, error);
-}
-
-/* A full disk, or a child that could not be made, took an answer away: the task waits again. */
-static enum status recover(struct node *node, struct error *error)
-{
-    enum status status = store_begin(node->ports.store, error);
-
-    if (status != STATUS_OK) {
-        return status;
+    status = queue_begin(node->ports.store, task, node->now_ms, error);
+    if (status == STATUS_OK) {
+        status = node_start(node, task->number, NULL, request, error);
+    } else {
+        free(request);
     }
-    status = queue_recover(node->ports.store, error);
-    for (uint32_t i = 0; i < WORKERS_MAX && status == STATUS_OK; i++) {
-        if (node->running[i].number != 0 && !node->running[i].disputing) {
-            status = queue_keep_running(node->ports.store, node->running[i].number, error);
-        }
-    }
-    status = store_end(node->ports.store, status, error);
-    node->stranded = status != STATUS_OK;
-    return status;
+    return store_end(node->ports.store, status, error);
 }
 
 enum status node_start_checks(struct node *node, bool *busy, struct error *error)
 {
     uint32_t most = node->options.checks_max;
     uint32_t of_job = most > 1 ? most - 1 : 1; /* one job never has all the places */
-    enum status status = node->stranded ? recover(node, error) : STATUS_OK;
+    enum status status = STATUS_OK;
 
     while (status == STATUS_OK && !node->fault && !node->options.by_hand &&
            node->running_count < most) {
@@ -223,7 +209,6 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
         if (status == STATUS_OK) {
             *busy = true;
             status = start_one(node, &task, error);
-            node->stranded = node->stranded || status != STATUS_OK;
         }
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -260,30 +245,33 @@ static enum status plan_claim(struct node *node, const struct store_segment *seg
     return node_plan_claim(node, &seal, error);
 }
 
-/* The committed root of the segment that the result is about. */
-static const struct digest *root_of_result(const struct check_request *request,
-                                           const struct check_result *result)
+/* The segment that the result is about, as it was asked for; NULL: it was not. */
+static const struct check_segment *segment_of(const struct check_request *request,
+                                              const struct check_result *result)
 {
     uint32_t back = request->index - result->index; /* wraps around when it makes no sense */
 
-    return back < request->segment_count
-               ? &request->segments[request->segment_count - 1 - back].root
-               : NULL;
+    return back < request->segment_count ? &request->segments[request->segment_count - 1 - back]
+                                         : NULL;
+}
+
+/* A child that read hostile bytes may say anything. */
+static bool is_an_answer(const struct check_request *request, const struct check_result *result)
+{
+    const struct check_segment *segment = segment_of(request, result);
+
+    return result->outcome != CHECK_REFUTED || (segment != NULL && result->step < segment->steps);
 }
 
 enum status node_accuse(struct node *node, const struct hash32 *job,
                         const struct check_request *request, const struct check_result *result,
                         const char **why, struct error *error)
 {
-    const struct digest *root = root_of_result(request, result);
+    const struct digest *root = &segment_of(request, result)->root;
     struct store_segment segment;
     struct book_entry entry;
     enum status status;
 
-    if (root == NULL || result->step >= GAME_PERIOD_MAX) {
-        *why = "the check's answer is about something that was not asked";
-        return STATUS_OK;
-    }
     status = store_segment(node->ports.store, &segment, job, result->index, error);
     if (status == STATUS_NOT_FOUND ||
         (status == STATUS_OK && !digest_equal(&segment.committed.root, root))) {
@@ -386,9 +374,9 @@ static enum status stop_signing(struct node *node, const struct check_result *re
 
 static uint64_t retry_ms(const struct node *node, uint32_t attempts)
 {
-    uint64_t wait = attempts < 6 ? (uint64_t)RETRY_MS << attempts : RETRY_MS_MAX;
+    uint64_t wait = attempts < 6 ? (uint64_t)RETRY_MS << attempts : QUEUE_WAIT_MS_MAX;
 
-    return node->now_ms + (wait < RETRY_MS_MAX ? wait : RETRY_MS_MAX);
+    return node->now_ms + (wait < QUEUE_WAIT_MS_MAX ? wait : QUEUE_WAIT_MS_MAX);
 }
 
 static enum status count_result(struct node *node, const struct task *task,
@@ -456,6 +444,11 @@ static enum status take_answer(struct node *node, struct node_running *place,
     if (status != STATUS_OK) {
         return status;
     }
+    if (!is_an_answer(place->request, result)) {
+        result->outcome = CHECK_CANNOT_TELL;
+        (void)snprintf(result->reason, sizeof(result->reason),
+                       "the check's answer is about something that was not asked");
+    }
     status = count_result(node, &task, result, error);
     if (status == STATUS_OK) {
         status = store_note_mirrors(node->ports.store, place->request, result, error);
@@ -466,31 +459,66 @@ static enum status take_answer(struct node *node, struct node_running *place,
     return store_end(node->ports.store, status, error);
 }
 
-enum status node_take_answers(struct node *node, bool *busy, struct error *error)
+/* An answer that cannot be kept, because the disk is full, is not lost: the next round tries. */
+static enum status keep_answer(struct node *node, struct node_running *place, struct error *error)
 {
-    struct check_result *result = malloc(sizeof(*result));
-    enum status status =
-        result == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a result") : STATUS_OK;
+    struct check_result result = *place->result; /* what is kept of it may be put otherwise */
+    enum status status = place->disputing ? claimant_take(node, place, &result, error)
+                                          : take_answer(node, place, &result, error);
 
-    while (status == STATUS_OK) {
-        uint64_t number = 0;
+    if (status == STATUS_OK) {
+        free(place->request);
+        free(place->result);
+        *place = (struct node_running){0};
+        node->running_count--;
+    }
+    return status;
+}
 
-        status = node->ports.checks.take(node->ports.checks.context, &number, result, error);
-        for (uint32_t i = 0; i < WORKERS_MAX && status == STATUS_OK; i++) {
-            struct node_running *place = &node->running[i];
+static struct node_running *place_of(struct node *node, uint64_t number)
+{
+    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
+        struct node_running *place = &node->running[i];
 
-            if (place->number != 0 && place->number == (int64_t)number) {
-                *busy = true;
-                status = place->disputing ? claimant_take(node, place, result, error)
-                                          : take_answer(node, place, result, error);
-                node->stranded = node->stranded || status != STATUS_OK;
-                free(place->request);
-                *place = (struct node_running){0};
-                node->running_count--;
-                break;
-            }
+        if (place->number == (int64_t)number && place->number != 0 && place->result == NULL) {
+            return place;
         }
     }
-    free(result);
+    return NULL;
+}
+
+static enum status collect(struct node *node, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK) {
+        struct check_result *result = malloc(sizeof(*result));
+        struct node_running *place;
+        uint64_t number = 0;
+
+        if (result == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
+        }
+        status = node->ports.checks.take(node->ports.checks.context, &number, result, error);
+        place = status == STATUS_OK ? place_of(node, number) : NULL;
+        if (place != NULL) {
+            place->result = result;
+        } else {
+            free(result);
+        }
+    }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status node_take_answers(struct node *node, bool *busy, struct error *error)
+{
+    enum status status = collect(node, error);
+
+    for (uint32_t i = 0; i < WORKERS_MAX && status == STATUS_OK; i++) {
+        if (node->running[i].result != NULL) {
+            *busy = true;
+            status = keep_answer(node, &node->running[i], error);
+        }
+    }
+    return status;
 }

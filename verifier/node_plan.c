@@ -87,6 +87,11 @@ static enum status add_extra(struct node *node, const struct store_segment *segm
     if (status != STATUS_OK || full) {
         return status; /* full: it stays undecided until there is room */
     }
+    /* A reorganization may have taken it away while its check was waiting. */
+    status = queue_revive(node->ports.store, segment, &task, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
     (void)snprintf(reason, sizeof(reason), "a secret sample; not attested: %s", why);
     return store_choose(node->ports.store, segment->row, STORE_EXTRA, reason, error);
 }
@@ -121,19 +126,6 @@ static enum status choose(void *context, const struct store_segment *segment, st
 
 /* ---- samples whose step must be drawn, or is ------------------------------ */
 
-static enum status ask_for_draw(void *context, const struct store_segment *segment,
-                                struct error *error)
-{
-    struct node *node = context;
-    struct action action = {.kind = ACTION_DRAW,
-                            .segment = segment->hash,
-                            .due_height = segment->committed.height + 1,
-                            .late_s = node_attest_end(segment)};
-
-    action_name(action.name, ACTION_DRAW, &segment->hash);
-    return action_plan(node->ports.store, &action, error);
-}
-
 static enum status plan_again(struct node *node, const struct action *action, struct error *error)
 {
     struct action before;
@@ -147,6 +139,23 @@ static enum status plan_again(struct node *node, const struct action *action, st
     return status == STATUS_OK || status == STATUS_NOT_FOUND
                ? action_plan(node->ports.store, action, error)
                : status;
+}
+
+/* What cannot be attested any more, because nobody drew in time, is checked all the same. */
+static enum status ask_for_draw(void *context, const struct store_segment *segment,
+                                struct error *error)
+{
+    struct node *node = context;
+    struct action action = {.kind = ACTION_DRAW,
+                            .segment = segment->hash,
+                            .due_height = segment->committed.height + 1,
+                            .late_s = node_attest_end(segment)};
+
+    if (node->clock.time_s > action.late_s) {
+        return add_extra(node, segment, "its step was not drawn in time", error);
+    }
+    action_name(action.name, ACTION_DRAW, &segment->hash);
+    return plan_again(node, &action, error);
 }
 
 enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
@@ -256,9 +265,7 @@ static enum status plan_all(struct node *node, struct error *error)
         bool signs;
     } plans[] = {
         {"s.choice = 0 AND NOT s.void ORDER BY s.attested + s.revealed, s.round_s", choose, false},
-        {"s.choice = 1 AND s.seed IS NULL AND NOT s.void AND NOT EXISTS (SELECT 1 FROM actions a"
-         " WHERE a.segment = s.hash AND a.kind = 0)",
-         ask_for_draw, true},
+        {"s.choice = 1 AND s.seed IS NULL AND NOT s.void", ask_for_draw, true},
         {"s.choice = 1 AND s.seed IS NOT NULL AND NOT s.void AND s.mine < 2", add_sample, true},
         {"((s.mine = 2 AND (s.void OR s.idx < j.finalized)) OR (s.mine = 1 AND s.void))"
          " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = 3)",

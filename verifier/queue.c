@@ -154,12 +154,13 @@ enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, 
         store, task,
         sql_query(&store->sql, error,
                   TASK_COLUMNS
-                  "WHERE t.state = 0 AND t.next_ms <= ? AND"
-                  " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = 1) < ?"
+                  "WHERE t.state = 0 AND t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?4 AND"
+                  " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = 1) < ?2"
                   " ORDER BY (SELECT coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job"
-                  " AND f.outcome = 0 AND f.state <> 1) >= ?, t.deadline_s, t.covered, t.number"
+                  " AND f.outcome = 0 AND f.state <> 1) >= ?3, t.deadline_s, t.covered, t.number"
                   " LIMIT 1",
-                  "iii", (int64_t)now_ms, (int64_t)of_job_max, (int64_t)POISON_FROM),
+                  "iiii", (int64_t)now_ms, (int64_t)of_job_max, (int64_t)POISON_FROM,
+                  (int64_t)QUEUE_WAIT_MS_MAX),
         error);
 }
 
@@ -201,11 +202,6 @@ enum status queue_recover(struct store *store, struct error *error)
 {
     return sql_run(&store->sql, error, "UPDATE tasks SET state = 0, next_ms = 0 WHERE state = 1",
                    "");
-}
-
-enum status queue_keep_running(struct store *store, int64_t number, struct error *error)
-{
-    return sql_run(&store->sql, error, "UPDATE tasks SET state = 1 WHERE number = ?", "i", number);
 }
 
 enum status queue_expire(struct store *store, uint64_t now_s, struct error *error)

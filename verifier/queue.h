@@ -14,6 +14,7 @@
 
 #define QUEUE_TASKS_MAX   100000 /* waiting at a time */
 #define QUEUE_ACTIONS_MAX 256    /* looked at in one round */
+#define QUEUE_WAIT_MS_MAX 60000  /* until a check is tried again */
 
 enum task_state {
     TASK_WAITING = 0,
@@ -41,7 +42,8 @@ MUST_CHECK enum status queue_add(struct store *store, bool *full,
                                  const struct store_segment *segment, const struct task *task,
                                  struct error *error);
 
-/* The next to run. of_job_max: how many of one job may run at once. STATUS_NOT_FOUND: none. */
+/* The next to run. of_job_max: how many of one job may run at once. STATUS_NOT_FOUND: none. A clock
+ * that was set back delays nothing: who would wait longer than QUEUE_WAIT_MS_MAX need not wait. */
 MUST_CHECK enum status queue_next(struct store *store, struct task *task, uint64_t now_ms,
                                   uint32_t of_job_max, struct error *error);
 MUST_CHECK enum status queue_begin(struct store *store, const struct task *task, uint64_t now_ms,
@@ -56,8 +58,6 @@ MUST_CHECK enum status queue_finish(struct store *store, const struct task *task
 
 /* What runs has died with the node that ran it. */
 MUST_CHECK enum status queue_recover(struct store *store, struct error *error);
-/* But this one runs. */
-MUST_CHECK enum status queue_keep_running(struct store *store, int64_t number, struct error *error);
 MUST_CHECK enum status queue_expire(struct store *store, uint64_t now_s, struct error *error);
 
 /* The answer to the traced check of this content, if it was proven: *result is the caller's. */

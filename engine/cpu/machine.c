@@ -410,8 +410,8 @@ static void take_next_states(struct machine_cpu *cpu)
     }
 }
 
-static enum status cpu_step(struct machine *machine, const struct observer *observer,
-                            struct error *error)
+static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t last,
+                           const struct observer *observer, struct error *error)
 {
     struct machine_cpu *cpu = cpu_of(machine);
     uint64_t control = float_control_take();
@@ -421,7 +421,7 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     if (status == STATUS_OK) {
         status = prepare_threads(cpu->options.thread_count, error);
     }
-    for (uint32_t at = 0; at < machine->tape->op_count && status == STATUS_OK; at++) {
+    for (uint32_t at = first; at < last && status == STATUS_OK; at++) {
         if (cpu->plan.runs[at]) {
             if (cpu->options.timed == NULL) {
                 run_op(cpu, &machine->tape->ops[at]);
@@ -433,11 +433,17 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
             }
         }
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && last == machine->tape->op_count) {
         take_next_states(cpu);
     }
     float_control_give_back(control);
     return status;
+}
+
+static enum status cpu_step(struct machine *machine, const struct observer *observer,
+                            struct error *error)
+{
+    return cpu_run(machine, 0, machine->tape->op_count, observer, error);
 }
 
 /* The sign bit of the result is set where one of the numbers is a NaN or an infinity: all of their
@@ -464,20 +470,23 @@ static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
     return found >> 31 == 0;
 }
 
-static bool cpu_diverged(struct machine *machine)
+static enum status cpu_diverged(struct machine *machine, bool *diverged, struct error *error)
 {
     struct machine_cpu *cpu = cpu_of(machine);
     const struct tape *tape = machine->tape;
 
+    (void)error;
     for (uint32_t i = 0; i < tape->state_count; i++) {
         uint32_t id = tape->states[i].before;
 
         if (tape->tensors[id].dtype == DTYPE_F32 &&
             !is_finite(cpu->memory[id], tape->tensors[id].count, cpu->options.thread_count)) {
-            return true;
+            *diverged = true;
+            return STATUS_OK;
         }
     }
-    return false;
+    *diverged = false;
+    return STATUS_OK;
 }
 
 const struct backend backend_cpu = {
@@ -489,6 +498,7 @@ const struct backend backend_cpu = {
     .read = cpu_read,
     .bind = cpu_bind,
     .step = cpu_step,
+    .run = cpu_run,
     .peek = cpu_peek,
     .diverged = cpu_diverged,
 };

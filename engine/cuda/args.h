@@ -21,10 +21,15 @@
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
+    ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
+    ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
+    ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
+    ENTRY(HOPPER_WIDE, kernel_hopper_wide, struct contract_args) \
+    ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
@@ -69,13 +74,15 @@ struct quantize_args {
     int16_t *peaks; /* (rows, pieces) */
     int16_t *exponents;
     uint8_t *planes; /* packed; NULL: canonical q is written */
+    uint8_t *shifts; /* NULL with canonical q, as lowest */
     void *q;         /* canonical, or NULL */
-    int32_t *lowest; /* NULL with canonical q */
+    int32_t *lowest;
     int64_t dims[6];
     int64_t strides[6];
     uint64_t rows;
-    uint64_t pitch;
     uint64_t plane_size;
+    uint64_t strip_size;
+    uint64_t shift_pitch;
     uint64_t k;
     uint64_t block;
     uint64_t blocks;
@@ -85,48 +92,64 @@ struct quantize_args {
     int32_t window;
     int32_t bits;
     int32_t across; /* neighbouring rows are neighbours in memory */
-    int32_t reserved;
+    uint32_t line_log;
+    uint32_t block_log; /* k >> block_log is the block of k */
+    uint32_t team;      /* of kernel_quantize_rows: warps that share a row, 1 or all of a block */
 };
 
-/* Planes and lowest[] of a canonical q. */
+/* Planes, shifts and lowest[] of a canonical q. */
 struct pack_args {
     const void *q;
     const int16_t *exponents;
     uint8_t *planes;
+    uint8_t *shifts;
     int32_t *lowest;
     uint64_t rows;
     uint64_t k;
-    uint64_t pitch;
     uint64_t plane_size;
+    uint64_t strip_size;
+    uint64_t shift_pitch;
     uint64_t blocks;
     int32_t bits;
-    int32_t reserved;
+    uint32_t line_log;
 };
 
+/* What packed.h says of an operand, as the kernels need it. */
 struct packed_operand {
     const uint8_t *planes;
+    const uint8_t *shifts;
     const int32_t *lowest;
-    const int16_t *exponents;
     uint64_t plane_size;
+    uint64_t strip_size;
+    uint64_t shift_pitch;
+    uint64_t atoms;
 };
 
 struct contract_args {
     struct packed_operand a;
     struct packed_operand b;
-    uint32_t *out; /* bits of binary32 */
+    uint32_t *out;     /* bits of binary32 */
+    uint64_t *partial; /* (batch, m, n): sums, from zero, where splits > 1 */
+    uint32_t *tickets; /* per tile (and half of it): how many splits are done; from zero */
     int64_t dims[6];
     int64_t strides[6];
     uint64_t m; /* rows of A in a batch */
     uint64_t n;
     uint64_t k;
-    uint64_t pitch;
-    uint64_t block;
     uint64_t blocks;
     uint64_t causal;
-    uint64_t tiles_n;
+    uint64_t batches;
     uint64_t batch_first; /* a grid has 65,535 blocks in y at most */
+    uint32_t tiles_m;
+    uint32_t tiles_n;
+    uint32_t splits; /* of k */
     uint32_t piece;
     int32_t bits;
+    uint32_t line_log;
+    uint32_t block_log; /* k >> block_log is the block of k */
+    uint32_t stages;    /* in shared memory */
+    uint32_t gives_up;  /* on a wait that does not end, kernels of wgmma go on (1) or fail (0) */
+    uint32_t reserved;
 };
 
 struct sums_args {
@@ -138,11 +161,10 @@ struct sums_args {
     uint64_t rows;         /* of q: the width of one-hots' results */
     uint64_t vocabulary;
     uint64_t k;
-    uint64_t pitch;
-    uint64_t block;
-    uint64_t blocks;
     int32_t bits;
-    int32_t reserved;
+    uint32_t line_log;
+    uint32_t block_log;
+    uint32_t reserved;
 };
 
 #define HASH_LEAF    1024
@@ -190,18 +212,45 @@ struct finite_args {
     +((KERNEL_##number + 1) * (uint32_t)sizeof(arguments))
 #define KERNEL_ARGUMENTS_CHECK (0u KERNEL_LIST(KERNEL_SIZE) + (uint32_t)sizeof(struct op))
 
-/* Dynamic shared memory of the contraction kernels, and their tiles: contract_body.h. */
+/*
+ * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes of
+ * rows of 64 bytes, and the shifts of its two steps, in pieces of 16 bytes that begin at or before
+ * the first row.
+ */
 #define CONTRACT_THREADS     256
 #define CONTRACT_ROWS        128 /* of A in a tile */
 #define CONTRACT_COLUMNS     64  /* rows of B in a tile */
 #define CONTRACT_STAGE       64  /* elements of k that lie in shared memory together */
-#define CONTRACT_STAGES      2
-#define CONTRACT_PITCH       80 /* bytes: 16 more than the stage, so that no two rows share banks */
+#define CONTRACT_STAGES_MAX  4
 #define CONTRACT_TILE_ROWS   (CONTRACT_ROWS + CONTRACT_COLUMNS)
-#define CONTRACT_PLANE_SIZE  (CONTRACT_TILE_ROWS * CONTRACT_PITCH)
-#define CONTRACT_STAGE_SIZE  (2 * CONTRACT_PLANE_SIZE)
-#define CONTRACT_SHIFTS_SIZE (CONTRACT_STAGE / 32 * CONTRACT_TILE_ROWS)
-#define CONTRACT_SHARED      (CONTRACT_STAGES * (CONTRACT_STAGE_SIZE + CONTRACT_SHIFTS_SIZE))
+#define CONTRACT_PLANE_SIZE  (CONTRACT_TILE_ROWS * CONTRACT_STAGE)
+#define CONTRACT_SHIFTS_A    (CONTRACT_ROWS + 16)
+#define CONTRACT_SHIFTS_SIZE (CONTRACT_SHIFTS_A + CONTRACT_COLUMNS + 16) /* of a step */
+#define CONTRACT_STAGE_SIZE  (2 * CONTRACT_PLANE_SIZE + 2 * CONTRACT_SHIFTS_SIZE)
+
+/* As many stages as blocks of a device have room for: 4, or 2 (sm_75). 0: not known, enough. */
+#define CONTRACT_STAGES(shared_max)                                                                \
+    ((shared_max) == 0 || (shared_max) >= CONTRACT_STAGES_MAX * CONTRACT_STAGE_SIZE + 1024         \
+         ? CONTRACT_STAGES_MAX                                                                     \
+         : 2)
+
+/*
+ * Tiles and shared memory of the contraction by wgmma: hopper_body.h. A slot holds 128 rows of A
+ * and as many of B, of lines of up to 128 bytes; behind the slots lies what describes them.
+ */
+#define HOPPER_CAPABILITY   90  /* of the devices that have them */
+#define HOPPER_GROUP        128 /* threads: one group brings, two multiply */
+#define HOPPER_THREADS      (3 * HOPPER_GROUP)
+#define HOPPER_ROWS         128
+#define HOPPER_COLUMNS      128 /* 64 in the kernel of half tiles */
+#define HOPPER_OPERAND_SIZE (HOPPER_ROWS * 128)
+#define HOPPER_SLOT_SIZE    (2 * HOPPER_OPERAND_SIZE)
+#define HOPPER_SLOTS        6
+#define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
+#define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
+#define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
+
+enum hopper_kind { HOPPER_NARROW, HOPPER_WIDE, HOPPER_THREE };
 
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */

@@ -1,12 +1,15 @@
 /*
- * contract_body.h - exact contraction: by tensor cores for 14, 15 and 16 bits, plainly for 22 bits
- * and for blocks of 16.
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15 and 16 bits, plainly for 22
+ * bits and for blocks of 16. hopper_body.h has it by wgmma,
+ * tile_body.h what both share.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
  * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. Limbs come through shared memory
- * in stages of CONTRACT_STAGE elements of k. At the end of every piece (packed.h) the 32-bit sums
- * of the limbs' products become one 64-bit part, are shifted by the two exponents of their block
- * and added: contraction.h shows that nothing overflows.
+ * in stages of CONTRACT_STAGE elements of k, some of which are under way while one is multiplied.
+ * At the end of every piece (packed.h) the 32-bit sums of the limbs' products become one 64-bit
+ * part, are shifted by the two exponents of their block and added: contraction.h shows that nothing
+ * overflows. Where tiles are few, k is split over several blocks of threads; their 64-bit sums meet
+ * in memory by integer atomics, which have one result in any order, and the last to come finishes.
  */
 
 #define FRAGMENT_ROWS    2 /* of a warp: fragments of 16 rows */
@@ -14,72 +17,129 @@
 #define FRAGMENT_SUMS    4 /* results of a fragment that one lane holds */
 #define LIMB_SUMS        3 /* hh, ll and (h+l)(h'+l'); or hh, hl' + lh' and ll' */
 
+/* ---- the way into shared memory ----------------------------------------------- */
+
 struct contract_tile {
     uint64_t batch;
     uint64_t first_m;
     uint64_t first_n;
-    uint8_t *limbs;  /* [stage][plane][row][CONTRACT_PITCH] */
-    uint8_t *shifts; /* [stage][step][row] */
+    uint64_t row_a; /* of A's planes: first_m in its batch */
+    uint64_t row_b;
+    uint64_t first_k;
+    uint64_t end_k;
+    uint32_t index; /* among the tiles of all batches */
+    uint8_t *stages;
 };
 
-static RULE inline uint64_t causal_limit(const struct contract_args *args, uint64_t m)
+static RULE inline struct contract_tile contract_tile_of(const struct contract_args *args)
 {
-    return args->causal == 0 ? args->n : m % args->causal + 1;
+    const uint32_t index = block_index() / args->splits;
+    struct contract_tile tile;
+    uint32_t tile_m;
+    uint32_t tile_n;
+
+    tile_of(&tile_m, &tile_n, args, index);
+    tile.batch = args->batch_first + block_index_y();
+    tile.index = (uint32_t)(tile.batch * args->tiles_m * args->tiles_n) + index;
+    tile.first_m = (uint64_t)tile_m * CONTRACT_ROWS;
+    tile.first_n = (uint64_t)tile_n * CONTRACT_COLUMNS;
+    tile.row_a = tile.batch * args->m + tile.first_m;
+    tile.row_b = tile.batch * args->n + tile.first_n;
+    split_of(&tile.first_k, &tile.end_k, args, block_index() % args->splits);
+    tile.stages = dynamic_shared();
+    return tile;
 }
 
-/* Row `r` of a tile: rows of A first, then rows of B. */
-static RULE inline const struct packed_operand *tile_operand(uint64_t *row, bool *there,
-                                                             const struct contract_args *args,
-                                                             const struct contract_tile *tile,
-                                                             uint32_t r)
-{
-    const bool is_a = r < CONTRACT_ROWS;
-    const uint64_t in_batch = is_a ? tile->first_m + r : tile->first_n + (r - CONTRACT_ROWS);
-    const uint64_t count = is_a ? args->m : args->n;
+#define FILL_ROWS (CONTRACT_TILE_ROWS * 4 / CONTRACT_THREADS) /* of which a thread copies pieces */
 
-    *there = in_batch < count;
-    *row = tile->batch * count + (*there ? in_batch : 0);
-    return is_a ? &args->a : &args->b;
+/* Where a thread copies from: one piece of 16 bytes of two rows of A and one of B. */
+struct filler {
+    const uint8_t *from[FILL_ROWS];
+    uint64_t strip_sizes[2];
+    uint64_t plane_sizes[2];
+    uint32_t swizzles[FILL_ROWS];
+    bool there[FILL_ROWS];
+};
+
+static RULE inline uint32_t fill_row(uint32_t i)
+{
+    return thread_index() / 4 + i * (CONTRACT_THREADS / 4);
+}
+
+static RULE inline void filler_init(struct filler *filler, const struct contract_args *args,
+                                    const struct contract_tile *tile)
+{
+    UNROLL
+    for (uint32_t i = 0; i < FILL_ROWS; i++) {
+        const uint32_t r = fill_row(i);
+        const bool is_a = i < FILL_ROWS - 1;
+        const struct packed_operand *operand = is_a ? &args->a : &args->b;
+        const uint64_t in_batch = is_a ? tile->first_m + r : tile->first_n + (r - CONTRACT_ROWS);
+        const uint64_t row = is_a ? tile->row_a + r : tile->row_b + (r - CONTRACT_ROWS);
+
+        filler->there[i] = in_batch < (is_a ? args->m : args->n);
+        filler->from[i] = operand->planes + (filler->there[i] ? row << args->line_log : 0);
+        filler->swizzles[i] = packed_swizzle(row, 0, args->line_log);
+    }
+    filler->strip_sizes[0] = args->a.strip_size;
+    filler->strip_sizes[1] = args->b.strip_size;
+    filler->plane_sizes[0] = args->a.plane_size;
+    filler->plane_sizes[1] = args->b.plane_size;
+}
+
+/* A row of a stage is 64 bytes; its pieces are exchanged so that 8 rows share no bank. */
+static RULE inline uint32_t stage_place(uint32_t row, uint32_t piece)
+{
+    return row * CONTRACT_STAGE + (piece ^ (row / 2 % 4)) * 16;
+}
+
+/* The shifts of both steps, each by threads of its own. */
+static RULE inline void shifts_fill(const struct contract_args *args,
+                                    const struct contract_tile *tile, uint8_t *stage, uint64_t k)
+{
+    const uint32_t pieces = CONTRACT_SHIFTS_SIZE / 16;
+    const uint32_t step = thread_index() / pieces;
+    const uint32_t at = thread_index() % pieces;
+    const bool is_a = at < CONTRACT_SHIFTS_A / 16;
+    const struct packed_operand *operand = is_a ? &args->a : &args->b;
+    const uint64_t first = is_a ? tile->row_a / 16 * 16 + at * 16
+                                : tile->row_b / 16 * 16 + at * 16 - CONTRACT_SHIFTS_A;
+    uint64_t block = (k + step * PACKED_STEP) >> args->block_log;
+    const bool there = first < operand->shift_pitch;
+
+    if (step < CONTRACT_STAGE / PACKED_STEP) {
+        block = block < args->blocks ? block : args->blocks - 1;
+        copy_async(stage + 2 * CONTRACT_PLANE_SIZE + step * CONTRACT_SHIFTS_SIZE + at * 16,
+                   operand->shifts + block * operand->shift_pitch + (there ? first : 0), there);
+    }
 }
 
 /* Starts the copies of a stage, from element k on. */
 static RULE inline void stage_fill(const struct contract_args *args,
-                                   const struct contract_tile *tile, uint32_t stage, uint64_t k)
+                                   const struct contract_tile *tile, const struct filler *filler,
+                                   uint8_t *stage, uint64_t k)
 {
-    const uint32_t thread = thread_index();
+    const uint32_t piece = thread_index() % 4;
+    const uint64_t strip = k >> args->line_log;
+    const uint32_t in_line = ((uint32_t)k & ((1u << args->line_log) - 1)) / 16 + piece;
 
-    for (uint32_t at = thread; at < 2 * CONTRACT_TILE_ROWS * (CONTRACT_STAGE / 16);
-         at += CONTRACT_THREADS) {
-        const uint32_t chunk = at % (CONTRACT_STAGE / 16);
-        const uint32_t r = at / (CONTRACT_STAGE / 16) % CONTRACT_TILE_ROWS;
-        const uint32_t plane = at / (CONTRACT_STAGE / 16) / CONTRACT_TILE_ROWS;
-        const uint64_t from = k + chunk * 16;
-        uint64_t row;
-        bool there;
-        const struct packed_operand *operand = tile_operand(&row, &there, args, tile, r);
-        const bool real = there && from < args->pitch;
+    UNROLL
+    for (uint32_t i = 0; i < FILL_ROWS; i++) {
+        const uint32_t r = fill_row(i);
+        const uint32_t which = i < FILL_ROWS - 1 ? 0 : 1;
+        const uint8_t *from = filler->from[i] + strip * filler->strip_sizes[which] +
+                              (uint64_t)(in_line ^ filler->swizzles[i]) * 16;
 
-        copy_async(tile->limbs + stage * CONTRACT_STAGE_SIZE + plane * CONTRACT_PLANE_SIZE +
-                       r * CONTRACT_PITCH + chunk * 16,
-                   operand->planes + plane * operand->plane_size + row * args->pitch +
-                       (real ? from : 0),
-                   real);
-    }
-    for (uint32_t at = thread; at < CONTRACT_SHIFTS_SIZE; at += CONTRACT_THREADS) {
-        const uint32_t r = at % CONTRACT_TILE_ROWS;
-        const uint64_t from = k + at / CONTRACT_TILE_ROWS * PACKED_STEP;
-        uint64_t row;
-        bool there;
-        const struct packed_operand *operand = tile_operand(&row, &there, args, tile, r);
-        int32_t shift = 0;
-
-        if (there && from < args->k && operand->lowest[row] != PACKED_POISON) {
-            shift =
-                operand->exponents[row * args->blocks + from / args->block] - operand->lowest[row];
+        UNROLL
+        for (uint32_t plane = 0; plane < 2; plane++) {
+            copy_async(stage + plane * CONTRACT_PLANE_SIZE + stage_place(r, piece),
+                       from + plane * filler->plane_sizes[which], filler->there[i]);
         }
-        tile->shifts[stage * CONTRACT_SHIFTS_SIZE + at] = (uint8_t)shift;
     }
+    shifts_fill(args, tile, stage, k);
 }
+
+/* ---- products -------------------------------------------------------------------- */
 
 /* What a warp holds of one step: fragments of both limbs, as 32-bit words of four elements. */
 struct fragments {
@@ -95,14 +155,14 @@ static RULE inline void fragments_load(struct fragments *fragments, const uint8_
 
     UNROLL
     for (uint32_t plane = 0; plane < 2; plane++) {
-        const uint8_t *base = limbs + plane * CONTRACT_PLANE_SIZE + step * PACKED_STEP;
+        const uint8_t *base = limbs + plane * CONTRACT_PLANE_SIZE;
 
         UNROLL
         for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
             /* Four 8 x 16 matrices: rows 0-7 and 8-15 of k 0-15, then of k 16-31. */
             const uint32_t row = warp_row + i * 16 + lane % 16;
 
-            load_matrices(fragments->a[plane][i], base + row * CONTRACT_PITCH + lane / 16 * 16);
+            load_matrices(fragments->a[plane][i], base + stage_place(row, step * 2 + lane / 16));
         }
         UNROLL
         for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j += 2) {
@@ -110,7 +170,7 @@ static RULE inline void fragments_load(struct fragments *fragments, const uint8_
             const uint32_t row = CONTRACT_ROWS + warp_column + j * 8 + lane / 16 * 8 + lane % 8;
             uint32_t words[4];
 
-            load_matrices(words, base + row * CONTRACT_PITCH + lane / 8 % 2 * 16);
+            load_matrices(words, base + stage_place(row, step * 2 + lane / 8 % 2));
             fragments->b[plane][j][0] = words[0];
             fragments->b[plane][j][1] = words[1];
             fragments->b[plane][j + 1][0] = words[2];
@@ -177,7 +237,7 @@ static RULE inline uint32_t sum_column(uint32_t c)
 static RULE inline void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-           const uint8_t *shifts, uint32_t warp_row, uint32_t warp_column, bool narrow)
+           const uint8_t *row_shifts, const uint8_t *column_shifts, bool narrow)
 {
     const int32_t radix = narrow ? 128 : 256;
     uint32_t rows[FRAGMENT_ROWS][2];
@@ -187,15 +247,14 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
 
     UNROLL
     for (uint32_t at = 0; at < FRAGMENT_ROWS * 2; at++) {
-        const uint32_t shift = shifts[warp_row + at / 2 * 16 + sum_row(at % 2 * 2)];
+        const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)];
 
         rows[at / 2][at % 2] = shift;
         most_of_rows = shift > most_of_rows ? shift : most_of_rows;
     }
     UNROLL
     for (uint32_t at = 0; at < FRAGMENT_COLUMNS * 2; at++) {
-        const uint32_t shift =
-            shifts[CONTRACT_ROWS + warp_column + at / 2 * 8 + sum_column(at % 2)];
+        const uint32_t shift = column_shifts[at / 2 * 8 + sum_column(at % 2)];
 
         columns[at / 2][at % 2] = shift;
         most_of_columns = shift > most_of_columns ? shift : most_of_columns;
@@ -229,83 +288,55 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     }
 }
 
-/* Where results lie: a row's part of the place, and a column's. */
-static RULE inline uint64_t place_of_row(const struct contract_args *args, uint64_t batch,
-                                         uint64_t m)
+/* ---- the tile ------------------------------------------------------------------- */
+
+/* The last split to come sees what all of them added. */
+static RULE inline bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
-    const uint64_t b1 = (uint64_t)args->dims[1];
-    const uint64_t m1 = (uint64_t)args->dims[3];
+    SHARED(uint32_t, before, 1);
 
-    return batch / b1 * (uint64_t)args->strides[0] + batch % b1 * (uint64_t)args->strides[1] +
-           m / m1 * (uint64_t)args->strides[2] + m % m1 * (uint64_t)args->strides[3];
-}
-
-static RULE inline uint64_t place_of_column(const struct contract_args *args, uint64_t n)
-{
-    const uint64_t n1 = (uint64_t)args->dims[5];
-
-    return n / n1 * (uint64_t)args->strides[4] + n % n1 * (uint64_t)args->strides[5];
-}
-
-/* One result, from its sum. */
-static RULE inline void write_result(const struct contract_args *args, uint64_t batch, uint64_t m,
-                                     uint64_t n, int64_t sum)
-{
-    const int32_t a = args->a.lowest[batch * args->m + m];
-    const int32_t b = args->b.lowest[batch * args->n + n];
-    uint32_t bits = 0;
-
-    if (n < causal_limit(args, m)) {
-        bits = a == PACKED_POISON || b == PACKED_POISON
-                   ? FLOAT_NAN_BITS
-                   : contraction_finish(sum, a + b - 2 * (args->bits - 1));
+    device_fence();
+    barrier();
+    if (thread_index() == 0) {
+        *before = atomic_add(&args->tickets[ticket], 1);
     }
-    args->out[place_of_row(args, batch, m) + place_of_column(args, n)] = bits;
-}
-
-/* Is no result of the rows [first, end) and columns from n on wanted? */
-static RULE inline bool tile_unseen(const struct contract_args *args, uint64_t first, uint64_t end,
-                                    uint64_t n)
-{
-    if (args->causal == 0) {
-        return false;
-    }
-    /* Rows of one turn rise to the last; a tile that holds the end of a turn sees the most. */
-    if (first / args->causal != (end - 1) / args->causal) {
-        return n >= args->causal;
-    }
-    return n >= causal_limit(args, end - 1);
-}
-
-static RULE inline struct contract_tile contract_tile_of(const struct contract_args *args)
-{
-    struct contract_tile tile;
-
-    tile.batch = args->batch_first + block_index_y();
-    tile.first_m = block_index() / args->tiles_n * CONTRACT_ROWS;
-    tile.first_n = block_index() % args->tiles_n * CONTRACT_COLUMNS;
-    tile.limbs = (uint8_t *)dynamic_shared();
-    tile.shifts = tile.limbs + CONTRACT_STAGES * CONTRACT_STAGE_SIZE;
-    return tile;
+    barrier();
+    device_fence();
+    return *before + 1 == args->splits;
 }
 
 static RULE inline void contract_write(const struct contract_args *args,
                                        const struct contract_tile *tile,
                                        int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                                       uint32_t warp_row, uint32_t warp_column)
+                                       uint32_t warp_row, uint32_t warp_column, bool add)
 {
-    UNROLL
-    for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
-        UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-            UNROLL
-            for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
-                const uint64_t m = tile->first_m + warp_row + i * 16 + sum_row(c);
-                const uint64_t n = tile->first_n + warp_column + j * 8 + sum_column(c);
+    const bool split = args->splits > 1;
 
-                if (m < args->m && n < args->n) {
-                    write_result(args, tile->batch, m, n, wide[i][j][c]);
-                }
+    UNROLL
+    for (uint32_t at = 0; at < FRAGMENT_ROWS * 2; at++) {
+        const uint64_t m = tile->first_m + warp_row + at / 2 * 16 + sum_row(at % 2 * 2);
+        const uint64_t partial_row = (tile->batch * args->m + m) * args->n;
+
+        if (m >= args->m) {
+            continue;
+        }
+        const struct result_line row = result_row(args, tile->batch, m);
+
+        UNROLL
+        for (uint32_t to = 0; to < FRAGMENT_COLUMNS * 2; to++) {
+            const uint64_t n = tile->first_n + warp_column + to / 2 * 8 + sum_column(to % 2);
+            const int64_t own = wide[at / 2][to / 2][at % 2 * 2 + to % 2];
+
+            if (n >= args->n) {
+                continue;
+            }
+            if (add) {
+                atomic_add_wide(&args->partial[partial_row + n], (uint64_t)own);
+            } else {
+                const struct result_line column = result_column(args, tile->batch, n);
+
+                write_result(args, &row, &column,
+                             split ? (int64_t)load_fresh(&args->partial[partial_row + n]) : own);
             }
         }
     }
@@ -319,51 +350,65 @@ static RULE inline void contract_tensor(const struct contract_args *args, bool n
     const uint32_t warp_column = warp / 4 * 32;
     const uint64_t end =
         tile.first_m + CONTRACT_ROWS < args->m ? tile.first_m + CONTRACT_ROWS : args->m;
-    const uint64_t piece_steps = args->piece / PACKED_STEP;
-    const uint64_t steps = args->pitch / PACKED_STEP;
-    const uint64_t stages = (args->pitch + CONTRACT_STAGE - 1) / CONTRACT_STAGE;
+    const uint64_t stages = (tile.end_k - tile.first_k + CONTRACT_STAGE - 1) / CONTRACT_STAGE;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
+    struct filler filler;
 
     if (tile_unseen(args, tile.first_m, end, tile.first_n)) {
-        contract_write(args, &tile, wide, warp_row, warp_column);
+        if (block_index() % args->splits == 0) {
+            contract_write(args, &tile, wide, warp_row, warp_column, false);
+        }
         return; /* the whole block of threads: no barrier is left out by some */
     }
-    stage_fill(args, &tile, 0, 0);
-    copy_commit();
-    for (uint64_t s = 0; s < stages; s++) {
-        const uint32_t stage = (uint32_t)(s % CONTRACT_STAGES);
-
-        if (s + 1 < stages) {
-            stage_fill(args, &tile, (uint32_t)((s + 1) % CONTRACT_STAGES),
-                       (s + 1) * CONTRACT_STAGE);
+    filler_init(&filler, args, &tile);
+    for (uint32_t s = 0; s + 1 < args->stages; s++) {
+        if (s < stages) {
+            stage_fill(args, &tile, &filler, tile.stages + s * CONTRACT_STAGE_SIZE,
+                       tile.first_k + s * CONTRACT_STAGE);
         }
         copy_commit();
-        copy_wait_all_but_last();
-        barrier();
+    }
+    for (uint64_t s = 0; s < stages; s++) {
+        const uint64_t next = s + args->stages - 1;
+        const uint64_t k = tile.first_k + s * CONTRACT_STAGE;
+        const uint8_t *stage = tile.stages + s % args->stages * CONTRACT_STAGE_SIZE;
+
+        copy_wait(args->stages - 2);
+        barrier(); /* this stage is there for all, and the one before it is done with */
+        if (next < stages) {
+            stage_fill(args, &tile, &filler,
+                       tile.stages + next % args->stages * CONTRACT_STAGE_SIZE,
+                       tile.first_k + next * CONTRACT_STAGE);
+        }
+        copy_commit();
         UNROLL
         for (uint32_t step = 0; step < CONTRACT_STAGE / PACKED_STEP; step++) {
-            const uint64_t at = s * (CONTRACT_STAGE / PACKED_STEP) + step;
+            const uint64_t at = k + step * PACKED_STEP;
+            const uint8_t *shifts = stage + 2 * CONTRACT_PLANE_SIZE + step * CONTRACT_SHIFTS_SIZE;
             struct fragments fragments;
 
-            if (at >= steps) {
+            if (at >= tile.end_k) {
                 continue;
             }
-            fragments_load(&fragments, tile.limbs + stage * CONTRACT_STAGE_SIZE, warp_row,
-                           warp_column, step);
+            fragments_load(&fragments, stage, warp_row, warp_column, step);
             fragments_multiply(sums, &fragments, narrow);
-            if ((at + 1) % piece_steps == 0 || at + 1 == steps) {
-                sums_widen(wide, sums,
-                           tile.shifts + stage * CONTRACT_SHIFTS_SIZE + step * CONTRACT_TILE_ROWS,
-                           warp_row, warp_column, narrow);
+            if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
+                sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
+                           shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column, narrow);
             }
         }
-        barrier();
     }
-    contract_write(args, &tile, wide, warp_row, warp_column);
+    if (args->splits > 1) {
+        contract_write(args, &tile, wide, warp_row, warp_column, true);
+        if (!last_of_splits(args, tile.index)) {
+            return;
+        }
+    }
+    contract_write(args, &tile, wide, warp_row, warp_column, false);
 }
 
-/* grid: (tiles of m and n, batch); block: CONTRACT_THREADS; CONTRACT_SHARED bytes. 14 bits. */
+/* grid: (splits of tiles of m and n, batch); block: CONTRACT_THREADS. 14 bits. */
 KERNEL_LIMITED(kernel_contract_narrow, struct contract_args, CONTRACT_THREADS)
 {
     contract_tensor(&args, true);
@@ -377,9 +422,10 @@ KERNEL_LIMITED(kernel_contract_wide, struct contract_args, CONTRACT_THREADS)
 
 /* ---- any width, any block ------------------------------------------------- */
 
-static RULE inline int32_t operand_q(const struct packed_operand *operand, uint64_t place, int bits)
+static RULE inline int32_t operand_q(const struct packed_operand *operand, uint64_t row, uint64_t k,
+                                     uint32_t line_log, int bits)
 {
-    const uint8_t *at = operand->planes + place;
+    const uint8_t *at = operand->planes + packed_place(row, k, operand->strip_size, line_log);
 
     return packed_join(at[0], at[operand->plane_size], bits == 22 ? at[2 * operand->plane_size] : 0,
                        bits);
@@ -391,14 +437,14 @@ KERNEL(kernel_contract_plain, struct contract_args)
     SHARED(int32_t, a, PLAIN_TILE * PLAIN_STEP);
     SHARED(int32_t, b, PLAIN_TILE * (PLAIN_STEP + 1));
     const uint64_t batch = args.batch_first + block_index_y();
-    const uint64_t first_m = block_index() / args.tiles_n * PLAIN_TILE;
-    const uint64_t first_n = block_index() % args.tiles_n * PLAIN_TILE;
+    const uint64_t first_m = (uint64_t)(block_index() / args.tiles_n) * PLAIN_TILE;
+    const uint64_t first_n = (uint64_t)(block_index() % args.tiles_n) * PLAIN_TILE;
     const uint64_t n = first_n + thread_index() % PLAIN_TILE;
     const uint32_t group = thread_index() / PLAIN_TILE;
     uint64_t sums[4] = {0, 0, 0, 0};
 
     for (uint64_t k = 0; k < args.k; k += PLAIN_STEP) {
-        const uint64_t block = k / args.block;
+        const uint64_t block = k >> args.block_log;
 
         for (uint32_t at = thread_index(); at < PLAIN_TILE * PLAIN_STEP; at += BLOCK_THREADS) {
             const uint32_t r = at / PLAIN_STEP;
@@ -406,12 +452,12 @@ KERNEL(kernel_contract_plain, struct contract_args)
             const uint64_t m_row = batch * args.m + first_m + r;
             const uint64_t n_row = batch * args.n + first_n + r;
 
-            /* The pitch is a whole number of steps, and its end holds zeros. */
+            /* A line is a whole number of steps, and its end holds zeros. */
             a[r * PLAIN_STEP + c] = first_m + r < args.m
-                                        ? operand_q(&args.a, m_row * args.pitch + k + c, args.bits)
+                                        ? operand_q(&args.a, m_row, k + c, args.line_log, args.bits)
                                         : 0;
             b[r * (PLAIN_STEP + 1) + c] =
-                first_n + r < args.n ? operand_q(&args.b, n_row * args.pitch + k + c, args.bits)
+                first_n + r < args.n ? operand_q(&args.b, n_row, k + c, args.line_log, args.bits)
                                      : 0;
         }
         barrier();
@@ -425,15 +471,11 @@ KERNEL(kernel_contract_plain, struct contract_args)
                         b[thread_index() % PLAIN_TILE * (PLAIN_STEP + 1) + c];
             }
             if (m < args.m && n < args.n && part != 0) {
-                const uint64_t a_row = batch * args.m + m;
-                const uint64_t b_row = batch * args.n + n;
-                const uint32_t shift = (uint32_t)(args.a.exponents[a_row * args.blocks + block] -
-                                                  args.a.lowest[a_row] +
-                                                  args.b.exponents[b_row * args.blocks + block] -
-                                                  args.b.lowest[b_row]);
+                const uint32_t shift =
+                    args.a.shifts[block * args.a.shift_pitch + batch * args.m + m] +
+                    args.b.shifts[block * args.b.shift_pitch + batch * args.n + n];
 
-                /* Of poison rows the shift means nothing, and the result is NaN anyhow. */
-                sums[i] += shift < 64 ? (uint64_t)part << shift : 0;
+                sums[i] += (uint64_t)part << shift;
             }
         }
         barrier();
@@ -443,7 +485,10 @@ KERNEL(kernel_contract_plain, struct contract_args)
         const uint64_t m = first_m + group + 8 * i;
 
         if (m < args.m && n < args.n) {
-            write_result(&args, batch, m, n, (int64_t)sums[i]);
+            const struct result_line row = result_row(&args, batch, m);
+            const struct result_line column = result_column(&args, batch, n);
+
+            write_result(&args, &row, &column, (int64_t)sums[i]);
         }
     }
 }
@@ -460,11 +505,10 @@ static RULE inline uint32_t sum_finished(const struct sums_args *args, uint64_t 
 
 static RULE inline uint64_t shifted_q(const struct sums_args *args, uint64_t row, uint64_t k)
 {
-    const int32_t shift =
-        args->q.exponents[row * args->blocks + k / args->block] - args->q.lowest[row];
-    const int32_t q = operand_q(&args->q, row * args->pitch + k, args->bits);
+    const uint32_t shift = args->q.shifts[(k >> args->block_log) * args->q.shift_pitch + row];
+    const int32_t q = operand_q(&args->q, row, k, args->line_log, args->bits);
 
-    return shift >= 0 && shift < 64 ? (uint64_t)(int64_t)q << shift : 0;
+    return (uint64_t)(int64_t)q << shift;
 }
 
 /* grid: any; block: BLOCK_THREADS. A warp takes a row. */

@@ -99,12 +99,15 @@ static enum device_result look(struct device_facts *facts, int ordinal)
     facts->multiprocessors = properties.multiProcessorCount;
     facts->memory = memory;
     facts->memory_free = free_memory;
+    facts->shared_max = (uint32_t)properties.sharedMemPerBlockOptin;
     return DEVICE_OK;
 }
 
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
     const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
+    const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF, KERNEL_HOPPER_WIDE,
+                           KERNEL_HOPPER_THREE};
 
     TRY(use(device));
     TRY(look(facts, device->ordinal));
@@ -113,9 +116,16 @@ static enum device_result start(struct device *device, struct device_facts *fact
         TRY_CUDA(cudaEventCreate(&device->marks[i]));
     }
     for (int kernel : contracts) {
-        TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      CONTRACT_SHARED));
+        TRY_CUDA(cudaFuncSetAttribute(
+            cuda_kernel_table[kernel], cudaFuncAttributeMaxDynamicSharedMemorySize,
+            CONTRACT_STAGES((int)facts->shared_max) * CONTRACT_STAGE_SIZE));
+    }
+    for (int kernel : hoppers) {
+        if (facts->capability == HOPPER_CAPABILITY) {
+            TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          HOPPER_SHARED));
+        }
     }
     return DEVICE_OK;
 }
@@ -193,7 +203,8 @@ static enum device_result device_copy(struct device *device, void *to, const voi
                                       uint64_t size)
 {
     TRY(use(device));
-    return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, device->stream));
+    /* Either may be another device's memory: addresses tell. */
+    return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->stream));
 }
 
 static enum device_result device_fill(struct device *device, void *to, int byte, uint64_t size)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Changes with the calls, and by itself with their number. */
-#define DEVICE_ABI       (UINT32_C(1) << 16 | (uint32_t)sizeof(struct device_calls))
+#define DEVICE_ABI       (UINT32_C(2) << 16 | (uint32_t)sizeof(struct device_calls))
 #define DEVICE_NAME_MAX  256
 #define DEVICE_MARKS_MAX 16
 /* The one symbol that the plugin exports: a function of type device_plugin. */
@@ -34,9 +34,10 @@ struct device_facts {
     char name[DEVICE_NAME_MAX];
     int32_t capability; /* 90 for 9.0 */
     int32_t multiprocessors;
-    int32_t driver;  /* as CUDA numbers it: 12040 for 12.4 */
-    int32_t runtime; /* likewise: what the plugin was built with */
-    uint64_t memory; /* bytes */
+    uint32_t shared_max; /* bytes of shared memory that a block may have */
+    int32_t driver;      /* as CUDA numbers it: 12040 for 12.4 */
+    int32_t runtime;     /* likewise: what the plugin was built with */
+    uint64_t memory;     /* bytes */
     uint64_t memory_free;
 };
 
@@ -56,6 +57,7 @@ struct device_graph;
 /*
  * Work is queued on one stream, in order; only download(), wait() and seconds() wait for it. An
  * error of queued work may come out of any later call. upload() has read its source on return.
+ * copy() may be from another device's memory, when nothing there is queued that writes it.
  */
 struct device_calls {
     uint32_t abi;

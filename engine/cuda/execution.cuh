@@ -92,6 +92,39 @@ static RULE inline uint32_t atomic_swap(uint32_t *at, uint32_t value)
     return atomicExch(at, value);
 }
 
+/* Returns what was there before. */
+static RULE inline uint32_t atomic_add(uint32_t *at, uint32_t value)
+{
+    return atomicAdd(at, value);
+}
+
+static RULE inline void atomic_add_wide(uint64_t *at, uint64_t value)
+{
+    (void)atomicAdd((unsigned long long *)at, (unsigned long long)value);
+}
+
+/* What other blocks of threads wrote, not what this one read before. */
+static RULE inline uint64_t load_fresh(const uint64_t *at)
+{
+    return __ldcg((const unsigned long long *)at);
+}
+
+static RULE inline void device_fence(void)
+{
+    __threadfence();
+}
+
+/* Four numbers at once, from an address that is a multiple of 16. */
+static RULE inline void load_quad(float *to, const float *from)
+{
+    const float4 quad = *(const float4 *)from;
+
+    to[0] = quad.x;
+    to[1] = quad.y;
+    to[2] = quad.z;
+    to[3] = quad.w;
+}
+
 /* Nearest, ties to even. */
 static RULE inline int32_t round_to_int(float x)
 {
@@ -109,9 +142,16 @@ static RULE inline void copy_commit(void)
     __pipeline_commit();
 }
 
-static RULE inline void copy_wait_all_but_last(void)
+/* Waits for all groups of this thread but the last `left`: 0 to 2. */
+static RULE inline void copy_wait(uint32_t left)
 {
-    __pipeline_wait_prior(1);
+    if (left == 0) {
+        __pipeline_wait_prior(0);
+    } else if (left == 1) {
+        __pipeline_wait_prior(1);
+    } else {
+        __pipeline_wait_prior(2);
+    }
 }
 
 /* Four 8 x 16 byte matrices; lanes 8i .. 8i+7 give the rows of the i-th. */

@@ -47,10 +47,19 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/tile_body.h"
+
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/hash_body.h"
 #include "engine/cuda/quantize_body.h"
 #include "engine/cuda/rows_body.h"
+
+/* hopper.cu has these. */
+extern "C" __global__ void kernel_hopper_narrow(const __grid_constant__ struct contract_args args);
+extern "C" __global__ void
+kernel_hopper_narrow_half(const __grid_constant__ struct contract_args args);
+extern "C" __global__ void kernel_hopper_wide(const __grid_constant__ struct contract_args args);
+extern "C" __global__ void kernel_hopper_three(const __grid_constant__ struct contract_args args);
 
 #define KERNEL_ADDRESS(number, function, arguments) (const void *)(function),
 

@@ -186,6 +186,17 @@ static enum device_result launch_rows(const struct launcher *launcher, const str
 
 /* ---- quantization ------------------------------------------------------------ */
 
+/* k >> this is the block of k. */
+static uint32_t block_log_of(const struct contraction_shape *shape)
+{
+    return shape->blocks == 1 ? 40 : (uint32_t)ceil_log2((uint64_t)shape->block);
+}
+
+static struct packed packed_for(const struct contraction_shape *shape, uint64_t rows)
+{
+    return packed_of(shape->bits, rows, (uint64_t)shape->k, (uint64_t)shape->blocks);
+}
+
 /* Does the view's innermost row axis run along memory, and its k axes not? */
 static bool view_across(const struct op *op)
 {
@@ -200,6 +211,23 @@ static bool view_across(const struct op *op)
     return k_stride != 1 && strides[axis] == 1;
 }
 
+/* Is each row a run of memory that is read by 16 bytes, its pieces blocks or all of it one? */
+static bool view_of_runs(const struct op *op, const struct contraction_shape *shape, const void *x)
+{
+    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+    bool runs = shape->piece == CONTRACTION_PIECE && shape->k % 4 == 0 &&
+                (shape->blocks == 1 || shape->block_span == 1) && (uintptr_t)x % 16 == 0 &&
+                (dims[5] == 1 || strides[5] == 1) && (dims[4] == 1 || strides[4] == dims[5]);
+
+    for (int axis = 0; axis < 4; axis++) {
+        runs = runs && (dims[axis] == 1 || strides[axis] % 4 == 0);
+    }
+    return runs;
+}
+
+#define TEAM_K 1024 /* rows of more elements are shared by all warps of a block */
+
 static uint64_t peaks_size(const struct op *op)
 {
     struct contraction_shape shape = contraction_shape_of(op);
@@ -212,16 +240,19 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
 {
     struct contraction_shape shape = contraction_shape_of(op);
     uint64_t rows = (uint64_t)quantize_rows(op);
-    struct packed packed = packed_of(shape.bits, rows, (uint64_t)shape.k);
+    struct packed packed = packed_for(&shape, rows);
     struct quantize_args args = {.x = input_memory(launcher, op, 0),
                                  .peaks = output_memory(launcher, op, 0),
                                  .exponents = output_memory(launcher, op, 1),
                                  .rows = rows,
-                                 .pitch = packed.pitch,
                                  .plane_size = packed.plane_size,
+                                 .strip_size = packed.strip_size,
+                                 .shift_pitch = packed.shift_pitch,
+                                 .line_log = packed.line_log,
                                  .k = (uint64_t)shape.k,
                                  .block = (uint64_t)shape.block,
                                  .blocks = (uint64_t)shape.blocks,
+                                 .block_log = block_log_of(&shape),
                                  .piece = (uint64_t)shape.piece,
                                  .pieces = (uint64_t)shape.pieces,
                                  .block_span = (uint64_t)shape.block_span,
@@ -244,11 +275,17 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
     }
     if (launcher->packed && q != NULL) {
         args.planes = q;
+        args.shifts = q + packed.shifts;
         args.lowest = (int32_t *)(q + packed.lowest);
     } else {
         args.q = q;
     }
-    width = args.planes != NULL ? args.pitch : args.k;
+    if (args.planes != NULL && view_of_runs(op, &shape, args.x)) {
+        args.team = args.k > TEAM_K ? BLOCK_THREADS / CUDA_WARP : 1;
+        return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
+                           BLOCK_THREADS / CUDA_WARP / args.team, args);
+    }
+    width = args.planes != NULL ? packed_round_up(args.k, UINT64_C(1) << args.line_log) : args.k;
     result = LAUNCH_WORK(launcher, KERNEL_QUANTIZE_PEAKS, rows * args.pieces, 8, args);
     if (result == DEVICE_OK) {
         result = LAUNCH_WORK(launcher, KERNEL_QUANTIZE_EXPONENTS, rows, 8, args);
@@ -278,24 +315,30 @@ static enum device_result prepare(struct packed_operand *operand, const struct l
                                   uint64_t scratch_offset)
 {
     struct contraction_shape shape = contraction_shape_of(op);
-    struct packed packed = packed_of(shape.bits, from->rows, (uint64_t)shape.k);
+    struct packed packed = packed_for(&shape, from->rows);
     uint8_t *planes = launcher->packed ? launcher->memory[op->inputs[from->q]]
                                        : launcher->scratch + scratch_offset;
     struct pack_args args = {.q = input_memory(launcher, op, from->q),
                              .exponents = input_memory(launcher, op, from->exponents),
                              .planes = planes,
+                             .shifts = planes + packed.shifts,
                              .lowest = (int32_t *)(planes + packed.lowest),
                              .rows = from->rows,
                              .k = (uint64_t)shape.k,
-                             .pitch = packed.pitch,
                              .plane_size = packed.plane_size,
+                             .strip_size = packed.strip_size,
+                             .shift_pitch = packed.shift_pitch,
                              .blocks = (uint64_t)shape.blocks,
-                             .bits = shape.bits};
+                             .bits = shape.bits,
+                             .line_log = packed.line_log};
 
     *operand = (struct packed_operand){.planes = planes,
+                                       .shifts = args.shifts,
                                        .lowest = args.lowest,
-                                       .exponents = args.exponents,
-                                       .plane_size = packed.plane_size};
+                                       .plane_size = packed.plane_size,
+                                       .strip_size = packed.strip_size,
+                                       .shift_pitch = packed.shift_pitch,
+                                       .atoms = packed.atoms};
     if (launcher->packed) {
         return DEVICE_OK;
     }
@@ -309,34 +352,188 @@ static uint64_t contract_rows(const struct op *op, int first)
     return (uint64_t)(dims[0] * dims[1] * dims[first] * dims[first + 1]);
 }
 
-/* Tensor cores take pieces of whole steps and two limbs. */
-static enum cuda_kernel contract_kernel(const struct contraction_shape *shape)
+/* Scratch of the operands that trace mode packs for a contraction. */
+static uint64_t operands_size(const struct op *op, bool packed)
 {
-    if (shape->bits == 22 || shape->piece % PACKED_STEP != 0) {
-        return KERNEL_CONTRACT_PLAIN;
-    }
-    return shape->bits == 14 ? KERNEL_CONTRACT_NARROW : KERNEL_CONTRACT_WIDE;
+    const struct contraction_shape shape = contraction_shape_of(op);
+
+    return packed ? 0
+                  : packed_for(&shape, contract_rows(op, 2)).size +
+                        packed_for(&shape, contract_rows(op, 4)).size;
 }
 
-static enum device_result launch_contract_grid(const struct launcher *launcher,
-                                               enum cuda_kernel kernel, struct contract_args *args,
-                                               uint64_t batches)
+/* mma takes pieces of whole steps and two limbs, wgmma whole pieces. */
+static enum contract_path contract_path(const struct launcher *launcher,
+                                        const struct contraction_shape *shape)
 {
-    const bool plain = kernel == KERNEL_CONTRACT_PLAIN;
-    const uint64_t tile_m = plain ? PLAIN_TILE : CONTRACT_ROWS;
-    const uint64_t tile_n = plain ? PLAIN_TILE : CONTRACT_COLUMNS;
+    const uint32_t barred = launcher->barred;
+
+    if (launcher->capability == HOPPER_CAPABILITY && shape->piece == CONTRACTION_PIECE &&
+        (barred >> CONTRACT_BY_WGMMA & 1) == 0) {
+        return CONTRACT_BY_WGMMA;
+    }
+    if (shape->bits != 22 && shape->piece % PACKED_STEP == 0 &&
+        (barred >> CONTRACT_BY_MMA & 1) == 0) {
+        return CONTRACT_BY_MMA;
+    }
+    return CONTRACT_PLAINLY;
+}
+
+enum contract_path launch_contract_path(const struct launcher *launcher, const struct op *op)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+
+    return contract_path(launcher, &shape);
+}
+
+/* A kernel and its tile. */
+struct contract_way {
+    enum cuda_kernel kernel;
+    uint32_t rows;
+    uint32_t columns;
+};
+
+/* Tiles along m or n. Those of wgmma begin at a multiple of 8 rows of all, before a batch may. */
+static uint64_t tiles_over(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma)
+{
+    const bool before = by_wgmma && batches > 1 && rows % PACKED_ATOM_ROWS != 0;
+
+    return (rows + (before ? PACKED_ATOM_ROWS - 1 : 0) + tile - 1) / tile;
+}
+
+static uint64_t hopper_tiles(const struct contract_args *args, uint32_t columns)
+{
+    return args->batches * tiles_over(args->m, args->batches, HOPPER_ROWS, true) *
+           tiles_over(args->n, args->batches, columns, true);
+}
+
+/* What a wave of half tiles takes of one of whole tiles: more than half, for A is read as often. */
+#define HALF_WAVE_PERCENT 58
+
+/* Half tiles where they leave fewer multiprocessors idle. */
+static enum cuda_kernel narrow_kernel(const struct launcher *launcher,
+                                      const struct contract_args *args)
+{
+    const uint64_t processors = launcher->processors == 0 ? 1 : launcher->processors;
+    const uint64_t whole = hopper_tiles(args, HOPPER_COLUMNS) + processors - 1;
+    const uint64_t half = hopper_tiles(args, HOPPER_COLUMNS / 2) + processors - 1;
+
+    return half / processors * HALF_WAVE_PERCENT < whole / processors * 100
+               ? KERNEL_HOPPER_NARROW_HALF
+               : KERNEL_HOPPER_NARROW;
+}
+
+static struct contract_way contract_way(const struct launcher *launcher,
+                                        const struct contraction_shape *shape,
+                                        const struct contract_args *args)
+{
+    struct contract_way way = {KERNEL_CONTRACT_PLAIN, PLAIN_TILE, PLAIN_TILE};
+
+    switch (contract_path(launcher, shape)) {
+    case CONTRACT_BY_WGMMA:
+        way.kernel = shape->bits == 14   ? narrow_kernel(launcher, args)
+                     : shape->bits == 22 ? KERNEL_HOPPER_THREE
+                                         : KERNEL_HOPPER_WIDE;
+        way.rows = HOPPER_ROWS;
+        way.columns = way.kernel == KERNEL_HOPPER_NARROW_HALF || way.kernel == KERNEL_HOPPER_THREE
+                          ? HOPPER_COLUMNS / 2
+                          : HOPPER_COLUMNS;
+        break;
+    case CONTRACT_BY_MMA:
+        way.kernel = shape->bits == 14 ? KERNEL_CONTRACT_NARROW : KERNEL_CONTRACT_WIDE;
+        way.rows = CONTRACT_ROWS;
+        way.columns = CONTRACT_COLUMNS;
+        break;
+    case CONTRACT_PLAINLY:
+    case CONTRACT_PATHS:
+        break;
+    }
+    return way;
+}
+
+/*
+ * Splitting k: where there are fewer tiles than multiprocessors. Each split is at least SPLIT_K
+ * elements long, and there is scratch for SPLIT_RESULTS_MAX sums.
+ */
+#define SPLIT_K           512
+#define SPLIT_RESULTS_MAX (UINT64_C(1) << 22)
+
+static uint64_t split_sums_size(uint64_t results)
+{
+    return packed_round_up(results * sizeof(uint64_t), PACKED_ALIGNMENT);
+}
+
+/* Two tickets for each of so many tiles: there are never more than the smallest give. */
+static uint64_t split_tickets_size(uint64_t batches, uint64_t m, uint64_t n)
+{
+    return packed_round_up(batches * tiles_over(m, batches, CONTRACT_ROWS, true) *
+                               tiles_over(n, batches, CONTRACT_COLUMNS, true) * 2 *
+                               sizeof(uint32_t),
+                           PACKED_ALIGNMENT);
+}
+
+static uint64_t split_size(uint64_t batches, uint64_t m, uint64_t n, uint64_t k)
+{
+    if (k < 2 * SPLIT_K || batches * m * n > SPLIT_RESULTS_MAX) {
+        return 0;
+    }
+    return split_sums_size(batches * m * n) + split_tickets_size(batches, m, n);
+}
+
+/* Decides on splits, and empties what they meet in. */
+static enum device_result prepare_splits(const struct launcher *launcher,
+                                         struct contract_args *args, uint8_t *scratch)
+{
+    const uint64_t size = split_size(args->batches, args->m, args->n, args->k);
+    const uint64_t tiles = args->batches * args->tiles_m * args->tiles_n;
+
+    args->splits = 1;
+    if (size == 0 || tiles * 2 > launcher->processors) {
+        return DEVICE_OK;
+    }
+    args->splits = (uint32_t)(launcher->processors / tiles);
+    if (args->splits > args->k / SPLIT_K) {
+        args->splits = (uint32_t)(args->k / SPLIT_K);
+    }
+    args->partial = (uint64_t *)scratch;
+    args->tickets = (uint32_t *)(scratch + split_sums_size(args->batches * args->m * args->n));
+    return launcher->calls->fill(launcher->device, scratch, 0, size);
+}
+
+/* One block of threads for each multiprocessor, which goes from tile to tile. */
+static enum device_result launch_hopper(const struct launcher *launcher,
+                                        const struct contract_way *way,
+                                        const struct contract_args *args)
+{
+    const uint64_t units = args->batches * args->tiles_m * args->tiles_n * args->splits;
+    const uint64_t processors = launcher->processors == 0 ? 1 : launcher->processors;
+    const struct device_launch launch = {
+        .kernel = way->kernel,
+        .grid = {(uint32_t)(units < processors ? units : processors), 1, 1},
+        .block = HOPPER_THREADS,
+        .shared_size = HOPPER_SHARED,
+        .arguments_size = sizeof(*args),
+        .arguments = args};
+
+    assert(units <= INT32_MAX);
+    return launcher->calls->launch(launcher->device, &launch);
+}
+
+static enum device_result launch_tiles(const struct launcher *launcher,
+                                       const struct contract_way *way, struct contract_args *args)
+{
+    const bool plain = way->kernel == KERNEL_CONTRACT_PLAIN;
     enum device_result result = DEVICE_OK;
 
-    args->tiles_n = (args->n + tile_n - 1) / tile_n;
-    for (args->batch_first = 0; args->batch_first < batches && result == DEVICE_OK;
+    for (args->batch_first = 0; args->batch_first < args->batches && result == DEVICE_OK;
          args->batch_first += GRID_Y_MAX) {
-        const uint64_t left = batches - args->batch_first;
+        const uint64_t left = args->batches - args->batch_first;
         const struct device_launch launch = {
-            .kernel = kernel,
-            .grid = {(uint32_t)((args->m + tile_m - 1) / tile_m * args->tiles_n),
+            .kernel = way->kernel,
+            .grid = {args->tiles_m * args->tiles_n * args->splits,
                      (uint32_t)(left < GRID_Y_MAX ? left : GRID_Y_MAX), 1},
             .block = plain ? BLOCK_THREADS : CONTRACT_THREADS,
-            .shared_size = plain ? 0 : CONTRACT_SHARED,
+            .shared_size = plain ? 0 : args->stages * CONTRACT_STAGE_SIZE,
             .arguments_size = sizeof(*args),
             .arguments = args};
 
@@ -345,20 +542,43 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
     return result;
 }
 
+static enum device_result launch_contract_grid(const struct launcher *launcher,
+                                               const struct contraction_shape *shape,
+                                               struct contract_args *args, uint8_t *scratch)
+{
+    const struct contract_way way = contract_way(launcher, shape, args);
+    const bool by_wgmma = contract_path(launcher, shape) == CONTRACT_BY_WGMMA;
+    enum device_result result = DEVICE_OK;
+
+    args->tiles_m = (uint32_t)tiles_over(args->m, args->batches, way.rows, by_wgmma);
+    args->tiles_n = (uint32_t)tiles_over(args->n, args->batches, way.columns, by_wgmma);
+    args->stages = CONTRACT_STAGES(launcher->shared_max);
+    args->gives_up = launcher->gives_up;
+    args->splits = 1;
+    if (way.kernel != KERNEL_CONTRACT_PLAIN) {
+        result = prepare_splits(launcher, args, scratch);
+    }
+    if (result != DEVICE_OK) {
+        return result;
+    }
+    return contract_path(launcher, shape) == CONTRACT_BY_WGMMA ? launch_hopper(launcher, &way, args)
+                                                               : launch_tiles(launcher, &way, args);
+}
+
 static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)
 {
     struct contraction_shape shape = contraction_shape_of(op);
     const int64_t *dims = &op->attributes[CONTRACT_DIMS];
     const struct prepared a = {0, 1, contract_rows(op, 2)};
     const struct prepared b = {2, 3, contract_rows(op, 4)};
-    const struct packed packed = packed_of(shape.bits, a.rows, (uint64_t)shape.k);
     struct contract_args args = {.out = output_memory(launcher, op, 0),
+                                 .batches = (uint64_t)(dims[0] * dims[1]),
                                  .m = (uint64_t)(dims[2] * dims[3]),
                                  .n = (uint64_t)(dims[4] * dims[5]),
                                  .k = (uint64_t)shape.k,
-                                 .pitch = packed.pitch,
-                                 .block = (uint64_t)shape.block,
                                  .blocks = (uint64_t)shape.blocks,
+                                 .block_log = block_log_of(&shape),
+                                 .line_log = packed_for(&shape, a.rows).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
                                  .piece = (uint32_t)shape.piece,
                                  .bits = shape.bits};
@@ -370,11 +590,11 @@ static enum device_result launch_contract(const struct launcher *launcher, const
     }
     result = prepare(&args.a, launcher, op, &a, 0);
     if (result == DEVICE_OK) {
-        result = prepare(&args.b, launcher, op, &b, packed.size);
+        result = prepare(&args.b, launcher, op, &b, packed_for(&shape, a.rows).size);
     }
     if (result == DEVICE_OK) {
-        result = launch_contract_grid(launcher, contract_kernel(&shape), &args,
-                                      (uint64_t)(dims[0] * dims[1]));
+        result = launch_contract_grid(launcher, &shape, &args,
+                                      launcher->scratch + operands_size(op, launcher->packed));
     }
     return result;
 }
@@ -385,9 +605,8 @@ static struct sums_args sums_of(const struct op *op, uint64_t rows)
 
     return (struct sums_args){.rows = rows,
                               .k = (uint64_t)shape.k,
-                              .pitch = packed_of(shape.bits, rows, (uint64_t)shape.k).pitch,
-                              .block = (uint64_t)shape.block,
-                              .blocks = (uint64_t)shape.blocks,
+                              .block_log = block_log_of(&shape),
+                              .line_log = packed_for(&shape, rows).line_log,
                               .bits = shape.bits};
 }
 
@@ -488,14 +707,18 @@ uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, 
         return peaks_size(op) +
                packed_round_up(tensors[op->outputs[1]].count * sizeof(int16_t), PACKED_ALIGNMENT);
     case OP_CONTRACT:
-        return packed ? 0
-                      : packed_of(shape.bits, contract_rows(op, 2), k).size +
-                            packed_of(shape.bits, contract_rows(op, 4), k).size;
+        return operands_size(op, packed) + split_size((uint64_t)(op->attributes[CONTRACT_DIMS] *
+                                                                 op->attributes[CONTRACT_DIMS + 1]),
+                                                      (uint64_t)(op->attributes[CONTRACT_DIMS + 2] *
+                                                                 op->attributes[CONTRACT_DIMS + 3]),
+                                                      (uint64_t)(op->attributes[CONTRACT_DIMS + 4] *
+                                                                 op->attributes[CONTRACT_DIMS + 5]),
+                                                      k);
     case OP_CONTRACT_ONES:
-        return packed ? 0 : packed_of(shape.bits, (uint64_t)op->attributes[ONES_ROWS], k).size;
+        return packed ? 0 : packed_for(&shape, (uint64_t)op->attributes[ONES_ROWS]).size;
     default:
         return heads_size(op) + packed_round_up(k * sizeof(uint32_t), PACKED_ALIGNMENT) +
-               (packed ? 0 : packed_of(shape.bits, (uint64_t)op->attributes[ONEHOT_WIDTH], k).size);
+               (packed ? 0 : packed_for(&shape, (uint64_t)op->attributes[ONEHOT_WIDTH]).size);
     }
 }
 
@@ -507,7 +730,7 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
     if (packed && op->kind == OP_QUANTIZE && output == 2) {
         struct contraction_shape shape = contraction_shape_of(op);
 
-        return packed_of(shape.bits, (uint64_t)quantize_rows(op), (uint64_t)shape.k).size;
+        return packed_for(&shape, (uint64_t)quantize_rows(op)).size;
     }
     return tensor->count * dtype_size(tensor->dtype);
 }

@@ -12,6 +12,14 @@
 #include "engine/cuda/device.h"
 #include "engine/tape.h"
 
+/* The ways to contract, fastest first. Each gives the same bits; paths.h has it proven. */
+enum contract_path {
+    CONTRACT_BY_WGMMA, /* sm_90a */
+    CONTRACT_BY_MMA,   /* from sm_75 on */
+    CONTRACT_PLAINLY,  /* without tensor cores */
+    CONTRACT_PATHS
+};
+
 struct launcher {
     const struct device_calls *calls;
     struct device *device;
@@ -20,12 +28,20 @@ struct launcher {
     void *const *memory;  /* per tensor, device memory; NULL: not there */
     uint8_t *scratch;     /* device memory */
     uint32_t block_count; /* blocks that fill the device some times over */
+    int32_t capability;   /* of the device; 0: not known, nothing special */
+    uint32_t processors;  /* multiprocessors; 0: not known, k is never split */
+    uint32_t shared_max;  /* bytes that a block may have; 0: not known, enough */
+    uint32_t barred;      /* bits 1 << enum contract_path: those that are not to be used */
+    bool gives_up;        /* kernels whose barriers never end go on, and give nonsense */
     bool packed;          /* fast mode: q tensors are packed.h's planes */
     bool rules_only;      /* every operation by its rules: for tests and doubts */
 };
 
 /* Is op within what the kernels count with? (Rows of a contraction below 2^32 elements.) */
 bool launch_takes(const struct op *op);
+
+/* The fastest way for op, an OP_CONTRACT, that this device has and that is not barred. */
+enum contract_path launch_contract_path(const struct launcher *launcher, const struct op *op);
 
 enum device_result launch_op(const struct launcher *launcher, uint32_t at);
 

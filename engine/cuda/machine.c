@@ -21,6 +21,7 @@
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
 #define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download, at most */
 #define ALIGNMENT            UINT64_C(256)
+#define LEGS_MAX             32 /* that are kept as graphs; more are queued call by call */
 
 enum {
     BLOCK_STATE,
@@ -30,6 +31,13 @@ enum {
     BLOCK_OPS,
     BLOCK_WORDS,
     BLOCK_COUNT
+};
+
+/* A run of operations that is queued as one, from its second time on. */
+struct leg {
+    uint32_t first;
+    uint32_t last; /* 0: a leg that is not in use */
+    struct device_graph *graph;
 };
 
 struct machine_cuda {
@@ -45,9 +53,8 @@ struct machine_cuda {
     void **memory;  /* per tensor, of the device; NULL: not there */
     bool *bound;    /* per tensor: data that was given */
     uint8_t *shown; /* trace: host memory for the largest output */
-    struct device_graph *graph;
+    struct leg legs[LEGS_MAX];
     uint32_t roots_max; /* digests that there is room for */
-    uint32_t steps;     /* that were queued call by call */
     bool graph_refused; /* recording failed once: never tried again */
 };
 
@@ -306,6 +313,9 @@ static enum status fill_first(struct machine_cuda *cuda, struct error *error)
                        ? BLOCKS_PER_PROCESSOR
                        : cuda->facts.multiprocessors * BLOCKS_PER_PROCESSOR);
     cuda->launcher.rules_only = cuda->way.rules_only;
+    cuda->launcher.capability = cuda->facts.capability;
+    cuda->launcher.processors = (uint32_t)cuda->facts.multiprocessors;
+    cuda->launcher.shared_max = cuda->facts.shared_max;
     return failed(cuda, result, "the first upload", error);
 }
 
@@ -320,7 +330,9 @@ static void cuda_close(struct machine *machine)
     }
     if (cuda->device != NULL) {
         (void)cuda->way.calls->wait(cuda->device);
-        cuda->way.calls->forget(cuda->device, cuda->graph);
+        for (int i = 0; i < LEGS_MAX; i++) {
+            cuda->way.calls->forget(cuda->device, cuda->legs[i].graph);
+        }
         for (int block = 0; block < BLOCK_COUNT; block++) {
             cuda->way.calls->release(cuda->device, cuda->blocks[block]);
         }
@@ -526,13 +538,13 @@ static enum device_result take_next_states(struct machine_cuda *cuda)
     return result;
 }
 
-/* Queues the whole step, call by call. */
-static enum status queue_step(struct machine_cuda *cuda, const struct observer *observer,
-                              struct error *error)
+/* Queues operations call by call; behind the last of a step, the states' next values. */
+static enum status queue_ops(struct machine_cuda *cuda, uint32_t first, uint32_t last,
+                             const struct observer *observer, struct error *error)
 {
     const struct tape *tape = cuda->machine.tape;
 
-    for (uint32_t at = 0; at < tape->op_count; at++) {
+    for (uint32_t at = first; at < last; at++) {
         enum status status = STATUS_OK;
 
         if (!cuda->plan.runs[at]) {
@@ -551,11 +563,29 @@ static enum status queue_step(struct machine_cuda *cuda, const struct observer *
             return status;
         }
     }
-    return failed(cuda, take_next_states(cuda), "the copy of states", error);
+    return last < tape->op_count
+               ? STATUS_OK
+               : failed(cuda, take_next_states(cuda), "the copy of states", error);
 }
 
-/* Records the step as a graph; where the runtime refuses, steps go on call by call. */
-static void record_step(struct machine_cuda *cuda)
+/* The leg's place; NULL where there is none left. *known: it has been queued before. */
+static struct leg *find_leg(bool *known, struct machine_cuda *cuda, uint32_t first, uint32_t last)
+{
+    for (int i = 0; i < LEGS_MAX; i++) {
+        struct leg *leg = &cuda->legs[i];
+
+        *known = leg->first == first && leg->last == last;
+        if (*known || leg->last == 0) {
+            leg->first = first;
+            leg->last = last;
+            return leg;
+        }
+    }
+    return NULL;
+}
+
+/* Records a leg as a graph; where the runtime refuses, steps go on call by call. */
+static void record_leg(struct machine_cuda *cuda, struct leg *leg)
 {
     const struct device_calls *calls = cuda->way.calls;
     struct error ignored;
@@ -565,43 +595,70 @@ static void record_step(struct machine_cuda *cuda)
         cuda->graph_refused = true;
         return;
     }
-    bool queued = queue_step(cuda, NULL, &ignored) == STATUS_OK;
+    bool queued = queue_ops(cuda, leg->first, leg->last, NULL, &ignored) == STATUS_OK;
 
-    if (calls->recorded(cuda->device, &cuda->graph) != DEVICE_OK || !queued) {
-        calls->forget(cuda->device, cuda->graph);
-        cuda->graph = NULL;
+    if (calls->recorded(cuda->device, &leg->graph) != DEVICE_OK || !queued) {
+        calls->forget(cuda->device, leg->graph);
+        leg->graph = NULL;
         cuda->graph_refused = true;
     }
 }
 
-static enum status cuda_step(struct machine *machine, const struct observer *observer,
-                             struct error *error)
+static enum status cuda_run(struct machine *machine, uint32_t first, uint32_t last,
+                            const struct observer *observer, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
     enum status status = check_bound(cuda, error);
+    struct leg *leg;
+    bool known = false;
 
     assert(observer == NULL || cuda->options.trace);
     if (status != STATUS_OK) {
         return status;
     }
-    /* The first step is queued plainly: the runtime loads kernels when they are first used. */
-    if (cuda->graph == NULL && cuda->steps > 0 && !cuda->graph_refused && !cuda->options.trace &&
-        cuda->options.timed == NULL) {
-        record_step(cuda);
+    if (cuda->options.trace || cuda->options.timed != NULL) {
+        return queue_ops(cuda, first, last, observer, error);
     }
-    if (cuda->graph != NULL) {
-        return failed(cuda, cuda->way.calls->replay(cuda->device, cuda->graph), "the step", error);
+    /* The first time is queued plainly: the runtime loads kernels when they are first used. */
+    leg = find_leg(&known, cuda, first, last);
+    if (leg != NULL && known && leg->graph == NULL && !cuda->graph_refused) {
+        record_leg(cuda, leg);
     }
-    status = queue_step(cuda, observer, error);
-    cuda->steps = 1;
-    return status;
+    if (leg != NULL && leg->graph != NULL) {
+        return failed(cuda, cuda->way.calls->replay(cuda->device, leg->graph), "the step", error);
+    }
+    return queue_ops(cuda, first, last, observer, error);
 }
 
-/*
- * A device that fails here is not a job that diverged: the answer is no, and the next call that
- * hands out bytes tells of the failure.
- */
-static bool cuda_diverged(struct machine *machine)
+static enum status cuda_step(struct machine *machine, const struct observer *observer,
+                             struct error *error)
+{
+    return cuda_run(machine, 0, machine->tape->op_count, observer, error);
+}
+
+/* Waits for both: neither may touch its memory again before the copy is done. */
+static enum status cuda_take(struct machine *machine, uint32_t tensor, struct machine *from,
+                             uint32_t from_tensor, struct error *error)
+{
+    struct machine_cuda *cuda = cuda_of(machine);
+    struct machine_cuda *other = cuda_of(from);
+    const struct device_calls *calls = cuda->way.calls;
+    enum status status = failed(other, calls->wait(other->device), "what is queued", error);
+
+    assert(cuda->plan.in_state[tensor] && can_be_read(other, from_tensor));
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = failed(cuda,
+                    calls->copy(cuda->device, cuda->memory[tensor], other->memory[from_tensor],
+                                tensor_bytes(machine->tape, tensor)),
+                    "a copy between devices", error);
+    return status == STATUS_OK
+               ? failed(cuda, calls->wait(cuda->device), "a copy between devices", error)
+               : status;
+}
+
+static enum status cuda_diverged(struct machine *machine, bool *diverged, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
     const struct device_calls *calls = cuda->way.calls;
@@ -621,7 +678,8 @@ static bool cuda_diverged(struct machine *machine)
     if (result == DEVICE_OK) {
         result = calls->download(cuda->device, &found, word, sizeof(found));
     }
-    return result == DEVICE_OK && found != 0;
+    *diverged = found != 0;
+    return failed(cuda, result, "looking for numbers that are none", error);
 }
 
 /* At most roots_max at once. Roots and the table of items lie in BLOCK_WORDS. */
@@ -721,6 +779,8 @@ const struct backend backend_cuda = {
     .read = cuda_read,
     .bind = cuda_bind,
     .step = cuda_step,
+    .run = cuda_run,
+    .take = cuda_take,
     .peek = cuda_peek,
     .diverged = cuda_diverged,
     .leaves_roots = cuda_leaves_roots,

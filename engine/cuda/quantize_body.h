@@ -2,7 +2,9 @@
  * quantize_body.h - quantization of any permuted view: peaks, then exponents, then integers.
  *
  * Two ways to read a view, alike in their results: a warp along k, for rows that lie in memory one
- * after another, and a warp across 32 rows, for views whose neighbouring rows are neighbours.
+ * after another, and a warp across 32 rows, for views whose neighbouring rows are neighbours. And
+ * kernel_quantize_rows does all of it in one go where rows are runs of memory: the second look at a
+ * row finds it in the cache, so that x is read from memory once.
  */
 
 /* The magnitude as bits, largest for a NaN or an infinity: E() is monotone in it. */
@@ -30,6 +32,9 @@ static RULE inline int64_t view_k(const struct quantize_args *args, uint32_t k)
 {
     uint32_t inner = (uint32_t)args->dims[5];
 
+    if (args->dims[4] == 1) {
+        return (int64_t)k * args->strides[5];
+    }
     return (int64_t)(k / inner) * args->strides[4] + (int64_t)(k % inner) * args->strides[5];
 }
 
@@ -98,6 +103,15 @@ static RULE inline int32_t warp_maximum(int32_t value)
     return value;
 }
 
+/* A warp writes a row's shifts. */
+static RULE inline void write_shifts(uint8_t *shifts, uint64_t pitch, uint64_t row,
+                                     const int16_t *exponents, uint64_t blocks, int32_t lowest)
+{
+    for (uint64_t b = thread_index() % CUDA_WARP; b < blocks; b += CUDA_WARP) {
+        shifts[b * pitch + row] = lowest == PACKED_POISON ? 0 : (uint8_t)(exponents[b] - lowest);
+    }
+}
+
 /* The smallest of a row's exponents, or PACKED_POISON; every lane of a warp gets it. */
 static RULE inline int32_t warp_lowest(const int16_t *exponents, uint64_t blocks)
 {
@@ -145,6 +159,7 @@ KERNEL(kernel_quantize_exponents, struct quantize_args)
             if (lane == 0) {
                 args.lowest[row] = lowest;
             }
+            write_shifts(args.shifts, args.shift_pitch, row, exponents, args.blocks, lowest);
         }
     }
 }
@@ -188,7 +203,7 @@ static RULE inline void write_limbs(uint8_t *planes, uint64_t plane_size, uint64
         }
     }
     for (int plane = 0; plane < PACKED_PLANES_MAX; plane++) {
-        if (plane < 2 || bits == 22) {
+        if (plane < 2 || bits == 14 || bits == 22) {
             *(uint32_t *)(planes + (uint64_t)plane * plane_size + place) = words[plane];
         }
     }
@@ -202,7 +217,8 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
 {
     SHARED(int32_t, tile, QUANTIZE_TILE_ROWS * (QUANTIZE_TILE_K + 4));
     SHARED(int64_t, starts, QUANTIZE_TILE_ROWS);
-    const uint64_t width = args.planes != NULL ? args.pitch : args.k;
+    const uint64_t line = UINT64_C(1) << args.line_log;
+    const uint64_t width = args.planes != NULL ? packed_round_up(args.k, line) : args.k;
     const uint64_t across = (width + QUANTIZE_TILE_K - 1) / QUANTIZE_TILE_K;
     const uint64_t first_row = block_index() / across * QUANTIZE_TILE_ROWS;
     const uint32_t first_k = (uint32_t)(block_index() % across) * QUANTIZE_TILE_K;
@@ -219,7 +235,7 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
         int32_t q = 0;
 
         if (first_row + r < args.rows && k < args.k) {
-            const uint64_t block = (first_row + r) * args.blocks + k / args.block;
+            const uint64_t block = (first_row + r) * args.blocks + ((uint64_t)k >> args.block_log);
 
             q = quantized(args.x[starts[r] + view_k(&args, k)], args.exponents[block], args.bits);
         }
@@ -236,7 +252,9 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
             continue;
         }
         if (args.planes != NULL) {
-            write_limbs(args.planes, args.plane_size, row * args.pitch + first_k + c, q, args.bits);
+            write_limbs(args.planes, args.plane_size,
+                        packed_place(row, first_k + c, args.strip_size, args.line_log), q,
+                        args.bits);
             continue;
         }
         for (uint32_t i = 0; i < 4 && first_k + c + i < args.k; i++) {
@@ -249,11 +267,156 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
     }
 }
 
+/* ---- rows that are runs of memory -------------------------------------------- */
+
+struct quad {
+    float x[4];
+};
+
+/* Four elements from k on, zeros from K on: K is a multiple of four here. */
+static RULE inline struct quad quad_at(const struct quantize_args *args, const float *x, uint32_t k)
+{
+    struct quad quad = {{0.0f, 0.0f, 0.0f, 0.0f}};
+
+    if (k < args->k) {
+        load_quad(quad.x, x + k);
+    }
+    return quad;
+}
+
+/* The peaks of a row's pieces; a lane's share of the row's largest magnitude is returned. */
+static RULE inline uint32_t row_peaks(const struct quantize_args *args, const float *x,
+                                      uint64_t row, uint32_t member)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    uint32_t top = 0;
+
+    for (uint64_t p = member; p < args->pieces; p += args->team) {
+        const struct quad quad = quad_at(args, x, (uint32_t)p * CONTRACTION_PIECE + lane * 4);
+        uint32_t largest = 0;
+
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t magnitude = magnitude_of(quad.x[i]);
+
+            largest = magnitude > largest ? magnitude : largest;
+        }
+        for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
+            const uint32_t other = shuffle_xor(largest, d);
+
+            largest = other > largest ? other : largest;
+        }
+        if (lane == 0) {
+            write_peak(args, row, p, largest);
+        }
+        top = largest > top ? largest : top;
+    }
+    return top;
+}
+
+/* The exponents of a row's blocks, of one piece each or one for all; the smallest is returned. */
+static RULE inline int32_t row_exponents(const struct quantize_args *args, uint64_t row,
+                                         uint32_t member, int32_t top)
+{
+    int32_t least = INT16_MAX;
+
+    for (uint64_t b = member * CUDA_WARP + thread_index() % CUDA_WARP; b < args->blocks;
+         b += (uint64_t)args->team * CUDA_WARP) {
+        int32_t own = top;
+
+        if (args->blocks > 1) {
+            const int32_t peak = args->peaks[row * args->pieces + b];
+
+            own = peak > top - args->window ? peak : top - args->window;
+        }
+        args->exponents[row * args->blocks + b] = (int16_t)own;
+        least = own < least ? own : least;
+    }
+    return -warp_maximum(-least);
+}
+
+/* The limbs of a row, and its shifts. */
+static RULE inline void row_integers(const struct quantize_args *args, const float *x, uint64_t row,
+                                     uint32_t member, int32_t lowest)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint64_t line = UINT64_C(1) << args->line_log;
+    const uint64_t width = packed_round_up(args->k, line);
+
+    for (uint64_t b = member * CUDA_WARP + lane; b < args->blocks;
+         b += (uint64_t)args->team * CUDA_WARP) {
+        const int32_t exponent = args->exponents[row * args->blocks + b];
+
+        args->shifts[b * args->shift_pitch + row] =
+            lowest == PACKED_POISON ? 0 : (uint8_t)(exponent - lowest);
+    }
+    for (uint64_t p = member; p < args->pieces; p += args->team) {
+        const uint32_t k = (uint32_t)p * CONTRACTION_PIECE + lane * 4;
+        const struct quad quad = quad_at(args, x, k);
+        const int exponent = args->exponents[row * args->blocks + (args->blocks > 1 ? p : 0)];
+        int32_t q[4];
+
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            q[i] = quantized(quad.x[i], exponent, args->bits);
+        }
+        if (k < width) {
+            write_limbs(args->planes, args->plane_size,
+                        packed_place(row, k, args->strip_size, args->line_log), q, args->bits);
+        }
+    }
+}
+
+/* grid: any; block: BLOCK_THREADS. A warp, or all of them, take a row. */
+KERNEL(kernel_quantize_rows, struct quantize_args)
+{
+    SHARED(uint32_t, tops, BLOCK_THREADS / CUDA_WARP);
+    SHARED(int32_t, lows, BLOCK_THREADS / CUDA_WARP);
+    const uint32_t warp = thread_index() / CUDA_WARP;
+    const uint32_t member = warp % args.team;
+    const uint32_t teams = BLOCK_THREADS / CUDA_WARP / args.team;
+    const uint64_t turns =
+        (args.rows + (uint64_t)teams * grid_size() - 1) / ((uint64_t)teams * grid_size());
+
+    for (uint64_t turn = 0; turn < turns; turn++) {
+        const uint64_t row = (turn * grid_size() + block_index()) * teams + warp / args.team;
+        const bool there = row < args.rows;
+        const float *x = args.x + (there ? view_row(&args, row) : 0);
+        int32_t lowest = INT16_MAX;
+        uint32_t largest = 0;
+
+        tops[warp] = there ? row_peaks(&args, x, row, member) : 0;
+        barrier();
+        for (uint32_t i = 0; i < args.team; i++) {
+            const uint32_t other = tops[warp - member + i];
+
+            largest = other > largest ? other : largest;
+        }
+        const int32_t top = exponent_of_bits(largest);
+
+        lows[warp] = there ? row_exponents(&args, row, member, top) : 0;
+        barrier();
+        for (uint32_t i = 0; i < args.team; i++) {
+            const int32_t other = lows[warp - member + i];
+
+            lowest = other < lowest ? other : lowest;
+        }
+        lowest = top == EXPONENT_POISON ? PACKED_POISON : lowest;
+        if (there) {
+            row_integers(&args, x, row, member, lowest);
+            if (member == 0 && thread_index() % CUDA_WARP == 0) {
+                args.lowest[row] = lowest;
+            }
+        }
+    }
+}
+
 /* grid: any; block: BLOCK_THREADS. A warp takes a row of a canonical q. */
 KERNEL(kernel_pack, struct pack_args)
 {
     const uint32_t lane = thread_index() % CUDA_WARP;
     const uint64_t warps = place_stride() / CUDA_WARP;
+    const uint64_t width = packed_round_up(args.k, UINT64_C(1) << args.line_log);
 
     for (uint64_t row = first_place() / CUDA_WARP; row < args.rows; row += warps) {
         const int32_t lowest = warp_lowest(args.exponents + row * args.blocks, args.blocks);
@@ -261,7 +424,9 @@ KERNEL(kernel_pack, struct pack_args)
         if (lane == 0) {
             args.lowest[row] = lowest;
         }
-        for (uint64_t k = (uint64_t)lane * 4; k < args.pitch; k += (uint64_t)CUDA_WARP * 4) {
+        write_shifts(args.shifts, args.shift_pitch, row, args.exponents + row * args.blocks,
+                     args.blocks, lowest);
+        for (uint64_t k = (uint64_t)lane * 4; k < width; k += (uint64_t)CUDA_WARP * 4) {
             int32_t q[4];
 
             for (uint32_t i = 0; i < 4; i++) {
@@ -271,7 +436,8 @@ KERNEL(kernel_pack, struct pack_args)
                        : args.bits == 22 ? ((const int32_t *)args.q)[at]
                                          : ((const int16_t *)args.q)[at];
             }
-            write_limbs(args.planes, args.plane_size, row * args.pitch + k, q, args.bits);
+            write_limbs(args.planes, args.plane_size,
+                        packed_place(row, k, args.strip_size, args.line_log), q, args.bits);
         }
     }
 }

@@ -3,6 +3,7 @@
  * shapes at the edges of tiles, views of every kind, the largest and the smallest numbers, and the
  * limbs over their whole domain. And the Merkle roots against proofs/merkle.h.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,14 +141,29 @@ static void chain_rules(struct chain *chain)
     }
 }
 
+/* A device to launch on: what decides which kernels run. */
+struct kind {
+    int32_t capability;
+    uint32_t processors;
+    uint32_t shared_max;
+    uint32_t barred;
+};
+
+static const struct kind plain_kind = {80, 1, 0, 1u << CONTRACT_BY_MMA};
+static const struct kind mma_kind = {80, 1, 0, 0};
+
 /* Runs all by the kernels; in packed mode a q tensor's memory is grown, and peaks are left out. */
-static void chain_kernels(struct chain *chain, bool packed)
+static void chain_kernels(struct chain *chain, const struct kind *kind, bool packed)
 {
     struct launcher launcher = {.calls = fake_device_calls(),
                                 .tape = &chain->tape,
                                 .ops = chain->ops,
                                 .memory = chain->memory,
                                 .block_count = 7,
+                                .capability = kind->capability,
+                                .processors = kind->processors,
+                                .shared_max = kind->shared_max,
+                                .barred = kind->barred,
                                 .packed = packed};
     struct device_facts facts;
     uint64_t scratch = 1;
@@ -276,7 +292,7 @@ static void contract_of(struct chain *chain, const struct product *p)
     op->outputs[0] = chain_tensor(chain, DTYPE_F32, (uint64_t)(p->batch * p->m * p->n));
 }
 
-static void hold_product(const struct product *p, uint32_t *a, uint32_t *b)
+static void hold_product(const struct product *p, const struct kind *kind, uint32_t *a, uint32_t *b)
 {
     for (int packed = 0; packed < 2; packed++) {
         struct chain chain;
@@ -291,10 +307,11 @@ static void hold_product(const struct product *p, uint32_t *a, uint32_t *b)
         quantize_of(&chain, y, p, p->n, false);
         contract_of(&chain, p);
         chain_rules(&chain);
-        chain_kernels(&chain, packed == 1);
-        (void)snprintf(what, sizeof(what), "%lld x %lld x %lld x %lld, %d bits, block %d",
-                       (long long)p->batch, (long long)p->m, (long long)p->n, (long long)p->k,
-                       p->bits, p->block);
+        chain_kernels(&chain, kind, packed == 1);
+        (void)snprintf(what, sizeof(what),
+                       "capability %d, %lld x %lld x %lld x %lld, %d bits, block %d",
+                       kind->capability, (long long)p->batch, (long long)p->m, (long long)p->n,
+                       (long long)p->k, p->bits, p->block);
         chain_compare(&chain, packed == 1, what);
         chain_release(&chain);
     }
@@ -309,13 +326,17 @@ static const struct product products[] = {
     {1, 3, 2, 1030, 14, 1024, 0, true},   {1, 9, 9, 129, 16, 128, 0, false},
 };
 
-static void test_products_have_the_bits_of_the_rules(void **state)
-{
-    size_t count = sizeof(products) / sizeof(products[0]);
+/* At the edges of wgmma's tiles: batches that begin inside of atoms, half tiles, short strips. */
+static const struct product hopper_products[] = {
+    {3, 131, 137, 190, 14, 128, 0, false}, {2, 12, 300, 64, 14, 128, 0, true},
+    {1, 257, 60, 513, 14, 256, 0, false},  {3, 29, 61, 40, 16, 0, 29, false},
+    {1, 130, 70, 400, 15, 128, 0, true},   {2, 21, 66, 260, 22, 128, 7, false},
+};
 
-    (void)state;
+static void hold_products(const struct product *all, size_t count, const struct kind *kind)
+{
     for (size_t i = 0; i < count; i++) {
-        const struct product *p = &products[i];
+        const struct product *p = &all[i];
         uint64_t a_count = (uint64_t)(p->batch * p->m * p->k);
         uint64_t b_count = (uint64_t)(p->batch * p->n * p->k);
         uint32_t *a = malloc(a_count * 4);
@@ -324,20 +345,64 @@ static void test_products_have_the_bits_of_the_rules(void **state)
         for (int nasty = 0; nasty < 2; nasty++) {
             fill_values(a, a_count, 100 + i, nasty == 1);
             fill_values(b, b_count, 200 + i, nasty == 1);
-            hold_product(p, a, b);
+            hold_product(p, kind, a, b);
         }
         free(a);
         free(b);
     }
 }
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static void test_products_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    hold_products(products, COUNT_OF(products), &mma_kind);
+}
+
+static void test_products_without_tensor_cores_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    hold_products(products, COUNT_OF(products), &plain_kind);
+}
+
+/* Blocks of threads go from tile to tile: one, and more of them than there are tiles. */
+static void test_products_of_wgmma_have_the_bits_of_the_rules(void **state)
+{
+    static const struct kind one = {90, 1, 0, 0};
+    static const struct kind some = {90, 5, 0, 0};
+
+    (void)state;
+    hold_products(products, COUNT_OF(products), &one);
+    hold_products(hopper_products, COUNT_OF(hopper_products), &some);
+}
+
+/* Two stages as on sm_75, four elsewhere; k split as far as a device with many processors does. */
+static void test_products_split_along_k_have_the_bits_of_the_rules(void **state)
+{
+    static const struct product split[] = {
+        {1, 20, 30, 1100, 14, 128, 0, false},
+        {2, 9, 130, 2050, 16, 128, 0, true},
+        {1, 70, 9, 1030, 14, 32, 40, false},
+        {1, 7, 8, 1600, 22, 0, 0, false},
+    };
+    static const struct kind kinds[] = {
+        {75, 40, 65536, 0}, {80, 7, 0, 0}, {90, 40, 0, 0}, {90, 9, 0, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        hold_products(split, COUNT_OF(split), &kinds[i]);
+    }
+}
+
 /* Every element the largest or its negative: the emulator fails where a 32-bit sum overflows. */
 static void test_products_of_extremes_do_not_overflow(void **state)
 {
-    static const int widths[3] = {14, 15, 16};
+    static const int widths[4] = {14, 15, 16, 22};
+    static const struct kind hopper = {90, 1, 0, 0};
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct product p = {1, 16, 16, 256, widths[i], 128, 0, false};
         uint32_t *a = malloc(16 * 256 * 4);
         uint32_t *b = malloc(16 * 256 * 4);
@@ -350,7 +415,46 @@ static void test_products_of_extremes_do_not_overflow(void **state)
             memcpy(&a[at], &x, 4);
             memcpy(&b[at], &y, 4);
         }
-        hold_product(&p, a, b);
+        hold_product(&p, &mma_kind, a, b);
+        hold_product(&p, &hopper, a, b);
+        free(a);
+        free(b);
+    }
+}
+
+/*
+ * Pieces of very unlike sizes: a row's shifts go up to the window and past the limits of the quick
+ * way, on one side, on the other and on both.
+ */
+static void test_products_of_far_exponents_have_the_bits_of_the_rules(void **state)
+{
+    static const struct kind hopper = {90, 1, 0, 0};
+    static const int widths[3] = {14, 16, 22};
+
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        const struct product p = {1, 40, 24, 640, widths[i % 3], 128, 0, false};
+        uint32_t *a = malloc((size_t)p.m * (size_t)p.k * 4);
+        uint32_t *b = malloc((size_t)p.n * (size_t)p.k * 4);
+
+        fill_values(a, (uint64_t)(p.m * p.k), 400 + (uint64_t)i, false);
+        fill_values(b, (uint64_t)(p.n * p.k), 500 + (uint64_t)i, false);
+        for (int64_t at = 0; at < p.m * p.k; at++) {
+            float x;
+
+            memcpy(&x, &a[at], 4);
+            x = ldexpf(x, i / 3 % 2 == 0 ? 0 : (int)(-7 * (at % p.k / 128 * (at / p.k) % 5)));
+            memcpy(&a[at], &x, 4);
+        }
+        for (int64_t at = 0; at < p.n * p.k; at++) {
+            float x;
+
+            memcpy(&x, &b[at], 4);
+            x = ldexpf(x, i / 6 == 0 ? 0 : (int)(-9 * (at % p.k / 128 * (at / p.k) % 4)));
+            memcpy(&b[at], &x, 4);
+        }
+        hold_product(&p, &hopper, a, b);
+        hold_product(&p, &mma_kind, a, b);
         free(a);
         free(b);
     }
@@ -401,7 +505,7 @@ static void test_ones_and_onehots_have_the_bits_of_the_rules(void **state)
             op->output_count = 1;
             op->outputs[0] = chain_tensor(&chain, DTYPE_F32, (uint64_t)(11 * p.m));
             chain_rules(&chain);
-            chain_kernels(&chain, packed == 1);
+            chain_kernels(&chain, &mma_kind, packed == 1);
             chain_compare(&chain, packed == 1, "sums");
             chain_release(&chain);
         }
@@ -474,7 +578,7 @@ static void hold_rows(const struct row_case *c, uint64_t rows, uint64_t columns,
             chain_tensor(&chain, DTYPE_F32, size_by(c->outputs[i], rows, columns));
     }
     chain_rules(&chain);
-    chain_kernels(&chain, false);
+    chain_kernels(&chain, &mma_kind, false);
     chain_compare(&chain, false, "rows");
     chain_release(&chain);
 }
@@ -547,6 +651,10 @@ int main(void)
         cmocka_unit_test(test_limbs_give_back_every_integer),
         cmocka_unit_test(test_bytes_are_added_without_carries),
         cmocka_unit_test(test_products_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_without_tensor_cores_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_of_wgmma_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_split_along_k_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_of_far_exponents_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),
         cmocka_unit_test(test_ones_and_onehots_have_the_bits_of_the_rules),
         cmocka_unit_test(test_rows_have_the_bits_of_the_rules),

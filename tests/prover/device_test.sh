@@ -35,7 +35,7 @@ run() { # run BUNDLE DEVICE
 "$lockstep" job new --data fixtures/text/village.u8 --layers 1 --heads 1 --width 16 --length 8 --batch 1 \
     --vocabulary 128 --steps 4 --segment 2 --out "$folder/a.job" >/dev/null 2>&1
 
-echo 1..8
+echo 1..10
 check "a run on the CPU is the measure" run cpu cpu
 check "a run on a CUDA device ends" run cuda cuda
 check "its roots are those of the CPU" test "$(roots cpu)" = "$(roots cuda)"
@@ -55,6 +55,23 @@ in_parts() {
         >"$folder/parts.out" 2>&1
 }
 check "it proves it part by part within 40 KiB of the device" in_parts
+split() {
+    LOCKSTEP_CUDA=$plugin "$lockstep" audit "$folder/cpu" --device cuda:0,cuda:1 --json >"$folder/split.out" 2>&1
+}
+check "it proves it on two devices" split
+# A device that is lost at any moment: the audit cannot tell (2), and never refutes (1).
+undecided() {
+    for at in 1 2 5 20 50 90 120 150 200 260; do
+        code=0
+        LOCKSTEP_CUDA=$plugin EMULATED_FAIL_AT=$at "$lockstep" audit "$folder/cpu" --device cuda \
+            --json >"$folder/lost.out" 2>&1 || code=$?
+        if [ "$code" != 2 ]; then
+            echo "# call $at: exit code $code"
+            return 1
+        fi
+    done
+}
+check "an auditor that loses its device cannot tell" undecided
 refused() {
     ! LOCKSTEP_CUDA=off "$lockstep" prover run "$folder/a.job" --bundle "$folder/none" \
         --data fixtures/text/village.u8 --device cuda 2>"$folder/refused" && grep -q CUDA "$folder/refused" &&

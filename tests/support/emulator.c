@@ -13,6 +13,35 @@
 #define SHARED_SIZE_MAX (48 << 10) /* of what is declared in a kernel */
 #define COPIES_MAX      64         /* unfinished, of one thread */
 #define POISON          0xa5
+#define BULK_MAX        64  /* unfinished bulk copies of a block */
+#define GROUP           128 /* threads that multiply together */
+#define GROUPS_MAX      (THREADS_MAX / GROUP)
+#define PRODUCTS_MAX    16 /* of a group between group_begin() and group_end() */
+#define SUMS_MAX        64 /* of a thread */
+#define DYNAMIC_ADDRESS 48 /* in shared memory: aligned to 16, and to no more */
+
+struct bulk {
+    uint8_t *to;
+    const uint8_t *from;
+    uint32_t size;
+    uint64_t *barrier;
+};
+
+struct group_product {
+    uint64_t a;
+    uint64_t b;
+    bool more;
+    bool a_signed;
+    bool b_signed;
+};
+
+/* What the first of a group's threads brought, for the others to be compared with. */
+struct group {
+    struct group_product products[PRODUCTS_MAX];
+    uint64_t numbers[PRODUCTS_MAX];
+    uint32_t arrived; /* at its barrier */
+    uint32_t turn;
+};
 
 struct copy {
     uint8_t *to;
@@ -31,6 +60,11 @@ struct fiber {
     struct copy copies[COPIES_MAX];
     uint32_t copy_count;
     uint32_t groups; /* committed */
+    struct group_product products[PRODUCTS_MAX];
+    int32_t sums[SUMS_MAX]; /* before the products */
+    uint32_t product_count;
+    uint64_t product_number; /* of all that this thread sent off */
+    bool multiplies;         /* between group_begin() and group_end() */
 };
 
 /* What a lane brings to a meeting of its warp. */
@@ -49,6 +83,9 @@ struct warp {
 struct emulator {
     struct fiber fibers[THREADS_MAX];
     struct warp warps[WARPS_MAX];
+    struct group groups[GROUPS_MAX];
+    struct bulk bulks[BULK_MAX];
+    uint32_t bulk_count;
     jmp_buf scheduler;
     emulated_kernel *kernel;
     const void *arguments;
@@ -117,12 +154,17 @@ static void start_fiber(uint32_t thread)
     fiber->shared_used = 0;
     fiber->copy_count = 0;
     fiber->groups = 0;
+    fiber->product_count = 0;
+    fiber->product_number = 0;
+    fiber->multiplies = false;
     (void)getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = emulator->stacks + (size_t)thread * STACK_SIZE;
     fiber->context.uc_stack.ss_size = STACK_SIZE;
     fiber->context.uc_link = NULL;
     makecontext(&fiber->context, fiber_main, 0);
 }
+
+static void finish_bulks(void);
 
 static void run_block(uint32_t shared_size)
 {
@@ -131,6 +173,7 @@ static void run_block(uint32_t shared_size)
     memset(emulator->shared, POISON, sizeof(emulator->shared));
     memset(emulator->dynamic, POISON, shared_size);
     memset(emulator->warps, 0, (emulator->threads + WARP - 1) / WARP * sizeof(emulator->warps[0]));
+    memset(emulator->groups, 0, sizeof(emulator->groups));
     emulator->arrived = 0;
     for (uint32_t thread = 0; thread < emulator->threads; thread++) {
         start_fiber(thread);
@@ -146,6 +189,7 @@ static void run_block(uint32_t shared_size)
                 alive = alive || !me()->done;
             }
         }
+        finish_bulks();
         if (alive && emulator->progress == before) {
             give_up("threads wait for each other for ever");
         }
@@ -332,6 +376,37 @@ uint32_t atomic_swap(uint32_t *at, uint32_t value)
     return before;
 }
 
+uint32_t atomic_add(uint32_t *at, uint32_t value)
+{
+    uint32_t before = *at;
+
+    *at += value;
+    return before;
+}
+
+void atomic_add_wide(uint64_t *at, uint64_t value)
+{
+    *at += value;
+}
+
+uint64_t load_fresh(const uint64_t *at)
+{
+    return *at;
+}
+
+/* Threads run one at a time here: all see all. */
+void device_fence(void)
+{
+}
+
+void load_quad(float *to, const float *from)
+{
+    if ((uintptr_t)from % 16 != 0) {
+        give_up("four numbers that are not aligned to 16");
+    }
+    memcpy(to, from, 16);
+}
+
 int32_t round_to_int(float x)
 {
     return (int32_t)lrintf(x);
@@ -357,7 +432,7 @@ void copy_commit(void)
     me()->groups++;
 }
 
-void copy_wait_all_but_last(void)
+void copy_wait(uint32_t left)
 {
     struct fiber *fiber = me();
     uint32_t kept = 0;
@@ -365,7 +440,7 @@ void copy_wait_all_but_last(void)
     for (uint32_t i = 0; i < fiber->copy_count; i++) {
         struct copy *copy = &fiber->copies[i];
 
-        if (copy->group + 1 >= fiber->groups) {
+        if (copy->group + left >= fiber->groups) {
             fiber->copies[kept++] = *copy;
         } else if (copy->there) {
             memcpy(copy->to, copy->from, 16);
@@ -492,4 +567,284 @@ void multiply_us(int32_t *sums, const uint32_t *a, const uint32_t *b)
 void multiply_uu(int32_t *sums, const uint32_t *a, const uint32_t *b)
 {
     multiply(sums, a, b, products_uu);
+}
+
+/* ---- what sm_90a adds ------------------------------------------------------------------ */
+
+uint32_t shared_address(const void *at)
+{
+    return (uint32_t)((const uint8_t *)at - emulator->dynamic) + DYNAMIC_ADDRESS;
+}
+
+bool any_of_warp(bool value)
+{
+    struct offer offer = {.words = {value}};
+    uint32_t half = meet(&offer, NULL);
+    bool any = false;
+
+    for (uint32_t lane = 0; lane < WARP; lane++) {
+        any = any || emulator->warps[emulator->current / WARP].offers[half][lane].words[0] != 0;
+    }
+    return any;
+}
+
+void store_pair(uint32_t *at, uint32_t first, uint32_t second)
+{
+    if ((uintptr_t)at % 8 != 0) {
+        give_up("a store of two words that is not aligned to 8");
+    }
+    at[0] = first;
+    at[1] = second;
+}
+
+uint32_t opaque(uint32_t value)
+{
+    return value;
+}
+
+void add_product(int64_t *sum, int32_t a, int32_t b)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)((int64_t)a * b));
+}
+
+void add_shifted(int64_t *sum, int32_t a, int32_t b, uint32_t shift)
+{
+    if (shift > 63) {
+        give_up("a shift of more than 63");
+    }
+    *sum = (int64_t)((uint64_t)*sum + ((uint64_t)((int64_t)a * b) << shift));
+}
+
+void registers_lower(void)
+{
+}
+
+void registers_raise(void)
+{
+}
+
+/* ---- barriers that count bytes ---- */
+
+struct counter {
+    uint8_t arrivals;
+    uint8_t pending;
+    uint8_t phase;
+    uint8_t alive;
+    int32_t bytes;
+};
+
+_Static_assert(sizeof(struct counter) == sizeof(uint64_t), "a barrier has 64 bits");
+
+static struct counter counter_of(const uint64_t *barrier)
+{
+    struct counter counter;
+
+    memcpy(&counter, barrier, sizeof(counter));
+    if (counter.alive != 1) {
+        give_up("a barrier that was not initialized");
+    }
+    return counter;
+}
+
+/* Ends the phase where nothing is missing. */
+static void counter_set(uint64_t *barrier, struct counter counter)
+{
+    if (counter.pending == 0 && counter.bytes == 0) {
+        counter.phase ^= 1;
+        counter.pending = counter.arrivals;
+    }
+    memcpy(barrier, &counter, sizeof(counter));
+    emulator->progress++;
+}
+
+void bring_init(uint64_t *barrier, uint32_t arrivals)
+{
+    const struct counter counter = {
+        .arrivals = (uint8_t)arrivals, .pending = (uint8_t)arrivals, .alive = 1};
+
+    memcpy(barrier, &counter, sizeof(counter));
+}
+
+void bring_init_fence(void)
+{
+}
+
+void bring_arrive(uint64_t *barrier)
+{
+    struct counter counter = counter_of(barrier);
+
+    if (counter.pending == 0) {
+        give_up("more arrivals than a barrier waits for");
+    }
+    counter.pending--;
+    counter_set(barrier, counter);
+}
+
+void bring_expect(uint64_t *barrier, uint32_t size)
+{
+    struct counter counter = counter_of(barrier);
+
+    counter.bytes += (int32_t)size;
+    memcpy(barrier, &counter, sizeof(counter));
+}
+
+void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier)
+{
+    if (emulator->bulk_count == BULK_MAX) {
+        give_up("too many bulk copies under way for the emulator");
+    }
+    if ((uintptr_t)from % 16 != 0 || shared_address(to) % 16 != 0 || size % 16 != 0 || size == 0) {
+        give_up("a bulk copy that is not of pieces of 16 bytes");
+    }
+    emulator->bulks[emulator->bulk_count++] = (struct bulk){to, from, size, barrier};
+}
+
+static void finish_bulks(void)
+{
+    for (uint32_t i = 0; i < emulator->bulk_count; i++) {
+        const struct bulk *bulk = &emulator->bulks[i];
+        struct counter counter = counter_of(bulk->barrier);
+
+        memcpy(bulk->to, bulk->from, bulk->size);
+        counter.bytes -= (int32_t)bulk->size;
+        counter_set(bulk->barrier, counter);
+    }
+    emulator->bulk_count = 0;
+}
+
+void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up)
+{
+    (void)gives_up;
+    while (counter_of(barrier).phase == parity) {
+        yield();
+    }
+}
+
+/* ---- groups ---- */
+
+void group_barrier(uint32_t group)
+{
+    struct group *own = &emulator->groups[group];
+    uint32_t turn = own->turn;
+
+    emulator->progress++;
+    if (++own->arrived == GROUP) {
+        own->arrived = 0;
+        own->turn++;
+    }
+    while (own->turn == turn) {
+        yield();
+    }
+}
+
+void group_begin(int32_t *sums, uint32_t columns)
+{
+    struct fiber *fiber = me();
+
+    memcpy(fiber->sums, sums, columns / 2 * sizeof(*sums));
+    memset(sums, POISON, columns / 2 * sizeof(*sums));
+    fiber->multiplies = true;
+    fiber->product_count = 0;
+}
+
+void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, bool a_signed, bool b_signed,
+                    uint32_t columns)
+{
+    struct fiber *fiber = me();
+    struct group *group = &emulator->groups[emulator->current / GROUP];
+    const struct group_product product = {a, b, more, a_signed, b_signed};
+    const uint32_t at = fiber->product_count;
+
+    (void)sums;
+    (void)columns;
+    if (!fiber->multiplies || at == PRODUCTS_MAX) {
+        give_up("a product outside of group_begin() and group_end(), or too many");
+    }
+    fiber->products[at] = product;
+    fiber->product_count++;
+    fiber->product_number++;
+    if (group->numbers[at] != fiber->product_number) {
+        group->numbers[at] = fiber->product_number;
+        group->products[at] = product;
+    } else if (group->products[at].a != a || group->products[at].b != b ||
+               group->products[at].more != more) {
+        give_up("the warps of a group disagree about a product");
+    }
+}
+
+/*
+ * The 32 bytes of a line, from the PTX ISA's matrix descriptor: bits 0-13 the address, 32-45 the
+ * distance of groups of eight lines, both without their last four bits; 49-51 an offset, 0 where
+ * the pattern begins at its own multiple; 62-63 the swizzle: 1 exchanges bits 4-6 by 7-9 of the
+ * address, 2 bits 4-5 by 7-8.
+ */
+static void line_of(uint8_t bytes[32], uint64_t descriptor, uint32_t line)
+{
+    const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4;
+    const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
+    const uint32_t swizzle = (uint32_t)(descriptor >> 62);
+    const uint32_t size = swizzle == 1 ? 128 : 64;
+
+    if ((swizzle != 1 && swizzle != 2) || (descriptor >> 46 & 0xffff) != 0 ||
+        (descriptor >> 30 & 3) != 0 || start / (8 * size) * (8 * size) + size <= start) {
+        give_up("a matrix descriptor that this emulator does not know");
+    }
+    for (uint32_t half = 0; half < 2; half++) {
+        uint32_t address = start + line / 8 * stride + line % 8 * size + half * 16;
+
+        address ^= (address >> 7 & (swizzle == 1 ? 7 : 3)) << 4;
+        memcpy(bytes + (size_t)half * 16, emulator->dynamic + (address - DYNAMIC_ADDRESS), 16);
+    }
+}
+
+static int32_t dot_of_lines(const uint8_t *a, const uint8_t *b, bool a_signed, bool b_signed)
+{
+    int32_t sum = 0;
+
+    for (uint32_t k = 0; k < 32; k++) {
+        sum += (a_signed ? (int8_t)a[k] : a[k]) * (b_signed ? (int8_t)b[k] : b[k]);
+    }
+    return sum;
+}
+
+/*
+ * wgmma .m64nNk32: thread 32 w + 4 g + t has the rows 16 w + g and 8 below; its sum i is of the
+ * lower one for odd i / 2, of column 8 (i / 4) + 2 t + i % 2.
+ */
+static void group_product(int32_t *sums, const struct group_product *product, uint32_t columns)
+{
+    const uint32_t thread = emulator->current % GROUP;
+    const uint32_t row = thread / WARP * 16 + thread % WARP / 4;
+    uint8_t a[2][32];
+
+    line_of(a[0], product->a, row);
+    line_of(a[1], product->a, row + 8);
+    for (uint32_t i = 0; i < columns / 2; i += 4) {
+        for (uint32_t c = 0; c < 2; c++) {
+            uint8_t b[32];
+
+            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c);
+            for (uint32_t half = 0; half < 2; half++) {
+                int32_t *sum = &sums[i + half * 2 + c];
+                int32_t more = dot_of_lines(a[half], b, product->a_signed, product->b_signed);
+
+                if (__builtin_add_overflow(product->more ? *sum : 0, more, sum)) {
+                    give_up("a 32-bit sum of products overflows");
+                }
+            }
+        }
+    }
+}
+
+void group_end(int32_t *sums, uint32_t columns)
+{
+    struct fiber *fiber = me();
+
+    yield(); /* what is overwritten too early shows */
+    for (uint32_t i = 0; i < fiber->product_count; i++) {
+        group_product(fiber->sums, &fiber->products[i], columns);
+    }
+    memcpy(sums, fiber->sums, columns / 2 * sizeof(*sums));
+    fiber->multiplies = false;
+    emulator->progress++;
 }

@@ -10,6 +10,7 @@
 #ifndef TESTS_SUPPORT_EMULATOR_H
 #define TESTS_SUPPORT_EMULATOR_H
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     }                                                                                              \
     static void name##_of(const type args)
 #define KERNEL_LIMITED(name, type, threads) KERNEL(name, type)
+#define KERNEL_ALONE(name, type, threads)   KERNEL(name, type)
 #define SHARED(type, name, count)           type *name = emulated_shared(sizeof(type) * (count))
 #define CONSTANT                            const
 #define UNROLL
@@ -50,16 +52,49 @@ float shuffle_xor_real(float value, uint32_t distance);
 float shuffle_down_real(float value, uint32_t distance);
 float shuffle_real(float value, uint32_t lane);
 uint32_t atomic_swap(uint32_t *at, uint32_t value);
+uint32_t atomic_add(uint32_t *at, uint32_t value);
+void atomic_add_wide(uint64_t *at, uint64_t value);
+uint64_t load_fresh(const uint64_t *at);
+void device_fence(void);
+void load_quad(float *to, const float *from);
 int32_t round_to_int(float x);
 
 void copy_async(void *to, const void *from, bool there);
 void copy_commit(void);
-void copy_wait_all_but_last(void);
+void copy_wait(uint32_t left);
 
 void load_matrices(uint32_t words[4], const void *row);
 void multiply_ss(int32_t *sums, const uint32_t *a, const uint32_t *b);
 void multiply_su(int32_t *sums, const uint32_t *a, const uint32_t *b);
 void multiply_us(int32_t *sums, const uint32_t *a, const uint32_t *b);
 void multiply_uu(int32_t *sums, const uint32_t *a, const uint32_t *b);
+
+/*
+ * What sm_90a adds: hopper.cuh. Dynamic shared memory begins at an address that is no multiple of
+ * more than 16; bulk copies arrive when every thread had its turn; a group's sums hold nonsense
+ * until group_end(), and only then is shared memory read, through the bits of the descriptors. The
+ * warps of a group must bring the same descriptors.
+ */
+uint32_t shared_address(const void *at);
+bool any_of_warp(bool value);
+void store_pair(uint32_t *at, uint32_t first, uint32_t second);
+uint32_t opaque(uint32_t value);
+void add_product(int64_t *sum, int32_t a, int32_t b);
+void add_shifted(int64_t *sum, int32_t a, int32_t b, uint32_t shift);
+
+void bring_init(uint64_t *barrier, uint32_t arrivals);
+void bring_init_fence(void);
+void bring_arrive(uint64_t *barrier);
+void bring_expect(uint64_t *barrier, uint32_t size);
+void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier);
+void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up);
+
+void group_barrier(uint32_t group);
+void registers_lower(void);
+void registers_raise(void);
+void group_begin(int32_t *sums, uint32_t columns);
+void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, bool a_signed, bool b_signed,
+                    uint32_t columns);
+void group_end(int32_t *sums, uint32_t columns);
 
 #endif /* TESTS_SUPPORT_EMULATOR_H */

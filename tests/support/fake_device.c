@@ -15,8 +15,11 @@
 /* The kernels: they read what is above. */
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/tile_body.h"
+
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/hash_body.h"
+#include "engine/cuda/hopper_body.h"
 #include "engine/cuda/quantize_body.h"
 #include "engine/cuda/rows_body.h"
 

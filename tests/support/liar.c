@@ -125,11 +125,11 @@ static const void *liar_peek(struct machine *machine, uint32_t tensor)
                                           : liar->honest->backend->peek(liar->honest, tensor);
 }
 
-static bool liar_diverged(struct machine *machine)
+static enum status liar_diverged(struct machine *machine, bool *diverged, struct error *error)
 {
     struct liar *liar = liar_of(machine);
 
-    return liar->honest->backend->diverged(liar->honest);
+    return liar->honest->backend->diverged(liar->honest, diverged, error);
 }
 
 struct between {

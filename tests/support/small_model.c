@@ -218,6 +218,16 @@ void small_machine_steps(struct machine *machine, uint32_t count)
     }
 }
 
+bool small_machine_diverged(struct machine *machine)
+{
+    bool diverged = false;
+    struct error error;
+
+    error_init(&error);
+    insist(machine->backend->diverged(machine, &diverged, &error), &error);
+    return diverged;
+}
+
 float small_machine_loss(struct machine *machine)
 {
     return *(const float *)machine->backend->peek(machine, machine->tape->loss);

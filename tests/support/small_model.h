@@ -36,6 +36,7 @@ struct reference *small_reference_open(const struct small_model *small, enum ref
 
 void small_machine_steps(struct machine *machine, uint32_t count);
 float small_machine_loss(struct machine *machine);
+bool small_machine_diverged(struct machine *machine);
 
 /* SHA-256 of all states' bytes, in the tape's order. */
 void small_machine_digest(char *text, struct machine *machine);

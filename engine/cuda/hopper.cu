@@ -1,0 +1,26 @@
+/*
+ * hopper.cu - the device code of the plugin that is for sm_90a alone: contraction by wgmma. A unit
+ * of its own, so that a device of compute capability 9.0 finds one machine code for each kernel.
+ */
+#include <assert.h>
+#include <stdbool.h>
+
+#include "engine/cuda/hopper.cuh"
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/packed.h"
+#include "engine/scalar.h"
+
+#include "engine/contraction.c"
+
+#include "engine/cuda/tile_body.h"
+
+#if HOPPER_HERE
+#include "engine/cuda/hopper_body.h"
+#else
+#define KERNEL_EMPTY(name) KERNEL_ALONE(name, struct contract_args, HOPPER_THREADS) {}
+KERNEL_EMPTY(kernel_hopper_narrow)
+KERNEL_EMPTY(kernel_hopper_narrow_half)
+KERNEL_EMPTY(kernel_hopper_wide)
+KERNEL_EMPTY(kernel_hopper_three)
+#endif

@@ -1,0 +1,558 @@
+/*
+ * hopper_body.h - exact contraction by wgmma, for sm_90a: 14, 15, 16 and 22 bits, blocks of whole
+ * pieces of 128 elements.
+ *
+ * A block of threads stays on its multiprocessor and makes tile after tile of 128 rows of A by 128
+ * (or 64) of B. Four warps bring operands: a slot of shared memory holds 128 elements of k of one
+ * plane of both operands, each one run of memory (packed.h), brought by one bulk copy and laid as
+ * wgmma reads it. Two groups of four warps make 64 rows each: a product of limbs over one piece in
+ * 32 bits, then its addition to the 64-bit sums, in turn, so that one group adds while the tensor
+ * cores work for the other.
+ *
+ * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
+ * (docs/ARITHMETIC.md has the whole account): tensor cores 3 products of 512 at their full rate;
+ * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 shifts (16,384 results by 64 lanes: 768)
+ * beside 3 wide multiplications with addition (768 to 1,536). Nothing is left to gain by keeping
+ * the sums shorter; all three 32-bit sums at once would need 320 registers for this tile, and a
+ * smaller tile more of the L2 cache than it gives. So there is one 32-bit sum at a time: 64
+ * registers, and 128 for the 64-bit sums.
+ *
+ * The parts of a sum, each product of limbs times its factor:
+ *   14 bits: hh' (2^14 - 2^7), ll' (1 - 2^7), (h+l)(h'+l') 2^7;
+ *   15, 16 bits: hh' 2^16, (hl' + lh') 2^8, ll';
+ *   22 bits: hh' 2^32, (hm' + mh') 2^24, (hl' + mm' + lh') 2^16, (ml' + lm') 2^8, ll'.
+ * Sums of 128 products are below 2^21 (2,064,512 at most), 2^23 (8,355,840) and 2^24: a row's shift
+ * of up to 10 (8) stays in 32 bits, and a column's of up to 17 (14) with the largest factor. Where
+ * a shift is larger, and with 22 bits, the sums go by shifts of 64 bits. Between the parts a sum may
+ * wrap around 2^64; when all are there it is what contraction.h says.
+ */
+
+#define HOPPER_LIMIT_ROW(kind)    ((kind) == HOPPER_NARROW ? 10u : 8u)
+#define HOPPER_LIMIT_COLUMN(kind) ((kind) == HOPPER_NARROW ? 17u : 14u)
+
+/*
+ * What shared memory holds, from a multiple of 1,024 on: slots, then this. A piece's entry is
+ * written when its first slot is free again, and is read until its last part was added: a warp
+ * gives back the next piece's first slot after that, and (HOPPER_PIECES - 1) pieces have at least
+ * as many planes as there are slots.
+ */
+struct hopper_control {
+    uint64_t full[HOPPER_SLOTS];
+    uint64_t empty[HOPPER_SLOTS];
+    struct {
+        int32_t factors[3][HOPPER_COLUMNS]; /* times 2^shift of a column */
+        uint8_t row_shifts[HOPPER_ROWS];
+        uint8_t column_shifts[HOPPER_COLUMNS];
+        uint32_t far_warps[4]; /* not 0: that warp saw a shift above the limits */
+    } pieces[HOPPER_PIECES];
+    uint32_t before[2]; /* splits that were done, for each group */
+};
+
+static_assert(sizeof(struct hopper_control) == HOPPER_CONTROL_SIZE, "as args.h has it");
+static_assert((HOPPER_PIECES - 1) * 2 >= HOPPER_SLOTS, "entries of pieces outlive their readers");
+
+struct hopper_unit {
+    uint64_t batch;
+    uint64_t row_a; /* of A's planes: where the tile begins, a multiple of 8 */
+    uint64_t row_b;
+    uint64_t start_a; /* where the batch begins */
+    uint64_t start_b;
+    uint64_t first_k;
+    uint64_t end_k;
+    uint32_t tile; /* among the tiles of all batches */
+    uint32_t split;
+    bool there;  /* it has rows and columns */
+    bool unseen; /* no result of it is wanted */
+};
+
+/* Where a warp is: slots and entries of pieces go around through all units. */
+struct hopper_place {
+    uint8_t *slots;
+    struct hopper_control *control;
+    uint32_t slot;
+    uint32_t parity; /* of the slots' barriers: changes with every round */
+    uint32_t piece;
+};
+
+static RULE inline void hopper_next(struct hopper_place *place)
+{
+    place->slot++;
+    if (place->slot == HOPPER_SLOTS) {
+        place->slot = 0;
+        place->parity ^= 1;
+    }
+}
+
+static RULE inline struct hopper_place hopper_place_of(void)
+{
+    uint8_t *shared = dynamic_shared();
+    struct hopper_place place;
+
+    place.slots = shared + (1024 - shared_address(shared) % 1024) % 1024;
+    place.control = (struct hopper_control *)(place.slots + HOPPER_SLOTS * HOPPER_SLOT_SIZE);
+    place.slot = 0;
+    place.parity = 0;
+    place.piece = 0;
+    return place;
+}
+
+/* launch.c sees to it that they are below 2^31. */
+static RULE inline uint32_t hopper_units(const struct contract_args *args)
+{
+    return (uint32_t)args->batches * args->tiles_m * args->tiles_n * args->splits;
+}
+
+static RULE inline struct hopper_unit hopper_unit_of(const struct contract_args *args,
+                                                     uint32_t index, uint32_t columns)
+{
+    const uint32_t tiles = args->tiles_m * args->tiles_n;
+    struct hopper_unit unit;
+    uint32_t tile_m;
+    uint32_t tile_n;
+
+    unit.batch = index / tiles / args->splits;
+    unit.split = index / tiles % args->splits;
+    tile_of(&tile_m, &tile_n, args, index % tiles);
+    unit.tile = (uint32_t)unit.batch * tiles + index % tiles;
+    unit.start_a = unit.batch * args->m;
+    unit.start_b = unit.batch * args->n;
+    unit.row_a =
+        unit.start_a / PACKED_ATOM_ROWS * PACKED_ATOM_ROWS + (uint64_t)tile_m * HOPPER_ROWS;
+    unit.row_b = unit.start_b / PACKED_ATOM_ROWS * PACKED_ATOM_ROWS + (uint64_t)tile_n * columns;
+    split_of(&unit.first_k, &unit.end_k, args, unit.split);
+    unit.there = unit.row_a < unit.start_a + args->m && unit.row_b < unit.start_b + args->n;
+    unit.unseen = false;
+    if (unit.there) {
+        const uint64_t end = unit.row_a + HOPPER_ROWS < unit.start_a + args->m
+                                 ? unit.row_a + HOPPER_ROWS - unit.start_a
+                                 : args->m;
+
+        unit.unseen = tile_unseen(args, unit.row_a > unit.start_a ? unit.row_a - unit.start_a : 0,
+                                  end, unit.row_b > unit.start_b ? unit.row_b - unit.start_b : 0);
+    }
+    return unit;
+}
+
+/* ---- bringing ---------------------------------------------------------------- */
+
+/* Copies as many of a tile's rows as there are. */
+static RULE inline void hopper_copy(uint8_t *to, const struct packed_operand *operand,
+                                    uint32_t plane, uint64_t row, uint64_t k, uint32_t line_log,
+                                    uint32_t rows, uint64_t *full)
+{
+    const uint64_t left = operand->atoms - row / PACKED_ATOM_ROWS;
+    const uint32_t atoms =
+        left < rows / PACKED_ATOM_ROWS ? (uint32_t)left : rows / PACKED_ATOM_ROWS;
+    const uint32_t size = atoms * PACKED_ATOM_ROWS << line_log;
+
+    bring_expect(full, size);
+    bring_bulk(to,
+               operand->planes + plane * operand->plane_size +
+                   (k >> line_log) * operand->strip_size + (row << line_log),
+               size, full);
+}
+
+/* Rows that only fill up the last atom have none. */
+static RULE inline uint32_t hopper_shift(const struct packed_operand *operand, uint64_t rows,
+                                         uint64_t row, uint64_t block)
+{
+    return row < rows ? operand->shifts[block * operand->shift_pitch + row] : 0;
+}
+
+/* Shifts and factors of a piece: a thread has one row and one column. */
+static RULE inline void hopper_write_piece(const struct contract_args *args,
+                                           const struct hopper_place *place,
+                                           const struct hopper_unit *unit, uint64_t k,
+                                           uint32_t columns, uint32_t kind)
+{
+    const uint32_t thread = thread_index();
+    const uint32_t at = place->piece;
+    const uint64_t block = k >> args->block_log;
+    const uint32_t row =
+        hopper_shift(&args->a, args->batches * args->m, unit->row_a + thread, block);
+    const uint32_t column = thread < columns ? hopper_shift(&args->b, args->batches * args->n,
+                                                            unit->row_b + thread, block)
+                                             : 0;
+    const bool far =
+        any_of_warp(row > HOPPER_LIMIT_ROW(kind) || column > HOPPER_LIMIT_COLUMN(kind));
+    const uint32_t one = far ? 0 : UINT32_C(1) << column;
+
+    place->control->pieces[at].row_shifts[thread] = (uint8_t)row;
+    place->control->pieces[at].column_shifts[thread] = (uint8_t)column;
+    if (kind == HOPPER_NARROW) {
+        place->control->pieces[at].factors[0][thread] = (int32_t)(one * 16256);
+        place->control->pieces[at].factors[1][thread] = (int32_t)(one * (0u - 127));
+        place->control->pieces[at].factors[2][thread] = (int32_t)(one * 128);
+    } else {
+        place->control->pieces[at].factors[0][thread] = (int32_t)(one * 65536);
+        place->control->pieces[at].factors[1][thread] = (int32_t)(one * 256);
+        place->control->pieces[at].factors[2][thread] = (int32_t)one;
+    }
+    if (thread % CUDA_WARP == 0) {
+        place->control->pieces[at].far_warps[thread / CUDA_WARP] = far;
+    }
+}
+
+static RULE inline void hopper_bring(const struct contract_args *args, struct hopper_place place,
+                                     uint32_t columns, uint32_t kind)
+{
+    const uint32_t planes = kind == HOPPER_WIDE ? 2 : 3;
+    const uint32_t units = hopper_units(args);
+
+    for (uint32_t index = block_index(); index < units; index += grid_size()) {
+        const struct hopper_unit unit = hopper_unit_of(args, index, columns);
+
+        if (!unit.there || unit.unseen) {
+            continue;
+        }
+        for (uint64_t k = unit.first_k; k < unit.end_k; k += UINT64_C(1) << args->line_log) {
+            for (uint32_t plane = 0; plane < planes; plane++) {
+                uint8_t *to = place.slots + place.slot * HOPPER_SLOT_SIZE;
+                uint64_t *full = &place.control->full[place.slot];
+
+                bring_wait(&place.control->empty[place.slot], place.parity ^ 1, args->gives_up);
+                if (thread_index() == 0) {
+                    hopper_copy(to, &args->a, plane, unit.row_a, k, args->line_log, HOPPER_ROWS,
+                                full);
+                    hopper_copy(to + HOPPER_OPERAND_SIZE, &args->b, plane, unit.row_b, k,
+                                args->line_log, columns, full);
+                }
+                if (plane == 0) {
+                    hopper_write_piece(args, &place, &unit, k, columns, kind);
+                }
+                warp_barrier();
+                if (thread_index() % CUDA_WARP == 0) {
+                    bring_arrive(full);
+                }
+                hopper_next(&place);
+            }
+            place.piece = (place.piece + 1) % HOPPER_PIECES;
+        }
+    }
+}
+
+/* ---- multiplying -------------------------------------------------------------- */
+
+/* The PTX ISA's matrix descriptor: k along lines, 8 lines to an atom, atoms one after another. */
+static RULE inline uint64_t hopper_descriptor(const uint8_t *at, uint32_t line_log)
+{
+    const uint64_t layout = line_log == 7 ? 1 : 2; /* swizzle of 128 bytes, of 64 */
+
+    return (uint64_t)(shared_address(at) >> 4) | UINT64_C(1) << 16 |
+           (uint64_t)(PACKED_ATOM_ROWS << line_log >> 4) << 32 | layout << 62;
+}
+
+/* A group's sums over one slot's lines: plane of A in slot a, of B in slot b. */
+static RULE inline void hopper_products(int32_t *sums, const struct contract_args *args,
+                                        const struct hopper_place *place, uint32_t slot_a,
+                                        uint32_t slot_b, bool more, bool a_signed, bool b_signed,
+                                        uint32_t columns)
+{
+    const uint32_t group = thread_index() / HOPPER_GROUP - 1;
+    const uint64_t a = hopper_descriptor(place->slots + slot_a * HOPPER_SLOT_SIZE +
+                                             (group * (HOPPER_ROWS / 2) << args->line_log),
+                                         args->line_log);
+    const uint64_t b = hopper_descriptor(
+        place->slots + slot_b * HOPPER_SLOT_SIZE + HOPPER_OPERAND_SIZE, args->line_log);
+    const uint64_t step = PACKED_STEP >> 4;
+
+    group_multiply(sums, a, b, more, a_signed, b_signed, columns);
+    group_multiply(sums, a + step, b + step, true, a_signed, b_signed, columns);
+    if (args->line_log == 7) {
+        group_multiply(sums, a + 2 * step, b + 2 * step, true, a_signed, b_signed, columns);
+        group_multiply(sums, a + 3 * step, b + 3 * step, true, a_signed, b_signed, columns);
+    }
+}
+
+/* What a thread knows of a piece. */
+struct hopper_shifts {
+    uint32_t rows[2];
+    bool far;
+};
+
+/* Adds part `part` of a piece to the 64-bit sums. */
+static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
+                                   const struct hopper_place *place,
+                                   const struct hopper_shifts *shifts, uint32_t part,
+                                   uint32_t columns, uint32_t kind)
+{
+    const uint32_t at = place->piece;
+    const uint32_t pair = thread_index() % 4 * 2;
+
+    if (kind != HOPPER_THREE && !shifts->far) {
+        const int32_t *by = place->control->pieces[at].factors[part] + pair;
+
+        UNROLL
+        for (uint32_t i = 0; i < columns / 2; i++) {
+            const int32_t shifted = (int32_t)((uint32_t)sums[i] << shifts->rows[i / 2 % 2]);
+
+            wide[i] =
+                (int64_t)((uint64_t)wide[i] + (uint64_t)((int64_t)shifted * by[i / 4 * 8 + i % 2]));
+        }
+        return;
+    }
+    const uint8_t *column_shifts = place->control->pieces[at].column_shifts + pair;
+    const int32_t factor = kind != HOPPER_NARROW ? 1 : part == 0 ? 16256 : part == 1 ? -127 : 128;
+    const uint32_t base = kind == HOPPER_NARROW ? 0 : 8 * ((kind == HOPPER_WIDE ? 2 : 4) - part);
+
+    UNROLL
+    for (uint32_t i = 0; i < columns / 2; i++) {
+        add_shifted(&wide[i], sums[i], factor,
+                    base + shifts->rows[i / 2 % 2] + column_shifts[i / 4 * 8 + i % 2]);
+    }
+}
+
+/* A warp is done with a slot. */
+static RULE inline void hopper_release(const struct hopper_place *place, uint32_t slot)
+{
+    if (thread_index() % CUDA_WARP == 0) {
+        bring_arrive(&place->control->empty[slot]);
+    }
+}
+
+/* The next slot, when it is full. */
+static RULE inline uint32_t hopper_await(const struct contract_args *args,
+                                         struct hopper_place *place)
+{
+    const uint32_t slot = place->slot;
+
+    bring_wait(&place->control->full[slot], place->parity, args->gives_up);
+    hopper_next(place);
+    return slot;
+}
+
+static RULE inline void hopper_look(struct hopper_shifts *shifts, const struct hopper_place *place)
+{
+    const uint32_t thread = thread_index() - HOPPER_GROUP;
+    const uint32_t row = thread / CUDA_WARP * 16 + thread % CUDA_WARP / 4;
+    const uint32_t at = place->piece;
+    const uint32_t *far = place->control->pieces[at].far_warps;
+
+    shifts->rows[0] = place->control->pieces[at].row_shifts[row];
+    shifts->rows[1] = place->control->pieces[at].row_shifts[row + 8];
+    shifts->far = (far[0] | far[1] | far[2] | far[3]) != 0;
+}
+
+/*
+ * One piece: part p multiplies the planes i of A and p - i of B (14 bits: p of both). A plane is
+ * done with when no later part needs it.
+ */
+static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct contract_args *args,
+                                     struct hopper_place *place, uint32_t columns, uint32_t kind)
+{
+    const uint32_t planes = kind == HOPPER_WIDE ? 2 : 3;
+    const uint32_t parts = kind == HOPPER_NARROW ? 3 : 2 * planes - 1;
+    struct hopper_shifts shifts = {{0, 0}, false};
+    uint32_t slots[3] = {0, 0, 0};
+
+    UNROLL
+    for (uint32_t part = 0; part < parts; part++) {
+        if (part < planes) {
+            slots[part] = hopper_await(args, place);
+        }
+        if (part == 0) {
+            hopper_look(&shifts, place);
+        }
+        group_begin(sums, columns);
+        if (kind == HOPPER_NARROW) {
+            hopper_products(sums, args, place, slots[part], slots[part], false, true, true,
+                            columns);
+        } else {
+            const uint32_t first = part < planes ? 0 : part - planes + 1;
+
+            UNROLL
+            for (uint32_t i = 0; i < planes; i++) {
+                if (i >= first && i <= part) {
+                    hopper_products(sums, args, place, slots[i], slots[part - i], i > first, i == 0,
+                                    part == i, columns);
+                }
+            }
+        }
+        group_end(sums, columns);
+        if (kind == HOPPER_NARROW) {
+            hopper_release(place, slots[part]);
+        } else if (part + 1 >= planes) {
+            hopper_release(place, slots[part + 1 - planes]);
+        }
+        hopper_add(wide, sums, place, &shifts, part, columns, kind);
+    }
+    place->piece = (place->piece + 1) % HOPPER_PIECES;
+}
+
+/* ---- writing ------------------------------------------------------------------- */
+
+/* Two results side by side, in one store where memory allows. */
+static RULE inline void hopper_write_pair(const struct contract_args *args,
+                                          const struct hopper_unit *unit,
+                                          const struct result_line *row, uint64_t n,
+                                          const int64_t *sums, bool first, bool second)
+{
+    uint32_t bits[2] = {0, 0};
+    uint64_t places[2] = {0, 0};
+
+    UNROLL
+    for (uint32_t c = 0; c < 2; c++) {
+        if (c == 0 ? first : second) {
+            const struct result_line column = result_column(args, unit->batch, n + c);
+
+            bits[c] = result_bits(args, row, &column, sums[c]);
+            places[c] = row->place + column.place;
+        }
+    }
+    if (first && second && places[1] == places[0] + 1 && places[0] % 2 == 0) {
+        store_pair(args->out + places[0], bits[0], bits[1]);
+        return;
+    }
+    if (first) {
+        args->out[places[0]] = bits[0];
+    }
+    if (second) {
+        args->out[places[1]] = bits[1];
+    }
+}
+
+/* Adds a group's sums to those in memory, or writes results: of its own, or of the sums there. */
+static RULE inline void hopper_write(const struct contract_args *args,
+                                     const struct hopper_unit *unit, const int64_t *wide,
+                                     uint32_t columns, bool add)
+{
+    const uint32_t thread = thread_index() - HOPPER_GROUP;
+    const bool split = args->splits > 1 && !unit->unseen;
+
+    UNROLL
+    for (uint32_t half = 0; half < 2; half++) {
+        const uint64_t row_a =
+            unit->row_a + thread / CUDA_WARP * 16 + thread % CUDA_WARP / 4 + half * 8;
+        const uint64_t m = row_a - unit->start_a;
+
+        if (row_a < unit->start_a || m >= args->m) {
+            continue;
+        }
+        const struct result_line row = result_row(args, unit->batch, m);
+        uint64_t *partial = args->partial + row_a * args->n;
+
+        UNROLL
+        for (uint32_t j = 0; j < columns / 8; j++) {
+            const uint64_t row_b = unit->row_b + j * 8 + thread % 4 * 2;
+            const uint64_t n = row_b - unit->start_b;
+            const bool first = row_b >= unit->start_b && n < args->n;
+            const bool second = row_b + 1 >= unit->start_b && n + 1 < args->n;
+            int64_t sums[2] = {wide[j * 4 + half * 2], wide[j * 4 + half * 2 + 1]};
+
+            UNROLL
+            for (uint32_t c = 0; c < 2; c++) {
+                if (split && (c == 0 ? first : second)) {
+                    if (add) {
+                        atomic_add_wide(&partial[n + c], (uint64_t)sums[c]);
+                    } else {
+                        sums[c] = (int64_t)load_fresh(&partial[n + c]);
+                    }
+                }
+            }
+            if (!add) {
+                hopper_write_pair(args, unit, &row, n, sums, first, second);
+            }
+        }
+    }
+}
+
+/* Does this group finish the tile: has every other split added its sums? */
+static RULE inline bool hopper_last(const struct contract_args *args,
+                                    const struct hopper_place *place,
+                                    const struct hopper_unit *unit)
+{
+    const uint32_t group = thread_index() / HOPPER_GROUP - 1;
+
+    device_fence();
+    group_barrier(group);
+    if (thread_index() % HOPPER_GROUP == 0) {
+        place->control->before[group] = atomic_add(&args->tickets[unit->tile * 2 + group], 1);
+    }
+    group_barrier(group);
+    device_fence();
+    return place->control->before[group] + 1 == args->splits;
+}
+
+/* A group's sums of a unit, written or added. What the unit is was not kept in registers. */
+static RULE inline void hopper_finish(const struct contract_args *args,
+                                      const struct hopper_place *place, const int64_t *wide,
+                                      uint32_t index, uint32_t columns)
+{
+    const struct hopper_unit unit = hopper_unit_of(args, opaque(index), columns);
+
+    if (!unit.unseen && args->splits > 1) {
+        hopper_write(args, &unit, wide, columns, true);
+        if (!hopper_last(args, place, &unit)) {
+            return;
+        }
+    }
+    hopper_write(args, &unit, wide, columns, false);
+}
+
+static RULE inline void hopper_make(const struct contract_args *args, struct hopper_place place,
+                                    uint32_t columns, uint32_t kind)
+{
+    const uint32_t units = hopper_units(args);
+    int32_t sums[HOPPER_COLUMNS / 2] = {};
+
+    for (uint32_t index = block_index(); index < units; index += grid_size()) {
+        const struct hopper_unit unit = hopper_unit_of(args, index, columns);
+        const uint64_t line = UINT64_C(1) << args->line_log;
+        uint32_t pieces = (uint32_t)((unit.end_k - unit.first_k + line - 1) >> args->line_log);
+        int64_t wide[HOPPER_COLUMNS / 2] = {};
+
+        if (!unit.there || (unit.unseen && unit.split > 0)) {
+            continue;
+        }
+        for (pieces = unit.unseen ? 0 : pieces; pieces > 0; pieces--) {
+            hopper_piece(wide, sums, args, &place, columns, kind);
+        }
+        hopper_finish(args, &place, wide, index, columns);
+    }
+}
+
+static RULE inline void hopper_contract(const struct contract_args *args, uint32_t columns,
+                                        uint32_t kind)
+{
+    const struct hopper_place place = hopper_place_of();
+
+    if (thread_index() == 0) {
+        for (uint32_t slot = 0; slot < HOPPER_SLOTS; slot++) {
+            bring_init(&place.control->full[slot], HOPPER_GROUP / CUDA_WARP);
+            bring_init(&place.control->empty[slot], 2 * HOPPER_GROUP / CUDA_WARP);
+        }
+        bring_init_fence();
+    }
+    barrier();
+    if (thread_index() < HOPPER_GROUP) {
+        registers_lower();
+        hopper_bring(args, place, columns, kind);
+    } else {
+        registers_raise();
+        hopper_make(args, place, columns, kind);
+    }
+}
+
+/* grid: any, one block to a multiprocessor; block: HOPPER_THREADS; HOPPER_SHARED bytes. */
+KERNEL_ALONE(kernel_hopper_narrow, struct contract_args, HOPPER_THREADS)
+{
+    hopper_contract(&args, 128, HOPPER_NARROW);
+}
+
+/* The same for few or narrow tiles. */
+KERNEL_ALONE(kernel_hopper_narrow_half, struct contract_args, HOPPER_THREADS)
+{
+    hopper_contract(&args, 64, HOPPER_NARROW);
+}
+
+/* 15 and 16 bits. */
+KERNEL_ALONE(kernel_hopper_wide, struct contract_args, HOPPER_THREADS)
+{
+    hopper_contract(&args, 128, HOPPER_WIDE);
+}
+
+/* 22 bits. */
+KERNEL_ALONE(kernel_hopper_three, struct contract_args, HOPPER_THREADS)
+{
+    hopper_contract(&args, 64, HOPPER_THREE);
+}
