@@ -315,8 +315,6 @@ static enum status make_anew(struct node *node, const struct action *action,
     bool left = attempt < MOVES_ATTEMPTS_MAX;
     char why[STORE_REASON_MAX];
 
-    /* The parts of a sum that it did not fit to. What was told stays: it proves itself. */
-    drop(node, &action->claim, "counted");
     (void)snprintf(why, sizeof(why), "%.120s is refused: %.200s; %s", action->name,
                    game_refusal_text(action->refusal),
                    !left                         ? "no other is tried in this turn"

@@ -147,6 +147,10 @@ MUST_CHECK enum status store_open_claims(struct store *store,
 MUST_CHECK enum status store_claim(struct store *store, struct store_claim *claim,
                                    const struct hash32 *key, struct error *error);
 
+/* "upheld", "refuted", "lapsed"; empty while it is open. */
+MUST_CHECK enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
+                                           const struct hash32 *key, struct error *error);
+
 /* What a claim costs us in tries: the child that is to find the next move has failed, and is not
  * started again before next_ms. No row, all zeros: nothing has failed since the last success. */
 struct store_effort {

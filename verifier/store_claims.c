@@ -1,4 +1,5 @@
 /* store_claims.c - claims and revealed trace roots as the ledger told them: see store.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "verifier/store.h"
@@ -256,6 +257,21 @@ enum status store_claim(struct store *store, struct store_claim *claim, const st
     }
     (void)sqlite3_finalize(row);
     return status;
+}
+
+enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
+                                const struct hash32 *key, struct error *error)
+{
+    sqlite3_stmt *row = sql_query(&store->sql, error, "SELECT outcome FROM claims WHERE key = ?",
+                                  "b", &(struct sql_blob){key->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+
+    outcome[0] = '\0';
+    if (status == STATUS_OK) {
+        (void)snprintf(outcome, size, "%s", (const char *)sqlite3_column_text(row, 0));
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- efforts ---------------------------------------------------------------- */
