@@ -12,6 +12,7 @@
 #include "base/notify.h"
 #include "base/strict_json.h"
 #include "chain/commands.h"
+#include "engine/backend.h"
 #include "verifier/commands.h"
 #include "verifier/node.h"
 #include "verifier/node_views.h"
@@ -118,6 +119,16 @@ static const struct option_spec run_options[] = {
      .value = "N",
      .maximum = 1024,
      .help = "threads of one check (default: the cores, shared by the checks)"},
+    {.name = "device",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .fallback = "cpu",
+     .help = "where checks compute: cpu, cuda, cuda:N, several with commas, or auto. A difference "
+             "that a GPU finds is run again on the CPU"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "memory of each GPU that one check may take (default: all of it)"},
     {.name = "memory-max",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -220,6 +231,21 @@ static enum node_mode read_mode(const char *text)
                                          : NODE_ACT;
 }
 
+/* A GPU that was asked for and does not start is said now, not by every check. */
+static enum status read_device(struct node_options *options, const struct options *given,
+                               struct error *error)
+{
+    struct machine_options machine;
+    enum status status = machine_options_default(&machine, error);
+
+    options->device = options_text(given, "device");
+    options->device_memory = options_number(given, "device-memory");
+    if (strlen(options->device) >= CHECK_DEVICE_MAX) {
+        return error_set(error, STATUS_USAGE, "--device names too many devices");
+    }
+    return status == STATUS_OK ? machine_options_device(&machine, options->device, error) : status;
+}
+
 static void read_limits(struct node_options *options, const struct options *given)
 {
     struct host host;
@@ -254,6 +280,9 @@ static enum status read_options(struct running_node *running, struct error *erro
     if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
         return error_set(error, STATUS_USAGE,
                          "--share, --extra and --doubt are fractions, from 0 to 1");
+    }
+    if (read_device(options, given, error) != STATUS_OK) {
+        return error->status;
     }
     read_limits(options, given);
     for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
@@ -499,8 +528,13 @@ static int run_self_test(struct running_node *running)
     error_init(&error);
     status = node_path(folder, context->options, FILE_SELF_TEST, &error);
     if (status == STATUS_OK) {
+        status = read_device(&running->options, context->options, &error);
+    }
+    if (status == STATUS_OK) {
         read_limits(&running->options, context->options);
         options.threads = running->options.threads;
+        options.device = running->options.device;
+        options.device_memory = running->options.device_memory;
         status = workers_open(&running->workers, 1, running->options.check_time_s, NULL, &error);
     }
     if (status == STATUS_OK) {
