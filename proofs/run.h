@@ -9,6 +9,7 @@
 
 #include "proofs/bundle.h"
 #include "proofs/dataset.h"
+#include "proofs/record.h"
 
 struct run {
     const struct job *job; /* borrowed */
@@ -29,6 +30,12 @@ MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
                                          const struct machine_options *options,
                                          struct error *error);
 void run_close(struct run *run); /* a zero-filled run is allowed */
+
+/* What a step of the job reads that no trace holds; borrowed of run, and of data. */
+struct run_data {
+    const void *bytes[JOB_DATA_MAX];
+};
+void run_given(struct record_given *given, struct run_data *data, const struct run *run);
 
 /* Opens the file for a data tensor and says what its root is; root NULL: it is not computed. */
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
