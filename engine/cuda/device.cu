@@ -293,6 +293,13 @@ static void *device_stream(struct device *device)
     return device->stream;
 }
 
+static uint32_t *device_note(int ordinal)
+{
+    static uint32_t notes[64];
+
+    return ordinal >= 0 && ordinal < 64 ? &notes[ordinal] : NULL;
+}
+
 static const char *device_trouble(void)
 {
     return words;
@@ -304,7 +311,7 @@ static const struct device_calls calls = {
     device_upload,   device_download, device_copy,    device_fill,
     device_launch,   device_wait,     device_record,  device_recorded,
     device_replay,   device_forget,   device_mark,    device_seconds,
-    device_stream,   device_trouble,
+    device_stream,   device_note,     device_trouble,
 };
 
 extern "C" __attribute__((visibility("default"))) const struct device_calls *

@@ -778,7 +778,7 @@ void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, bool a_sig
  * the pattern begins at its own multiple; 62-63 the swizzle: 1 exchanges bits 4-6 by 7-9 of the
  * address, 2 bits 4-5 by 7-8.
  */
-static void line_of(uint8_t bytes[32], uint64_t descriptor, uint32_t line)
+static void line_of(int16_t values[32], uint64_t descriptor, uint32_t line, bool is_signed)
 {
     const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4;
     const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
@@ -793,16 +793,20 @@ static void line_of(uint8_t bytes[32], uint64_t descriptor, uint32_t line)
         uint32_t address = start + line / 8 * stride + line % 8 * size + half * 16;
 
         address ^= (address >> 7 & (swizzle == 1 ? 7 : 3)) << 4;
-        memcpy(bytes + (size_t)half * 16, emulator->dynamic + (address - DYNAMIC_ADDRESS), 16);
+        const uint8_t *from = emulator->dynamic + (address - DYNAMIC_ADDRESS);
+
+        for (uint32_t k = 0; k < 16; k++) {
+            values[half * 16 + k] = (int16_t)(is_signed ? (int8_t)from[k] : from[k]);
+        }
     }
 }
 
-static int32_t dot_of_lines(const uint8_t *a, const uint8_t *b, bool a_signed, bool b_signed)
+static int32_t dot_of_lines(const int16_t *a, const int16_t *b)
 {
     int32_t sum = 0;
 
     for (uint32_t k = 0; k < 32; k++) {
-        sum += (a_signed ? (int8_t)a[k] : a[k]) * (b_signed ? (int8_t)b[k] : b[k]);
+        sum += a[k] * b[k];
     }
     return sum;
 }
@@ -815,18 +819,18 @@ static void group_product(int32_t *sums, const struct group_product *product, ui
 {
     const uint32_t thread = emulator->current % GROUP;
     const uint32_t row = thread / WARP * 16 + thread % WARP / 4;
-    uint8_t a[2][32];
+    int16_t a[2][32];
 
-    line_of(a[0], product->a, row);
-    line_of(a[1], product->a, row + 8);
+    line_of(a[0], product->a, row, product->a_signed);
+    line_of(a[1], product->a, row + 8, product->a_signed);
     for (uint32_t i = 0; i < columns / 2; i += 4) {
         for (uint32_t c = 0; c < 2; c++) {
-            uint8_t b[32];
+            int16_t b[32];
 
-            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c);
+            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c, product->b_signed);
             for (uint32_t half = 0; half < 2; half++) {
                 int32_t *sum = &sums[i + half * 2 + c];
-                int32_t more = dot_of_lines(a[half], b, product->a_signed, product->b_signed);
+                int32_t more = dot_of_lines(a[half], b);
 
                 if (__builtin_add_overflow(product->more ? *sum : 0, more, sum)) {
                     give_up("a 32-bit sum of products overflows");

@@ -22,10 +22,16 @@ struct fake_device_switches {
     bool for_good;             /* and of every call after it, as a lost device would */
     uint64_t memory_max;       /* bytes; 0: no limit */
     enum device_result open;   /* what opening a device gives */
+    int32_t capability;        /* 0: 80 */
+    uint32_t skipped;          /* the kernel with this number, from 1, does nothing; 0: none */
+    uint32_t refused;          /* likewise, its launch fails */
 };
 void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
 
 uint64_t fake_device_call_count(void);
+
+/* Launches of a kernel since fake_device_set(). */
+uint64_t fake_device_launches(uint32_t kernel);
 
 /* Allocations that were not released, and devices and graphs that were not closed. */
 uint64_t fake_device_leftovers(void);
