@@ -131,6 +131,49 @@ static void hold_models(struct gpu_check *check)
     }
 }
 
+/* Products at the edges of tiles and at sizes that fill a device, by each way alone. */
+static void hold_path(struct gpu_check *check, enum contract_path path, const uint64_t shape[3],
+                      struct precision cut, uint64_t seed)
+{
+    struct tape *tape = gpu_check_product(shape[0], shape[1], shape[2], cut);
+    struct machine *machines[2] = {cpu_open(tape, false), gpu_check_open_path(check, tape, path)};
+    struct error error;
+    char what[96];
+
+    error_init(&error);
+    gpu_check_give(machines, 2, NULL, tape, seed);
+    for (int m = 0; m < 2; m++) {
+        gpu_check_must(machines[m]->backend->step(machines[m], NULL, &error), &error);
+    }
+    (void)snprintf(what, sizeof(what), "contraction by %s, %llu x %llu x %llu, %u/%u",
+                   path_name(path), (unsigned long long)shape[0], (unsigned long long)shape[1],
+                   (unsigned long long)shape[2], cut.bits, cut.block);
+    compare(check, machines[0], machines[1], what);
+    for (int m = 0; m < 2; m++) {
+        machines[m]->backend->close(machines[m]);
+    }
+    tape_free(tape);
+}
+
+static void hold_paths(struct gpu_check *check)
+{
+    static const uint64_t shapes[][3] = {{257, 190, 515},  {1000, 1000, 1000}, {64, 48, 5000},
+                                         {2048, 96, 1152}, {130, 4100, 64},    {3, 5, 7}};
+    static const struct precision cuts[] = {{14, 128}, {14, 0},  {16, 128}, {15, 512},
+                                            {22, 0},   {14, 32}, {22, 128}};
+
+    const size_t shape_count =
+        getenv("GPU_CHECK_QUICK") != NULL ? 1 : sizeof(shapes) / sizeof(shapes[0]);
+
+    for (int path = 0; path < CONTRACT_PATHS; path++) {
+        for (size_t i = 0; i < shape_count && (check->paths.offered >> path & 1) != 0; i++) {
+            for (size_t j = 0; j < sizeof(cuts) / sizeof(cuts[0]); j++) {
+                hold_path(check, (enum contract_path)path, shapes[i], cuts[j], i);
+            }
+        }
+    }
+}
+
 /* Bits of all sorts: every eighth is subnormal, zero, infinite or NaN. */
 static void patterns(uint32_t *words, uint64_t count, uint64_t seed)
 {
@@ -225,6 +268,7 @@ static void hold_functions(struct gpu_check *check)
 
 void gpu_check_bits(struct gpu_check *check)
 {
+    hold_paths(check);
     hold_functions(check);
     hold_models(check);
     for (uint64_t seed = 0; seed < RANDOM_TAPES; seed++) {

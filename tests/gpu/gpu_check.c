@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/assumptions.h"
+#include "engine/builder_core.h"
 #include "engine/cuda/loader.h"
 #include "tests/support/random_tape.h"
 
@@ -37,17 +38,49 @@ void gpu_check_must(enum status status, const struct error *error)
     }
 }
 
-struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
-                               bool rules_only)
+struct tape *gpu_check_product(uint64_t m, uint64_t n, uint64_t k, struct precision precision)
+{
+    struct builder *builder = builder_new(precision);
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t a;
+    uint32_t b;
+
+    error_init(&error);
+    a = build_tensor(builder, "a", DTYPE_F32, ROLE_INPUT, 2, (const uint64_t[]){m, k});
+    b = build_tensor(builder, "b", DTYPE_F32, ROLE_INPUT, 2, (const uint64_t[]){n, k});
+    build_output(builder, "out", build_linear(builder, a, b));
+    gpu_check_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
+    return tape;
+}
+
+static struct machine *open_way(const struct machine_way *way, const struct tape *tape, bool trace)
 {
     struct machine_options options = {.trace = trace};
-    struct machine_way way = {.calls = check->calls, .rules_only = rules_only};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    gpu_check_must(machine_cuda_open(&machine, tape, &options, way, &error), &error);
     return machine;
+}
+
+struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
+                                    enum contract_path path)
+{
+    const struct machine_way way = {.calls = check->calls, .barred = ~(1u << path)};
+
+    return open_way(&way, tape, false);
+}
+
+struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
+                               bool rules_only)
+{
+    const struct machine_way way = {
+        .calls = check->calls, .rules_only = rules_only, .barred = paths_barred(&check->paths)};
+
+    return open_way(&way, tape, trace);
 }
 
 /* A value of its own for each given tensor; of models the first state and the constants. */
@@ -107,6 +140,25 @@ void gpu_check_give(struct machine *const *machines, uint32_t machine_count,
     }
 }
 
+/* Each way to contract is tried before any of them is used. */
+static void look_at_paths(struct gpu_check *check)
+{
+    char text[PATHS_TEXT_MAX];
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_paths(&check->paths, check->calls, 0, &error), &error);
+    paths_text(text, &check->paths);
+    printf("gpu-check: contracts by %s\n", text);
+    for (int path = 0; path < CONTRACT_PATHS; path++) {
+        if (check->paths.wrong >> path & 1) {
+            check->failures++;
+            printf("  DIFFERS: contraction by %s, on the small problems of its proof\n",
+                   path_name((enum contract_path)path));
+        }
+    }
+}
+
 /* Opens and closes a device, for its facts or the reason why there is none. */
 static void look(struct gpu_check *check)
 {
@@ -123,6 +175,7 @@ static void look(struct gpu_check *check)
            (double)check->facts.memory / 1048576.0, check->facts.driver / 1000,
            check->facts.driver % 1000 / 10, check->facts.runtime / 1000,
            check->facts.runtime % 1000 / 10);
+    look_at_paths(check);
 }
 
 int main(int argc, char **argv)

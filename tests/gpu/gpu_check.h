@@ -16,7 +16,8 @@
 struct gpu_check {
     const struct device_calls *calls;
     struct device_facts facts;
-    FILE *json; /* lines of "name": value, ... ; NULL: no file */
+    struct paths paths; /* to contract, as this device has them */
+    FILE *json;         /* lines of "name": value, ... ; NULL: no file */
     uint64_t failures;
     uint64_t comparisons;
 };
@@ -26,6 +27,13 @@ void gpu_check_number(struct gpu_check *check, const char *name, double value, c
 
 /* Ends the program with the sentence where status is not STATUS_OK. */
 void gpu_check_must(enum status status, const struct error *error);
+
+/* What a machine gives for out = a b^T with a of (m, k), b of (n, k): quantizing is part of it. */
+struct tape *gpu_check_product(uint64_t m, uint64_t n, uint64_t k, struct precision precision);
+
+/* A machine in fast mode that has one way to contract; gpu_check_open()'s has all that are sound. */
+struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
+                                    enum contract_path path);
 
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only);
