@@ -11,7 +11,7 @@
 
 /* ---- names ------------------------------------------------------------------ */
 
-static const char *const names[CONTRACT_PATHS] = {"wgmma", "mma", "plain"};
+static const char *const names[CONTRACT_PATHS] = {"pairs", "wgmma", "mma", "plain"};
 
 const char *path_name(enum contract_path path)
 {
@@ -65,7 +65,8 @@ static enum status read_wish(uint32_t *unasked, struct error *error)
             (void)error_set(error, STATUS_USAGE,
                             "LOCKSTEP_CUDA_WITHOUT names '%.20s', which is no way to contract",
                             wish);
-            error_advise(error, "let it name wgmma or mma, or both with a comma between them");
+            error_advise(error,
+                         "let it name pairs, wgmma or mma, or several with commas between them");
             return STATUS_USAGE;
         }
         *unasked |= 1u << path;
@@ -87,6 +88,8 @@ static const struct problem {
     int64_t causal;
     bool split;
 } problems[] = {
+    {CONTRACT_BY_PAIRS, 14, 128, 300, 150, 300, 0, false},
+    {CONTRACT_BY_PAIRS, 14, 0, 40, 70, 64, 0, false},
     {CONTRACT_BY_WGMMA, 14, 128, 130, 70, 300, 0, false},
     {CONTRACT_BY_WGMMA, 14, 128, 133, 40, 390, 0, false},
     {CONTRACT_BY_WGMMA, 14, 0, 70, 40, 64, 70, false},
@@ -347,7 +350,9 @@ enum status paths_prove(struct paths *paths, const struct device_calls *calls,
         return status;
     }
     paths->offered = 1u << CONTRACT_BY_MMA | 1u << CONTRACT_PLAINLY;
-    paths->offered |= facts->capability == HOPPER_CAPABILITY ? 1u << CONTRACT_BY_WGMMA : 0;
+    if (facts->capability == HOPPER_CAPABILITY) {
+        paths->offered |= 1u << CONTRACT_BY_PAIRS | 1u << CONTRACT_BY_WGMMA;
+    }
     paths->unasked &= paths->offered;
     if (note != NULL && (*note & NOTE_KNOWN) != 0 &&
         (*note >> NOTE_BITS & 0xff) == paths->unasked) {
@@ -360,7 +365,7 @@ enum status paths_prove(struct paths *paths, const struct device_calls *calls,
                         "%s fails the proof of its contraction kernels: %s", facts->name,
                         result != DEVICE_OK ? calls->trouble()
                                             : "they give other bits than the rules");
-        error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=wgmma, and tell us");
+        error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=pairs,wgmma, and tell us");
         return result == DEVICE_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_DEVICE;
     }
     if (note != NULL) {

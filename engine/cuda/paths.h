@@ -4,7 +4,7 @@
  * A way whose kernels give other bits than the rules on a small problem (a compiler's fault, a
  * device's, or ours) is barred, and the next slower one takes its place: no result is ever made by
  * kernels that were not seen to be right on this very device. What was found out is kept for as
- * long as the process lives. LOCKSTEP_CUDA_WITHOUT=wgmma,mma bars ways by name, untried: the way
+ * long as the process lives. LOCKSTEP_CUDA_WITHOUT=pairs,wgmma bars ways by name, untried: the way
  * out where kernels do not even end.
  */
 #ifndef ENGINE_CUDA_PATHS_H
@@ -26,11 +26,11 @@ static inline uint32_t paths_barred(const struct paths *paths)
     return paths->unasked | paths->wrong;
 }
 
-/* "wgmma", "mma", "plain". */
+/* "pairs" (of blocks, by wgmma), "wgmma", "mma", "plain". */
 const char *path_name(enum contract_path path);
 
 /* "wgmma, mma, plain", those in use; and where some are not: "; not used: wgmma (other bits)". */
-#define PATHS_TEXT_MAX 128
+#define PATHS_TEXT_MAX 192
 void paths_text(char text[PATHS_TEXT_MAX], const struct paths *paths);
 
 /*

@@ -44,7 +44,7 @@ static void test_sound_ways_are_all_offered(void **state)
 
     (void)state;
     expect_text(&sound, "mma, plain");
-    expect_text(&hopper, "wgmma, mma, plain");
+    expect_text(&hopper, "pairs, wgmma, mma, plain");
     expect_text(&newer, "mma, plain");
 }
 
@@ -52,6 +52,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
 {
     static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
                                         KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
+    static const struct fake_device_switches pair = {.capability = 90,
+                                                     .skipped = KERNEL_HOPPER_NARROW_PAIR + 1};
     static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
 
     (void)state;
@@ -59,9 +61,10 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
         struct fake_device_switches wrong = {.capability = 90, .skipped = of_wgmma[i] + 1};
         struct fake_device_switches refused = {.capability = 90, .refused = of_wgmma[i] + 1};
 
-        expect_text(&wrong, "mma, plain; not used: wgmma (other bits than the rules)");
-        expect_text(&refused, "mma, plain; not used: wgmma (other bits than the rules)");
+        expect_text(&wrong, "pairs, mma, plain; not used: wgmma (other bits than the rules)");
+        expect_text(&refused, "pairs, mma, plain; not used: wgmma (other bits than the rules)");
     }
+    expect_text(&pair, "wgmma, mma, plain; not used: pairs (other bits than the rules)");
     for (size_t i = 0; i < sizeof(of_mma) / sizeof(of_mma[0]); i++) {
         struct fake_device_switches wrong = {.skipped = of_mma[i] + 1};
 
@@ -108,9 +111,9 @@ static void test_ways_can_be_barred_by_name(void **state)
 
     (void)state;
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma", 1), 0);
-    expect_text(&hopper, "mma, plain; not used: wgmma (as told)");
+    expect_text(&hopper, "pairs, mma, plain; not used: wgmma (as told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,wgmma", 1), 0);
-    expect_text(&hopper, "plain; not used: wgmma (as told), mma (as told)");
+    expect_text(&hopper, "pairs, plain; not used: wgmma (as told), mma (as told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);
     assert_int_equal(look(&paths, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, "'plain', which is no way"));

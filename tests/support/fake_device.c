@@ -170,7 +170,8 @@ static enum device_result run(const struct entry *entry)
             break;
         }
         emulator_run(kernels[entry->launch.kernel], entry->arguments, entry->launch.grid,
-                     entry->launch.block, entry->launch.shared_size);
+                     entry->launch.block, entry->launch.shared_size,
+                     entry->launch.kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
         break;
     case ENTRY_COPY:
         memcpy(entry->to, entry->from, entry->size);
