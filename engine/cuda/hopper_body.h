@@ -10,7 +10,7 @@
  * cores work for the other.
  *
  * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
- * (docs/ARITHMETIC.md has the whole account): tensor cores 3 products of 512 at their full rate;
+ * (README.md has the whole account): tensor cores 3 products of 512 at their full rate;
  * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 shifts (16,384 results by 64 lanes: 768)
  * beside 3 wide multiplications with addition (768 to 1,536). Nothing is left to gain by keeping
  * the sums shorter; all three 32-bit sums at once would need 320 registers for this tile, and a
@@ -354,6 +354,7 @@ static RULE inline uint32_t hopper_await(const struct contract_args *args,
     const uint32_t slot = place->slot;
 
     bring_wait(&place->control->full[slot], place->parity, args->gives_up);
+    warp_barrier(); /* wgmma wants whole warps */
     hopper_next(place);
     return slot;
 }
@@ -387,7 +388,8 @@ static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct 
         if (part < planes) {
             slots[part] = hopper_await(args, place);
         }
-        if (part == 0) {
+        /* For each part anew, where registers are scarcer than loads. */
+        if (part == 0 || kind == HOPPER_NARROW) {
             hopper_look(&shifts, place);
         }
         group_begin(sums, columns);
@@ -562,6 +564,7 @@ static RULE inline void hopper_contract(const struct contract_args *args, uint32
         }
         bring_init_fence();
     }
+    warp_barrier();
     if (paired) {
         cluster_barrier();
     } else {
@@ -575,6 +578,7 @@ static RULE inline void hopper_contract(const struct contract_args *args, uint32
         hopper_make(args, place, columns, kind);
     }
     /* No block ends while the other may still send to it. */
+    warp_barrier();
     if (paired) {
         cluster_barrier();
     }
