@@ -243,7 +243,7 @@ static void prosecute(struct simulation *simulation, const struct simulation_cla
             : simulation_standing(simulation, segment->job, segment->committed.index - 1);
     const struct virtual_evidence evidence = {
         .kind = account == SIMULATION_RIVAL ? 'c' : 'a',
-        .from = account == SIMULATION_RIVAL ? 0 : (uint8_t)below(simulation, 200)};
+        .number = account == SIMULATION_RIVAL ? 0 : (uint8_t)below(simulation, 200)};
     struct game_move move = {.kind = account == SIMULATION_RIVAL ? GAME_CONVICT : GAME_ASK,
                              .key = claim->key};
 

@@ -58,7 +58,6 @@ static enum status judge(struct virtual_chain *chain, struct local_game *game,
                          struct local_dispute *dispute, const struct game_move *move)
 {
     struct virtual_evidence evidence;
-    struct local_trial trial;
 
     if (!case_is_shown(game, dispute, &move->shown)) {
         return local_refuse(game, GAME_WRONG_CASE, GAME_CASE_SUBJECT);
@@ -71,20 +70,10 @@ static enum status judge(struct virtual_chain *chain, struct local_game *game,
         local_dispute_event(game, GAME_ASKED, dispute)->payload = move->payload;
         return local_give_turn(game, dispute, GAME_TURN_ACCUSED);
     }
-    TRY(local_get_trial(game->store, &trial, dispute->key));
-    if (evidence.from != trial.next) {
-        return local_refuse(game, GAME_BAD_EVIDENCE, 0);
-    }
     if (!chain->guilty(chain->context, &move->shown, &dispute->claim)) {
         return local_refuse(game, GAME_NOT_GUILTY, 0);
     }
-    if (evidence.kind == 'c') {
-        return local_end_claim(game, dispute, true);
-    }
-    trial.next = evidence.next;
-    TRY(local_put_trial(game->store, &trial, dispute->key));
-    local_dispute_event(game, GAME_COUNTED, dispute)->index = evidence.next;
-    return local_give_turn(game, dispute, GAME_TURN_CLAIMANT);
+    return local_end_claim(game, dispute, true);
 }
 
 static enum status play_before_referee(struct virtual_chain *chain, struct local_game *game,

@@ -43,9 +43,8 @@ struct virtual_move {
 
 /* What a move before the referee is to show; payloads are these bytes. */
 struct virtual_evidence {
-    uint8_t kind; /* 'a' ask, 'p' a part, 'c' all */
-    uint8_t from;
-    uint8_t next;
+    uint8_t kind;   /* 'a' ask, 'c' convict */
+    uint8_t number; /* of the question */
 };
 
 struct virtual_chain {

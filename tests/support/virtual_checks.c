@@ -258,13 +258,12 @@ static void tell_asked(const struct check_request *request, const struct virtual
     write_move(request, segment, DUEL_TELL, told, sizeof(told));
 }
 
-/* How many questions, and how many parts of a sum, follows from what the accused stands by. */
+/* How many questions follows from what the accused stands by. */
 static void find_lie(struct virtual_checks *checks, const struct check_request *request,
                      const struct virtual_segment *segment)
 {
     struct hash32 luck = keccak256(request->accused_root.bytes, DIGEST_SIZE);
-    uint8_t questions = luck.bytes[0] % 3;
-    uint8_t parts = luck.bytes[1] % 4 == 0 ? 2 : 0;
+    uint8_t questions = luck.bytes[0] % 4;
     uint8_t known = read_number(request->folder, "hunt", 0);
     struct virtual_evidence evidence = {0};
 
@@ -273,9 +272,8 @@ static void find_lie(struct virtual_checks *checks, const struct check_request *
         known++;
     }
     write_small(request->folder, "hunt", (uint8_t[2]){0, known}, 2);
-    evidence.from = known < questions ? known : (uint8_t)request->part_from;
-    evidence.next = (uint8_t)(request->part_from + 1);
-    evidence.kind = known < questions ? 'a' : request->part_from < parts ? 'p' : 'c';
+    evidence.kind = known < questions ? 'a' : 'c';
+    evidence.number = known;
     write_move(request, segment, evidence.kind == 'a' ? DUEL_ASK : DUEL_CONVICT, &evidence,
                sizeof(evidence));
 }
