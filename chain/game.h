@@ -197,7 +197,6 @@ enum game_event_kind {
     /* Of the referee. */
     GAME_ASKED,
     GAME_TOLD,
-    GAME_COUNTED, /* a part of a long sum is proven */
     GAME_EVENT_KINDS,
 };
 
@@ -207,8 +206,7 @@ struct game_event {
     struct hash32 claim;
     struct game_terms terms;     /* OPENED */
     struct game_segment segment; /* COMMITTED, without the height: that is the block's */
-    /* Of the segment; CONVICTED, CLOSED: the first that is not final; COUNTED: where the next part
-     * begins. */
+    /* Of the segment; CONVICTED, CLOSED: the first that is not final. */
     uint32_t index;
     uint32_t step;
     struct address account; /* client, solver, attestor, claimant, owner: who the event is about */

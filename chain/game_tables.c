@@ -427,11 +427,6 @@ static const struct field told_fields[] = {
     {offsetof(struct game_event, payload), FIELD_BYTES, 0},
 };
 
-static const struct field counted_fields[] = {
-    {offsetof(struct game_event, claim), FIELD_BYTES32, 1},
-    {offsetof(struct game_event, index), FIELD_U32, 0},
-};
-
 const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_OPENED] = {"opened", "Opened(bytes32,address," TERMS_TYPE ")", FIELDS(opened_fields)},
     [GAME_CANCELLED] = {"cancelled", "Cancelled(bytes32)", FIELDS(cancelled_fields)},
@@ -467,5 +462,4 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
                         FIELDS(withdrawn_fields)},
     [GAME_ASKED] = {"asked", "Asked(bytes32,bytes)", FIELDS(asked_fields)},
     [GAME_TOLD] = {"told", "Told(bytes32,bytes)", FIELDS(told_fields)},
-    [GAME_COUNTED] = {"counted", "Counted(bytes32,uint256)", FIELDS(counted_fields)},
 };

@@ -197,18 +197,13 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
     size_t size;
 
     TRY(open_case(game, &dispute, &context, move));
-    if (question_check(&asked,
-                       &(struct question_context){.program = context.program,
-                                                  .trace = context.trace,
-                                                  .next = context.after,
-                                                  .attestor = context.attestor,
-                                                  .diverged = context.diverged},
-                       move->payload.bytes, move->payload.size) != VERDICT_VALID) {
+    if (question_check(&asked, &context, move->payload.bytes, move->payload.size) !=
+        VERDICT_VALID) {
         return local_refuse(game, GAME_BAD_QUESTION, 0);
     }
     size = asked_write(game->asked, &asked);
     TRY(local_get_trial(game->store, &trial, dispute.key));
-    trial.pending = keccak256(game->asked, size);
+    trial.said = keccak256(game->asked, size);
     TRY(local_put_trial(game->store, &trial, dispute.key));
     local_dispute_event(game, GAME_ASKED, &dispute)->payload =
         (struct game_bytes){game->asked, size};
@@ -216,26 +211,48 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
 }
 
 /* What is told of a divergence is evidence that would convict a job that had not said so. */
-static enum status check_told(bool *good, struct local_game *game, const struct game_move *move)
+static enum status check_divergence(bool *good, struct local_game *game, const struct asked *asked,
+                                    const struct game_bytes *told)
+{
+    const struct evidence_context context = {.program = asked->program,
+                                             .after = asked->target.known};
+    struct evidence_ruling ruling;
+
+    TRY(evidence_judge(&ruling, &context, told->bytes, told->size, game->store->error));
+    *good = ruling.answer == EVIDENCE_UPHELD && told->bytes[0] == EVIDENCE_NOT_FINITE;
+    return STATUS_OK;
+}
+
+/* Is it the answer? said is what is kept of it: evidence may need the parts that were told. */
+static enum status check_told(bool *good, struct hash32 *said, struct local_game *game,
+                              const struct game_move *move)
 {
     const struct game_bytes *payload = &move->payload;
-    struct evidence_context context = {0};
-    struct evidence_ruling ruling;
+    struct parts_told parts;
+    struct digest hash;
     struct asked asked;
     struct told told;
 
     *good = false;
+    memset(said, 0, sizeof(*said));
     if (asked_read(&asked, move->asked.bytes, move->asked.size) != STATUS_OK) {
         return STATUS_OK;
     }
-    if (asked.ask.kind != ASK_DIVERGED) {
-        *good = tell_check(&told, &asked.target, payload->bytes, payload->size) == VERDICT_VALID;
+    switch (asked.ask.kind) {
+    case ASK_DIVERGED:
+        return check_divergence(good, game, &asked, payload);
+    case ASK_PARTS:
+        parts_told_hash(&hash, move->asked.bytes, move->asked.size, payload->bytes, payload->size);
+        memcpy(said->bytes, hash.bytes, sizeof(said->bytes));
+        *good = parts_check(&parts, &asked.parts, payload->bytes, payload->size) == VERDICT_VALID;
         return STATUS_OK;
+    case ASK_LIST:
+    case ASK_LIST_NODE:
+    case ASK_TENSOR:
+    case ASK_TENSOR_NODE:
+        break;
     }
-    context.program = asked.program;
-    context.after = asked.target.known;
-    TRY(evidence_judge(&ruling, NULL, &context, payload->bytes, payload->size, game->store->error));
-    *good = ruling.answer == EVIDENCE_UPHELD && payload->bytes[0] == EVIDENCE_NOT_FINITE;
+    *good = tell_check(&told, &asked.target, payload->bytes, payload->size) == VERDICT_VALID;
     return STATUS_OK;
 }
 
@@ -251,14 +268,13 @@ enum status local_tell(struct local_game *game, const struct game_move *move)
                      is_attestor(&dispute) ? &dispute.claim.attestor : &dispute.job.solver));
     TRY(local_get_trial(game->store, &trial, dispute.key));
     hash = keccak256(move->asked.bytes, move->asked.size);
-    if (!hash32_equal(&hash, &trial.pending)) {
+    if (!hash32_equal(&hash, &trial.said)) {
         return local_refuse(game, GAME_NOT_ASKED, 0);
     }
-    TRY(check_told(&good, game, move));
+    TRY(check_told(&good, &trial.said, game, move));
     if (!good) {
         return local_refuse(game, GAME_BAD_TELLING, 0);
     }
-    memset(&trial.pending, 0, sizeof(trial.pending));
     TRY(local_put_trial(game->store, &trial, dispute.key));
     local_dispute_event(game, GAME_TOLD, &dispute)->payload = move->payload;
     return local_give_turn(game, &dispute, GAME_TURN_CLAIMANT);
@@ -268,14 +284,13 @@ enum status local_convict(struct local_game *game, const struct game_move *move)
 {
     struct local_dispute dispute = {0};
     struct evidence_context context;
-    struct evidence_progress progress;
     struct evidence_ruling ruling;
     struct local_trial trial;
 
     TRY(open_case(game, &dispute, &context, move));
     TRY(local_get_trial(game->store, &trial, dispute.key));
-    progress = (struct evidence_progress){trial.subject, trial.next, trial.sum};
-    TRY(evidence_judge(&ruling, &progress, &context, move->payload.bytes, move->payload.size,
+    memcpy(context.told.bytes, trial.said.bytes, DIGEST_SIZE);
+    TRY(evidence_judge(&ruling, &context, move->payload.bytes, move->payload.size,
                        game->store->error));
     switch (ruling.answer) {
     case EVIDENCE_REFUSED:
@@ -283,14 +298,7 @@ enum status local_convict(struct local_game *game, const struct game_move *move)
     case EVIDENCE_NOT_GUILTY:
         return local_refuse(game, GAME_NOT_GUILTY, 0);
     case EVIDENCE_UPHELD:
-        return local_end_claim(game, &dispute, true);
-    case EVIDENCE_PART_TAKEN:
         break;
     }
-    trial.subject = progress.subject;
-    trial.next = progress.next;
-    trial.sum = progress.value;
-    TRY(local_put_trial(game->store, &trial, dispute.key));
-    local_dispute_event(game, GAME_COUNTED, &dispute)->index = (uint32_t)progress.next;
-    return local_give_turn(game, &dispute, GAME_TURN_CLAIMANT);
+    return local_end_claim(game, &dispute, true);
 }

@@ -88,10 +88,7 @@ static const struct field claim_fields[] = {
 };
 
 static const struct field trial_fields[] = {
-    {offsetof(struct local_trial, pending), FIELD_BYTES32, 0},
-    {offsetof(struct local_trial, subject), FIELD_BYTES32, 0},
-    {offsetof(struct local_trial, next), FIELD_U64, 0},
-    {offsetof(struct local_trial, sum), FIELD_U64, 0},
+    {offsetof(struct local_trial, said), FIELD_BYTES32, 0},
 };
 
 static const struct field account_fields[] = {

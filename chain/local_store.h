@@ -59,10 +59,9 @@ struct local_claim {
 
 /* What the referee remembers of a claim. */
 struct local_trial {
-    struct hash32 pending; /* keccak256 of what the accused is asked for; zero: nothing */
-    struct digest subject; /* of a long sum: struct evidence_progress */
-    uint64_t next;
-    uint64_t sum;
+    /* keccak256 of what the accused is asked for; of parts that he has told, parts_told_hash();
+     * zero: neither. */
+    struct hash32 said;
 };
 
 struct local_account {

@@ -34,6 +34,14 @@ uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t in
 
 /* ---- parts -------------------------------------------------------------- */
 
+static struct rule_axis axis_of(enum rule_fold fold, uint64_t length, uint64_t part)
+{
+    while (length > part * RULE_PARTS_MAX) {
+        part *= 2;
+    }
+    return (struct rule_axis){fold, length, part, (uint32_t)((length + part - 1) / part)};
+}
+
 void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index)
 {
     struct contraction_shape shape;
@@ -41,19 +49,19 @@ void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, 
     *axis = (struct rule_axis){.fold = RULE_WHOLE};
     if (op->kind == OP_CONTRACT || op->kind == OP_CONTRACT_ONES || op->kind == OP_CONTRACT_ONEHOT) {
         shape = contraction_shape_of(op);
-        *axis = (struct rule_axis){RULE_SUM, (uint64_t)shape.k, (uint64_t)shape.piece};
+        *axis = axis_of(RULE_SUM, (uint64_t)shape.k, RULE_PART_OF_SUM);
     } else if (op->kind == OP_QUANTIZE && output == 0) {
         shape = contraction_shape_of(op);
         uint64_t start = index % (uint64_t)shape.pieces * (uint64_t)shape.piece;
         uint64_t left = (uint64_t)shape.k - start;
 
-        *axis = (struct rule_axis){RULE_MAXIMUM,
-                                   left < (uint64_t)shape.piece ? left : (uint64_t)shape.piece, 1};
+        *axis = axis_of(RULE_MAXIMUM, left < (uint64_t)shape.piece ? left : (uint64_t)shape.piece,
+                        RULE_PART_OF_MAXIMUM);
     }
 }
 
-void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                       uint64_t index, uint64_t from, uint64_t to)
+void rule_element_range(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                        uint64_t index, uint64_t from, uint64_t to)
 {
     static rule_part_function *const parts[OP_KIND_COUNT] = {
         [OP_QUANTIZE] = rule_quantize_peak_part,
@@ -69,12 +77,26 @@ void rule_element_part(struct rule_part *part, const struct rule_call *call, uin
     parts[call->op->kind](part, call, index, from, to);
 }
 
-void rule_part_join(struct rule_part *part, int64_t before)
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                       uint64_t index, uint32_t number)
+{
+    struct rule_axis axis;
+
+    rule_axis_of(&axis, call->op, output, index);
+    assert(number < axis.parts);
+    uint64_t from = number * axis.part;
+    uint64_t left = axis.length - from;
+
+    rule_element_range(part, call, output, index, from,
+                       from + (left < axis.part ? left : axis.part));
+}
+
+void rule_part_join(struct rule_part *part, int64_t value)
 {
     if (part->fold == RULE_MAXIMUM) {
-        part->value = before > part->value ? before : part->value;
+        part->value = value > part->value ? value : part->value;
     } else {
-        part->value = (int64_t)((uint64_t)part->value + (uint64_t)before);
+        part->value = (int64_t)((uint64_t)part->value + (uint64_t)value);
     }
 }
 

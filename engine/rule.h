@@ -42,8 +42,9 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 /*
  * A rule that folds a long axis can be taken in parts, where all that it reads is too much to look
- * at in one go. Parts that together cover the axis, from 0 to its length, join in order to the
- * whole, and every part knows everything else.
+ * at in one go. The parts are always the same ones: the ranges [0, part), [part, 2 part), ..., the
+ * last of which may be shorter. Every part knows everything but its range, and what they come to
+ * joins to the whole.
  */
 enum rule_fold {
     RULE_WHOLE = 0, /* no axis: all at once */
@@ -51,10 +52,15 @@ enum rule_fold {
     RULE_MAXIMUM,   /* the peak of a piece */
 };
 
+#define RULE_PART_OF_SUM     UINT64_C(1024) /* elements; more where there would be too many parts */
+#define RULE_PART_OF_MAXIMUM UINT64_C(16)
+#define RULE_PARTS_MAX       2048
+
 struct rule_axis {
     enum rule_fold fold;
     uint64_t length; /* elements */
-    uint64_t grain;  /* parts end at multiples of it, or at the length */
+    uint64_t part;   /* elements of a part */
+    uint32_t parts;  /* at most RULE_PARTS_MAX */
 };
 
 struct rule_part {
@@ -70,11 +76,15 @@ void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, 
 
 /* The part over [from, to) of an element that has an axis. What does not depend on the range is
  * read whatever the range is; an empty one reads nothing else. */
-void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
-                       uint64_t index, uint64_t from, uint64_t to);
+void rule_element_range(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                        uint64_t index, uint64_t from, uint64_t to);
 
-/* Puts the value of all parts before this one to it. */
-void rule_part_join(struct rule_part *part, int64_t before);
+/* The same of part `number` of the axis. */
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                       uint64_t index, uint32_t number);
+
+/* Puts the value of other parts to it. */
+void rule_part_join(struct rule_part *part, int64_t value);
 
 /* The element, when part is joined with all others. */
 RULE uint32_t rule_part_finish(const struct rule_part *part);

@@ -7,6 +7,7 @@
 
 #include "base/endian.h"
 #include "base/reader.h"
+#include "engine/rule.h"
 #include "proofs/commit.h"
 #include "proofs/trace.h"
 
@@ -87,6 +88,23 @@ static enum status check_node(const struct ask *ask, uint64_t count, struct erro
     return STATUS_OK;
 }
 
+static enum status check_parts(const struct ask *ask, const struct tape *tape, struct error *error)
+{
+    struct rule_axis axis = {.parts = 0};
+    uint32_t output;
+    uint32_t op;
+
+    if (ask->item >= tape->state_count &&
+        ask->index < tape->tensors[trace_tensor_at(tape, ask->item)].count) {
+        trace_output_at(&op, &output, tape, ask->item);
+        rule_axis_of(&axis, &tape->ops[op], output, ask->index);
+    }
+    return axis.parts > 1 ? STATUS_OK
+                          : error_set(error, STATUS_NOT_FOUND,
+                                      "element %" PRIu64 " of tensor %u of the trace has no parts",
+                                      ask->index, ask->item);
+}
+
 enum status ask_check(const struct ask *ask, const struct tape *tape, struct error *error)
 {
     switch (ask->kind) {
@@ -97,11 +115,15 @@ enum status ask_check(const struct ask *ask, const struct tape *tape, struct err
         return check_node(ask, ask_list_count(tape, ask->list), error);
     case ASK_TENSOR:
     case ASK_TENSOR_NODE:
+    case ASK_PARTS:
         break;
     }
     if (ask->item >= trace_item_count(tape)) {
         return error_set(error, STATUS_NOT_FOUND, "a trace of %u tensors has no tensor %u",
                          trace_item_count(tape), ask->item);
+    }
+    if (ask->kind == ASK_PARTS) {
+        return check_parts(ask, tape, error);
     }
     return ask->kind == ASK_TENSOR
                ? STATUS_OK
@@ -116,10 +138,11 @@ static bool canonical(const struct ask *ask)
 {
     bool node = ask->kind == ASK_LIST_NODE || ask->kind == ASK_TENSOR_NODE;
     bool list = ask->kind == ASK_LIST || ask->kind == ASK_LIST_NODE;
-    bool tensor = ask->kind == ASK_TENSOR || ask->kind == ASK_TENSOR_NODE;
+    bool parts = ask->kind == ASK_PARTS;
+    bool tensor = ask->kind == ASK_TENSOR || ask->kind == ASK_TENSOR_NODE || parts;
 
     return (list ? ask->list <= ASK_NEXT_STATE : ask->list == 0) && (tensor || ask->item == 0) &&
-           (node ? ask->level < MERKLE_DEPTH_MAX : ask->level == 0 && ask->index == 0) &&
+           (node ? ask->level < MERKLE_DEPTH_MAX : ask->level == 0 && (parts || ask->index == 0)) &&
            ask->index <= MERKLE_LEAVES_MAX >> ask->level;
 }
 
@@ -136,7 +159,7 @@ void ask_write(uint8_t bytes[ASK_SIZE], const struct ask *ask)
 
 enum status ask_read(struct ask *ask, const uint8_t *bytes, size_t size)
 {
-    if (size != ASK_SIZE || bytes[0] < ASK_LIST || bytes[0] > ASK_DIVERGED ||
+    if (size != ASK_SIZE || bytes[0] < ASK_LIST || bytes[0] > ASK_PARTS ||
         bytes[1] > ASK_NEXT_STATE) {
         return STATUS_BAD_FORMAT;
     }
@@ -172,6 +195,9 @@ void ask_text(char text[ASK_TEXT_MAX], const struct ask *ask)
         return;
     case ASK_DIVERGED:
         (void)snprintf(text, ASK_TEXT_MAX, "diverged");
+        return;
+    case ASK_PARTS:
+        (void)snprintf(text, ASK_TEXT_MAX, "parts/%u/%" PRIu64, ask->item, ask->index);
         return;
     }
     assert(!"an ask of a known kind");
@@ -261,6 +287,9 @@ enum status ask_parse(struct ask *ask, const char *text)
     } else if (take_word(&at, "tensor-node/")) {
         ask->kind = ASK_TENSOR_NODE;
         taken = take_item(&at, ask) && take_node(&at, ask);
+    } else if (take_word(&at, "parts/")) {
+        ask->kind = ASK_PARTS;
+        taken = take_item(&at, ask) && take_number(&at, UINT64_MAX, &ask->index);
     } else {
         taken = take_word(&at, "diverged");
     }

@@ -27,6 +27,7 @@ enum ask_kind {
     ASK_TENSOR,      /* a tensor of the trace: its tree's root and what lies below it */
     ASK_TENSOR_NODE, /* what lies below a node of that tree */
     ASK_DIVERGED,    /* an element of the next state that is no finite number */
+    ASK_PARTS,       /* what the parts of an element's axis come to (parts.h) */
 };
 
 enum ask_list {
@@ -38,9 +39,9 @@ enum ask_list {
 struct ask {
     enum ask_kind kind;
     enum ask_list list; /* LIST, LIST_NODE */
-    uint32_t item;      /* TENSOR, TENSOR_NODE: of the trace */
+    uint32_t item;      /* TENSOR, TENSOR_NODE, PARTS: of the trace */
     uint32_t level;     /* LIST_NODE, TENSOR_NODE: the node, as merkle.h counts */
-    uint64_t index;
+    uint64_t index;     /* likewise; PARTS: the element */
 };
 
 /* What an answer shows of a node over `count` leaves: the nodes `level` levels above the leaves. */
@@ -76,7 +77,7 @@ MUST_CHECK enum status ask_read(struct ask *ask, const uint8_t *bytes, size_t si
 
 /*
  * The same as text, which is also the end of its place in an address: list/trace, list/next,
- * node/trace/LEVEL/INDEX, tensor/ITEM, tensor-node/ITEM/LEVEL/INDEX, diverged. Numbers are decimal
+ * node/trace/LEVEL/INDEX, tensor/ITEM, tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT. Numbers are decimal
  * without signs or leading zeros.
  */
 void ask_text(char text[ASK_TEXT_MAX], const struct ask *ask);

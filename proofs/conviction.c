@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proofs/question.h"
+
 /* Leaves of one piece of a data tensor, whose node is kept: 256 KiB. */
 #define PIECE_LEVEL 8
 #define PIECE_SIZE  ((uint64_t)MERKLE_LEAF_SIZE << PIECE_LEVEL)
@@ -349,20 +351,17 @@ void conviction_close(struct conviction *conviction)
     memset(conviction, 0, sizeof(*conviction));
 }
 
-enum status conviction_write(struct buffer *bytes, uint64_t *to, bool *last,
-                             struct conviction *conviction, uint64_t from, size_t size_max,
-                             struct error *error)
+enum status conviction_write_whole(struct buffer *bytes, struct conviction *conviction,
+                                   size_t size_max, struct error *error)
 {
     const struct hunt *hunt = conviction->hunt;
     size_t before = bytes->size;
     enum status status;
 
     if (hunt->end == HUNT_ELEMENT) {
-        return evidence_write_element(bytes, to, last, tape_of(conviction), &conviction->source,
-                                      &conviction->target, from, size_max, error);
+        return evidence_write_element(bytes, tape_of(conviction), &conviction->source,
+                                      &conviction->target, size_max, error);
     }
-    *to = 0;
-    *last = true;
     status = evidence_write_state(bytes, tape_of(conviction), &conviction->source,
                                   hunt->end == HUNT_FIRST_STATE ? EVIDENCE_FIRST_STATE
                                                                 : EVIDENCE_NEXT_STATE,
@@ -374,11 +373,129 @@ enum status conviction_write(struct buffer *bytes, uint64_t *to, bool *last,
     return status;
 }
 
-enum status conviction_not_finite(struct buffer *bytes, struct teller *own, struct error *error)
+/* Of an element that has parts: the false one, or the question for all of them. */
+static enum status write_part(struct buffer *bytes, bool *asks, struct conviction *conviction,
+                              const uint8_t *told, size_t told_size, size_t size_max,
+                              struct error *error)
+{
+    const struct tape *tape = tape_of(conviction);
+    const struct evidence_source *source = &conviction->source;
+    const struct evidence_target *target = &conviction->target;
+    uint32_t part;
+    enum status status = evidence_false_part(&part, tape, source, target, told, told_size, error);
+
+    *asks = status == STATUS_BAD_FORMAT;
+    if (*asks) {
+        return question_write_parts(bytes, tape, source, target, error);
+    }
+    return status == STATUS_OK ? evidence_write_part(bytes, tape, source, target, part, told,
+                                                     told_size, size_max, error)
+                               : status;
+}
+
+enum status conviction_write(struct buffer *bytes, bool *asks, struct conviction *conviction,
+                             const uint8_t *told, size_t told_size, size_t size_max,
+                             struct error *error)
+{
+    const struct evidence_target *target = &conviction->target;
+    struct rule_axis axis = {.parts = 0};
+    size_t before = bytes->size;
+    size_t whole_max = size_max;
+    enum status status;
+
+    *asks = false;
+    if (conviction->hunt->end == HUNT_ELEMENT) {
+        rule_axis_of(&axis, &tape_of(conviction)->ops[target->op], target->output, target->element);
+    }
+    if (axis.parts > 1 && whole_max > CONVICTION_WHOLE_MAX) {
+        whole_max = CONVICTION_WHOLE_MAX;
+    }
+    status = conviction_write_whole(bytes, conviction, whole_max, error);
+    if (status != STATUS_OVER_LIMIT || axis.parts <= 1) {
+        return status;
+    }
+    bytes->size = before;
+    return write_part(bytes, asks, conviction, told, told_size, size_max, error);
+}
+
+/* What a ledger keeps of an answer to the question for the target's parts. */
+static enum status hash_told(struct digest *hash, const struct conviction *conviction,
+                             const struct evidence_context *context, const uint8_t *told,
+                             size_t told_size, struct error *error)
+{
+    uint8_t bytes[ASKED_SIZE_MAX];
+    struct buffer question;
+    struct asked asked;
+    enum status status;
+
+    buffer_init(&question, QUESTION_SIZE_MAX);
+    status = question_write_parts(&question, tape_of(conviction), &conviction->source,
+                                  &conviction->target, error);
+    if (status == STATUS_OK &&
+        question_check(&asked, context, question.data, question.size) == VERDICT_VALID) {
+        parts_told_hash(hash, bytes, asked_write(bytes, &asked), told, told_size);
+    }
+    buffer_release(&question);
+    return status;
+}
+
+enum status conviction_judge(struct evidence_ruling *ruling, const struct conviction *conviction,
+                             const struct evidence_context *context, const uint8_t *told,
+                             size_t told_size, const struct buffer *evidence, struct error *error)
+{
+    struct evidence_context informed = *context;
+    enum status status = STATUS_OK;
+
+    if (evidence->size > 0 && evidence->data[0] == EVIDENCE_PART) {
+        status = hash_told(&informed.told, conviction, context, told, told_size, error);
+    }
+    return status == STATUS_OK
+               ? evidence_judge(ruling, &informed, evidence->data, evidence->size, error)
+               : status;
+}
+
+/* ---- what an accused tells ------------------------------------------------- */
+
+/* A hunt for what differs from one's own, which is nothing: all that is proven is one's own. */
+static enum status open_own(struct conviction *conviction, struct hunt *hunt, struct teller *own,
+                            const struct record_given *given, struct error *error)
 {
     const struct hunt_case itself = {.trace_root = own->trace.root,
                                      .state_root = own->trace.state_root,
                                      .next_root = own->trace.next_root};
+    enum status status = hunt_open(hunt, own, &itself, error);
+
+    init(conviction, hunt, given);
+    return status;
+}
+
+static enum status tell_parts(struct buffer *bytes, struct teller *own,
+                              const struct record_given *given, const struct ask *ask,
+                              struct error *error)
+{
+    struct conviction conviction;
+    struct hunt hunt;
+    enum status status = ask_check(ask, own->tape, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = open_own(&conviction, &hunt, own, given, error);
+    trace_output_at(&conviction.target.op, &conviction.target.output, own->tape, ask->item);
+    conviction.target.element = ask->index;
+    if (status == STATUS_OK) {
+        status = keep_operands(&conviction, error);
+    }
+    if (status == STATUS_OK) {
+        status = evidence_parts(bytes, own->tape, &conviction.source, &conviction.target, error);
+    }
+    conviction_close(&conviction);
+    hunt_close(&hunt);
+    return status;
+}
+
+enum status conviction_not_finite(struct buffer *bytes, struct teller *own, struct error *error)
+{
     struct conviction conviction;
     struct hunt hunt;
     uint64_t element = 0;
@@ -391,13 +508,46 @@ enum status conviction_not_finite(struct buffer *bytes, struct teller *own, stru
     if (status != STATUS_OK) {
         return status;
     }
-    status = hunt_open(&hunt, own, &itself, error);
+    status = open_own(&conviction, &hunt, own, NULL, error);
     if (status == STATUS_OK) {
-        init(&conviction, &hunt, NULL);
         status =
             evidence_write_not_finite(bytes, own->tape, &conviction.source, state, element, error);
-        conviction_close(&conviction);
     }
+    conviction_close(&conviction);
     hunt_close(&hunt);
     return status;
+}
+
+static enum status tell_tree(struct buffer *bytes, struct teller *own, const struct ask *ask,
+                             struct error *error)
+{
+    uint8_t told[TELL_BYTES_MAX];
+    size_t size;
+    enum status status = teller_answer(told, &size, own, ask, error);
+
+    buffer_add(bytes, told, size);
+    return status;
+}
+
+enum status conviction_tell(struct buffer *bytes, struct teller *own,
+                            const struct record_given *given, const struct ask *ask,
+                            struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    switch (ask->kind) {
+    case ASK_LIST:
+    case ASK_LIST_NODE:
+    case ASK_TENSOR:
+    case ASK_TENSOR_NODE:
+        status = tell_tree(bytes, own, ask, error);
+        break;
+    case ASK_DIVERGED:
+        status = conviction_not_finite(bytes, own, error);
+        break;
+    case ASK_PARTS:
+        status = tell_parts(bytes, own, given, ask, error);
+        break;
+    }
+    return status == STATUS_OK ? buffer_check(bytes, error, "an answer") : status;
 }

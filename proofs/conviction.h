@@ -32,14 +32,37 @@ MUST_CHECK enum status conviction_other(struct conviction *conviction, uint32_t 
 void conviction_close(struct conviction *conviction); /* a zero-filled one is allowed */
 
 /*
- * Appends evidence of at most size_max bytes. Sums that are too long are proven in parts: from is
- * where this one begins (0: the first), *to where it ends, and *last that none is left; all other
- * evidence is whole. After a restart the same element is chosen again.
- * STATUS_OVER_LIMIT: not even a part fits.
+ * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written whole
+ * while it has at most CONVICTION_WHOLE_MAX bytes; of a longer one whose rule has parts (rule.h)
+ * the accused must first tell what they come to: *asks says that the move is that question. told is
+ * what he told last on the ledger, whatever it answers. After a restart the same element is chosen
+ * again. STATUS_OVER_LIMIT: the evidence does not fit.
  */
-MUST_CHECK enum status conviction_write(struct buffer *bytes, uint64_t *to, bool *last,
-                                        struct conviction *conviction, uint64_t from,
-                                        size_t size_max, struct error *error);
+#define CONVICTION_WHOLE_MAX (32 * 1024)
+MUST_CHECK enum status conviction_write(struct buffer *bytes, bool *asks,
+                                        struct conviction *conviction, const uint8_t *told,
+                                        size_t told_size, size_t size_max, struct error *error);
+
+/* Appends evidence of all of it, however long: where no ledger asks anybody. STATUS_OVER_LIMIT: it
+ * has more than size_max bytes. */
+MUST_CHECK enum status conviction_write_whole(struct buffer *bytes, struct conviction *conviction,
+                                              size_t size_max, struct error *error);
+
+/* What a ledger that knows the context answers to such evidence, when `told` was told last. */
+MUST_CHECK enum status conviction_judge(struct evidence_ruling *ruling,
+                                        const struct conviction *conviction,
+                                        const struct evidence_context *context, const uint8_t *told,
+                                        size_t told_size, const struct buffer *evidence,
+                                        struct error *error);
+
+/*
+ * Appends what an accused tells who is asked; own must have run the step, of which given is. All
+ * that teller_answer() knows, and what is told on a ledger only: a divergence, and the parts of an
+ * element. STATUS_NOT_FOUND: there is no such thing.
+ */
+MUST_CHECK enum status conviction_tell(struct buffer *bytes, struct teller *own,
+                                       const struct record_given *given, const struct ask *ask,
+                                       struct error *error);
 
 /*
  * Appends evidence that the state after the step holds a number that ends a job: against a solver

@@ -18,6 +18,7 @@
 #include "base/digest.h"
 #include "engine/tape.h"
 #include "proofs/merkle.h"
+#include "proofs/parts.h"
 
 #define EVIDENCE_SIZE_MAX (UINT64_C(16) << 20) /* a ledger allows less */
 
@@ -26,6 +27,7 @@ enum evidence_kind {
     EVIDENCE_FIRST_STATE, /* the trace does not begin in the state before the step */
     EVIDENCE_NEXT_STATE,  /* the state after the step is not what the trace ends in */
     EVIDENCE_NOT_FINITE,  /* the state after the step holds a NaN or an infinity */
+    EVIDENCE_PART,        /* a part of an element's axis does not come to what the accused told */
 };
 
 /* ---- judging ---- */
@@ -40,12 +42,12 @@ struct evidence_context {
     struct digest trace;     /* T, the trace root of the accused */
     bool attestor;           /* the accused is an attestor: only his trace can be wrong */
     bool diverged;           /* the job is said to have diverged at this step */
+    struct digest told;      /* parts_told_hash() of the parts that he told last; zeros: none */
 };
 
 enum evidence_answer {
     EVIDENCE_REFUSED = 0, /* proves nothing */
     EVIDENCE_NOT_GUILTY,  /* is sound, and shows that nothing is wrong */
-    EVIDENCE_PART_TAKEN,  /* a part of a long axis, and not the last */
     EVIDENCE_UPHELD,      /* the accused is guilty */
 };
 
@@ -59,13 +61,13 @@ enum evidence_reason {
     EVIDENCE_BAD_PROGRAM,    /* not under the program root */
     EVIDENCE_BAD_TRACE,      /* the tree root is not that of the trace */
     EVIDENCE_BAD_STATE,      /* the tree root is not that of the state before or after the step */
-    EVIDENCE_BAD_TARGET,     /* no such output or element, or no such part of its axis */
+    EVIDENCE_BAD_TARGET,     /* no such output or element, or no such part of it */
     EVIDENCE_BAD_LABEL,      /* not the label that the descriptor names */
     EVIDENCE_BAD_TENSOR,     /* not the tensor that stands there */
     EVIDENCE_BAD_LEAVES,     /* indexes that do not rise or leave the tensor, a wrong proof */
     EVIDENCE_BAD_PADDING,    /* bytes behind the end of the tensor that are not zero */
     EVIDENCE_MISSING,        /* an operand or a leaf that the rule needs is not shown */
-    EVIDENCE_BAD_ORDER,      /* not the part of the axis that comes next */
+    EVIDENCE_NOT_TOLD,       /* the parts are not what the accused told last */
 };
 #define EVIDENCE_REASON_COUNT 15
 
@@ -73,24 +75,26 @@ struct evidence_ruling {
     enum evidence_answer answer;
     enum evidence_reason reason; /* when refused */
     uint32_t wanted;             /* kind 1: the bits that the rule gives ... */
-    uint32_t found;              /* ... and those that the accused has */
+    uint32_t found;              /* ... and those that the accused has; of a part the same bits */
 };
 
-/* How far an element is that is judged in parts. Zeros before the first. */
-struct evidence_progress {
-    struct digest subject; /* of descriptor, output and element */
-    uint64_t next;         /* where on the axis the next part begins */
-    int64_t value;         /* the sum or the maximum so far */
-};
-
-/*
- * Judges size bytes. progress (NULL: only whole ones) is moved on by a part that is taken, and
- * otherwise left alone; a part that begins at 0 begins anew. STATUS_NO_MEMORY is no ruling.
- */
+/* Judges size bytes. STATUS_NO_MEMORY is no ruling. */
 MUST_CHECK enum status evidence_judge(struct evidence_ruling *ruling,
-                                      struct evidence_progress *progress,
                                       const struct evidence_context *context, const uint8_t *bytes,
                                       size_t size, struct error *error);
+
+/* An element that was committed to, and its axis: count is 0 where it has none. */
+struct evidence_committed {
+    uint32_t item; /* of the trace */
+    uint64_t element;
+    struct parts_target parts;
+};
+
+/* Reads evidence of kind 1 that need not show anything but the element itself: nothing is computed.
+ * What memory does not suffice for is refused too. */
+MUST_CHECK enum verdict evidence_read_committed(struct evidence_committed *committed,
+                                                const struct evidence_context *context,
+                                                const uint8_t *bytes, size_t size);
 
 /* "the padding of a leaf is not zero": why, for people. */
 const char *evidence_reason_text(enum evidence_reason reason);
@@ -133,16 +137,40 @@ struct evidence_target {
     uint64_t element;
 };
 
-/*
- * Writes evidence of kind 1, of the part of the axis that begins at `from` (0 where there is none,
- * see rule.h): as much as fits in size_max bytes, and *to is where it ends. *last says that
- * nothing is left. STATUS_OVER_LIMIT: not even the smallest part fits.
- */
-MUST_CHECK enum status evidence_write_element(struct buffer *bytes, uint64_t *to, bool *last,
-                                              const struct tape *tape,
+/* Appends evidence of kind 1. STATUS_OVER_LIMIT: it has more than size_max bytes. */
+MUST_CHECK enum status evidence_write_element(struct buffer *bytes, const struct tape *tape,
                                               const struct evidence_source *source,
-                                              const struct evidence_target *target, uint64_t from,
-                                              size_t size_max, struct error *error);
+                                              const struct evidence_target *target, size_t size_max,
+                                              struct error *error);
+
+/* Appends the same with no operand but the accused: what evidence_read_committed() reads. */
+MUST_CHECK enum status evidence_write_committed(struct buffer *bytes, const struct tape *tape,
+                                                const struct evidence_source *source,
+                                                const struct evidence_target *target,
+                                                struct error *error);
+
+/* Appends what an honest accused tells who has these trees and is asked for the target's parts. */
+MUST_CHECK enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
+                                      const struct evidence_source *source,
+                                      const struct evidence_target *target, struct error *error);
+
+/*
+ * The leftmost part of the target's axis that does not come to what was told of it.
+ * STATUS_NOT_FOUND: all is true. STATUS_BAD_FORMAT: told is no answer to a question for the parts.
+ */
+MUST_CHECK enum status evidence_false_part(uint32_t *part, const struct tape *tape,
+                                           const struct evidence_source *source,
+                                           const struct evidence_target *target,
+                                           const uint8_t *told, size_t told_size,
+                                           struct error *error);
+
+/* Appends evidence of kind 5, of a part of which there is one. STATUS_OVER_LIMIT: it has more than
+ * size_max bytes. */
+MUST_CHECK enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
+                                           const struct evidence_source *source,
+                                           const struct evidence_target *target, uint32_t part,
+                                           const uint8_t *told, size_t told_size, size_t size_max,
+                                           struct error *error);
 
 /*
  * Of the elements of one leaf of an output that are not what the rule makes of the accused's

@@ -9,12 +9,11 @@
  *     328     1     flags: 1 the accused is an attestor, 2 the job is said to have diverged here,
  *                   4 the places follow
  *             ...   places: of Q; of P, unless the step is the first: root (32), path (FORMATS 1.1)
- *             4     number of parts
- *                   each part: size (4), evidence
+ *             4     size of the evidence
+ *                   the evidence
  */
 #include "proofs/evidence_file.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/endian.h"
@@ -114,26 +113,6 @@ static enum status read_places(struct evidence_file *file, struct reader *reader
     return STATUS_OK;
 }
 
-static enum status read_parts(struct evidence_file *file, struct reader *reader,
-                              struct error *error)
-{
-    uint32_t count = reader_u32(reader);
-
-    if (reader->failed || count == 0 || count > EVIDENCE_PARTS_MAX) {
-        return error_set(error, STATUS_BAD_FORMAT, "evidence in %u parts", count);
-    }
-    file->parts = calloc(count, sizeof(*file->parts));
-    if (file->parts == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
-    }
-    file->part_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        file->parts[i].size = reader_u32(reader);
-        file->parts[i].bytes = reader_take(reader, file->parts[i].size);
-    }
-    return reader_end(reader, error, "the evidence file");
-}
-
 static enum status read_file(struct evidence_file *file, struct reader *reader, struct error *error)
 {
     const uint8_t *start = reader_take(reader, sizeof(magic));
@@ -169,35 +148,28 @@ static enum status read_file(struct evidence_file *file, struct reader *reader, 
     if (file->placed) {
         status = read_places(file, reader, error);
     }
-    return status == STATUS_OK ? read_parts(file, reader, error) : status;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    file->size = reader_u32(reader);
+    file->evidence = reader_take(reader, file->size);
+    return reader_end(reader, error, "the evidence file");
 }
 
 enum status evidence_file_read(struct evidence_file *file, const uint8_t *bytes, size_t size,
                                struct error *error)
 {
     struct reader reader;
-    enum status status;
 
     memset(file, 0, sizeof(*file));
     if (size > EVIDENCE_FILE_SIZE_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "an evidence file of %zu bytes", size);
     }
     reader_init(&reader, bytes, size);
-    status = read_file(file, &reader, error);
-    if (status != STATUS_OK) {
-        evidence_file_release(file);
-    }
-    return status;
+    return read_file(file, &reader, error);
 }
 
-void evidence_file_release(struct evidence_file *file)
-{
-    free(file->parts);
-    file->parts = NULL;
-    file->part_count = 0;
-}
-
-/* ---- writing and judging ------------------------------------------------ */
+/* ---- writing ------------------------------------------------ */
 
 static void put_place(struct buffer *bytes, const struct evidence_place *place)
 {
@@ -227,36 +199,7 @@ enum status evidence_file_write(struct buffer *bytes, const struct evidence_file
             put_place(bytes, &file->before);
         }
     }
-    buffer_add_u32(bytes, file->part_count);
-    for (uint32_t i = 0; i < file->part_count; i++) {
-        buffer_add_u32(bytes, (uint32_t)file->parts[i].size);
-        buffer_add(bytes, file->parts[i].bytes, file->parts[i].size);
-    }
+    buffer_add_u32(bytes, (uint32_t)file->size);
+    buffer_add(bytes, file->evidence, file->size);
     return buffer_check(bytes, error, "the evidence file");
-}
-
-enum status evidence_file_judge(struct evidence_ruling *ruling, const struct evidence_file *file,
-                                struct error *error)
-{
-    struct evidence_progress progress = {0};
-
-    *ruling = (struct evidence_ruling){.answer = EVIDENCE_REFUSED, .reason = EVIDENCE_BAD_SIZE};
-    for (uint32_t i = 0; i < file->part_count; i++) {
-        enum status status = evidence_judge(ruling, &progress, &file->context, file->parts[i].bytes,
-                                            file->parts[i].size, error);
-
-        if (status != STATUS_OK) {
-            return status;
-        }
-        if (ruling->answer == EVIDENCE_REFUSED) {
-            return STATUS_OK;
-        }
-        /* Something behind what decides, or nothing that does. */
-        if ((ruling->answer == EVIDENCE_PART_TAKEN) == (i + 1 == file->part_count)) {
-            *ruling =
-                (struct evidence_ruling){.answer = EVIDENCE_REFUSED, .reason = EVIDENCE_BAD_ORDER};
-            return STATUS_OK;
-        }
-    }
-    return STATUS_OK;
 }

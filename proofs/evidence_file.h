@@ -12,18 +12,12 @@
 #include "proofs/evidence.h"
 #include "proofs/job.h"
 
-#define EVIDENCE_PARTS_MAX     4096
-#define EVIDENCE_FILE_SIZE_MAX (UINT64_C(256) << 20)
+#define EVIDENCE_FILE_SIZE_MAX (EVIDENCE_SIZE_MAX + 8192)
 
 /* Where a state root stands: a segment root and the path in it. */
 struct evidence_place {
     struct digest segment; /* its root */
     struct merkle_path path;
-};
-
-struct evidence_part {
-    const uint8_t *bytes; /* borrowed */
-    size_t size;
 };
 
 struct evidence_file {
@@ -34,8 +28,8 @@ struct evidence_file {
     bool placed; /* the places are known: of Q; of P too, unless the step is the first */
     struct evidence_place after;
     struct evidence_place before;
-    uint32_t part_count;
-    struct evidence_part *parts; /* owned */
+    const uint8_t *evidence; /* borrowed */
+    size_t size;
 };
 
 /* The roots of a job's header; the context's other fields are left alone. STATUS_BAD_FORMAT: not a
@@ -44,17 +38,12 @@ MUST_CHECK enum status evidence_context_of_job(struct evidence_context *context,
                                                const uint8_t header[JOB_HEADER_SIZE],
                                                struct error *error);
 
-/* Borrows bytes for as long as the file is used; release it. */
+/* Borrows bytes for as long as the file is used. */
 MUST_CHECK enum status evidence_file_read(struct evidence_file *file, const uint8_t *bytes,
                                           size_t size, struct error *error);
-void evidence_file_release(struct evidence_file *file);
 
 /* job_id and the roots of the job in the context need not be set. */
 MUST_CHECK enum status evidence_file_write(struct buffer *bytes, const struct evidence_file *file,
                                            struct error *error);
-
-/* Judges all parts in order: the ruling on the last, or on the first that is not taken. */
-MUST_CHECK enum status evidence_file_judge(struct evidence_ruling *ruling,
-                                           const struct evidence_file *file, struct error *error);
 
 #endif /* PROOFS_EVIDENCE_FILE_H */

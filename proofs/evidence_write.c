@@ -1,8 +1,7 @@
 /*
  * evidence_write.c - evidence for a claimant: which elements a rule reads, and their proofs.
  *
- * What a rule needs is not worked out a second time here: the rule is run once on the accused's
- * elements, and what it asked for is what is shown. docs/FORMATS.md, section 9, has the bytes.
+ * evidence_gather.c finds out which those are. docs/FORMATS.md, section 9, has the bytes.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,9 +11,7 @@
 #include "proofs/commit.h"
 #include "proofs/descriptor.h"
 #include "proofs/element.h"
-#include "proofs/evidence.h"
-
-#define COUNT_MAX UINT16_MAX /* of leaves and of siblings of one operand */
+#include "proofs/evidence_gather.h"
 
 /* ---- the accused's trees ------------------------------------------------ */
 
@@ -114,11 +111,6 @@ static void put_label(struct writer *writer, const struct tensor *tensor)
     buffer_add(writer->bytes, label, size);
 }
 
-static uint64_t leaves_of(const struct tensor *tensor)
-{
-    return (commit_tensor_size(tensor) + MERKLE_LEAF_SIZE - 1) / MERKLE_LEAF_SIZE;
-}
-
 /* ---- the program -------------------------------------------------------- */
 
 static enum status program_path(struct merkle_path *path, struct writer *writer, uint32_t item)
@@ -162,241 +154,7 @@ static enum status put_program_item(struct writer *writer, enum evidence_kind ki
     return STATUS_OK;
 }
 
-/* ---- what a rule reads -------------------------------------------------- */
-
-struct gathered_leaf {
-    uint64_t index;
-    uint32_t round; /* in which it was last asked for */
-    uint8_t *bytes;
-};
-
-/* The leaves of one operand that were asked for, by rising index. */
-struct gathered {
-    struct gathered_leaf *leaves;
-    uint32_t count;
-    uint32_t capacity;
-    uint32_t last; /* most elements are in the leaf of the one before */
-    enum evidence_list list;
-    uint32_t item;
-    const struct tensor *tensor;
-};
-
-/* Leaves stay when a rule is run again; `round` tells which it needs now. */
-struct gather {
-    const struct evidence_source *source;
-    const struct op *op;
-    struct gathered operands[DESCRIPTOR_OPERANDS_MAX];
-    uint32_t operand_count;
-    uint32_t round;
-    struct rule_call call;
-    enum status status;
-    struct error *error;
-};
-
-static uint32_t gathered_place(const struct gathered *gathered, uint64_t leaf)
-{
-    uint32_t low = 0;
-    uint32_t high = gathered->count;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (gathered->leaves[middle].index < leaf) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-static enum status gathered_insert(struct gather *gather, struct gathered *gathered, uint32_t at,
-                                   uint64_t leaf)
-{
-    uint8_t *bytes;
-    enum status status;
-
-    if (gathered->count == gathered->capacity) {
-        uint32_t capacity = gathered->capacity * 2 + 8;
-        void *grown = realloc(gathered->leaves, capacity * sizeof(*gathered->leaves));
-
-        if (grown == NULL) {
-            return error_set(gather->error, STATUS_NO_MEMORY, "no memory for leaves");
-        }
-        gathered->leaves = grown;
-        gathered->capacity = capacity;
-    }
-    bytes = malloc(MERKLE_LEAF_SIZE);
-    if (bytes == NULL) {
-        return error_set(gather->error, STATUS_NO_MEMORY, "no memory for a leaf");
-    }
-    status = gather->source->leaf(gather->source->context, bytes, gathered->list, gathered->item,
-                                  leaf, gather->error);
-    if (status != STATUS_OK) {
-        free(bytes);
-        return status;
-    }
-    memmove(&gathered->leaves[at + 1], &gathered->leaves[at],
-            (gathered->count - at) * sizeof(*gathered->leaves));
-    gathered->leaves[at] = (struct gathered_leaf){.index = leaf, .bytes = bytes};
-    gathered->count++;
-    return STATUS_OK;
-}
-
-static uint32_t fetch(void *context, uint32_t number, uint64_t index)
-{
-    struct gather *gather = context;
-    struct gathered *gathered = &gather->operands[number];
-    uint64_t at;
-    uint64_t leaf;
-
-    assert(number < gather->operand_count && gathered->tensor != NULL);
-    at = index * dtype_size(gathered->tensor->dtype);
-    leaf = at / MERKLE_LEAF_SIZE;
-    if (gather->status != STATUS_OK) {
-        return 0; /* what the rule makes of it is not looked at */
-    }
-    assert(index < gathered->tensor->count);
-    if (gathered->last >= gathered->count || gathered->leaves[gathered->last].index != leaf) {
-        gathered->last = gathered_place(gathered, leaf);
-        if (gathered->last == gathered->count || gathered->leaves[gathered->last].index != leaf) {
-            gather->status = gathered_insert(gather, gathered, gathered->last, leaf);
-            if (gather->status != STATUS_OK) {
-                return 0;
-            }
-        }
-    }
-    gathered->leaves[gathered->last].round = gather->round;
-    return element_bits(gathered->leaves[gathered->last].bytes + at % MERKLE_LEAF_SIZE,
-                        gathered->tensor->dtype);
-}
-
-static void gather_init(struct gather *gather, const struct writer *writer, uint32_t op_index)
-{
-    const struct op *op = &writer->tape->ops[op_index];
-
-    *gather = (struct gather){.source = writer->source,
-                              .op = op,
-                              .operand_count = op->input_count + op->output_count,
-                              .call = {.op = op},
-                              .error = writer->error};
-    for (uint32_t i = 0; i < gather->operand_count; i++) {
-        bool input = i < op->input_count;
-        uint32_t slot = input ? i : i - op->input_count;
-        uint32_t id = input ? op->inputs[slot] : op->outputs[slot];
-        const struct tensor *tensor = &writer->tape->tensors[id];
-        struct gathered *gathered = &gather->operands[i];
-
-        gathered->tensor = tensor;
-        gathered->item = writer->places.of[id];
-        gathered->list = tensor->role == ROLE_DATA       ? EVIDENCE_DATA
-                         : tensor->role == ROLE_CONSTANT ? EVIDENCE_CONSTANTS
-                                                         : EVIDENCE_TRACE;
-        *(input ? &gather->call.inputs[slot] : &gather->call.outputs[slot]) =
-            (struct operand){.dtype = tensor->dtype,
-                             .count = tensor->count,
-                             .fetch = fetch,
-                             .context = gather,
-                             .tensor = i};
-    }
-}
-
-static void gather_release(struct gather *gather)
-{
-    for (uint32_t i = 0; i < gather->operand_count; i++) {
-        for (uint32_t leaf = 0; leaf < gather->operands[i].count; leaf++) {
-            free(gather->operands[i].leaves[leaf].bytes);
-        }
-        free(gather->operands[i].leaves);
-    }
-}
-
-/* Runs the rule, or a part of it; *wrong says whether the accused's element differs from the
- * whole, of which this must be all that there is. */
-static enum status gather_run(struct gather *gather, bool *wrong,
-                              const struct evidence_target *target, const struct rule_axis *axis,
-                              uint64_t from, uint64_t to)
-{
-    const struct operand *accused = &gather->call.outputs[target->output];
-    uint32_t wanted;
-    uint32_t found;
-
-    gather->round++;
-    if (axis->fold != RULE_WHOLE) {
-        struct rule_part part;
-
-        rule_element_part(&part, &gather->call, target->output, target->element, from, to);
-        wanted = rule_part_finish(&part);
-    } else {
-        wanted = rule_element(&gather->call, target->output, target->element);
-    }
-    found = fetch(gather, gather->op->input_count + target->output, target->element);
-    *wrong = element_cut(wanted, accused->dtype) != found;
-    return gather->status;
-}
-
-/* Indexes of the leaves of an operand that this round needs. */
-static uint32_t gathered_indexes(uint64_t *indexes, const struct gather *gather,
-                                 const struct gathered *gathered)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < gathered->count; i++) {
-        if (gathered->leaves[i].round == gather->round) {
-            indexes[count++] = gathered->leaves[i].index;
-        }
-    }
-    return count;
-}
-
-/* The proof of the leaves that this round needs: indexes and where their siblings are. */
-struct plan {
-    uint64_t *indexes;
-    uint32_t count; /* 0: the operand is not used */
-    struct merkle_place *places;
-    uint32_t place_count;
-};
-
-static enum status plan_make(struct plan *plan, const struct gather *gather,
-                             const struct gathered *gathered)
-{
-    struct merkle_multi multi = {.leaf_count = leaves_of(gathered->tensor)};
-    size_t capacity;
-
-    *plan = (struct plan){0};
-    plan->indexes = malloc(((size_t)gathered->count + 1) * sizeof(*plan->indexes));
-    if (plan->indexes == NULL) {
-        return error_set(gather->error, STATUS_NO_MEMORY, "no memory for a proof");
-    }
-    plan->count = gathered_indexes(plan->indexes, gather, gathered);
-    if (plan->count == 0) {
-        return STATUS_OK;
-    }
-    if (plan->count > COUNT_MAX) {
-        return error_set(gather->error, STATUS_OVER_LIMIT, "a proof of %u leaves", plan->count);
-    }
-    capacity = MERKLE_MULTI_SIBLINGS(plan->count);
-    capacity = capacity > COUNT_MAX ? COUNT_MAX : capacity;
-    plan->places = malloc(capacity * sizeof(*plan->places));
-    if (plan->places == NULL) {
-        return error_set(gather->error, STATUS_NO_MEMORY, "no memory for a proof");
-    }
-    multi.indexes = plan->indexes;
-    multi.index_count = plan->count;
-    enum status status =
-        merkle_multi_places(plan->places, &plan->place_count, (uint32_t)capacity, &multi);
-
-    return status == STATUS_OK
-               ? STATUS_OK
-               : error_set(gather->error, status, "a proof of %u leaves has too many siblings",
-                           plan->count);
-}
-
-static void plan_release(struct plan *plan)
-{
-    free(plan->indexes);
-    free(plan->places);
-}
+/* ---- operands ----------------------------------------------------------- */
 
 static uint32_t list_count(const struct tape *tape, const struct descriptor_places *places,
                            enum evidence_list list)
@@ -415,7 +173,7 @@ static uint32_t list_count(const struct tape *tape, const struct descriptor_plac
 
 /* Bytes of an operand with this proof. */
 static size_t operand_size(const struct writer *writer, const struct gathered *gathered,
-                           const struct plan *plan)
+                           const struct gather_plan *plan)
 {
     uint32_t count = list_count(writer->tape, &writer->places, gathered->list);
     struct merkle_place places[MERKLE_DEPTH_MAX];
@@ -429,10 +187,10 @@ static size_t operand_size(const struct writer *writer, const struct gathered *g
 }
 
 static enum status put_operand(struct writer *writer, const struct gather *gather,
-                               const struct gathered *gathered, const struct plan *plan)
+                               const struct gathered *gathered, const struct gather_plan *plan)
 {
     uint32_t count = list_count(writer->tape, &writer->places, gathered->list);
-    uint64_t leaf_count = leaves_of(gathered->tensor);
+    uint64_t leaf_count = ask_tensor_count(gathered->tensor);
     enum status status;
 
     put_label(writer, gathered->tensor);
@@ -462,21 +220,21 @@ static enum status put_operand(struct writer *writer, const struct gather *gathe
 
 /* ---- an element --------------------------------------------------------- */
 
-static void plans_release(struct plan plans[DESCRIPTOR_OPERANDS_MAX])
+static void plans_release(struct gather_plan plans[DESCRIPTOR_OPERANDS_MAX])
 {
     for (uint32_t i = 0; i < DESCRIPTOR_OPERANDS_MAX; i++) {
-        plan_release(&plans[i]);
+        gather_plan_release(&plans[i]);
     }
 }
 
 /* The proofs that this round needs and the bytes of the operands; plans are released always. */
-static enum status plans_make(struct plan plans[DESCRIPTOR_OPERANDS_MAX], size_t *size,
+static enum status plans_make(struct gather_plan plans[DESCRIPTOR_OPERANDS_MAX], size_t *size,
                               const struct writer *writer, const struct gather *gather)
 {
     *size = 0;
     memset(plans, 0, DESCRIPTOR_OPERANDS_MAX * sizeof(*plans));
     for (uint32_t i = 0; i < gather->operand_count; i++) {
-        enum status status = plan_make(&plans[i], gather, &gather->operands[i]);
+        enum status status = gather_plan(&plans[i], gather, &gather->operands[i]);
 
         if (status != STATUS_OK) {
             return status;
@@ -488,30 +246,41 @@ static enum status plans_make(struct plan plans[DESCRIPTOR_OPERANDS_MAX], size_t
     return STATUS_OK;
 }
 
-/* Where a shorter part of the axis should end, given how large the longer one came out. */
-static uint64_t shorter(uint64_t from, uint64_t to, uint64_t grain, size_t size, size_t size_max)
-{
-    uint64_t grains = (to - from + grain - 1) / grain;
-    uint64_t fewer = (uint64_t)((double)grains * 0.97 * (double)size_max / (double)size);
+/* What stands before the operands of an element: of kind 5 with the part, and what was told. */
+struct heading {
+    const struct evidence_target *target;
+    enum evidence_kind kind;
+    uint32_t part;
+    const uint8_t *told;
+    size_t told_size;
+};
 
-    fewer = fewer >= grains ? grains - 1 : fewer;
-    return from + (fewer == 0 && grains > 1 ? 1 : fewer) * grain;
+static enum status put_heading(struct writer *writer, const struct heading *heading)
+{
+    enum status status = put_program_item(writer, heading->kind, heading->target->op);
+
+    if (status == STATUS_OK) {
+        status = put_list_root(writer, EVIDENCE_TRACE, writer->places.trace_items);
+    }
+    buffer_add_u8(writer->bytes, (uint8_t)heading->target->output);
+    buffer_add_u64(writer->bytes, heading->target->element);
+    if (heading->kind == EVIDENCE_PART) {
+        buffer_add_u32(writer->bytes, heading->part);
+        buffer_add_u16(writer->bytes, (uint16_t)heading->told_size);
+        buffer_add(writer->bytes, heading->told, heading->told_size);
+    }
+    return status;
 }
 
-static enum status put_element(struct writer *writer, const struct gather *gather,
-                               const struct plan plans[DESCRIPTOR_OPERANDS_MAX],
-                               const struct evidence_target *target, uint64_t from, uint64_t to)
+static enum status put_operands(struct writer *writer, const struct gather *gather,
+                                const struct gather_plan plans[DESCRIPTOR_OPERANDS_MAX])
 {
+    enum status status = STATUS_OK;
     uint32_t used = 0;
-    enum status status = put_list_root(writer, EVIDENCE_TRACE, writer->places.trace_items);
 
     for (uint32_t i = 0; i < gather->operand_count; i++) {
         used |= (uint32_t)(plans[i].count > 0) << i;
     }
-    buffer_add_u8(writer->bytes, (uint8_t)target->output);
-    buffer_add_u64(writer->bytes, target->element);
-    buffer_add_u32(writer->bytes, (uint32_t)from);
-    buffer_add_u32(writer->bytes, (uint32_t)to);
     buffer_add_u16(writer->bytes, (uint16_t)used);
     for (uint32_t i = 0; i < gather->operand_count && status == STATUS_OK; i++) {
         if (plans[i].count > 0) {
@@ -521,53 +290,26 @@ static enum status put_element(struct writer *writer, const struct gather *gathe
     return status;
 }
 
-/* Everything but the operands. */
-#define TARGET_SIZE (DIGEST_SIZE + 1 + 8 + 4 + 4 + 2)
-
-static enum status write_element(struct writer *writer, struct gather *gather, uint64_t *to,
-                                 bool *last, const struct evidence_target *target, uint64_t from,
-                                 size_t size_max)
+/* Everything, with the leaves that were needed in this round. */
+static enum status put_gathered(struct writer *writer, const struct gather *gather,
+                                const struct heading *heading, size_t size_max)
 {
-    struct rule_axis axis;
-    size_t head;
-    enum status status = put_program_item(writer, EVIDENCE_ELEMENT, target->op);
+    struct gather_plan plans[DESCRIPTOR_OPERANDS_MAX];
+    size_t before = writer->bytes->size;
+    size_t size = 0;
+    enum status status = plans_make(plans, &size, writer, gather);
 
-    rule_axis_of(&axis, gather->op, target->output, target->element);
-    if (axis.length > UINT32_MAX) {
-        return error_set(writer->error, STATUS_OVER_LIMIT, "a sum of %llu elements",
-                         (unsigned long long)axis.length);
+    if (status == STATUS_OK) {
+        status = put_heading(writer, heading);
     }
-    head = writer->bytes->size + TARGET_SIZE;
-    *to = axis.length;
-    while (status == STATUS_OK) {
-        struct plan plans[DESCRIPTOR_OPERANDS_MAX] = {{0}};
-        size_t size = 0;
-        bool wrong;
-
-        *last = *to == axis.length;
-        status = gather_run(gather, &wrong, target, &axis, from, *to);
-        if (status == STATUS_OK) {
-            status = plans_make(plans, &size, writer, gather);
-        }
-        size = status == STATUS_OK ? size + head : SIZE_MAX / 2;
-        bool fits = size <= size_max;
-        bool smallest = *to - from <= axis.grain;
-
-        if (status == STATUS_OK && fits) {
-            status = put_element(writer, gather, plans, target, from, *to);
-        } else if ((status == STATUS_OK || status == STATUS_OVER_LIMIT) && smallest) {
-            status = error_set(writer->error, STATUS_OVER_LIMIT,
-                               "the evidence does not fit in %zu bytes", size_max);
-        } else if (status == STATUS_OK || status == STATUS_OVER_LIMIT) {
-            *to = size < SIZE_MAX / 2 ? shorter(from, *to, axis.grain, size, size_max)
-                                      : from + ((*to - from) / axis.grain + 1) / 2 * axis.grain;
-            status = STATUS_OK;
-        }
-        plans_release(plans);
-        if (fits) {
-            break;
-        }
+    if (status == STATUS_OK && writer->bytes->size - before + 2 + size > size_max) {
+        status = error_set(writer->error, STATUS_OVER_LIMIT,
+                           "the evidence does not fit in %zu bytes", size_max);
     }
+    if (status == STATUS_OK) {
+        status = put_operands(writer, gather, plans);
+    }
+    plans_release(plans);
     return status;
 }
 
@@ -584,22 +326,175 @@ static enum status writer_end(struct writer *writer, enum status status)
     return status == STATUS_OK ? buffer_check(writer->bytes, writer->error, "evidence") : status;
 }
 
-enum status evidence_write_element(struct buffer *bytes, uint64_t *to, bool *last,
-                                   const struct tape *tape, const struct evidence_source *source,
-                                   const struct evidence_target *target, uint64_t from,
-                                   size_t size_max, struct error *error)
-{
+/* A writer and what it gathers, of one element. */
+struct writing {
     struct writer writer;
     struct gather gather;
-    enum status status = writer_init(&writer, bytes, tape, source, error);
+};
 
-    if (status != STATUS_OK) {
-        return status;
+static enum status writing_init(struct writing *writing, struct buffer *bytes,
+                                const struct tape *tape, const struct evidence_source *source,
+                                uint32_t op, struct error *error)
+{
+    enum status status;
+
+    memset(writing, 0, sizeof(*writing));
+    status = writer_init(&writing->writer, bytes, tape, source, error);
+    if (status == STATUS_OK) {
+        gather_init(&writing->gather, tape, source, &writing->writer.places, op, error);
     }
-    gather_init(&gather, &writer, target->op);
-    status = write_element(&writer, &gather, to, last, target, from, size_max);
-    gather_release(&gather);
-    return writer_end(&writer, status);
+    return status;
+}
+
+static void writing_release(struct writing *writing)
+{
+    gather_release(&writing->gather);
+    descriptor_places_release(&writing->writer.places);
+}
+
+static enum status writing_end(struct writing *writing, enum status status)
+{
+    gather_release(&writing->gather);
+    return writer_end(&writing->writer, status);
+}
+
+enum status evidence_write_element(struct buffer *bytes, const struct tape *tape,
+                                   const struct evidence_source *source,
+                                   const struct evidence_target *target, size_t size_max,
+                                   struct error *error)
+{
+    const struct heading heading = {.target = target, .kind = EVIDENCE_ELEMENT};
+    struct writing writing;
+    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+    bool wrong;
+
+    if (status == STATUS_OK) {
+        status = gather_run(&writing.gather, &wrong, target);
+    }
+    if (status == STATUS_OK) {
+        status = put_gathered(&writing.writer, &writing.gather, &heading, size_max);
+    }
+    return writing_end(&writing, status);
+}
+
+enum status evidence_write_committed(struct buffer *bytes, const struct tape *tape,
+                                     const struct evidence_source *source,
+                                     const struct evidence_target *target, struct error *error)
+{
+    const struct heading heading = {.target = target, .kind = EVIDENCE_ELEMENT};
+    struct writing writing;
+    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+
+    if (status == STATUS_OK) {
+        writing.gather.round++;
+        (void)gather_found(&writing.gather, target);
+        status = writing.gather.status;
+    }
+    if (status == STATUS_OK) {
+        status = put_gathered(&writing.writer, &writing.gather, &heading, EVIDENCE_SIZE_MAX);
+    }
+    return writing_end(&writing, status);
+}
+
+/* ---- parts of an element ------------------------------------------------ */
+
+enum status evidence_parts(struct buffer *bytes, const struct tape *tape,
+                           const struct evidence_source *source,
+                           const struct evidence_target *target, struct error *error)
+{
+    uint8_t told[PARTS_TOLD_MAX];
+    struct writing writing;
+    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+
+    if (status == STATUS_OK) {
+        buffer_add(bytes, told,
+                   parts_write(told, &writing.gather.call, target->output, target->element));
+        status = writing.gather.status;
+    }
+    return writing_end(&writing, status);
+}
+
+/* Is this part other than what was told of it? */
+static bool part_is_false(const struct rule_part *part, const struct parts_told *told,
+                          uint32_t number, uint32_t found)
+{
+    if (part->settled) {
+        return part->bits != found;
+    }
+    return told->none || told->exponent != part->exponent ||
+           parts_value(told, number) != part->value;
+}
+
+/* Runs the rule part by part until one is false. */
+static enum status find_false_part(uint32_t *number, struct gather *gather,
+                                   const struct evidence_target *target, const uint8_t *told,
+                                   size_t told_size)
+{
+    struct parts_target parts = {.bits = gather_found(gather, target)};
+    struct parts_told read;
+    struct rule_axis axis;
+
+    rule_axis_of(&axis, gather->op, target->output, target->element);
+    parts.fold = axis.fold;
+    parts.count = axis.parts;
+    if (gather->status == STATUS_OK &&
+        parts_check(&read, &parts, told, told_size) != VERDICT_VALID) {
+        return error_set(gather->error, STATUS_BAD_FORMAT,
+                         "what is told does not come to the element");
+    }
+    for (*number = 0; *number < axis.parts && gather->status == STATUS_OK; ++*number) {
+        struct rule_part part;
+
+        rule_element_part(&part, &gather->call, target->output, target->element, *number);
+        if (part_is_false(&part, &read, *number, parts.bits)) {
+            return gather->status;
+        }
+    }
+    return gather->status == STATUS_OK ? error_set(gather->error, STATUS_NOT_FOUND,
+                                                   "all parts are as the accused told them")
+                                       : gather->status;
+}
+
+enum status evidence_false_part(uint32_t *part, const struct tape *tape,
+                                const struct evidence_source *source,
+                                const struct evidence_target *target, const uint8_t *told,
+                                size_t told_size, struct error *error)
+{
+    struct writing writing;
+    enum status status = writing_init(&writing, NULL, tape, source, target->op, error);
+
+    if (status == STATUS_OK) {
+        status = find_false_part(part, &writing.gather, target, told, told_size);
+    }
+    writing_release(&writing);
+    return status;
+}
+
+enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
+                                const struct evidence_source *source,
+                                const struct evidence_target *target, uint32_t part,
+                                const uint8_t *told, size_t told_size, size_t size_max,
+                                struct error *error)
+{
+    const struct heading heading = {.target = target,
+                                    .kind = EVIDENCE_PART,
+                                    .part = part,
+                                    .told = told,
+                                    .told_size = told_size};
+    struct writing writing;
+    enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
+    struct rule_part ignored;
+
+    if (status == STATUS_OK) {
+        writing.gather.round++;
+        rule_element_part(&ignored, &writing.gather.call, target->output, target->element, part);
+        (void)gather_found(&writing.gather, target);
+        status = writing.gather.status;
+    }
+    if (status == STATUS_OK) {
+        status = put_gathered(&writing.writer, &writing.gather, &heading, size_max);
+    }
+    return writing_end(&writing, status);
 }
 
 /* ---- the choice of an element ------------------------------------------- */
@@ -620,25 +515,23 @@ static enum status choose(struct evidence_target *target, const struct writer *w
                           struct gather *gather, uint64_t first, uint64_t end,
                           struct choice *behind, bool any)
 {
-    struct rule_axis axis;
     struct evidence_target candidate = *target;
     struct choice least = {SIZE_MAX, 0};
     enum status status = STATUS_OK;
 
     for (candidate.element = first; candidate.element < end && status == STATUS_OK;
          candidate.element++) {
-        struct plan plans[DESCRIPTOR_OPERANDS_MAX] = {{0}};
+        struct gather_plan plans[DESCRIPTOR_OPERANDS_MAX] = {{0}};
         struct choice found = {0, candidate.element};
         bool wrong;
 
-        rule_axis_of(&axis, gather->op, candidate.output, candidate.element);
-        status = gather_run(gather, &wrong, &candidate, &axis, 0, axis.length);
+        status = gather_run(gather, &wrong, &candidate);
         if (status != STATUS_OK || !wrong) {
             continue;
         }
         status = plans_make(plans, &found.size, writer, gather);
         if (status == STATUS_OVER_LIMIT) {
-            found.size = SIZE_MAX - 1; /* in parts, it may still be the only one */
+            found.size = SIZE_MAX - 1; /* by its parts, it may still be convicted */
             status = STATUS_OK;
         }
         if (status == STATUS_OK && comes_before(&found, &least) &&
@@ -674,20 +567,14 @@ enum status evidence_choose_other(struct evidence_target *target, const struct t
     uint64_t first = leaf * each;
     uint64_t end = tensor->count - first < each ? tensor->count : first + each;
     struct choice chosen = {0};
-    struct writer writer;
-    struct gather gather;
-    enum status status = writer_init(&writer, NULL, tape, source, error);
+    struct writing writing;
+    enum status status = writing_init(&writing, NULL, tape, source, target->op, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
     assert(first < tensor->count);
-    gather_init(&gather, &writer, target->op);
     for (uint32_t i = 0; i <= passed_over && status == STATUS_OK; i++) {
-        status = choose(target, &writer, &gather, first, end, &chosen, i == 0);
+        status = choose(target, &writing.writer, &writing.gather, first, end, &chosen, i == 0);
     }
-    gather_release(&gather);
-    descriptor_places_release(&writer.places);
+    writing_release(&writing);
     return status;
 }
 
@@ -743,7 +630,7 @@ static enum status write_not_finite(struct writer *writer, uint32_t state, uint6
     const struct evidence_source *source = writer->source;
     const struct tensor *tensor = &writer->tape->tensors[writer->tape->states[state].before];
     uint64_t index = element / (MERKLE_LEAF_SIZE / 4);
-    uint64_t count = leaves_of(tensor);
+    uint64_t count = ask_tensor_count(tensor);
     struct merkle_place places[MERKLE_DEPTH_MAX];
     uint32_t found = path_places(places, index, count);
     uint8_t leaf[MERKLE_LEAF_SIZE];

@@ -8,6 +8,7 @@
  *   TENSOR           trace's tree root (32), path of the tensor, output (1), size (1), label,
  *                    tensor's root (32); the item is an operation that has the tensor as an output
  *   TENSOR_NODE      the same with the root of the tensor's tree for its root, node (32), its path
+ * but of PARTS: ask (15), then evidence of kind 1 that need not show more than the element.
  * A path is the number of its siblings (1) and the siblings.
  */
 #include "proofs/question.h"
@@ -34,6 +35,10 @@ size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *asked)
 {
     const struct tell_target *target = &asked->target;
 
+    if (asked->ask.kind == ASK_PARTS) {
+        parts_asked_write(bytes, &asked->ask, &asked->parts);
+        return PARTS_ASKED_SIZE;
+    }
     ask_write(bytes, &asked->ask);
     memcpy(bytes + 15, target->known.bytes, DIGEST_SIZE);
     if (asked->ask.kind == ASK_DIVERGED) {
@@ -65,6 +70,22 @@ static bool target_fits(const struct asked *asked)
                       target->header_size <= COMMIT_TENSOR_HEADER_MAX));
 }
 
+static enum status read_parts(struct parts_target *parts, struct reader *reader)
+{
+    uint8_t fold;
+
+    reader_copy(reader, parts->subject.bytes, DIGEST_SIZE);
+    parts->bits = reader_u32(reader);
+    fold = reader_u8(reader);
+    parts->count = reader_u32(reader);
+    if ((fold != RULE_SUM && fold != RULE_MAXIMUM) || parts->count < 2 ||
+        parts->count > RULE_PARTS_MAX) {
+        return STATUS_BAD_FORMAT;
+    }
+    parts->fold = (enum rule_fold)fold;
+    return reader_end(reader, NULL, "asked");
+}
+
 enum status asked_read(struct asked *asked, const uint8_t *bytes, size_t size)
 {
     struct reader reader;
@@ -73,10 +94,13 @@ enum status asked_read(struct asked *asked, const uint8_t *bytes, size_t size)
     memset(asked, 0, sizeof(*asked));
     reader_init(&reader, bytes, size);
     ask = reader_take(&reader, ASK_SIZE);
-    reader_copy(&reader, asked->target.known.bytes, DIGEST_SIZE);
     if (ask == NULL || ask_read(&asked->ask, ask, ASK_SIZE) != STATUS_OK) {
         return STATUS_BAD_FORMAT;
     }
+    if (asked->ask.kind == ASK_PARTS) {
+        return read_parts(&asked->parts, &reader);
+    }
+    reader_copy(&reader, asked->target.known.bytes, DIGEST_SIZE);
     if (asked->ask.kind == ASK_DIVERGED) {
         reader_copy(&reader, asked->program.bytes, DIGEST_SIZE);
         return reader_end(&reader, NULL, "asked");
@@ -216,11 +240,25 @@ enum status question_write_diverged(struct buffer *bytes, const struct tape *tap
     return status == STATUS_OK ? buffer_check(bytes, error, "a question") : status;
 }
 
+enum status question_write_parts(struct buffer *bytes, const struct tape *tape,
+                                 const struct evidence_source *source,
+                                 const struct evidence_target *target, struct error *error)
+{
+    const struct ask ask = {.kind = ASK_PARTS,
+                            .item = trace_item_of_output(tape, target->op, target->output),
+                            .index = target->element};
+    enum status status;
+
+    put_ask(bytes, &ask);
+    status = evidence_write_committed(bytes, tape, source, target, error);
+    return status == STATUS_OK ? buffer_check(bytes, error, "a question") : status;
+}
+
 /* ---- checking ------------------------------------------------------------ */
 
 struct inquiry {
     struct reader reader;
-    const struct question_context *context;
+    const struct evidence_context *context;
     struct asked *asked;
     uint32_t trace_items;
     struct descriptor descriptor;
@@ -310,7 +348,7 @@ static bool check_list(struct inquiry *inquiry)
     struct tell_target *target = &inquiry->asked->target;
     bool trace = ask->list == ASK_TRACE;
     enum commit_list kind = trace ? COMMIT_TRACE : COMMIT_STATE;
-    const struct digest *root = trace ? &inquiry->context->trace : &inquiry->context->next;
+    const struct digest *root = trace ? &inquiry->context->trace : &inquiry->context->after;
     uint64_t count = trace ? inquiry->trace_items : inquiry->descriptor.state_count;
     struct digest tree = {{0}};
 
@@ -414,7 +452,7 @@ static bool check_tensor(struct inquiry *inquiry)
 
 static bool check_diverged(struct inquiry *inquiry)
 {
-    inquiry->asked->target.known = inquiry->context->next;
+    inquiry->asked->target.known = inquiry->context->after;
     inquiry->asked->program = inquiry->context->program;
     return inquiry->descriptor.is_state && inquiry->context->diverged &&
            !inquiry->context->attestor;
@@ -431,11 +469,27 @@ static bool check_ask(struct inquiry *inquiry)
         return check_tensor(inquiry);
     case ASK_DIVERGED:
         return check_diverged(inquiry);
+    case ASK_PARTS:
+        break; /* see check_parts() */
     }
     return false;
 }
 
-enum verdict question_check(struct asked *asked, const struct question_context *context,
+/* What stands behind the ask is evidence of which nothing but the element is looked at. */
+static bool check_parts(struct asked *asked, const struct evidence_context *context,
+                        const uint8_t *bytes, size_t size)
+{
+    struct evidence_committed committed;
+
+    if (evidence_read_committed(&committed, context, bytes, size) != VERDICT_VALID) {
+        return false;
+    }
+    asked->parts = committed.parts;
+    return committed.item == asked->ask.item && committed.element == asked->ask.index &&
+           committed.parts.count > 1;
+}
+
+enum verdict question_check(struct asked *asked, const struct evidence_context *context,
                             const uint8_t *bytes, size_t size)
 {
     struct inquiry inquiry = {.context = context, .asked = asked};
@@ -444,8 +498,14 @@ enum verdict question_check(struct asked *asked, const struct question_context *
     memset(asked, 0, sizeof(*asked));
     reader_init(&inquiry.reader, bytes, size);
     ask = reader_take(&inquiry.reader, ASK_SIZE);
-    if (ask == NULL || ask_read(&asked->ask, ask, ASK_SIZE) != STATUS_OK ||
-        !take_program_item(&inquiry) || !check_ask(&inquiry) ||
+    if (ask == NULL || ask_read(&asked->ask, ask, ASK_SIZE) != STATUS_OK) {
+        return VERDICT_INVALID;
+    }
+    if (asked->ask.kind == ASK_PARTS) {
+        return check_parts(asked, context, bytes + ASK_SIZE, size - ASK_SIZE) ? VERDICT_VALID
+                                                                              : VERDICT_INVALID;
+    }
+    if (!take_program_item(&inquiry) || !check_ask(&inquiry) ||
         reader_end(&inquiry.reader, NULL, "question") != STATUS_OK) {
         return VERDICT_INVALID;
     }

@@ -12,6 +12,7 @@
 #define PROOFS_QUESTION_H
 
 #include "base/buffer.h"
+#include "proofs/evidence.h"
 #include "proofs/hunt.h"
 
 /* ---- what a ledger keeps ---- */
@@ -23,6 +24,7 @@ struct asked {
     struct ask ask;
     struct tell_target target; /* of ASK_DIVERGED only target.known counts: the next state's root */
     struct digest program;     /* of ASK_DIVERGED: the root that the evidence is judged under */
+    struct parts_target parts; /* of ASK_PARTS, which has nothing else */
 };
 
 size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *asked);
@@ -41,21 +43,18 @@ MUST_CHECK enum status asked_read(struct asked *asked, const uint8_t *bytes, siz
 MUST_CHECK enum status question_write(struct buffer *bytes, const struct hunt *hunt,
                                       struct error *error);
 
+/* Appends the question for the parts of an element, of which a leaf is all that is shown. */
+MUST_CHECK enum status question_write_parts(struct buffer *bytes, const struct tape *tape,
+                                            const struct evidence_source *source,
+                                            const struct evidence_target *target,
+                                            struct error *error);
+
 /* Appends the question for an element that is no finite number. */
 MUST_CHECK enum status question_write_diverged(struct buffer *bytes, const struct tape *tape,
                                                struct error *error);
 
-/* What the ledger knows of the step. */
-struct question_context {
-    struct digest program; /* of the job's header */
-    struct digest trace;   /* T, that the accused gave */
-    struct digest next;    /* Q */
-    bool attestor;         /* the accused is one: he answers for his trace alone */
-    bool diverged;         /* the job is said to have diverged at this step */
-};
-
 /* Safe on hostile bytes; asked means something only on VERDICT_VALID. */
-MUST_CHECK enum verdict question_check(struct asked *asked, const struct question_context *context,
+MUST_CHECK enum verdict question_check(struct asked *asked, const struct evidence_context *context,
                                        const uint8_t *bytes, size_t size);
 
 #endif /* PROOFS_QUESTION_H */

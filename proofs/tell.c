@@ -58,8 +58,8 @@ enum status tell_target(struct tell_target *target, const struct ask *ask, const
     if (status != STATUS_OK) {
         return status;
     }
-    if (ask->kind == ASK_DIVERGED) {
-        return error_set(error, STATUS_USAGE, "what shows a divergence is evidence, not a tree");
+    if (ask->kind == ASK_DIVERGED || ask->kind == ASK_PARTS) {
+        return error_set(error, STATUS_USAGE, "what is told of that is no tree");
     }
     *target = (struct tell_target){.known = *known};
     if (ask->kind == ASK_LIST || ask->kind == ASK_LIST_NODE) {

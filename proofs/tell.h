@@ -45,7 +45,7 @@ struct told {
 /*
  * Everything of target but what is known, from the tape. known is the list's root, the tensor's
  * root or the node's hash. STATUS_NOT_FOUND: there is no such thing; STATUS_USAGE: ASK_DIVERGED,
- * whose answer is evidence (evidence.h).
+ * whose answer is evidence (evidence.h), or ASK_PARTS (parts.h).
  */
 MUST_CHECK enum status tell_target(struct tell_target *target, const struct ask *ask,
                                    const struct tape *tape, const struct digest *known,

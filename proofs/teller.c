@@ -281,7 +281,8 @@ enum status teller_tree(struct tell_tree *tree, struct teller *teller, const str
     case ASK_TENSOR_NODE:
         break;
     case ASK_DIVERGED:
-        return error_set(error, STATUS_USAGE, "what shows a divergence is evidence, not a tree");
+    case ASK_PARTS:
+        return error_set(error, STATUS_USAGE, "what is told of that is no tree");
     }
     if (teller_tensor(teller, ask->item) == NULL) {
         status = teller_keep(teller, &ask->item, 1, error);

@@ -118,7 +118,7 @@ enum status site_trace_answer(struct site_trace *trace, uint8_t **bytes, uint64_
     if (status == STATUS_OK) {
         status = ask_check(&wish->ask, trace->run.job->tape, error);
     }
-    if (status == STATUS_OK && wish->ask.kind == ASK_DIVERGED) {
+    if (status == STATUS_OK && (wish->ask.kind == ASK_DIVERGED || wish->ask.kind == ASK_PARTS)) {
         status = error_set(error, STATUS_NOT_FOUND, "this is told on the ledger only");
     }
     if (status == STATUS_OK) {

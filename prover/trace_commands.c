@@ -365,25 +365,21 @@ static enum status find_answer(struct buffer *answer, struct traced *traced, con
 {
     const struct replay_options options = {.threads = traced->run.options.thread_count,
                                            .stop = &traced->stop};
-    uint8_t bytes[TELL_BYTES_MAX];
+    struct record_given given;
+    struct run_data data;
     struct teller teller;
     enum status status = ask_check(ask, traced->run.job->tape, error);
-    size_t size;
 
     if (status != STATUS_OK) {
         return status;
     }
     status = replay_teller(&teller, &traced->run, traced->bundle, traced->step, &options, error);
-    if (status == STATUS_OK && ask->kind == ASK_DIVERGED) {
-        status = conviction_not_finite(answer, &teller, error);
-    } else if (status == STATUS_OK) {
-        status = teller_answer(bytes, &size, &teller, ask, error);
-        if (status == STATUS_OK) {
-            buffer_add(answer, bytes, size);
-        }
+    if (status == STATUS_OK) {
+        run_given(&given, &data, &traced->run);
+        status = conviction_tell(answer, &teller, &given, ask, error);
     }
     teller_close(&teller);
-    return status == STATUS_OK ? buffer_check(answer, error, "an answer") : status;
+    return status;
 }
 
 static int show_answer(struct command_context *context, const struct traced *traced,

@@ -14,7 +14,6 @@ struct judged {
     struct error error;
     struct evidence_ruling ruling;
     uint64_t step;
-    uint32_t parts;
     bool placed;
     bool attestor;
     char job[HEX_SIZE(DIGEST_SIZE)];
@@ -23,12 +22,11 @@ struct judged {
     char trace[HEX_SIZE(DIGEST_SIZE)];
 };
 
-static const char *const answers[] = {"proves-nothing", "not-guilty", "unfinished", "upheld"};
+static const char *const answers[] = {"proves-nothing", "not-guilty", "upheld"};
 
 static void note(struct judged *judged, const struct evidence_file *file)
 {
     judged->step = file->step;
-    judged->parts = file->part_count;
     judged->placed = file->placed;
     judged->attestor = file->context.attestor;
     hex_encode(judged->job, file->job_id.bytes, DIGEST_SIZE);
@@ -40,7 +38,7 @@ static void note(struct judged *judged, const struct evidence_file *file)
 static void judge(struct judged *judged, const char *path)
 {
     struct file_bytes bytes = {0};
-    struct evidence_file file = {.part_count = 0};
+    struct evidence_file file;
 
     *judged = (struct judged){.path = path};
     error_init(&judged->error);
@@ -50,8 +48,8 @@ static void judge(struct judged *judged, const char *path)
     }
     if (judged->status == STATUS_OK) {
         note(judged, &file);
-        judged->status = evidence_file_judge(&judged->ruling, &file, &judged->error);
-        evidence_file_release(&file);
+        judged->status = evidence_judge(&judged->ruling, &file.context, file.evidence, file.size,
+                                        &judged->error);
     }
     file_bytes_release(&bytes);
 }
@@ -67,7 +65,6 @@ static int code_of(const struct judged *judged)
     case EVIDENCE_NOT_GUILTY:
         return COMMAND_OK;
     case EVIDENCE_REFUSED:
-    case EVIDENCE_PART_TAKEN:
         break;
     }
     return COMMAND_UNKNOWN;
@@ -81,11 +78,11 @@ static json_t *view_of(const struct judged *judged)
         return json_pack("{s:s, s:s, s:s}", "file", judged->path, "answer", answers[0], "reason",
                          judged->error.text);
     }
-    view = json_pack("{s:s, s:s, s:s, s:I, s:i, s:b, s:s, s:s, s:s, s:s}", "file", judged->path,
+    view = json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:s, s:s}", "file", judged->path,
                      "answer", answers[judged->ruling.answer], "job", judged->job, "step",
-                     (json_int_t)judged->step, "parts", (int)judged->parts, "under_segments",
-                     judged->placed, "accused", judged->attestor ? "attestor" : "solver", "before",
-                     judged->before, "after", judged->after, "trace", judged->trace);
+                     (json_int_t)judged->step, "under_segments", judged->placed, "accused",
+                     judged->attestor ? "attestor" : "solver", "before", judged->before, "after",
+                     judged->after, "trace", judged->trace);
     if (view != NULL && judged->ruling.answer == EVIDENCE_REFUSED) {
         (void)json_object_set_new(view, "reason",
                                   json_string(evidence_reason_text(judged->ruling.reason)));

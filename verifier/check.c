@@ -15,6 +15,7 @@
 #include "proofs/state_root.h"
 #include "proofs/trace.h"
 #include "verifier/duel.h"
+#include "verifier/known_data.h"
 
 /* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
 #define MEMORY_BESIDE ((uint64_t)64 << 20)
@@ -112,6 +113,7 @@ static enum status get_job(struct checker *checker, struct error *error)
 /* ---- the data ----------------------------------------------------------- */
 
 struct data_wish {
+    const char *cache;
     const struct tensor *tensor;
     const struct digest *root;
 };
@@ -119,17 +121,23 @@ struct data_wish {
 static enum status take_data(void *context, const char *path, struct error *error)
 {
     const struct data_wish *wish = context;
+    struct known_data known;
     struct dataset dataset;
-    struct digest root;
-    enum status status = run_data_open(&dataset, &root, wish->tensor, path, error);
+    struct digest root = *wish->root;
+    bool seen = known_data_find(&known, wish->cache, wish->root, path);
+    enum status status = run_data_open(&dataset, seen ? NULL : &root, wish->tensor, path, error);
 
     if (status != STATUS_OK) {
         return status;
     }
     dataset_close(&dataset);
-    return digest_equal(&root, wish->root)
-               ? STATUS_OK
-               : error_set(error, STATUS_BAD_FORMAT, "%s has another root", path);
+    if (!digest_equal(&root, wish->root)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s has another root", path);
+    }
+    if (!seen) {
+        known_data_note(&known, wish->cache, wish->root, path);
+    }
+    return STATUS_OK;
 }
 
 /* Files of another size are not hashed. */
@@ -145,7 +153,7 @@ static bool may_be_data(const char *path, const struct tensor *tensor)
 static enum status get_data(struct checker *checker, uint32_t place, const struct tensor *tensor,
                             struct error *error)
 {
-    struct data_wish about = {tensor, &checker->job->data_roots[place]};
+    struct data_wish about = {checker->request->cache, tensor, &checker->job->data_roots[place]};
     const struct fetch_wish wish = {.kind = FETCH_DATA,
                                     .root = *about.root,
                                     .job = checker->job->id,
@@ -455,7 +463,10 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     if (other != request->other) {
         machine_options_other(&options);
     }
-    return run_open(run, checker->job, checker->paths, checker->path_count, &options, error);
+    /* Data that was seen before is hashed again only for a second opinion and in a dispute: before
+     * anybody is accused. */
+    return (other || request->disputed ? run_open : run_open_compared)(
+        run, checker->job, checker->paths, checker->path_count, &options, error);
 }
 
 /* What is wrong with the state after a step that has the committed root: nothing, usually. */

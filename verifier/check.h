@@ -64,7 +64,6 @@ struct check_request {
     bool answering; /* we are the accused: what is asked lies in the folder */
     uint32_t disputed_step;
     struct digest accused_root; /* the trace root that the accused gave */
-    uint64_t part_from;         /* where the next part of a long sum begins */
     uint32_t acquitted;         /* elements that the ledger would not convict for */
     uint32_t move_max;          /* bytes of a move's payload */
     char folder[FILE_PATH_MAX]; /* the dispute's memory */

@@ -78,7 +78,6 @@ static const struct field request_fields[] = {
     REQUEST(move_max, FIELD_U32, GAME_PAYLOAD_MAX),
     REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
     REQUEST(accused_root, FIELD_DIGEST, 0),
-    REQUEST(part_from, FIELD_U64, NUMBER_MAX),
 };
 
 static const struct field result_fields[] = {

@@ -46,7 +46,6 @@ static enum status plan_about(struct node *node, enum action_kind kind,
 enum status claimant_hear(struct node *node, const struct ledger_entry *entry, struct error *error)
 {
     const struct game_event *event = &entry->event;
-    char number[16];
 
     if (entry->kind != LEDGER_EVENT) {
         return STATUS_OK;
@@ -55,28 +54,7 @@ enum status claimant_hear(struct node *node, const struct ledger_entry *entry, s
         return moves_keep(node, &event->claim, DUEL_TOLD, event->payload.bytes, event->payload.size,
                           error);
     }
-    if (event->kind == GAME_COUNTED) {
-        (void)snprintf(number, sizeof(number), "%" PRIu32, event->index);
-        return moves_keep(node, &event->claim, "counted", number, strlen(number), error);
-    }
     return STATUS_OK;
-}
-
-/* 0 where no part is proven yet. */
-static uint64_t counted(const char *folder)
-{
-    char path[FILE_PATH_MAX];
-    struct file_bytes bytes = {0};
-    struct error error;
-    uint64_t number = 0;
-
-    error_init(&error);
-    if (file_path_join(path, sizeof(path), &error, folder, "counted") == STATUS_OK &&
-        file_read(&bytes, &error, path, 16) == STATUS_OK) {
-        number = strtoul((const char *)bytes.data, NULL, 10);
-    }
-    file_bytes_release(&bytes);
-    return number;
 }
 
 /* ---- the next move ----------------------------------------------------------- */
@@ -139,7 +117,9 @@ static enum status find_move(struct node *node, const struct turn *turn, struct 
     struct store_effort effort;
     enum status status = store_effort(node->ports.store, &effort, &claim->key, error);
 
-    if (status != STATUS_OK || node->now_ms < effort.next_ms) {
+    /* No pause is that long: the clock was set back since. */
+    if (status != STATUS_OK ||
+        (effort.next_ms > node->now_ms && effort.next_ms - node->now_ms <= QUEUE_WAIT_MS_MAX)) {
         return status;
     }
     if (claim->accused) {
@@ -156,7 +136,6 @@ static enum status find_move(struct node *node, const struct turn *turn, struct 
         request->answering = claim->accused;
         request->against_attestor = !address_is_zero(&claim->attestor);
         request->disputed_step = claim->step;
-        request->part_from = counted(turn->folder);
         request->acquitted = turn->acquitted;
         request->move_max = node->options.move_max;
         (void)snprintf(request->folder, sizeof(request->folder), "%s", turn->folder);

@@ -272,47 +272,45 @@ static size_t payload_max(const struct check_request *request)
     return request->move_max == 0 ? GAME_PAYLOAD_MAX : request->move_max;
 }
 
-/* The part that comes next, which all before it lead to. *convicts: the C rules take it. */
-static enum status write_part(struct buffer *payload, bool *convicts, const struct duel *duel,
-                              struct conviction *conviction, struct error *error)
+/* What the ledger brought last; nothing is no answer to anything. */
+static enum status read_told(struct file_bytes *told, const struct play *play, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status =
+        file_path_join(path, sizeof(path), error, play->duel->request->folder, DUEL_TOLD);
+
+    if (status == STATUS_OK) {
+        status = file_read(told, error, path, GAME_TOLD_MAX);
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Evidence, or the question that must come before it. *convicts: the C rules take it. */
+static enum status write_proof(struct buffer *payload, bool *asks, bool *convicts,
+                               const struct duel *duel, struct conviction *conviction,
+                               const struct file_bytes *told, struct error *error)
 {
     struct evidence_context context = {.before = duel->pre_state,
                                        .after = duel->list[duel->request->disputed_step],
                                        .trace = duel->request->accused_root,
                                        .attestor = duel->request->against_attestor,
                                        .diverged = duel->is_last};
-    struct evidence_progress progress = {0};
-    struct evidence_ruling ruling;
-    uint64_t wanted = duel->request->part_from;
-    uint64_t from = 0;
-    bool last = false;
+    struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
     enum status status = evidence_context_of_job(&context, duel->run->job->header, error);
 
-    *convicts = true;
-    while (status == STATUS_OK && *convicts) {
-        uint64_t to = 0;
-
-        buffer_release(payload);
-        buffer_init(payload, GAME_PAYLOAD_MAX);
-        status = conviction_write(payload, &to, &last, conviction, from, payload_max(duel->request),
-                                  error);
-        if (status == STATUS_OK) {
-            status = buffer_check(payload, error, "evidence");
-        }
-        if (status == STATUS_OK) {
-            status =
-                evidence_judge(&ruling, &progress, &context, payload->data, payload->size, error);
-        }
-        if (status == STATUS_OK) {
-            *convicts = ruling.answer == EVIDENCE_UPHELD || ruling.answer == EVIDENCE_PART_TAKEN;
-        }
-        if (from == wanted || status != STATUS_OK) {
-            return status;
-        }
-        /* What the ledger counted is of another element, or of parts of another size: anew. */
-        wanted = last || to > wanted ? 0 : wanted;
-        from = wanted == 0 ? 0 : to;
+    buffer_clear(payload);
+    if (status == STATUS_OK) {
+        status = conviction_write(payload, asks, conviction, told->data, told->size,
+                                  payload_max(duel->request), error);
     }
+    if (status == STATUS_OK) {
+        status = buffer_check(payload, error, "evidence");
+    }
+    if (status == STATUS_OK && !*asks) {
+        status =
+            conviction_judge(&ruling, conviction, &context, told->data, told->size, payload, error);
+    }
+    *convicts = *asks || ruling.answer == EVIDENCE_UPHELD;
     return status;
 }
 
@@ -321,33 +319,34 @@ static enum status write_part(struct buffer *payload, bool *convicts, const stru
 static enum status write_evidence(struct buffer *payload, enum duel_kind *kind, struct play *play,
                                   struct error *error)
 {
-    const struct run *run = play->duel->run;
-    const void *data[JOB_DATA_MAX];
-    const struct record_given given = {.data = data,
-                                       .data_roots = run->job->data_roots,
-                                       .constants = (const void *const *)run->job->constants};
+    struct record_given given;
+    struct run_data data;
     struct conviction conviction = {0};
+    struct file_bytes told = {0};
     uint32_t first = play->duel->request->acquitted;
     bool convicts = false;
+    bool asks = false;
     enum status status;
 
-    for (uint32_t i = 0; i < run->data_count; i++) {
-        data[i] = run->data[i].data;
-    }
+    run_given(&given, &data, play->duel->run);
     status = conviction_open(&conviction, &play->hunt, &given, error);
+    if (status == STATUS_OK) {
+        status = read_told(&told, play, error);
+    }
     for (uint32_t i = first; status == STATUS_OK && !convicts && i < ELEMENTS_MAX; i++) {
         status = i == 0 ? STATUS_OK : conviction_other(&conviction, i, error);
         if (status == STATUS_OK) {
-            status = write_part(payload, &convicts, play->duel, &conviction, error);
+            status = write_proof(payload, &asks, &convicts, play->duel, &conviction, &told, error);
         }
     }
+    file_bytes_release(&told);
     conviction_close(&conviction);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
+    *kind = asks ? DUEL_ASK : DUEL_CONVICT;
     if (!convicts) {
-        buffer_release(payload);
-        buffer_init(payload, GAME_PAYLOAD_MAX);
+        buffer_clear(payload);
         *kind = DUEL_NO_LIE;
     }
     return STATUS_OK;
@@ -417,32 +416,39 @@ static enum status read_asked(struct asked *asked, const struct check_request *r
     return status;
 }
 
+static bool answers(const struct asked *asked, const struct buffer *told)
+{
+    struct parts_told parts;
+    struct told tree;
+
+    return (asked->ask.kind == ASK_PARTS
+                ? parts_check(&parts, &asked->parts, told->data, told->size)
+                : tell_check(&tree, &asked->target, told->data, told->size)) == VERDICT_VALID;
+}
+
 /* Who attested tells what is asked of the trace. An answer that is none is not sent: then what was
  * attested is not what this machine makes of the step now. */
 static enum status make_answer(struct play *play, struct error *error)
 {
     static const char mismatch[] = "the step gives another trace here than was attested";
-    uint8_t *bytes = malloc(TELL_BYTES_MAX);
-    struct buffer payload;
+    struct record_given given;
+    struct run_data data;
+    struct buffer told;
     struct asked asked;
-    struct told told;
-    size_t size = 0;
-    enum status status = bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to answer")
-                                       : read_asked(&asked, play->duel->request, error);
+    enum status status = read_asked(&asked, play->duel->request, error);
 
+    run_given(&given, &data, play->duel->run);
+    buffer_init(&told, GAME_PAYLOAD_MAX);
     if (status == STATUS_OK) {
-        status = teller_answer(bytes, &size, &play->own, &asked.ask, error);
+        status = conviction_tell(&told, &play->own, &given, &asked.ask, error);
     }
-    if (status == STATUS_OK && tell_check(&told, &asked.target, bytes, size) != VERDICT_VALID) {
+    if (status == STATUS_OK && !answers(&asked, &told)) {
         status = error_set(error, STATUS_REFUSED, "%s", mismatch);
     }
-    buffer_init(&payload, GAME_PAYLOAD_MAX);
     if (status == STATUS_OK) {
-        buffer_add(&payload, bytes, size);
-        status = keep_move(play, DUEL_TELL, &payload, error);
+        status = keep_move(play, DUEL_TELL, &told, error);
     }
-    buffer_release(&payload);
-    free(bytes);
+    buffer_release(&told);
     return status;
 }
 

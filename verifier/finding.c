@@ -22,11 +22,9 @@ struct seeker {
     struct teller own;
     struct hunt hunt;
     struct accused accused;
-    uint32_t state;      /* that differs, when the evidence is about a state after the step */
-    uint8_t *truth;      /* our own bytes of it */
-    struct buffer parts; /* of the evidence, one behind the other */
-    size_t *ends;        /* where each part ends */
-    uint32_t part_count;
+    uint32_t state; /* that differs, when the evidence is about a state after the step */
+    uint8_t *truth; /* our own bytes of it */
+    struct buffer evidence;
 };
 
 static const struct tape *tape_of(const struct seeker *seeker)
@@ -38,8 +36,8 @@ static const struct tape *tape_of(const struct seeker *seeker)
 
 const char *finding_kind_name(enum evidence_kind kind)
 {
-    static const char *const names[] = {"none", "element", "first-state", "next-state",
-                                        "not-finite"};
+    static const char *const names[] = {"none",       "element",    "first-state",
+                                        "next-state", "not-finite", "part"};
 
     return names[kind];
 }
@@ -189,52 +187,25 @@ static enum status compare_state(struct seeker *seeker, struct error *error)
 
 /* ---- the evidence -------------------------------------------------------- */
 
-static enum status end_part(struct seeker *seeker, struct error *error)
+/* All of it: nobody is there who could be asked for the parts of a long sum. */
+static enum status write_evidence(struct seeker *seeker, struct error *error)
 {
-    size_t *ends = realloc(seeker->ends, (seeker->part_count + 1) * sizeof(*ends));
-
-    if (ends == NULL || seeker->part_count >= EVIDENCE_PARTS_MAX) {
-        seeker->ends = ends == NULL ? seeker->ends : ends;
-        return error_set(error, STATUS_OVER_LIMIT, "the evidence has too many parts");
-    }
-    seeker->ends = ends;
-    seeker->ends[seeker->part_count++] = seeker->parts.size;
-    return buffer_check(&seeker->parts, error, "the evidence");
-}
-
-/* Of the size that a contract takes. */
-static enum status write_parts(struct seeker *seeker, struct error *error)
-{
-    const struct run *run = &seeker->run;
-    const void *data[JOB_DATA_MAX];
-    const struct record_given given = {.data = data,
-                                       .data_roots = run->job->data_roots,
-                                       .constants = (const void *const *)run->job->constants};
+    struct record_given given;
+    struct run_data data;
     struct conviction conviction = {0};
-    bool last = false;
-    uint64_t from = 0;
     enum status status;
 
-    for (uint32_t i = 0; i < run->data_count; i++) {
-        data[i] = run->data[i].data;
-    }
+    run_given(&given, &data, &seeker->run);
     status = conviction_open(&conviction, &seeker->hunt, &given, error);
     if (status == STATUS_OK && seeker->hunt.end == HUNT_ELEMENT) {
         seeker->finding->proven_element = conviction.target.element;
         name_leaf(seeker);
     }
-    while (status == STATUS_OK && !last) {
-        uint64_t to = from;
-
-        status = conviction_write(&seeker->parts, &to, &last, &conviction, from, GAME_PAYLOAD_MAX,
-                                  error);
-        if (status == STATUS_OK) {
-            status = end_part(seeker, error);
-        }
-        from = to;
+    if (status == STATUS_OK) {
+        status = conviction_write_whole(&seeker->evidence, &conviction, EVIDENCE_SIZE_MAX, error);
     }
     conviction_close(&conviction);
-    return status;
+    return status == STATUS_OK ? buffer_check(&seeker->evidence, error, "the evidence") : status;
 }
 
 /* Where the state after `step` stands, when its segment is complete in the journal. */
@@ -292,8 +263,7 @@ static enum status judge(struct finding *finding, const struct buffer *bytes, st
     enum status status = evidence_file_read(&file, bytes->data, bytes->size, error);
 
     if (status == STATUS_OK) {
-        status = evidence_file_judge(&ruling, &file, error);
-        evidence_file_release(&file);
+        status = evidence_judge(&ruling, &file.context, file.evidence, file.size, error);
     }
     if (status == STATUS_OK && ruling.answer != EVIDENCE_UPHELD) {
         return error_set(error, STATUS_DEVICE, "the evidence does not convict here: %s",
@@ -316,21 +286,13 @@ static enum status write_file(struct seeker *seeker, enum evidence_kind kind, st
                                  .context = {.before = seeker->own.trace.state_root,
                                              .after = seeker->wish->after,
                                              .trace = seeker->finding->trace_root},
-                                 .part_count = seeker->part_count};
+                                 .evidence = seeker->evidence.data,
+                                 .size = seeker->evidence.size};
     struct buffer bytes;
     enum status status = find_places(&file, seeker, error);
 
     buffer_init(&bytes, EVIDENCE_FILE_SIZE_MAX);
     memcpy(file.header, bundle_job(seeker->bundle)->header, sizeof(file.header));
-    file.parts = calloc((size_t)seeker->part_count + 1, sizeof(*file.parts));
-    if (status == STATUS_OK && file.parts == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
-    }
-    for (uint32_t i = 0; status == STATUS_OK && i < seeker->part_count; i++) {
-        size_t start = i == 0 ? 0 : seeker->ends[i - 1];
-
-        file.parts[i] = (struct evidence_part){seeker->parts.data + start, seeker->ends[i] - start};
-    }
     if (status == STATUS_OK) {
         status = evidence_file_write(&bytes, &file, error);
     }
@@ -338,7 +300,6 @@ static enum status write_file(struct seeker *seeker, enum evidence_kind kind, st
         status = judge(seeker->finding, &bytes, error);
     }
     seeker->finding->kind = status == STATUS_OK ? kind : (enum evidence_kind)0;
-    free(file.parts);
     buffer_release(&bytes);
     return status;
 }
@@ -400,7 +361,7 @@ static enum status convict(struct seeker *seeker, struct error *error)
         [HUNT_FIRST_STATE] = EVIDENCE_FIRST_STATE,
         [HUNT_NEXT_STATE] = EVIDENCE_NEXT_STATE,
     };
-    enum status status = write_parts(seeker, error);
+    enum status status = write_evidence(seeker, error);
 
     if (seeker->hunt.end == HUNT_FIRST_STATE) {
         name_item(seeker, seeker->hunt.item);
@@ -432,10 +393,10 @@ static enum status convict_went_on(struct seeker *seeker, struct error *error)
 
     finding->trace_root = seeker->own.trace.root;
     if (status == STATUS_OK) {
-        status = conviction_not_finite(&seeker->parts, &seeker->own, error);
+        status = conviction_not_finite(&seeker->evidence, &seeker->own, error);
     }
     if (status == STATUS_OK) {
-        status = end_part(seeker, error);
+        status = buffer_check(&seeker->evidence, error, "the evidence");
     }
     if (status == STATUS_OK) {
         status = write_file(seeker, EVIDENCE_NOT_FINITE, error);
@@ -499,16 +460,15 @@ void finding_make(struct finding *finding, struct bundle *bundle, const struct f
         return;
     }
     *seeker = (struct seeker){.finding = finding, .bundle = bundle, .wish = wish};
-    buffer_init(&seeker->parts, EVIDENCE_FILE_SIZE_MAX);
+    buffer_init(&seeker->evidence, EVIDENCE_FILE_SIZE_MAX);
     status = seek(seeker, &error);
     if (status != STATUS_OK) {
         lack(seeker, "the step could not be looked into", &error);
     }
     run_close(&seeker->run);
     accused_close(&seeker->accused);
-    buffer_release(&seeker->parts);
+    buffer_release(&seeker->evidence);
     free(seeker->truth);
-    free(seeker->ends);
     free(seeker);
 }
 

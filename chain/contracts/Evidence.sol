@@ -15,6 +15,7 @@ library Evidence {
     uint256 internal constant FIRST_STATE = 2;
     uint256 internal constant NEXT_STATE = 3;
     uint256 internal constant NOT_FINITE = 4;
+    uint256 internal constant PART = 5;
 
     uint256 internal constant ATTRIBUTES_MAX = 16;
     uint256 internal constant INPUTS_MAX = 8;
@@ -80,7 +81,7 @@ library Evidence {
         uint256 end; // offset of the end of the evidence
     }
 
-    /// @notice Evidence of kind ELEMENT.
+    /// @notice Evidence of kind ELEMENT or PART.
     struct Exhibit {
         Head head;
         uint256 operation; // its kind
@@ -91,8 +92,9 @@ library Evidence {
         uint256 treeRoot; // offset of the tree root of the trace
         uint256 output; // the accused element
         uint256 element;
-        uint256 from; // the part of the axis that is folded
-        uint256 to;
+        uint256 part; // of kind PART: number
+        uint256 told; // offset of what the accused told of the parts
+        uint256 toldSize;
         Operand[] operands;
     }
 
@@ -106,8 +108,8 @@ library Evidence {
     error BadSize(uint256 offset, uint256 end);
     error BadKind(uint256 kind);
     error BadDescriptor();
-    /// @notice No such element, or no such part of the axis.
-    error BadTarget(uint256 output, uint256 element, uint256 from, uint256 to);
+    /// @notice No such element, or no such part of it.
+    error BadTarget(uint256 output, uint256 element, uint256 part);
     /// @notice An element that the rule needs is not shown.
     error Missing(uint256 operand, uint256 index);
 
@@ -124,7 +126,7 @@ library Evidence {
         head.end = offset + evidence.length;
         _need(head, offset, 14);
         head.kind = _uint(offset, 1);
-        if (head.kind < ELEMENT || head.kind > NOT_FINITE) {
+        if (head.kind < ELEMENT || head.kind > PART) {
             revert BadKind(head.kind);
         }
         head.item = _uint(offset + 1, 4);
@@ -140,23 +142,30 @@ library Evidence {
         _need(head, head.rest, 0);
     }
 
-    /// @notice All of the evidence that an element is false.
+    /// @notice All of the evidence that an element is false, or a part of one.
     function parse(bytes calldata evidence) internal pure returns (Exhibit memory shown) {
         Head memory head = parseHead(evidence);
-        if (head.kind != ELEMENT) {
+        if (head.kind != ELEMENT && head.kind != PART) {
             revert BadKind(head.kind);
         }
         shown.head = head;
         _parseDescriptor(shown, head);
         uint256 offset = head.rest;
-        _need(head, offset, 51);
+        _need(head, offset, 43);
         shown.treeRoot = offset;
         shown.output = _uint(offset + 32, 1);
         shown.element = _uint(offset + 33, 8);
-        shown.from = _uint(offset + 41, 4);
-        shown.to = _uint(offset + 45, 4);
-        uint256 used = _uint(offset + 49, 2);
-        offset += 51;
+        offset += 41;
+        if (head.kind == PART) {
+            _need(head, offset, 6);
+            shown.part = _uint(offset, 4);
+            shown.toldSize = _uint(offset + 4, 2);
+            shown.told = offset + 6;
+            offset = shown.told + shown.toldSize;
+            _need(head, offset, 2);
+        }
+        uint256 used = _uint(offset, 2);
+        offset += 2;
         uint256 count = shown.operands.length;
         if (used >> count != 0) {
             badTarget(shown);
@@ -182,7 +191,7 @@ library Evidence {
 
     /// @notice Reverts: the evidence is about nothing that the operation has.
     function badTarget(Exhibit memory shown) internal pure {
-        revert BadTarget(shown.output, shown.element, shown.from, shown.to);
+        revert BadTarget(shown.output, shown.element, shown.part);
     }
 
     /// @notice An attribute of the operation.

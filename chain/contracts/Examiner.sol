@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {Commitments} from "./Commitments.sol";
 import {Evidence} from "./Evidence.sol";
 import {IExaminer} from "./IExaminer.sol";
+import {IParts} from "./IParts.sol";
 import {IRules} from "./IRules.sol";
 import {ProgramItem} from "./ProgramItem.sol";
 import {Walk} from "./Walk.sol";
@@ -17,21 +18,23 @@ contract Examiner is IExaminer {
     uint256 internal constant ELEMENTS_OF_A_LEAF = 256; // of binary32
     uint256 internal constant LABEL_TYPE = 56; // where a label has the element type
     uint256 internal constant EXPONENT_BITS = 0x7f800000;
+    uint256 internal constant FOLD_SUM = 1;
+    int256 internal constant TOLD_EXPONENT_MAX = 2 ** 17; // of no sum: they are less
 
     // The last kind of each family: engine/op.h.
     uint256 internal constant LAST_MOVE = 11;
     uint256 internal constant LAST_ELEMENTWISE = 23;
-    uint256 internal constant LAST_CONTRACTION = 27;
+    uint256 internal constant LAST_CONTRACTION = 27; // these have parts
     uint256 internal constant LAST_ROWS = 36;
     uint256 internal constant LAST_POOL = 40;
     uint256 internal constant LAST_UPDATE = 43;
 
     IRules public immutable MOVES; // and pools
     IRules public immutable ELEMENTWISE; // and updates
-    IRules public immutable CONTRACTION;
+    IParts public immutable CONTRACTION;
     IRules public immutable ROWS;
 
-    constructor(IRules moves, IRules elementwise, IRules contraction, IRules rows) {
+    constructor(IRules moves, IRules elementwise, IParts contraction, IRules rows) {
         MOVES = moves;
         ELEMENTWISE = elementwise;
         CONTRACTION = contraction;
@@ -48,14 +51,72 @@ contract Examiner is IExaminer {
         view
         returns (bytes memory asked)
     {
+        if (proof.length > 0 && uint8(proof[0]) == Walk.PARTS) return _askParts(context, proof);
         return Walk.question(context, proof);
     }
 
+    /// @dev Behind the ask stands evidence, which need not show anything but the element.
+    function _askParts(Context calldata context, bytes calldata proof)
+        internal
+        view
+        returns (bytes memory asked)
+    {
+        bytes calldata evidence = proof[Walk.ASK_SIZE:];
+        _programItem(evidence, context.programRoot);
+        Evidence.Exhibit memory shown = Evidence.parse(evidence);
+        _checkOperands(context, shown);
+        if (shown.head.kind != Evidence.ELEMENT || !_hasParts(shown.operation)) revert BadQuestion();
+        (uint256 fold, uint256 count) = CONTRACTION.partsOf(evidence);
+        asked = _askedParts(shown, Evidence.accused(shown), fold, count);
+        if (count < 2 || keccak256(proof[:Walk.ASK_SIZE]) != _askOf(asked)) revert BadQuestion();
+    }
+
+    /// @dev The hash of the ask that what is asked begins with.
+    function _askOf(bytes memory asked) internal pure returns (bytes32 hash) {
+        uint256 size = Walk.ASK_SIZE;
+        assembly {
+            hash := keccak256(add(asked, 32), size)
+        }
+    }
+
+    /// @dev What is asked for the parts of an element: ask, subject (32), bits (4), fold (1),
+    /// number of parts (4).
+    function _askedParts(
+        Evidence.Exhibit memory shown,
+        uint256 bits,
+        uint256 fold,
+        uint256 count
+    ) internal pure returns (bytes memory) {
+        uint256 offset = shown.head.descriptor;
+        bytes calldata descriptor = msg.data[offset:offset + shown.head.descriptorSize];
+        bytes32 subject =
+            sha256(abi.encodePacked(descriptor, uint8(shown.output), uint64(shown.element)));
+        uint256 place = shown.operands[shown.inputs + shown.output].place;
+        return abi.encodePacked(
+            abi.encodePacked(
+                uint8(Walk.PARTS), uint8(0), uint32(place), uint8(0), uint64(shown.element)
+            ),
+            subject,
+            uint32(bits),
+            uint8(fold),
+            uint32(count)
+        );
+    }
+
     /// @inheritdoc IExaminer
-    function compare(bytes calldata asked, bytes calldata told) external view {
-        if (uint8(asked[0]) != Walk.DIVERGED) {
+    function compare(bytes calldata asked, bytes calldata told)
+        external
+        view
+        returns (bytes32 kept)
+    {
+        uint256 kind = uint8(asked[0]);
+        if (kind == Walk.PARTS) {
+            _compareParts(asked, told);
+            return sha256(abi.encodePacked(asked, told));
+        }
+        if (kind != Walk.DIVERGED) {
             Walk.compare(asked, told);
-            return;
+            return 0;
         }
         // What is told is evidence that a number of the state is not finite.
         bytes32 postState = bytes32(asked[15:47]);
@@ -65,21 +126,39 @@ contract Examiner is IExaminer {
         }
     }
 
+    /// @dev Do the parts come to the element? A sum is never a NaN: of one nothing is told.
+    function _compareParts(bytes calldata asked, bytes calldata told) internal view {
+        uint256 bits = uint32(bytes4(asked[47:51]));
+        uint256 fold = uint8(asked[51]);
+        if (fold == FOLD_SUM && bits == Evidence.NAN_BITS) {
+            if (told.length != 0) revert BadTelling();
+            return;
+        }
+        if (told.length != 4 + 8 * uint256(uint32(bytes4(asked[52:56])))) revert BadTelling();
+        int256 exponent = int32(uint32(bytes4(told)));
+        int256 most = fold == FOLD_SUM ? TOLD_EXPONENT_MAX : int256(0);
+        if (exponent < -most || exponent > most || CONTRACTION.join(fold, told) != bits) {
+            revert BadTelling();
+        }
+    }
+
     ////////////////////////////////////////////////////////////////
     //                          Evidence                          //
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IExaminer
-    function examine(Context calldata context, Progress calldata progress, bytes calldata evidence)
+    function examine(Context calldata context, bytes32 told, bytes calldata evidence)
         external
         view
-        returns (Answer answer, Progress memory moved)
+        returns (Answer answer)
     {
         ProgramItem.Item memory program = _programItem(evidence, context.programRoot);
         uint256 kind = uint8(evidence[0]);
         bool guilty;
         if (kind == Evidence.ELEMENT) {
-            return _element(context, progress, evidence);
+            guilty = _elementIsFalse(context, evidence);
+        } else if (kind == Evidence.PART) {
+            guilty = _partIsFalse(context, told, evidence);
         } else if (kind == Evidence.FIRST_STATE) {
             guilty = _differs(program, context, context.preState, program.state());
         } else if (context.attestor) {
@@ -103,24 +182,37 @@ contract Examiner is IExaminer {
     }
 
     /// @dev An element is not what the rule makes of the others.
-    function _element(
-        Context calldata context,
-        Progress calldata progress,
-        bytes calldata evidence
-    ) internal view returns (Answer answer, Progress memory moved) {
+    function _elementIsFalse(Context calldata context, bytes calldata evidence)
+        internal
+        view
+        returns (bool)
+    {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
-        uint256 carry = 0;
-        bytes32 subject = _subject(shown);
-        if (shown.from != 0) {
-            if (progress.subject != subject || progress.next != shown.from) {
-                revert BadOrder(progress.next);
-            }
-            carry = progress.carry;
-        }
-        (bool done, uint256 result) = _rules(shown.operation).part(evidence, carry);
-        if (!done) return (Answer.PartTaken, Progress(subject, shown.to, result));
-        answer = result == Evidence.accused(shown) ? Answer.NotGuilty : Answer.Upheld;
+        return _rules(shown.operation).element(evidence) != Evidence.accused(shown);
+    }
+
+    /// @dev A part does not come to what the accused told of it, or the exponent, which all parts
+    /// have, is not the one told. What no part can change is judged by itself.
+    function _partIsFalse(Context calldata context, bytes32 told, bytes calldata evidence)
+        internal
+        view
+        returns (bool)
+    {
+        Evidence.Exhibit memory shown = Evidence.parse(evidence);
+        _checkOperands(context, shown);
+        if (!_hasParts(shown.operation)) revert Evidence.BadKind(Evidence.PART);
+        IParts.Part memory part = CONTRACTION.part(evidence);
+        uint256 bits = Evidence.accused(shown);
+        bytes memory asked = _askedParts(shown, bits, part.fold, part.count);
+        uint256 offset = shown.told;
+        bytes calldata values = msg.data[offset:offset + shown.toldSize];
+        if (sha256(abi.encodePacked(asked, values)) != told) revert NotTold();
+        if (part.settled) return part.bits != bits;
+        if (values.length == 0) return true; // told as a NaN
+        uint256 place = 4 + 8 * shown.part;
+        return part.exponent != int32(uint32(bytes4(values)))
+            || part.value != int64(uint64(bytes8(values[place:place + 8])));
     }
 
     /// @dev Does every operand that is shown stand where the descriptor says?
@@ -149,13 +241,6 @@ contract Examiner is IExaminer {
                 : operand.role == Evidence.ROLE_CONSTANT ? context.constantsRoot : traceTree;
             if (root != expected) revert BadTensor(i);
         }
-    }
-
-    /// @dev What a long sum is of.
-    function _subject(Evidence.Exhibit memory shown) internal pure returns (bytes32) {
-        uint256 offset = shown.head.descriptor;
-        bytes calldata descriptor = msg.data[offset:offset + shown.head.descriptorSize];
-        return keccak256(abi.encodePacked(descriptor, shown.output, shown.element));
     }
 
     /// @dev The trace has another root at an item than a state list has at the descriptor's state.
@@ -248,6 +333,10 @@ contract Examiner is IExaminer {
     ////////////////////////////////////////////////////////////////
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
+
+    function _hasParts(uint256 kind) internal pure returns (bool) {
+        return kind > LAST_ELEMENTWISE && kind <= LAST_CONTRACTION;
+    }
 
     /// @dev The contract that has the rules of a kind of operation.
     function _rules(uint256 kind) internal view returns (IRules) {

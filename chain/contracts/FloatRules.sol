@@ -18,20 +18,8 @@ abstract contract FloatRules is IRules {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IRules
-    function element(bytes calldata evidence) public pure returns (uint256 bits) {
-        Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        if (shown.from != 0 || shown.to != 0) shown.badTarget();
-        return Binary32.stored(_rule(shown));
-    }
-
-    /// @inheritdoc IRules
-    /// @dev No float rule is long enough to be taken in parts.
-    function part(bytes calldata evidence, uint256)
-        external
-        pure
-        returns (bool done, uint256 result)
-    {
-        return (true, element(evidence));
+    function element(bytes calldata evidence) external pure returns (uint256 bits) {
+        return Binary32.stored(_rule(Evidence.parse(evidence)));
     }
 
     /// @dev The accused element by the rule; any NaN will do.

@@ -21,15 +21,7 @@ interface IExaminer {
 
     enum Answer {
         NotGuilty, // the evidence shows what the rules ask for
-        PartTaken, // it is a part of a long sum, and not the last
         Upheld
-    }
-
-    /// @notice How far a long sum is.
-    struct Progress {
-        bytes32 subject; // hash of what is summed
-        uint256 next; // where the next part begins
-        uint256 carry; // what it begins with
     }
 
     error BadQuestion();
@@ -40,15 +32,14 @@ interface IExaminer {
     error BadTrace();
     error BadState(uint256 state);
     error BadTensor(uint256 operand);
-    error BadOrder(uint256 next);
+    error NotTold();
 
-    /// @param progress Of the parts before; a part from 0 begins anew.
+    /// @param told What compare() said to keep of the parts that the accused told last.
     /// @return answer What the evidence comes to.
-    /// @return moved The progress after a part that is taken.
-    function examine(Context calldata context, Progress calldata progress, bytes calldata evidence)
+    function examine(Context calldata context, bytes32 told, bytes calldata evidence)
         external
         view
-        returns (Answer answer, Progress memory moved);
+        returns (Answer answer);
 
     /// @return asked What a question asks for, in the words of the event Asked.
     function question(Context calldata context, bytes calldata proof)
@@ -57,5 +48,9 @@ interface IExaminer {
         returns (bytes memory asked);
 
     /// @notice Reverts unless told is what was asked for.
-    function compare(bytes calldata asked, bytes calldata told) external view;
+    /// @return kept What evidence will need of it: of parts the hash of both, else 0.
+    function compare(bytes calldata asked, bytes calldata told)
+        external
+        view
+        returns (bytes32 kept);
 }

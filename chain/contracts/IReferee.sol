@@ -43,8 +43,6 @@ interface IReferee {
     /// @param asked What the accused must tell: docs/FORMATS.md, section 10.4.
     event Asked(bytes32 indexed claim, bytes asked);
     event Told(bytes32 indexed claim, bytes told);
-    /// @param next Where the next part of the sum begins.
-    event Counted(bytes32 indexed claim, uint256 next);
 
     /// @notice Asks the accused for a part of its trace, or of the state after the step.
     /// @param prePath Siblings of preState under its segment's root; none for the job's first state.
@@ -60,8 +58,7 @@ interface IReferee {
     /// @notice Tells what was asked for.
     function tell(bytes32 claim, bytes calldata asked, bytes calldata told) external;
 
-    /// @notice Shows evidence: the claim is upheld, or the move reverts. Evidence of a part of a sum
-    /// gives the claimant the time for the next.
+    /// @notice Shows evidence: the claim is upheld, or the move reverts.
     function convict(
         bytes32 claim,
         Case calldata shown,

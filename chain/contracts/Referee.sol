@@ -18,9 +18,9 @@ contract Referee is IReferee {
     IRegistry public immutable REGISTRY;
     IExaminer public immutable EXAMINER;
 
-    /// @notice The hash of what the accused is asked for.
-    mapping(bytes32 claim => bytes32 hash) public pending;
-    mapping(bytes32 claim => IExaminer.Progress) public progress;
+    /// @notice What was said last and counts: the hash of what the accused is asked for; after it
+    /// told parts, what the examiner keeps of them.
+    mapping(bytes32 claim => bytes32 hash) public said;
 
     /// @dev Makes its registry: neither can exist with another partner.
     constructor(IExaminer examiner) {
@@ -46,7 +46,7 @@ contract Referee is IReferee {
     ) external {
         IExaminer.Context memory context = _context(claim, shown, prePath, postPath);
         try EXAMINER.question(context, question) returns (bytes memory asked) {
-            pending[claim] = keccak256(asked);
+            said[claim] = keccak256(asked);
             emit Asked(claim, asked);
         } catch {
             revert BadQuestion();
@@ -63,26 +63,12 @@ contract Referee is IReferee {
         bytes calldata evidence
     ) external {
         IExaminer.Context memory context = _context(claim, shown, prePath, postPath);
-        IExaminer.Answer answer;
-        IExaminer.Progress memory moved;
-        try EXAMINER.examine(context, progress[claim], evidence) returns (
-            IExaminer.Answer found, IExaminer.Progress memory next
-        ) {
-            answer = found;
-            moved = next;
+        try EXAMINER.examine(context, said[claim], evidence) returns (IExaminer.Answer answer) {
+            if (answer == IExaminer.Answer.NotGuilty) revert NotGuilty();
         } catch {
             revert BadEvidence();
         }
-
-        if (answer == IExaminer.Answer.Upheld) {
-            REGISTRY.rule(claim, true);
-        } else if (answer == IExaminer.Answer.PartTaken) {
-            progress[claim] = moved;
-            emit Counted(claim, moved.next);
-            REGISTRY.passTurn(claim, IRegistry.Turn.Claimant);
-        } else {
-            revert NotGuilty();
-        }
+        REGISTRY.rule(claim, true);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -93,13 +79,13 @@ contract Referee is IReferee {
     function tell(bytes32 claim, bytes calldata asked, bytes calldata told) external {
         IRegistry.Trial memory trial = REGISTRY.trial(claim);
         _requireTurn(trial, IRegistry.Turn.Accused, trial.accused);
-        if (keccak256(asked) != pending[claim]) revert NotAsked();
-        try EXAMINER.compare(asked, told) {}
-        catch {
+        if (keccak256(asked) != said[claim]) revert NotAsked();
+        try EXAMINER.compare(asked, told) returns (bytes32 kept) {
+            said[claim] = kept;
+        } catch {
             revert BadTelling();
         }
 
-        delete pending[claim];
         emit Told(claim, told);
         REGISTRY.passTurn(claim, IRegistry.Turn.Claimant);
     }

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {Binary32} from "./Binary32.sol";
 import {Evidence} from "./Evidence.sol";
 import {IntegerRows} from "./IntegerRows.sol";
+import {IParts} from "./IParts.sol";
 import {IRules} from "./IRules.sol";
 
 /// @title RulesContraction
@@ -11,7 +12,7 @@ import {IRules} from "./IRules.sol";
 /// rules_contraction.c, docs/ARITHMETIC.md "Exact contraction".
 /// @dev Integers only. Elements may be anything, since a liar wrote them: a shift of 64 or more
 /// makes a term 0, sums are modulo 2^64. Sizes come from the descriptor alone.
-contract RulesContraction is IRules {
+contract RulesContraction is IParts {
     using Evidence for Evidence.Exhibit;
     using Evidence for Evidence.Operand;
 
@@ -32,6 +33,13 @@ contract RulesContraction is IRules {
     uint256 internal constant ONES_K = 1;
     uint256 internal constant ONEHOT_WIDTH = 1;
     uint256 internal constant ONEHOT_K = 2;
+
+    // How much of an axis is a part, and how many parts there may be: engine/rule.h.
+    uint256 internal constant FOLD_SUM = 1;
+    uint256 internal constant FOLD_MAXIMUM = 2;
+    uint256 internal constant PART_OF_SUM = 1024;
+    uint256 internal constant PART_OF_MAXIMUM = 16;
+    uint256 internal constant PARTS_MAX = 2048;
 
     uint256 internal constant PIECE = 128;
     int256 internal constant EXPONENT_ZERO = -149;
@@ -60,6 +68,11 @@ contract RulesContraction is IRules {
         bool poison;
     }
 
+    /// @notice What is looked at of an axis.
+    struct Range {
+        uint256 from;
+        uint256 to;
+    }
 
     ////////////////////////////////////////////////////////////////
     //                           Rules                            //
@@ -68,74 +81,128 @@ contract RulesContraction is IRules {
     /// @inheritdoc IRules
     function element(bytes calldata evidence) external pure returns (uint256 bits) {
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
-        bool done;
-        if (shown.from != 0) {
-            shown.badTarget();
-        }
-        (done, bits) = _part(shown, 0);
-        if (!done) {
-            shown.badTarget();
-        }
+        if (shown.operation == OP_QUANTIZE && shown.output == 1) return _exponent(shown);
+        if (shown.operation == OP_QUANTIZE && shown.output == 2) return _integer(shown);
+        Part memory whole = _fold(shown, Range(0, _length(shown)));
+        return whole.settled ? whole.bits : _joined(whole.fold, whole.exponent, whole.value);
     }
 
-    /// @inheritdoc IRules
-    function part(bytes calldata evidence, uint256 carry)
-        external
-        pure
-        returns (bool done, uint256 result)
-    {
-        return _part(Evidence.parse(evidence), carry);
+    /// @inheritdoc IParts
+    function partsOf(bytes calldata evidence) external pure returns (uint256 fold, uint256 count) {
+        Evidence.Exhibit memory shown = Evidence.parse(evidence);
+        if (shown.operation == OP_QUANTIZE && shown.output != 0) return (0, 0);
+        fold = shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM;
+        (, count) = _parts(fold, _length(shown));
     }
 
-    function _part(Evidence.Exhibit memory shown, uint256 carry)
-        internal
+    /// @inheritdoc IParts
+    function part(bytes calldata evidence) external pure returns (Part memory found) {
+        Evidence.Exhibit memory shown = Evidence.parse(evidence);
+        if (shown.operation == OP_QUANTIZE && shown.output != 0) shown.badTarget();
+        uint256 length = _length(shown);
+        (uint256 size, uint256 count) =
+            _parts(shown.operation == OP_QUANTIZE ? FOLD_MAXIMUM : FOLD_SUM, length);
+        if (shown.part >= count) shown.badTarget();
+        uint256 from = shown.part * size;
+        found = _fold(shown, Range(from, length - from < size ? length : from + size));
+        found.count = count;
+    }
+
+    /// @inheritdoc IParts
+    function join(uint256 fold, bytes calldata told) external pure returns (uint256 bits) {
+        int256 exponent = int32(uint32(bytes4(told)));
+        int256 value = fold == FOLD_SUM ? int256(0) : type(int256).min;
+        unchecked {
+            uint256 offset;
+            uint256 end;
+            assembly {
+                offset := add(told.offset, 4)
+                end := add(told.offset, told.length)
+            }
+            for (; offset < end; offset += 8) {
+                int256 next;
+                assembly {
+                    next := sar(192, calldataload(offset))
+                }
+                if (fold == FOLD_SUM) {
+                    value += next;
+                } else if (next > value) {
+                    value = next;
+                }
+            }
+        }
+        return _joined(fold, exponent, value);
+    }
+
+    /// @dev The elements of the accused element's axis.
+    function _length(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        if (shown.operation == OP_QUANTIZE) {
+            Shape memory shape = _quantizeShape(shown);
+            uint256 start = shown.element % shape.pieces * shape.piece;
+            return shape.k - start < shape.piece ? shape.k - start : shape.piece;
+        }
+        if (shown.operation == OP_CONTRACT) return _shape(shown, CONTRACT_K).k;
+        if (shown.operation == OP_CONTRACT_ONES) return _shape(shown, ONES_K).k;
+        if (shown.operation == OP_CONTRACT_ONEHOT) return _shape(shown, ONEHOT_K).k;
+        revert Evidence.BadDescriptor();
+    }
+
+    /// @return size Elements of a part; the last may have fewer.
+    /// @return count Of parts.
+    function _parts(uint256 fold, uint256 length)
+        private
         pure
-        returns (bool done, uint256 result)
+        returns (uint256 size, uint256 count)
     {
+        size = fold == FOLD_SUM ? PART_OF_SUM : PART_OF_MAXIMUM;
+        while (length > size * PARTS_MAX) {
+            size *= 2;
+        }
+        count = (length + size - 1) / size;
+    }
+
+    function _fold(Evidence.Exhibit memory shown, Range memory range)
+        private
+        pure
+        returns (Part memory found)
+    {
+        found.fold = FOLD_SUM;
         if (shown.operation == OP_CONTRACT) {
-            return _contract(shown, carry);
+            _contract(found, shown, range);
+        } else if (shown.operation == OP_CONTRACT_ONES) {
+            _ones(found, shown, range);
+        } else if (shown.operation == OP_CONTRACT_ONEHOT) {
+            _onehot(found, shown, range);
+        } else {
+            found.fold = FOLD_MAXIMUM;
+            _peak(found, shown, range);
         }
-        if (shown.operation == OP_CONTRACT_ONES) {
-            return _ones(shown, carry);
-        }
-        if (shown.operation == OP_CONTRACT_ONEHOT) {
-            return _onehot(shown, carry);
-        }
-        if (shown.operation != OP_QUANTIZE || shown.output > 2) {
-            revert Evidence.BadDescriptor();
-        }
-        if (shown.output == 0) {
-            return _peak(shown, carry);
-        }
-        if (shown.from != 0 || shown.to != 0) {
-            shown.badTarget();
-        }
-        return (true, shown.output == 1 ? _exponent(shown) : _integer(shown));
+    }
+
+    /// @dev A sum is one modulo 2^64; a peak is stored in 16 bits.
+    function _joined(uint256 fold, int256 exponent, int256 value) private pure returns (uint256) {
+        return fold == FOLD_SUM
+            ? Binary32.fromInteger(int64(value), exponent)
+            : _bits(int16(value));
     }
 
     ////////////////////////////////////////////////////////////////
     //                          Quantize                          //
     ////////////////////////////////////////////////////////////////
 
-    function _peak(Evidence.Exhibit memory shown, uint256 carry)
+    function _peak(Part memory found, Evidence.Exhibit memory shown, Range memory range)
         private
         pure
-        returns (bool done, uint256 result)
     {
         Shape memory shape = _quantizeShape(shown);
         uint256 row = shown.element / shape.pieces;
         uint256 start = shown.element % shape.pieces * shape.piece;
-        uint256 count = shape.k - start < shape.piece ? shape.k - start : shape.piece;
-        uint256 to = shown.from == 0 && shown.to == 0 ? count : shown.to;
-        if (shown.from >= to || to > count) {
-            shown.badTarget();
-        }
         Evidence.Operand memory x = shown.operands[0];
         uint256[12] memory view_ = _view(shown);
         uint256 base = _rowPlace(view_, row);
-        int256 peak = shown.from == 0 ? EXPONENT_ZERO : int256(int64(uint64(carry)));
-        uint256 k = start + shown.from;
-        uint256 end = start + to;
+        int256 peak = EXPONENT_ZERO;
+        uint256 k = start + range.from;
+        uint256 end = start + range.to;
         uint256 inner = view_[5];
         uint256 innerStride = view_[11];
         uint256 outer = view_[4];
@@ -147,8 +214,7 @@ contract RulesContraction is IRules {
                 peak = exponent;
             }
         }
-        done = to == count;
-        result = done ? _bits(peak) : uint64(int64(peak));
+        found.value = peak;
     }
 
     function _exponent(Evidence.Exhibit memory shown) private pure returns (uint256 bits) {
@@ -209,49 +275,45 @@ contract RulesContraction is IRules {
     //                        Contractions                        //
     ////////////////////////////////////////////////////////////////
 
-    function _contract(Evidence.Exhibit memory shown, uint256 carry)
+    function _contract(Part memory found, Evidence.Exhibit memory shown, Range memory range)
         private
         pure
-        returns (bool done, uint256 result)
     {
         Shape memory shape = _shape(shown, CONTRACT_K);
-        done = _checkPart(shown, shape);
         uint256[12] memory view_ = _view(shown);
         (uint256 batch, uint256 m, uint256 n) = _placeOf(view_, shown.element);
         uint256 causal = shown.natural(CONTRACT_CAUSAL);
         if (causal > 0 && n > m % causal) {
-            return (done, 0);
+            found.settled = true; // and a zero
+            return;
         }
         Row memory a =
             _row(shown.operands[0], shown.operands[1], shape, batch * view_[2] * view_[3] + m);
         Row memory b =
             _row(shown.operands[2], shown.operands[3], shape, batch * view_[4] * view_[5] + n);
         if (a.poison || b.poison) {
-            return (done, done ? Evidence.NAN_BITS : 0);
+            _poison(found);
+            return;
         }
-        uint256 sum = shown.from == 0 ? 0 : carry;
-        unchecked {
-            sum += _products(shape, a, b, shown.from, shown.to);
-        }
-        return _result(done, sum, a.lowest + b.lowest - 2 * (int256(shape.bits) - 1));
+        _setSum(found, _products(shape, a, b, range));
+        found.exponent = a.lowest + b.lowest - 2 * (int256(shape.bits) - 1);
     }
 
-    function _ones(Evidence.Exhibit memory shown, uint256 carry)
+    function _ones(Part memory found, Evidence.Exhibit memory shown, Range memory range)
         private
         pure
-        returns (bool done, uint256 result)
     {
         Shape memory shape = _shape(shown, ONES_K);
-        done = _checkPart(shown, shape);
         Row memory row = _row(shown.operands[0], shown.operands[1], shape, shown.element);
         if (row.poison) {
-            return (done, done ? Evidence.NAN_BITS : 0);
+            _poison(found);
+            return;
         }
-        uint256 sum = shown.from == 0 ? 0 : carry;
-        uint256 offset = row.q.span(row.first + shown.from, shown.to - shown.from);
+        uint256 sum = 0;
+        uint256 offset = row.q.span(row.first + range.from, range.to - range.from);
         unchecked {
-            for (uint256 k = shown.from; k < shown.to;) {
-                uint256 count = _run(shape, k, shown.to);
+            for (uint256 k = range.from; k < range.to;) {
+                uint256 count = _run(shape, k, range.to);
                 int256 term = shape.bits == 22
                     ? IntegerRows.sum32(offset, count)
                     : IntegerRows.sum16(offset, count);
@@ -260,47 +322,55 @@ contract RulesContraction is IRules {
                 k += count;
             }
         }
-        return _result(done, sum, row.lowest - (int256(shape.bits) - 1));
+        _setSum(found, sum);
+        found.exponent = row.lowest - (int256(shape.bits) - 1);
     }
 
-    function _onehot(Evidence.Exhibit memory shown, uint256 carry)
+    function _onehot(Part memory found, Evidence.Exhibit memory shown, Range memory range)
         private
         pure
-        returns (bool done, uint256 result)
     {
         Shape memory shape = _shape(shown, ONEHOT_K);
-        done = _checkPart(shown, shape);
         uint256 width = shown.natural(ONEHOT_WIDTH);
         Row memory row =
             _row(shown.operands[1], shown.operands[2], shape, shown.element % width);
         if (row.poison) {
-            return (done, done ? Evidence.NAN_BITS : 0);
+            _poison(found);
+            return;
         }
-        uint256 sum = shown.from == 0 ? 0 : carry;
-        unchecked {
-            sum += _chosen(shown, shape, row, shown.element / width);
-        }
-        return _result(done, sum, row.lowest - (int256(shape.bits) - 1));
+        _setSum(found, _chosen(shown, shape, row, shown.element / width, range));
+        found.exponent = row.lowest - (int256(shape.bits) - 1);
     }
 
-    /// @dev The sum of the row's integers at the places k of this part whose index is the word.
+    function _poison(Part memory found) private pure {
+        found.settled = true;
+        found.bits = Evidence.NAN_BITS;
+    }
+
+    /// @dev A sum modulo 2^64, as a number with a sign.
+    function _setSum(Part memory found, uint256 sum) private pure {
+        found.value = int64(uint64(sum));
+    }
+
+    /// @dev The sum of the row's integers at the places k of the range whose index is the word.
     function _chosen(
         Evidence.Exhibit memory shown,
         Shape memory shape,
         Row memory row,
-        uint256 word
+        uint256 word,
+        Range memory range
     ) private pure returns (uint256 sum) {
         Evidence.Operand memory index = shown.operands[0];
         if (index.elementType != Evidence.U32 || word > type(uint32).max) {
             revert Evidence.BadDescriptor();
         }
-        uint256 offset = index.span(shown.from, shown.to - shown.from);
+        uint256 offset = index.span(range.from, range.to - range.from);
         // Eight times the word, as calldata has it.
         uint256 pattern = Evidence.swap32(
             word * 0x0000000100000001000000010000000100000001000000010000000100000001
         );
         unchecked {
-            for (uint256 k = shown.from; k < shown.to; k += 8) {
+            for (uint256 k = range.from; k < range.to; k += 8) {
                 uint256 zeros;
                 assembly {
                     zeros := xor(calldataload(offset), pattern)
@@ -312,7 +382,7 @@ contract RulesContraction is IRules {
                 if (zeros == 0) {
                     continue;
                 }
-                uint256 end = k + 8 < shown.to ? k + 8 : shown.to;
+                uint256 end = k + 8 < range.to ? k + 8 : range.to;
                 for (uint256 i = k; i < end; i++) {
                     int256 shift = _short(row.exponents, i / shape.block) - row.lowest;
                     if (shift < 64 && index.get(i) == word) {
@@ -328,9 +398,10 @@ contract RulesContraction is IRules {
         Shape memory shape,
         Row memory a,
         Row memory b,
-        uint256 from,
-        uint256 to
+        Range memory range
     ) private pure returns (uint256 sum) {
+        uint256 from = range.from;
+        uint256 to = range.to;
         uint256 offsetA = a.q.span(a.first + from, to - from);
         uint256 offsetB = b.q.span(b.first + from, to - from);
         uint256 shift = a.q.shift;
@@ -352,7 +423,7 @@ contract RulesContraction is IRules {
         }
     }
 
-    /// @dev How many elements from k on belong to one block and to this part.
+    /// @dev How many elements from k on belong to one block and lie before `to`.
     function _run(Shape memory shape, uint256 k, uint256 to) private pure returns (uint256) {
         unchecked {
             uint256 end = (k / shape.block + 1) * shape.block;
@@ -363,15 +434,6 @@ contract RulesContraction is IRules {
     /// @dev term * 2^shift modulo 2^256, or 0; shift is not negative.
     function _shifted(int256 term, int256 shift) private pure returns (uint256) {
         return shift < 64 ? uint256(term) << uint256(shift) : 0;
-    }
-
-    function _result(bool done, uint256 sum, int256 exponent)
-        private
-        pure
-        returns (bool, uint256)
-    {
-        sum &= type(uint64).max;
-        return (done, done ? Binary32.fromInteger(int64(uint64(sum)), exponent) : sum);
     }
 
     /// @dev Opens a row: all of its exponents are shown.
@@ -403,21 +465,6 @@ contract RulesContraction is IRules {
     ////////////////////////////////////////////////////////////////
     //                          Geometry                          //
     ////////////////////////////////////////////////////////////////
-
-    /// @dev Does this part end where the axis does? Parts are cut where pieces are.
-    function _checkPart(Evidence.Exhibit memory shown, Shape memory shape)
-        private
-        pure
-        returns (bool done)
-    {
-        done = shown.to == shape.k;
-        if (
-            shown.from >= shown.to || shown.to > shape.k || shown.from % shape.piece != 0
-                || (!done && shown.to % shape.piece != 0)
-        ) {
-            shown.badTarget();
-        }
-    }
 
     function _quantizeShape(Evidence.Exhibit memory shown) private pure returns (Shape memory) {
         uint256 k = shown.size(4) * shown.size(5);

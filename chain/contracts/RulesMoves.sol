@@ -85,20 +85,8 @@ contract RulesMoves is IRules {
         return _element(Evidence.parse(evidence));
     }
 
-    /// @inheritdoc IRules
-    function part(bytes calldata evidence, uint256)
-        external
-        pure
-        returns (bool done, uint256 result)
-    {
-        return (true, _element(Evidence.parse(evidence)));
-    }
-
     function _element(Evidence.Exhibit memory shown) internal pure returns (uint256) {
         uint256 operation = shown.operation;
-        if (shown.from != 0 || shown.to != 0) {
-            shown.badTarget();
-        }
         if (operation < OP_DROPOUT) {
             return _begin(shown, operation);
         }

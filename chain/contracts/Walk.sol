@@ -17,6 +17,7 @@ library Walk {
     uint256 internal constant TENSOR = 3;
     uint256 internal constant TENSOR_NODE = 4;
     uint256 internal constant DIVERGED = 5;
+    uint256 internal constant PARTS = 6; // of an element: not of this file
 
     uint256 internal constant ASK_SIZE = 15;
     uint256 internal constant LEVELS = 8; // of a tree that one answer shows

@@ -8,33 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proofs/conviction.h"
+#include "proofs/element.h"
 #include "tests/support/court.h"
-#include "tests/support/exhibit.h"
+#include "tests/support/forgery.h"
 #include "tests/support/gas_bill.h"
+#include "tests/support/gas_shapes.h"
 #include "tests/support/test.h"
 #include "tests/support/walk.h"
 
 enum {
     MOST_768 = 1000000,
     MOST_3072 = 2000000,
+    MOST = 6000000,
     MOST_TRANSACTION = 16000000,
     BITS = 14,
     BLOCK = 128,
 };
 
-static void check(const struct court *court, const char *name)
+static void check(const struct court *court, const char *name, uint64_t gas)
 {
     uint64_t documented = 0;
 
     assert_true(court->twins.gas < MOST_TRANSACTION);
     if (getenv("LOCKSTEP_WRITE_GAS") != NULL) {
-        print_message("| %s | %llu |\n", name, (unsigned long long)court->twins.gas);
+        print_message("| %s | %llu |\n", name, (unsigned long long)gas);
         return;
     }
     gas_bill_documented(&documented, 1, name);
-    if (10 * court->twins.gas > 11 * documented) {
-        fail_msg("%s costs %llu gas, docs/GAS.md says %llu", name,
-                 (unsigned long long)court->twins.gas, (unsigned long long)documented);
+    if (10 * gas > 11 * documented) {
+        fail_msg("%s costs %llu gas, docs/GAS.md says %llu", name, (unsigned long long)gas,
+                 (unsigned long long)documented);
     }
 }
 
@@ -79,52 +83,122 @@ static struct tape *product(int64_t m, int64_t n, int64_t k)
     return tape;
 }
 
-/* The gas of claim, answer and convictions together. */
-static uint64_t convict(struct court *court, const char *name, struct tape *tape)
+/* Rows that run down the columns of (rows, columns). */
+static struct tape *column(int64_t rows, int64_t columns)
 {
-    struct evidence_target target = {.element = 77};
+    const int64_t attributes[QUANTIZE_ATTRIBUTES] = {1, 1, 1, columns, 1,       rows, 0,
+                                                     0, 0, 1, 0,       columns, BITS, BLOCK};
+    uint64_t pieces = (uint64_t)(columns * ((rows + BLOCK - 1) / BLOCK));
+    struct tape *tape = calloc(1, sizeof(*tape));
+
+    assert_non_null(tape);
+    tape->tensors = calloc(4, sizeof(*tape->tensors));
+    tape->states = calloc(1, sizeof(*tape->states));
+    tape->ops = calloc(1, sizeof(*tape->ops));
+    add_tensor(tape, DTYPE_F32, ROLE_STATE, (uint64_t)(rows * columns));
+    add_tensor(tape, DTYPE_I16, ROLE_TEMPORARY, pieces);
+    add_tensor(tape, DTYPE_I16, ROLE_TEMPORARY, pieces);
+    add_tensor(tape, DTYPE_I16, ROLE_TEMPORARY, (uint64_t)(rows * columns));
+    tape->op_count = 1;
+    tape->loss = TENSOR_NONE;
+    tape->ops[0] = (struct op){.kind = OP_QUANTIZE,
+                               .input_count = 1,
+                               .output_count = 3,
+                               .attribute_count = QUANTIZE_ATTRIBUTES,
+                               .inputs = {0},
+                               .outputs = {1, 2, 3}};
+    memcpy(tape->ops[0].attributes, attributes, sizeof(attributes));
+    tape->states[tape->state_count++] = (struct state_pair){0, 0};
+    return tape;
+}
+
+/* A whole dispute: what its transactions cost together, and the dearest. */
+struct cost {
+    const char *name;
+    bool rows; /* each move has a row of its own */
+    uint64_t sum;
+    uint64_t most;
+};
+
+static void count(struct court *court, struct cost *cost, const char *what)
+{
+    char row[96];
+
+    cost->sum += court->twins.gas;
+    cost->most = court->twins.gas > cost->most ? court->twins.gas : cost->most;
+    if (cost->rows && what != NULL) {
+        (void)snprintf(row, sizeof(row), "%s, %s", what, cost->name);
+        check(court, row, court->twins.gas);
+    }
+}
+
+static void measure(struct court *court, struct cost *cost, enum game_move_kind kind,
+                    const struct buffer *payload, const char *what)
+{
+    struct game_move move = court_move(court, kind, payload->data, payload->size);
+
+    assert_true(payload->size <= GAME_PAYLOAD_MAX);
+    court_done(court, &move, kind == GAME_TELL ? COURT_SOLVER : COURT_CLAIMANT);
+    count(court, cost, what);
+}
+
+/* Question, answer and evidence of a false part. */
+static void convict_by_part(struct court *court, struct cost *cost, const struct exhibit *exhibit,
+                            const struct evidence_target *target)
+{
+    struct buffer bytes;
+    struct buffer told;
+    uint64_t random = 1;
+    uint32_t part;
+
+    exhibit_question(&bytes, exhibit, target);
+    measure(court, cost, GAME_ASK, &bytes, "ask for parts");
+    buffer_release(&bytes);
+    assert_true(forgery_of(&told, &part, exhibit, target, &random));
+    measure(court, cost, GAME_TELL, &told, "tell parts");
+    exhibit_part_evidence(&bytes, exhibit, target, part, &told);
+    measure(court, cost, GAME_CONVICT, &bytes, "convict by a part");
+    buffer_release(&bytes);
+    buffer_release(&told);
+}
+
+/* From the claim to the verdict, as conviction.c would go about it. */
+static void convict(struct court *court, struct cost *cost, struct tape *tape,
+                    const struct evidence_target *target)
+{
+    enum dtype dtype = tape->tensors[tape->ops[0].outputs[target->output]].dtype;
     struct exhibit exhibit;
-    uint64_t gas = 0;
-    uint64_t from = 0;
-    bool last = false;
+    struct buffer evidence;
 
     exhibit_of_op(&exhibit, tape, MOOD_TAME, 1);
-    exhibit_make_right(&exhibit, &target);
-    exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
-    court->twins.outcome_count = 0;
+    exhibit_set(&exhibit, target, element_cut(exhibit_rule(&exhibit, target) ^ 1, dtype));
     court_commit(court, &exhibit.context, 1, 1);
     court_claim(court);
-    gas += court->twins.gas;
+    count(court, cost, NULL);
     court_answer(court);
-    gas += court->twins.gas;
-    while (!last) {
-        struct buffer evidence;
-        struct game_move move;
-        char row[96];
-        struct error error;
-        uint64_t to;
-
-        error_init(&error);
-        buffer_init(&evidence, GAME_PAYLOAD_MAX);
-        assert_int_equal(evidence_write_element(&evidence, &to, &last, exhibit.tape,
-                                                &exhibit.source, &target, from, GAME_PAYLOAD_MAX,
-                                                &error),
-                         STATUS_OK);
-        move = court_move(court, GAME_CONVICT, evidence.data, evidence.size);
-        court_done(court, &move, COURT_CLAIMANT);
-        gas += court->twins.gas;
-        (void)snprintf(row, sizeof(row), "%s%s", name,
-                       last && from == 0 ? ""
-                       : last            ? ", last part"
-                                         : ", first part");
-        if (from == 0 || last) {
-            check(court, row);
-        }
-        buffer_release(&evidence);
-        from = to;
+    count(court, cost, NULL);
+    exhibit_evidence(&evidence, &exhibit, target);
+    if (evidence.size <= CONVICTION_WHOLE_MAX) {
+        measure(court, cost, GAME_CONVICT, &evidence, "convict");
+    } else {
+        convict_by_part(court, cost, &exhibit, target);
     }
+    assert_true(cost->most < MOST_TRANSACTION);
+    assert_true(cost->sum < MOST);
+    buffer_release(&evidence);
     exhibit_close(&exhibit);
-    return gas;
+}
+
+static void convict_in_rows(struct court *court, const char *name, struct tape *tape, uint64_t most)
+{
+    struct evidence_target target = {.element = 77 % tape->tensors[tape->ops[0].outputs[0]].count};
+    struct cost cost = {.name = name, .rows = true};
+    char row[96];
+
+    convict(court, &cost, tape, &target);
+    assert_true(cost.sum < most);
+    (void)snprintf(row, sizeof(row), "claim to verdict, %s", name);
+    check(court, row, cost.sum);
 }
 
 static void test_conviction_costs_what_it_may(void **state)
@@ -134,9 +208,94 @@ static void test_conviction_costs_what_it_may(void **state)
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
-    assert_true(convict(court, "convict, K = 768", product(1024, 768, 768)) < MOST_768);
-    assert_true(convict(court, "convict, K = 3072", product(1024, 768, 3072)) < MOST_3072);
-    (void)convict(court, "convict, K = 50257", product(64, 64, 50257));
+    convict_in_rows(court, "K = 768", product(1024, 768, 768), MOST_768);
+    convict_in_rows(court, "K = 3072", product(1024, 768, 3072), MOST_3072);
+    convict_in_rows(court, "K = 50257", product(64, 64, 50257), MOST);
+    convict_in_rows(court, "K = 524288", product(2, 2, 524288), MOST);
+    convict_in_rows(court, "a peak down a column", column(1024, 768), MOST);
+    court_close(court);
+    free(court);
+}
+
+/* ---- every rule ------------------------------------------------------------------- */
+
+static struct tape *tape_of(const struct shown_case *shown)
+{
+    uint32_t count = shown->op.input_count + shown->op.output_count;
+    struct tape *tape = calloc(1, sizeof(*tape));
+
+    assert_non_null(tape);
+    tape->tensors = calloc(count, sizeof(*tape->tensors));
+    tape->states = calloc(count, sizeof(*tape->states));
+    tape->ops = calloc(1, sizeof(*tape->ops));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct shown_operand *operand = &shown->operands[i];
+        bool input = i < shown->op.input_count;
+        bool data = input && operand->role == ROLE_DATA;
+
+        add_tensor(tape, operand->dtype,
+                   data    ? ROLE_DATA
+                   : input ? ROLE_STATE
+                           : ROLE_TEMPORARY,
+                   operand->count);
+        if (input && !data) {
+            tape->states[tape->state_count++] = (struct state_pair){i, i};
+        }
+    }
+    tape->op_count = 1;
+    tape->loss = TENSOR_NONE;
+    tape->ops[0] = shown->op;
+    return tape;
+}
+
+/* All rules take long: a share of them is taken in turn. */
+struct measuring {
+    struct court *court;
+    uint64_t number;
+    uint64_t each;
+};
+
+static void convict_rule(void *context, const char *name, const struct shown_case *shown,
+                         const struct shown_target *shown_target)
+{
+    const struct evidence_target target = {.output = shown_target->output,
+                                           .element = shown_target->element};
+    struct measuring *measuring = context;
+    struct court *court = measuring->court;
+    struct cost cost = {.name = name};
+    uint64_t documented[2];
+    char row[96];
+
+    if (measuring->number++ % measuring->each != 0) {
+        return;
+    }
+    convict(court, &cost, tape_of(shown), &target);
+    (void)snprintf(row, sizeof(row), "verdict on %s", name);
+    if (getenv("LOCKSTEP_WRITE_GAS") != NULL) {
+        print_message("| %s | %llu | %llu |\n", row, (unsigned long long)cost.sum,
+                      (unsigned long long)cost.most);
+        return;
+    }
+    gas_bill_documented(documented, 2, row);
+    if (10 * cost.sum > 11 * documented[0] || 10 * cost.most > 11 * documented[1]) {
+        fail_msg("%s costs %llu gas, %llu at once; docs/GAS.md says %llu and %llu", row,
+                 (unsigned long long)cost.sum, (unsigned long long)cost.most,
+                 (unsigned long long)documented[0], (unsigned long long)documented[1]);
+    }
+}
+
+static void test_conviction_by_any_rule_costs_what_is_documented(void **state)
+{
+    struct court *court = calloc(1, sizeof(*court));
+    const bool writing = getenv("LOCKSTEP_WRITE_GAS") != NULL;
+    struct measuring measuring = {.court = court, .each = writing ? 1 : test_share(1, 5)};
+    struct gas_shapes shapes = {.visit = convict_rule, .context = &measuring, .seed = 1};
+
+    (void)state;
+    assert_non_null(court);
+    court_open_direct(court);
+    gas_shapes_of_integers(&shapes);
+    gas_shapes_of_floats(&shapes);
     court_close(court);
     free(court);
 }
@@ -153,7 +312,7 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
-    walk_open(&walk, &lie, true);
+    walk_open(&walk, &lie, DISPUTE_WIDE);
     court_commit(court, &walk.context, 1, 1);
     court_claim(court);
     court_answer(court);
@@ -163,12 +322,12 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
         move = court_move(court, GAME_ASK, walk.question.data, walk.question.size);
         court_done(court, &move, COURT_CLAIMANT);
         (void)snprintf(row, sizeof(row), "ask, round %u", round);
-        check(court, row);
+        check(court, row, court->twins.gas);
         walk_answer(&walk, &court->asked.payload);
         move = court_move(court, GAME_TELL, walk.told, walk.told_size);
         court_done(court, &move, COURT_SOLVER);
         (void)snprintf(row, sizeof(row), "tell, round %u", round);
-        check(court, row);
+        check(court, row, court->twins.gas);
         assert_int_equal(hunt_take(&walk.hunt, walk.told, walk.told_size, NULL), STATUS_OK);
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
@@ -181,11 +340,69 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
     free(court);
 }
 
+/* A matmul's output of so many leaves. */
+static uint32_t item_of_leaves(uint32_t hidden, uint64_t leaves)
+{
+    struct dispute dispute;
+    uint32_t found = 0;
+
+    dispute_open_hidden(&dispute, hidden);
+    for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
+        const struct op *at = &dispute.tape->ops[op];
+
+        if (at->kind == OP_CONTRACT &&
+            ask_tensor_count(&dispute.tape->tensors[at->outputs[0]]) == leaves) {
+            found = trace_item_of_output(dispute.tape, op, 0);
+        }
+    }
+    assert_true(found > 0);
+    dispute_close(&dispute);
+    return found;
+}
+
+/* A tensor of sixteen leaves is told as it is: no answer is longer. */
+static void test_longest_answer_costs_what_is_documented(void **state)
+{
+    enum { HIDDEN = ASK_LEAVES_MAX * MERKLE_LEAF_SIZE / 4 };
+    struct court *court = calloc(1, sizeof(*court));
+    struct lie lie = {.kind = LIE_ULP};
+    struct game_move move;
+    struct walk walk;
+    uint32_t longest = 0;
+
+    (void)state;
+    assert_non_null(court);
+    lie.item = item_of_leaves(HIDDEN, ASK_LEAVES_MAX);
+    court_open_direct(court);
+    walk_open(&walk, &lie, HIDDEN);
+    court_commit(court, &walk.context, 1, 1);
+    court_claim(court);
+    court_answer(court);
+    while (walk_question(&walk)) {
+        move = court_move(court, GAME_ASK, walk.question.data, walk.question.size);
+        court_done(court, &move, COURT_CLAIMANT);
+        walk_answer(&walk, &court->asked.payload);
+        move = court_move(court, GAME_TELL, walk.told, walk.told_size);
+        court_done(court, &move, COURT_SOLVER);
+        if (walk.told_size == TELL_BYTES_MAX) {
+            check(court, "tell, 16 leaves", court->twins.gas);
+            longest++;
+        }
+        assert_int_equal(hunt_take(&walk.hunt, walk.told, walk.told_size, NULL), STATUS_OK);
+    }
+    assert_int_equal(longest, 1);
+    walk_close(&walk);
+    court_close(court);
+    free(court);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conviction_costs_what_it_may),
+        cmocka_unit_test(test_conviction_by_any_rule_costs_what_is_documented),
         cmocka_unit_test(test_each_round_of_a_walk_costs_what_is_documented),
+        cmocka_unit_test(test_longest_answer_costs_what_is_documented),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

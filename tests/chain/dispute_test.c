@@ -11,11 +11,11 @@
 #include "proofs/element.h"
 #include "tests/support/court.h"
 #include "tests/support/exhibit.h"
+#include "tests/support/mutant.h"
 #include "tests/support/test.h"
 
 enum {
     MUTANTS = TWINS_MOVES - 20, /* of one piece of evidence */
-    HEAD_SIZE = 400,            /* where most of what is not a hash stands */
     SCRIPT_MOST = 600000,       /* anvil takes no longer requests than 2 MiB */
 };
 
@@ -107,34 +107,6 @@ static void test_wrong_element_of_every_kind_convicts_on_both(void **state)
 
 /* ---- mutants ---------------------------------------------------------------------- */
 
-/* Flips a bit, changes a byte by one, cuts, grows, or copies a piece elsewhere. */
-static void mutate(struct buffer *mutant, const struct buffer *evidence, uint64_t *random)
-{
-    uint64_t kind = test_random_below(random, 12);
-    bool early = test_random_below(random, 3) > 0 && evidence->size > HEAD_SIZE;
-    size_t size = early ? HEAD_SIZE : evidence->size;
-    size_t at = test_random_below(random, size);
-
-    buffer_clear(mutant);
-    buffer_add(mutant, evidence->data, evidence->size);
-    if (kind < 6) {
-        mutant->data[at] ^= (uint8_t)(1 << test_random_below(random, 8));
-    } else if (kind < 9) {
-        mutant->data[at] = (uint8_t)(mutant->data[at] + (kind == 6 ? 1 : -1));
-    } else if (kind == 9) {
-        mutant->size = at;
-    } else if (kind == 10) {
-        buffer_add(mutant, evidence->data, 1 + test_random_below(random, 40));
-    } else {
-        size_t from = test_random_below(random, size);
-        size_t count = 1 + test_random_below(random, 33);
-
-        if (at + count <= mutant->size && from + count <= mutant->size) {
-            memcpy(mutant->data + at, evidence->data + from, count);
-        }
-    }
-}
-
 /* Whatever the mutants come to, both ledgers say the same: see court_compare(). */
 static void try_mutants(struct court *court, const struct evidence_context *context,
                         const struct buffer *evidence, uint64_t *random)
@@ -146,7 +118,7 @@ static void try_mutants(struct court *court, const struct evidence_context *cont
     court_claim(court);
     court_answer(court);
     for (uint32_t i = 0; i < MUTANTS && court->twins.script.size < SCRIPT_MOST; i++) {
-        mutate(&mutant, evidence, random);
+        mutant_make(&mutant, evidence, random);
 
         struct game_move move = court_move(court, GAME_CONVICT, mutant.data, mutant.size);
 

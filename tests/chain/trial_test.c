@@ -4,7 +4,7 @@
  * name, against an honest solver, each of which costs its bond; silence of the accused at every
  * point of a walk; a whole walk to a lie and its conviction, at once or after all turns were
  * spent; trace ends that do not fit, a divergence that was hidden and one that was invented; a
- * false attestation; a sum in parts.
+ * false attestation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,6 @@
 #include "tests/support/exhibit.h"
 #include "tests/support/test.h"
 #include "tests/support/walk.h"
-
-enum {
-    SUMS_SHARE = 24,
-};
 
 static struct court *court_new(void)
 {
@@ -205,24 +201,86 @@ static void show_honest_end(struct accusation *made)
                      STATUS_OK);
 }
 
-/* The last part of a sum of which nothing was shown before. */
-static void show_last_part_first(struct accusation *made)
+/* The first element of the exhibit that has parts. */
+static struct evidence_target long_one(const struct exhibit *exhibit)
 {
     struct evidence_target target = {0};
 
-    for (uint32_t op = 0; op < made->exhibit->tape->op_count; op++) {
-        if (made->exhibit->tape->ops[op].kind == OP_CONTRACT_ONES) {
-            target.op = op;
+    for (target.op = 0; target.op < exhibit->tape->op_count; target.op++) {
+        const struct op *op = &exhibit->tape->ops[target.op];
+
+        if (op->kind == OP_QUANTIZE && exhibit_axis(exhibit, &target).parts > 1) {
+            return target;
         }
     }
-    assert_int_equal(made->exhibit->tape->ops[target.op].kind, OP_CONTRACT_ONES);
+    fail();
+    return target;
+}
+
+/* A part of an element of which the accused was not asked for the parts. */
+static void show_part_that_was_not_told(struct accusation *made)
+{
+    struct evidence_target target = long_one(made->exhibit);
+    struct buffer told;
+
+    exhibit_parts(&told, made->exhibit, &target);
     buffer_release(&made->evidence);
-    exhibit_evidence(&made->evidence, made->exhibit, &target);
-    /* from stands behind the descriptor, tree root, output and element: make it one piece. */
+    exhibit_part_evidence(&made->evidence, made->exhibit, &target, 0, &told);
+    buffer_release(&told);
+}
+
+/* It asks without cause; what it is told is true, and so is each part. */
+static void ask_for_parts_and_show_one(struct accusation *made)
+{
+    struct evidence_target target = long_one(made->exhibit);
+    struct court *court = made->court;
+    struct game_move move;
+    struct buffer question;
+    struct buffer told;
+
+    exhibit_question(&question, made->exhibit, &target);
+    exhibit_parts(&told, made->exhibit, &target);
+    move = court_move(court, GAME_ASK, question.data, question.size);
+    court_done(court, &move, COURT_CLAIMANT);
+    move = court_move(court, GAME_TELL, told.data, told.size);
+    court_done(court, &move, COURT_SOLVER);
+    buffer_release(&made->evidence);
+    exhibit_part_evidence(&made->evidence, made->exhibit, &target, 1, &told);
+    buffer_release(&question);
+    buffer_release(&told);
+}
+
+/* It shows other parts than it was told. */
+static void change_what_was_told(struct accusation *made)
+{
+    ask_for_parts_and_show_one(made);
     size_t place = 14 + 32 * (size_t)made->evidence.data[13];
     size_t descriptor = (size_t)made->evidence.data[place] << 8 | made->evidence.data[place + 1];
 
-    made->evidence.data[place + 2 + descriptor + 32 + 1 + 8 + 3] = 16;
+    /* Behind tree root, output, element, part and size stand exponent and values. */
+    made->evidence.data[place + 2 + descriptor + 32 + 1 + 8 + 4 + 2 + 4 + 15] ^= 1;
+}
+
+/* A question for the parts of an element that has none. */
+static void ask_for_parts_of_a_short_one(struct accusation *made)
+{
+    struct evidence_target target = {.op = 0, .output = 0, .element = 0};
+
+    assert_true(exhibit_axis(made->exhibit, &target).parts < 2);
+    buffer_release(&made->evidence);
+    exhibit_question(&made->evidence, made->exhibit, &target);
+    made->move.kind = GAME_ASK;
+}
+
+/* A question that names another element than it shows. */
+static void ask_for_parts_of_another(struct accusation *made)
+{
+    struct evidence_target target = long_one(made->exhibit);
+
+    buffer_release(&made->evidence);
+    exhibit_question(&made->evidence, made->exhibit, &target);
+    made->evidence.data[ASK_SIZE - 1] ^= 1;
+    made->move.kind = GAME_ASK;
 }
 
 static const struct {
@@ -238,7 +296,11 @@ static const struct {
     {"bytes behind the evidence", append_garbage, GAME_BAD_EVIDENCE},
     {"a stale root", show_stale_root, GAME_BAD_EVIDENCE},
     {"proof for another job", show_another_job, GAME_BAD_EVIDENCE},
-    {"the last part of a sum first", show_last_part_first, GAME_BAD_EVIDENCE},
+    {"a part that was not told", show_part_that_was_not_told, GAME_BAD_EVIDENCE},
+    {"a part that is as it was told", ask_for_parts_and_show_one, GAME_NOT_GUILTY},
+    {"another part than was told", change_what_was_told, GAME_BAD_EVIDENCE},
+    {"a question for parts of what has none", ask_for_parts_of_a_short_one, GAME_BAD_QUESTION},
+    {"a question for parts of another element", ask_for_parts_of_another, GAME_BAD_QUESTION},
     {"another client", name_another_client, GAME_WRONG_CASE},
     {"another program", name_another_program, GAME_WRONG_CASE},
     {"another segment", name_another_segment, GAME_WRONG_CASE},
@@ -397,7 +459,7 @@ static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
         wei owed = court_owed(court, COURT_CLAIMANT);
         uint32_t tells;
 
-        walk_open(&walk, &lie, wide == 1);
+        walk_open(&walk, &lie, wide == 1 ? DISPUTE_WIDE : 0);
         tells = play_walk(court, &walk, UINT32_MAX);
         print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
                       tells);
@@ -421,7 +483,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
         struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_SIGN};
         struct walk walk;
 
-        walk_open(&walk, &lie, false);
+        walk_open(&walk, &lie, 0);
         tells = play_walk(court, &walk, silent);
         owed += court->terms.claim_bond + court->terms.stake / 2;
         assert_true(court_owed(court, COURT_CLAIMANT) == owed);
@@ -446,14 +508,12 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
 /* The answer to what the walk asks for next, without the ledger. */
 static void look_it_up(struct walk *walk)
 {
-    const struct question_context context = {.program = walk->context.program,
-                                             .trace = walk->context.trace,
-                                             .next = walk->context.after};
     uint8_t bytes[ASKED_SIZE_MAX];
     struct asked asked;
 
-    assert_int_equal(question_check(&asked, &context, walk->question.data, walk->question.size),
-                     VERDICT_VALID);
+    assert_int_equal(
+        question_check(&asked, &walk->context, walk->question.data, walk->question.size),
+        VERDICT_VALID);
     walk_answer(walk, &(struct game_bytes){bytes, asked_write(bytes, &asked)});
 }
 
@@ -469,7 +529,7 @@ static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
     struct walk walk;
 
     (void)state;
-    walk_open(&walk, &lie, false);
+    walk_open(&walk, &lie, 0);
     begin(court, &walk.context, 1, 2);
     assert_true(ask_next(&walk, court));
     for (uint32_t turns = 2; turns <= GAME_TURNS_MAX; turns += 2) {
@@ -760,69 +820,6 @@ static void test_divergence_that_was_invented_convicts(void **state)
     court_free(court);
 }
 
-/* ---- long sums ---------------------------------------------------------------------- */
-
-static uint32_t convict_in_parts(struct court *court, const struct exhibit *exhibit,
-                                 const struct evidence_target *target, size_t size_max,
-                                 enum game_refusal_kind refusal)
-{
-    uint64_t from = 0;
-    bool last = false;
-    uint32_t parts = 0;
-
-    while (!last) {
-        struct buffer evidence;
-        struct error error;
-        uint64_t to;
-
-        error_init(&error);
-        buffer_init(&evidence, GAME_PAYLOAD_MAX);
-        assert_int_equal(evidence_write_element(&evidence, &to, &last, exhibit->tape,
-                                                &exhibit->source, target, from, size_max, &error),
-                         STATUS_OK);
-        convict(court, &evidence, last ? refusal : GAME_REFUSED_NOT);
-        if (!last) {
-            assert_int_equal(court->counted, to);
-            convict(court, &evidence, from == 0 ? GAME_REFUSED_NOT : GAME_BAD_EVIDENCE);
-        }
-        buffer_release(&evidence);
-        from = to;
-        parts++;
-    }
-    return parts;
-}
-
-static void test_sum_in_parts_convicts_as_one_in_a_piece(void **state)
-{
-    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT};
-    struct court *court = court_new();
-    const uint64_t count = test_share(600, SUMS_SHARE);
-    uint64_t random = 3;
-    uint32_t most = 0;
-
-    (void)state;
-    for (uint64_t seed = 0; seed < count; seed++) {
-        struct evidence_target target;
-        struct exhibit exhibit;
-        uint32_t parts;
-
-        exhibit_of_kind(&exhibit, kinds[seed % 3], (enum random_mood)(seed / 3 % MOOD_COUNT), seed);
-        exhibit_any_target(&target, &exhibit, &random);
-        exhibit_make_right(&exhibit, &target);
-        if (seed % 2 == 1) {
-            exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
-        }
-        begin(court, &exhibit.context, (uint32_t)seed % 2, 2);
-        parts = convict_in_parts(court, &exhibit, &target, seed % 3 == 1 ? 5000 : 9500,
-                                 seed % 2 == 1 ? GAME_REFUSED_NOT : GAME_NOT_GUILTY);
-        most = parts > most ? parts : most;
-        court_compare(court);
-        exhibit_close(&exhibit);
-    }
-    assert_true(count < SUMS_SHARE || most >= 3); /* a quick share meets fewer */
-    court_free(court);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -836,7 +833,6 @@ int main(void)
         cmocka_unit_test(test_false_attestation_costs_its_bond),
         cmocka_unit_test(test_divergence_that_was_hidden_convicts),
         cmocka_unit_test(test_divergence_that_was_invented_convicts),
-        cmocka_unit_test(test_sum_in_parts_convicts_as_one_in_a_piece),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

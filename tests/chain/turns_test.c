@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "tests/support/court.h"
-#include "tests/support/exhibit.h"
+#include "tests/support/forgery.h"
 #include "tests/support/test.h"
 #include "tests/support/walk.h"
 
@@ -21,16 +21,24 @@ enum {
     TIMES = 3, /* of a turn: its begin, its last second, and after it */
 };
 
-enum honest { HONEST_SOLVER, HONEST_CLAIMANT };
+enum honest {
+    HONEST_SOLVER,
+    HONEST_CLAIMANT,
+    HONEST_CLAIMANT_OF_PARTS, /* the lie is in an element that is too long to show */
+};
 
 /* What the parties have bytes for. */
 struct arsenal {
     uint32_t rounds;
     struct buffer questions[ROUNDS_MAX];
     struct buffer asked[ROUNDS_MAX];
+    uint32_t answers;
     struct buffer told[ROUNDS_MAX];
-    struct buffer evidence; /* convicts the liar; against an honest trace it shows nothing wrong */
-    struct buffer part;     /* the first part of a sum, whose end is evidence */
+    uint32_t about[ROUNDS_MAX]; /* which question an answer is to */
+    /* The first convicts the liar; where parts are told, the one with an answer's number does after
+     * that answer. Against an honest trace none shows anything wrong. */
+    uint32_t shown;
+    struct buffer evidence[ROUNDS_MAX];
 };
 
 /* All that tells two states apart. */
@@ -39,9 +47,8 @@ struct place {
     uint32_t turn;
     uint32_t turns;
     uint32_t time;
-    uint32_t known;   /* rounds that the honest claimant has the answers to */
-    uint64_t counted; /* of a sum */
-    struct hash32 pending;
+    uint32_t known; /* rounds that the honest claimant has the answers to */
+    struct hash32 said;
     struct digest trace_root;
 };
 
@@ -66,87 +73,145 @@ static void keep(struct buffer *to, const void *bytes, size_t size)
     assert_int_equal(to->status, STATUS_OK);
 }
 
+static void add_question(struct search *search, const struct buffer *question)
+{
+    struct arsenal *arsenal = &search->arsenal;
+    uint32_t i = arsenal->rounds++;
+    uint8_t bytes[ASKED_SIZE_MAX];
+    struct asked asked;
+
+    assert_true(i < ROUNDS_MAX);
+    assert_int_equal(question_check(&asked, &search->court.context, question->data, question->size),
+                     VERDICT_VALID);
+    keep(&arsenal->questions[i], question->data, question->size);
+    keep(&arsenal->asked[i], bytes, asked_write(bytes, &asked));
+}
+
+/* To the question that was added last. */
+static void add_answer(struct search *search, const uint8_t *told, size_t size)
+{
+    struct arsenal *arsenal = &search->arsenal;
+
+    assert_true(arsenal->answers < ROUNDS_MAX);
+    arsenal->about[arsenal->answers] = arsenal->rounds - 1;
+    keep(&arsenal->told[arsenal->answers++], told, size);
+}
+
+static struct buffer *add_evidence(struct search *search)
+{
+    struct arsenal *arsenal = &search->arsenal;
+
+    assert_true(arsenal->shown < ROUNDS_MAX);
+    return &arsenal->evidence[arsenal->shown++];
+}
+
 /* A walk to the element that is lied about, and evidence of it. */
 static void arm_against_liar(struct search *search)
 {
     struct arsenal *arsenal = &search->arsenal;
     struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_ULP};
+    struct buffer *evidence = add_evidence(search);
     struct walk walk;
 
-    walk_open(&walk, &lie, false);
+    walk_open(&walk, &lie, 0);
     search->court.context = walk.context;
     while (walk_question(&walk)) {
-        const struct question_context context = {.program = walk.context.program,
-                                                 .trace = walk.context.trace,
-                                                 .next = walk.context.after};
-        uint32_t i = arsenal->rounds++;
-        uint8_t bytes[ASKED_SIZE_MAX];
-        struct asked asked;
+        uint32_t i = arsenal->rounds;
 
-        assert_true(i < ROUNDS_MAX);
-        assert_int_equal(question_check(&asked, &context, walk.question.data, walk.question.size),
-                         VERDICT_VALID);
-        keep(&arsenal->questions[i], walk.question.data, walk.question.size);
-        keep(&arsenal->asked[i], bytes, asked_write(bytes, &asked));
+        add_question(search, &walk.question);
         walk_answer(&walk, &(struct game_bytes){arsenal->asked[i].data, arsenal->asked[i].size});
-        keep(&arsenal->told[i], walk.told, walk.told_size);
+        add_answer(search, walk.told, walk.told_size);
         assert_int_equal(hunt_take(&walk.hunt, walk.told, walk.told_size, NULL), STATUS_OK);
     }
-    buffer_init(&arsenal->evidence, GAME_PAYLOAD_MAX);
-    walk_evidence(&arsenal->evidence, &walk);
+    buffer_init(evidence, GAME_PAYLOAD_MAX);
+    walk_evidence(evidence, &walk);
     walk_close(&walk);
 }
 
-/* A long sum that is right, in two parts, and a question about the list of its trace. */
+/* An element that has parts. */
+static void open_long(struct exhibit *exhibit, struct evidence_target *target)
+{
+    *target = (struct evidence_target){0};
+    for (uint64_t seed = 0;; seed++) {
+        exhibit_of_kind(exhibit, OP_CONTRACT_ONES, MOOD_TAME, seed);
+        if (exhibit_axis(exhibit, target).parts > 1 && exhibit->tape->state_count > 0) {
+            exhibit_make_right(exhibit, target);
+            return;
+        }
+        exhibit_close(exhibit);
+    }
+}
+
+/* A question about the list is that about a divergence, but for the ask. */
+static void add_list(struct search *search, const struct exhibit *exhibit)
+{
+    struct ask ask = {.kind = ASK_LIST};
+    struct tell_tree tree = {.items = exhibit->record.trace.items};
+    uint8_t told[TELL_BYTES_MAX];
+    struct buffer question;
+
+    buffer_init(&question, GAME_PAYLOAD_MAX);
+    assert_int_equal(question_write_diverged(&question, exhibit->tape, NULL), STATUS_OK);
+    ask_write(question.data, &ask);
+    add_question(search, &question);
+    buffer_release(&question);
+    merkle_leaves_init_hashes(&tree.hashes, exhibit->record.trace.hashes,
+                              exhibit->record.trace.item_count);
+    add_answer(search, told, tell_write(told, &ask, &tree));
+}
+
+/* A lie whose parts can be told in several ways that come to it; the claimant has evidence of a
+ * false part for each. The truth, which does not come to it, is among the answers; and there is
+ * the list of the trace, for a root that has none. */
+static void arm_against_liar_in_parts(struct search *search)
+{
+    struct evidence_target target;
+    struct exhibit exhibit;
+    struct buffer question;
+    struct buffer told;
+    uint64_t random = 5;
+    uint32_t part;
+
+    open_long(&exhibit, &target);
+    exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+    search->court.context = exhibit.context;
+    exhibit_question(&question, &exhibit, &target);
+    add_question(search, &question);
+    buffer_release(&question);
+    for (int i = 0; i < 3; i++) {
+        assert_true(forgery_of(&told, &part, &exhibit, &target, &random));
+        add_answer(search, told.data, told.size);
+        exhibit_part_evidence(add_evidence(search), &exhibit, &target, part, &told);
+        buffer_release(&told);
+    }
+    exhibit_parts(&told, &exhibit, &target);
+    add_answer(search, told.data, told.size);
+    buffer_release(&told);
+    add_list(search, &exhibit);
+    exhibit_close(&exhibit);
+}
+
+/* An element that is right and has parts: evidence of all of it and of two parts, questions about
+ * the parts and about the list of its trace. */
 static void arm_against_honest(struct search *search)
 {
-    struct arsenal *arsenal = &search->arsenal;
-    struct evidence_target target = {0};
-    struct ask ask = {.kind = ASK_LIST};
-    uint8_t told[TELL_BYTES_MAX];
-    uint8_t bytes[ASKED_SIZE_MAX];
-    struct tell_tree tree = {0};
+    struct evidence_target target;
     struct exhibit exhibit;
-    struct asked asked;
-    uint64_t to = 0;
-    bool last = true;
+    struct buffer question;
+    struct buffer told;
 
-    for (uint64_t seed = 0; last || exhibit.tape->state_count == 0; seed++) {
-        if (seed > 0) {
-            exhibit_close(&exhibit);
-            buffer_release(&arsenal->part);
-        }
-        exhibit_of_kind(&exhibit, OP_CONTRACT_ONES, MOOD_TAME, seed);
-        exhibit_make_right(&exhibit, &target);
-        buffer_init(&arsenal->part, GAME_PAYLOAD_MAX);
-        assert_int_equal(evidence_write_element(&arsenal->part, &to, &last, exhibit.tape,
-                                                &exhibit.source, &target, 0, 5000, NULL),
-                         STATUS_OK);
-    }
-    buffer_init(&arsenal->evidence, GAME_PAYLOAD_MAX);
-    assert_int_equal(evidence_write_element(&arsenal->evidence, &to, &last, exhibit.tape,
-                                            &exhibit.source, &target, to, GAME_PAYLOAD_MAX, NULL),
-                     STATUS_OK);
-    assert_true(last);
-
-    /* A question about the list is that about a divergence, but for the ask. */
+    open_long(&exhibit, &target);
     search->court.context = exhibit.context;
-    buffer_init(&arsenal->questions[0], GAME_PAYLOAD_MAX);
-    assert_int_equal(question_write_diverged(&arsenal->questions[0], exhibit.tape, NULL),
-                     STATUS_OK);
-    ask_write(arsenal->questions[0].data, &ask);
-    assert_int_equal(question_check(&asked,
-                                    &(struct question_context){.program = exhibit.context.program,
-                                                               .trace = exhibit.context.trace,
-                                                               .next = exhibit.context.after},
-                                    arsenal->questions[0].data, arsenal->questions[0].size),
-                     VERDICT_VALID);
-    keep(&arsenal->asked[0], bytes, asked_write(bytes, &asked));
-    merkle_leaves_init_hashes(&tree.hashes, exhibit.record.trace.hashes,
-                              exhibit.record.trace.item_count);
-    tree.items = exhibit.record.trace.items;
-    keep(&arsenal->told[0], told, tell_write(told, &ask, &tree));
-    arsenal->rounds = 1;
+    add_list(search, &exhibit);
+    exhibit_question(&question, &exhibit, &target);
+    add_question(search, &question);
+    buffer_release(&question);
+    exhibit_parts(&told, &exhibit, &target);
+    add_answer(search, told.data, told.size);
+    exhibit_evidence(add_evidence(search), &exhibit, &target);
+    exhibit_part_evidence(add_evidence(search), &exhibit, &target, 0, &told);
+    exhibit_part_evidence(add_evidence(search), &exhibit, &target, 1, &told);
+    buffer_release(&told);
     exhibit_close(&exhibit);
 }
 
@@ -155,10 +220,13 @@ static void disarm(struct search *search)
     for (uint32_t i = 0; i < search->arsenal.rounds; i++) {
         buffer_release(&search->arsenal.questions[i]);
         buffer_release(&search->arsenal.asked[i]);
+    }
+    for (uint32_t i = 0; i < search->arsenal.answers; i++) {
         buffer_release(&search->arsenal.told[i]);
     }
-    buffer_release(&search->arsenal.evidence);
-    buffer_release(&search->arsenal.part);
+    for (uint32_t i = 0; i < search->arsenal.shown; i++) {
+        buffer_release(&search->arsenal.evidence[i]);
+    }
 }
 
 /* ---- moves ------------------------------------------------------------------------ */
@@ -240,7 +308,7 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
         move = about(search, GAME_ASK);
         move.payload = bytes_of(&arsenal->questions[i]);
         (void)try_move(search, &move, player, known, depth);
-        for (uint32_t j = 0; j < arsenal->rounds; j++) {
+        for (uint32_t j = 0; j < arsenal->answers; j++) {
             move = about(search, GAME_TELL);
             move.asked = bytes_of(&arsenal->asked[i]);
             move.payload = bytes_of(&arsenal->told[j]);
@@ -250,13 +318,13 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
                            depth);
         }
     }
-    move = about(search, GAME_CONVICT);
-    move.payload = bytes_of(&arsenal->evidence);
-    (void)try_move(search, &move, player, known, depth);
-    move.payload.size--;
-    (void)try_move(search, &move, player, known, depth);
-    move.payload = bytes_of(&arsenal->part);
-    (void)try_move(search, &move, player, known, depth);
+    for (uint32_t i = 0; i < arsenal->shown; i++) {
+        move = about(search, GAME_CONVICT);
+        move.payload = bytes_of(&arsenal->evidence[i]);
+        (void)try_move(search, &move, player, known, depth);
+        move.payload.size--;
+        (void)try_move(search, &move, player, known, depth);
+    }
     for (uint32_t i = 0; i < 2; i++) {
         move = about(search, GAME_PASS_TURN);
         move.turn = i;
@@ -275,6 +343,7 @@ static void try_everything(struct search *search, uint32_t player, uint32_t know
 static bool solver_moves(struct search *search, const struct local_claim *claim, uint32_t known,
                          uint32_t depth)
 {
+    const struct arsenal *arsenal = &search->arsenal;
     struct local_trial trial;
     struct game_move move = about(search, GAME_ANSWER);
 
@@ -284,32 +353,59 @@ static bool solver_moves(struct search *search, const struct local_claim *claim,
     }
     assert_int_equal(local_get_trial(&search->court.twins.store, &trial, &search->court.claim),
                      STATUS_OK);
-    for (uint32_t i = 0; i < search->arsenal.rounds; i++) {
-        struct hash32 hash =
-            keccak256(search->arsenal.asked[i].data, search->arsenal.asked[i].size);
+    for (uint32_t i = 0; i < arsenal->answers; i++) {
+        const struct buffer *asked = &arsenal->asked[arsenal->about[i]];
+        struct hash32 hash = keccak256(asked->data, asked->size);
 
-        if (hash32_equal(&hash, &trial.pending)) {
+        if (hash32_equal(&hash, &trial.said)) {
             move = about(search, GAME_TELL);
-            move.asked = bytes_of(&search->arsenal.asked[i]);
-            move.payload = bytes_of(&search->arsenal.told[i]);
+            move.asked = bytes_of(asked);
+            move.payload = bytes_of(&arsenal->told[i]);
             return try_move(search, &move, COURT_SOLVER, known, depth);
         }
     }
     return false;
 }
 
+/* The number of the answer with parts that was told last; UINT32_MAX: there is none. */
+static uint32_t told_last(struct search *search)
+{
+    const struct arsenal *arsenal = &search->arsenal;
+    struct local_trial trial;
+
+    assert_int_equal(local_get_trial(&search->court.twins.store, &trial, &search->court.claim),
+                     STATUS_OK);
+    for (uint32_t i = 0; i < arsenal->answers; i++) {
+        const struct buffer *asked = &arsenal->asked[arsenal->about[i]];
+        struct digest hash;
+
+        parts_told_hash(&hash, asked->data, asked->size, arsenal->told[i].data,
+                        arsenal->told[i].size);
+        if (memcmp(hash.bytes, trial.said.bytes, DIGEST_SIZE) == 0) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
 /* The honest claimant asks its way down, and convicts. */
 static bool claimant_moves(struct search *search, const struct local_claim *claim, uint32_t known,
                            uint32_t depth)
 {
+    const struct arsenal *arsenal = &search->arsenal;
     bool real = digest_equal(&claim->trace_root, &search->court.context.trace);
-    struct game_move move = about(search, GAME_CONVICT);
+    bool in_parts = search->honest == HONEST_CLAIMANT_OF_PARTS;
+    uint32_t shown = in_parts && real ? told_last(search) : 0;
+    struct game_move move = about(search, GAME_ASK);
 
-    move.payload = bytes_of(&search->arsenal.evidence);
-    if (!real || known < search->arsenal.rounds) {
-        /* Of a root without a trace the first question is asked, and nobody can answer. */
-        move = about(search, GAME_ASK);
-        move.payload = bytes_of(&search->arsenal.questions[real ? known : 0]);
+    if (real && (in_parts ? shown < arsenal->shown : known == arsenal->rounds)) {
+        move = about(search, GAME_CONVICT);
+        move.payload = bytes_of(&arsenal->evidence[shown]);
+    } else {
+        /* Of a root without a trace the list is asked for, and nobody can answer. */
+        uint32_t list = in_parts ? arsenal->rounds - 1 : 0;
+
+        move.payload = bytes_of(&arsenal->questions[real ? (in_parts ? 0 : known) : list]);
     }
     return try_move(search, &move, COURT_CLAIMANT, known, depth);
 }
@@ -319,8 +415,8 @@ static bool claimant_moves(struct search *search, const struct local_claim *clai
 static bool is_same(const struct place *a, const struct place *b)
 {
     return a->phase == b->phase && a->turn == b->turn && a->turns == b->turns &&
-           a->time == b->time && a->known == b->known && a->counted == b->counted &&
-           hash32_equal(&a->pending, &b->pending) && digest_equal(&a->trace_root, &b->trace_root);
+           a->time == b->time && a->known == b->known && hash32_equal(&a->said, &b->said) &&
+           digest_equal(&a->trace_root, &b->trace_root);
 }
 
 static bool is_new(struct search *search, const struct place *place)
@@ -349,8 +445,7 @@ static struct place place_of(struct search *search, const struct local_claim *cl
     place.turns = claim->turns;
     place.time = time;
     place.known = known;
-    place.counted = trial.next;
-    place.pending = trial.pending;
+    place.said = trial.said;
     place.trace_root = claim->trace_root;
     return place;
 }
@@ -429,10 +524,16 @@ static void search_all(enum honest honest)
     search->seen = calloc(STATES_MAX, sizeof(*search->seen));
     memset(search->garbage.bytes, 0x77, DIGEST_SIZE);
     court_open_embedded(&search->court);
-    if (honest == HONEST_SOLVER) {
+    switch (honest) {
+    case HONEST_SOLVER:
         arm_against_honest(search);
-    } else {
+        break;
+    case HONEST_CLAIMANT:
         arm_against_liar(search);
+        break;
+    case HONEST_CLAIMANT_OF_PARTS:
+        arm_against_liar_in_parts(search);
+        break;
     }
     context = search->court.context;
     court_commit(&search->court, &context, 1, 1);
@@ -459,11 +560,18 @@ static void test_honest_claimant_never_loses_to_a_liar(void **state)
     search_all(HONEST_CLAIMANT);
 }
 
+static void test_honest_claimant_never_loses_to_a_liar_about_a_long_sum(void **state)
+{
+    (void)state;
+    search_all(HONEST_CLAIMANT_OF_PARTS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_honest_solver_never_loses),
         cmocka_unit_test(test_honest_claimant_never_loses_to_a_liar),
+        cmocka_unit_test(test_honest_claimant_never_loses_to_a_liar_about_a_long_sum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {Commitments} from "./Commitments.sol";
 import {Evidence} from "./Evidence.sol";
+import {IParts} from "./IParts.sol";
 import {IRules} from "./IRules.sol";
 import {Philox} from "./Philox.sol";
 
@@ -10,32 +11,26 @@ import {Philox} from "./Philox.sol";
 /// @notice Puts many cases to the contracts of rules and to Commitments in one call, for tests.
 contract Jury {
     uint256 internal constant FAILED = 1 << 64;
-    uint256 internal constant DONE = 1 << 65;
+    uint256 internal constant SETTLED = 1 << 65;
 
     ////////////////////////////////////////////////////////////////
     //                           Rules                            //
     ////////////////////////////////////////////////////////////////
 
-    /// @param cases Each: 0, or 1 for a part that goes on with what the case before gave (1 byte);
-    /// size (3); evidence.
-    /// @return results Each: gas used (from bit 128 on), DONE, FAILED, result or selector.
-    function hear(IRules rules, bytes calldata cases)
+    /// @param cases Each: size (4); evidence.
+    /// @return results Each: gas used (from bit 128 on), exponent of a part (32 bits), SETTLED,
+    /// FAILED; the element, what a part comes to, or the selector of an error (64 bits).
+    function hear(IParts rules, bytes calldata cases)
         external
         view
         returns (uint256[] memory results)
     {
         uint256 count = 0;
         results = new uint256[](cases.length / 4);
-        uint256 carry = 0;
         for (uint256 place = 0; place < cases.length; count++) {
-            uint256 size = uint24(bytes3(cases[place + 1:place + 4]));
+            uint256 size = uint32(bytes4(cases[place:place + 4]));
             bytes calldata evidence = cases[place + 4:place + 4 + size];
-            bytes memory call_ = cases[place] == 0
-                ? abi.encodeCall(IRules.element, (evidence))
-                : abi.encodeCall(IRules.part, (evidence, carry));
-            uint256 result = _ask(address(rules), call_, cases[place] != 0);
-            carry = uint64(result);
-            results[count] = result;
+            results[count] = _ask(address(rules), evidence);
             place += 4 + size;
         }
         assembly {
@@ -43,23 +38,25 @@ contract Jury {
         }
     }
 
-    function _ask(address target, bytes memory call_, bool isPart)
-        private
-        view
-        returns (uint256 result)
-    {
+    function _ask(address target, bytes calldata evidence) private view returns (uint256) {
+        bool isPart = evidence.length > 0 && uint8(evidence[0]) == Evidence.PART;
+        bytes memory call_ = abi.encodeWithSelector(
+            isPart ? IParts.part.selector : IRules.element.selector, evidence
+        );
         uint256 left = gasleft();
         (bool done, bytes memory answer) = target.staticcall(call_);
-        uint256 used = left - gasleft();
+        uint256 used = (left - gasleft()) << 128;
         if (!done) {
-            return used << 128 | FAILED | (answer.length < 4 ? 0 : uint32(bytes4(answer)));
+            return used | FAILED | (answer.length < 4 ? 0 : uint32(bytes4(answer)));
         }
         if (!isPart) {
-            return used << 128 | DONE | abi.decode(answer, (uint256));
+            return used | abi.decode(answer, (uint256));
         }
-        bool last;
-        (last, result) = abi.decode(answer, (bool, uint256));
-        return used << 128 | (last ? DONE : 0) | result;
+        IParts.Part memory part = abi.decode(answer, (IParts.Part));
+        if (part.settled) {
+            return used | SETTLED | part.bits;
+        }
+        return used | uint256(uint32(int32(part.exponent))) << 96 | uint64(int64(part.value));
     }
 
     function philox(uint256[] calldata inputs) external pure returns (uint256[] memory blocks) {

@@ -557,7 +557,7 @@ static void test_no_bit_of_a_shown_operand_can_be_changed(void **state)
  */
 static void write_padded(struct buffer *evidence, struct digest *root, uint64_t size, size_t dirty)
 {
-    enum { LABEL_HASH_AT = 16 + 5 + 8 + 14, LABEL_AT = 16 + 5 + 8 + 46 + 51 + 1, LABEL = 60 };
+    enum { LABEL_HASH_AT = 16 + 5 + 8 + 14, LABEL_AT = 16 + 5 + 8 + 46 + 43 + 1, LABEL = 60 };
     struct shown_target target = {.element = 2047};
     struct shown_case shown;
     struct digest hash;

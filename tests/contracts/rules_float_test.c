@@ -4,7 +4,7 @@
  * Method: operations of every float kind, of random shapes, whose tensors hold ordinary, mixed and
  * hostile numbers, inputs and earlier outputs alike (exhibit.h); evidence about every output, the
  * accused element not being read by its own rule. Both sides must agree on each. Then evidence with
- * a part that no float rule has, with an operand withheld, and of operations of other contracts.
+ * an operand withheld, and of operations of other contracts.
  */
 #include "tests/support/test.h"
 
@@ -21,7 +21,6 @@ enum {
     QUESTIONS_MAX = 4096,
     TARGETS = 8, /* of each output of one exhibit */
     CODE_SIZE_MAX = 24576,
-    EVIDENCE_PART_AT = 41, /* behind the descriptor: where from and to stand */
 };
 
 struct court {
@@ -114,7 +113,7 @@ static void ask(struct session *session, const struct exhibit *exhibit,
     session->questions[jury->count].expected = exhibit_rule(exhibit, &question->target);
     session->asked[question->target.output]++;
     exhibit_evidence(&evidence, exhibit, &question->target);
-    jury_add(jury, evidence.data, evidence.size, false);
+    jury_add(jury, evidence.data, evidence.size);
     buffer_release(&evidence);
     if (jury->count == QUESTIONS_MAX || jury->cases.size > JURY_BYTES_MAX) {
         hear(session);
@@ -190,7 +189,7 @@ static void test_elements_of_rows_agree(void **state)
 static bool is_refused(struct court *court, const struct address *rules,
                        const struct buffer *evidence)
 {
-    jury_add(&court->jury, evidence->data, evidence->size, false);
+    jury_add(&court->jury, evidence->data, evidence->size);
     struct jury_answer *answers = jury_hear(&court->jury, rules);
     bool refused = answers[0].refused;
 
@@ -207,27 +206,6 @@ static size_t after_descriptor(const struct buffer *evidence)
            evidence->data[descriptor + 1];
 }
 
-static void test_a_part_of_an_element_is_refused(void **state)
-{
-    struct court *court = *state;
-    struct evidence_target target = {.op = 0};
-    struct exhibit exhibit;
-    struct buffer evidence;
-
-    exhibit_of_kind(&exhibit, OP_ROW_SUM, MOOD_TAME, 1);
-    exhibit_evidence(&evidence, &exhibit, &target);
-    assert_false(is_refused(court, &court->rows, &evidence));
-    for (int i = 0; i < 8; i++) { /* from, then to */
-        uint8_t *byte = &evidence.data[after_descriptor(&evidence) + EVIDENCE_PART_AT + i];
-
-        *byte = 1;
-        assert_true(is_refused(court, &court->rows, &evidence));
-        *byte = 0;
-    }
-    buffer_release(&evidence);
-    exhibit_close(&exhibit);
-}
-
 static void test_operations_of_other_contracts_are_refused(void **state)
 {
     struct court *court = *state;
@@ -237,9 +215,6 @@ static void test_operations_of_other_contracts_are_refused(void **state)
         struct exhibit exhibit;
         struct buffer evidence;
 
-        if (kind >= OP_QUANTIZE && kind <= OP_CONTRACT_ONEHOT) {
-            continue; /* their evidence has parts, which is refused before */
-        }
         exhibit_of_kind(&exhibit, kind, MOOD_TAME, 1);
         exhibit_evidence(&evidence, &exhibit, &target);
         assert_int_equal(is_refused(court, &court->rows, &evidence), !in_rows(kind));
@@ -259,7 +234,7 @@ static void withhold(struct court *court, enum op_kind kind, uint32_t output)
     exhibit_of_kind(&exhibit, kind, MOOD_TAME, 3);
     exhibit_evidence(&evidence, &exhibit, &target);
     const struct op *op = &exhibit.tape->ops[0];
-    size_t used_at = after_descriptor(&evidence) + 49;
+    size_t used_at = after_descriptor(&evidence) + 41;
     unsigned used = (unsigned)(evidence.data[used_at] << 8 | evidence.data[used_at + 1]);
     size_t at = used_at + 2;
 
@@ -341,7 +316,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elements_of_elementwise_operations_and_updates_agree),
         cmocka_unit_test(test_elements_of_rows_agree),
-        cmocka_unit_test(test_a_part_of_an_element_is_refused),
         cmocka_unit_test(test_operations_of_other_contracts_are_refused),
         cmocka_unit_test(test_an_operand_that_is_withheld_is_missed),
         cmocka_unit_test(test_the_contracts_can_be_deployed),

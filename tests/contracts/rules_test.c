@@ -1,14 +1,14 @@
 /*
  * Goal: the contracts of rules give the bits of the C rules, and refuse evidence that is not whole.
  * Method: random operations with hard shapes and hostile elements (tests/support/shown_random.h),
- * each with the leaves that the C rule reads, many to a call; sums in parts against whole sums; a
- * leaf that is left out; bytes that are cut, go on, or are changed.
+ * each with the leaves that the C rule reads, many to a call; all parts of sums and of peaks; a leaf that is left out; bytes that are cut, go on, or are changed.
  */
 #include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "chain/abi.h"
 #include "chain/rules_code.h"
 #include "engine/contraction.h"
@@ -57,7 +57,7 @@ static void compare(struct rules *rules, enum op_kind kind, const struct expecta
     struct jury_answer *answers = jury_hear(&rules->jury, contract_for(rules, kind));
 
     for (size_t i = 0; i < count; i++) {
-        if (answers[i].refused || !answers[i].done || answers[i].value != expected[i].bits) {
+        if (answers[i].refused || answers[i].value != expected[i].bits) {
             fail_msg("%s, output %u, element %llu: %08x, the contract %s %08llx",
                      op_kind_name(kind), expected[i].target.output,
                      (unsigned long long)expected[i].target.element, expected[i].bits,
@@ -108,118 +108,119 @@ static void test_every_rule_gives_the_bits_of_the_c_rule(void **state)
     jury_close(&rules.jury);
 }
 
-/* ---- sums in parts -------------------------------------------------------- */
+/* ---- parts of sums and of peaks -------------------------------------------- */
 
-/* Adds the evidence of [from, to); *bytes is kept for the next. */
-static void add_part(struct rules *rules, const struct shown_case *shown,
-                     struct shown_target target, uint32_t from, uint32_t to)
+static void add_target(struct rules *rules, const struct shown_case *shown,
+                       const struct shown_target *target)
 {
     struct buffer bytes;
 
-    target.from = from;
-    target.to = to;
     buffer_init(&bytes, EVIDENCE_MAX);
-    shown_case_write(&bytes, shown, &target, false, 0);
-    jury_add(&rules->jury, bytes.data, bytes.size, true);
+    shown_case_write(&bytes, shown, target, false, 0);
+    jury_add(&rules->jury, bytes.data, bytes.size);
     buffer_release(&bytes);
 }
 
-/* Cuts [0, end) at random multiples of piece; returns how many parts there are. */
-static size_t add_parts(struct rules *rules, const struct shown_case *shown,
-                        const struct shown_target *target, uint64_t *seed, uint32_t end,
-                        uint32_t piece)
+static void check_part(const struct jury_answer *answer, const struct rule_part *part,
+                       enum op_kind kind, uint32_t number)
 {
-    size_t count = 0;
+    bool same = !answer->refused && answer->settled == part->settled;
 
-    for (uint32_t from = 0; from < end; count++) {
-        uint64_t pieces = 1 + test_random_below(seed, 1 + end / piece / 3);
-        uint32_t to = end - from > pieces * piece ? from + (uint32_t)pieces * piece : end;
-
-        add_part(rules, shown, *target, from, to);
-        from = to;
+    if (same && part->settled) {
+        same = answer->value == part->bits;
+    } else if (same) {
+        same = answer->value == (uint64_t)part->value && answer->exponent == part->exponent;
     }
-    return count;
+    if (!same) {
+        fail_msg("%s: part %u %s %08llx", op_kind_name(kind), number,
+                 answer->refused ? "is refused with" : "gives", (unsigned long long)answer->value);
+    }
 }
 
-static void test_sums_and_peaks_in_parts_are_those_of_the_whole(void **state)
+static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
 {
     static const enum op_kind kinds[4] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
                                           OP_QUANTIZE};
     struct rules rules;
     uint64_t seed = 2;
+    uint32_t many = 0;
 
     (void)state;
     open_rules(&rules);
-    for (uint64_t i = 0; i < test_share(2000, 60); i++) {
+    for (uint64_t i = 0; i < test_share(2000, 100); i++) {
         struct shown_case shown;
+        struct shown_target target;
+        struct jury_answer *answers;
+        struct rule_axis axis;
 
         shown_random(&shown, &seed, kinds[i % 4]);
-
-        struct shown_target target = shown_random_target(&shown, &seed);
-        struct contraction_shape shape = contraction_shape_of(&shown.op);
-        uint32_t end = (uint32_t)shape.k;
-        uint32_t piece = (uint32_t)shape.piece;
-
+        target = shown_random_target(&shown, &seed);
         if (shown.op.kind == OP_QUANTIZE) {
-            int64_t start;
-
             target.output = 0;
             target.element = test_random_below(&seed, shown.operands[1].count);
-            start = (int64_t)(target.element % (uint64_t)shape.pieces) * shape.piece;
-            end = (uint32_t)(shape.k - start < shape.piece ? shape.k - start : shape.piece);
-            piece = 1;
         }
-        size_t count = add_parts(&rules, &shown, &target, &seed, end, piece);
-        uint32_t bits = shown_case_rule(&shown, target.output, target.element);
-        struct jury_answer *answers = jury_hear(&rules.jury, &rules.contraction);
+        axis = shown_case_axis(&shown, &target);
+        many += axis.parts > 1;
+        target.is_part = true;
+        for (target.part = 0; target.part < axis.parts; target.part++) {
+            add_target(&rules, &shown, &target);
+        }
+        answers = jury_hear(&rules.jury, &rules.contraction);
+        for (target.part = 0; target.part < axis.parts; target.part++) {
+            struct rule_part part = shown_case_part(&shown, &target);
 
-        for (size_t part = 0; part < count; part++) {
-            if (answers[part].refused || answers[part].done != (part + 1 == count)) {
-                fail_msg("%s: part %zu of %zu %s %08llx", op_kind_name(shown.op.kind), part, count,
-                         answers[part].refused ? "is refused with" : "gives",
-                         (unsigned long long)answers[part].value);
-            }
+            check_part(&answers[target.part], &part, shown.op.kind, target.part);
         }
-        assert_int_equal(answers[count - 1].value, bits);
         free(answers);
         shown_case_release(&shown);
     }
+    assert_true(many >= 10);
     jury_close(&rules.jury);
 }
 
-static void test_parts_that_are_not_cut_at_pieces_are_refused(void **state)
+/* Makes the part that evidence of shown's first element names another one. */
+static void add_numbered(struct rules *rules, const struct buffer *bytes, uint32_t number)
 {
+    size_t descriptor = (size_t)bytes->data[14] << 8 | bytes->data[15];
+
+    endian_store_be32(bytes->data + 16 + descriptor + 32 + 9, number);
+    jury_add(&rules->jury, bytes->data, bytes->size);
+}
+
+static void test_parts_that_are_not_there_are_refused(void **state)
+{
+    static const uint32_t numbers[] = {2, 3, 1 << 20, UINT32_MAX, 0};
+    const size_t count = sizeof(numbers) / sizeof(numbers[0]);
+    struct shown_target target = {.is_part = true};
     struct rules rules;
     struct shown_case shown;
+    struct buffer bytes;
     struct jury_answer *answers;
-    static const uint32_t cuts[][2] = {{0, 17}, {1, 16},  {16, 16}, {32, 16}, {0, 0},
-                                       {0, 81}, {80, 96}, {16, 33}, {16, 80}};
-    const size_t count = sizeof(cuts) / sizeof(cuts[0]);
 
     (void)state;
     open_rules(&rules);
     shown_case_init(&shown, OP_CONTRACT_ONES, 2, 1);
-    memcpy(shown.op.attributes, (int64_t[]){2, 80, 14, 16}, 4 * sizeof(int64_t));
+    memcpy(shown.op.attributes, (int64_t[]){2, 1040, 14, 16}, 4 * sizeof(int64_t));
     shown.op.attribute_count = ONES_ATTRIBUTES;
-    (void)shown_case_tensor(&shown, 0, DTYPE_I16, 160);
-    (void)shown_case_tensor(&shown, 1, DTYPE_I16, 10);
+    (void)shown_case_tensor(&shown, 0, DTYPE_I16, 2080);
+    (void)shown_case_tensor(&shown, 1, DTYPE_I16, 130);
     (void)shown_case_tensor(&shown, 2, DTYPE_F32, 2);
     shown_case_check(&shown);
+    buffer_init(&bytes, EVIDENCE_MAX);
+    shown_case_write(&bytes, &shown, &target, false, 0);
     for (size_t i = 0; i < count; i++) {
-        struct shown_target target = {0};
-
-        add_part(&rules, &shown, target, cuts[i][0], cuts[i][1]);
+        add_numbered(&rules, &bytes, numbers[i]);
     }
     answers = jury_hear(&rules.jury, &rules.contraction);
     for (size_t i = 0; i < count; i++) {
         /* The last one is sound, and shows that the others could have been. */
         assert_int_equal(answers[i].refused, i + 1 < count);
         if (i + 1 < count) {
-            assert_int_equal(answers[i].value,
-                             abi_selector("BadTarget(uint256,uint256,uint256,uint256)"));
+            assert_int_equal(answers[i].value, abi_selector("BadTarget(uint256,uint256,uint256)"));
         }
     }
     free(answers);
+    buffer_release(&bytes);
     shown_case_release(&shown);
     jury_close(&rules.jury);
 }
@@ -252,13 +253,13 @@ static void test_evidence_that_is_cut_or_goes_on_is_refused(void **state)
 
         write_random(&bytes, &seed, shown_random_kinds[i]);
         for (size_t size = 0; size < bytes.size && count < 200; size += 1 + size / 8) {
-            jury_add(&rules.jury, bytes.data, size, false);
-            jury_add(&rules.jury, bytes.data, bytes.size - 1 - size, false);
+            jury_add(&rules.jury, bytes.data, size);
+            jury_add(&rules.jury, bytes.data, bytes.size - 1 - size);
             count += 2;
         }
         buffer_add_u8(&bytes, 0);
-        jury_add(&rules.jury, bytes.data, bytes.size, false);
-        jury_add(&rules.jury, bytes.data, bytes.size - 1, false);
+        jury_add(&rules.jury, bytes.data, bytes.size);
+        jury_add(&rules.jury, bytes.data, bytes.size - 1);
         count += 2;
 
         struct jury_answer *answers =
@@ -296,7 +297,7 @@ static void test_evidence_with_changed_bytes_costs_no_more_than_it_may(void **st
 
             bytes.data[at] =
                 (uint8_t)(count % 2 == 0 ? before ^ 1u << (count / 2 % 8) : test_random(&seed));
-            jury_add(&rules.jury, bytes.data, bytes.size, false);
+            jury_add(&rules.jury, bytes.data, bytes.size);
             bytes.data[at] = before;
         }
         struct jury_answer *answers = jury_hear(&rules.jury, contract_for(&rules, kind));
@@ -313,7 +314,7 @@ static void test_evidence_with_changed_bytes_costs_no_more_than_it_may(void **st
 /* Adds the evidence without one of the leaves of its first operand. */
 static void add_without(struct rules *rules, const struct buffer *bytes, size_t leaf)
 {
-    enum { INDEXES = 338, LEAVES = INDEXES + 8 * LEAVES_SHOWN + 2 };
+    enum { INDEXES = 330, LEAVES = INDEXES + 8 * LEAVES_SHOWN + 2 };
     struct buffer cut;
 
     buffer_init(&cut, EVIDENCE_MAX);
@@ -325,7 +326,7 @@ static void add_without(struct rules *rules, const struct buffer *bytes, size_t 
     buffer_add(&cut, bytes->data + LEAVES + 1024 * (leaf + 1),
                bytes->size - LEAVES - 1024 * (leaf + 1));
     assert_int_equal(cut.size, bytes->size - 8 - 1024);
-    jury_add(&rules->jury, cut.data, cut.size, false);
+    jury_add(&rules->jury, cut.data, cut.size);
     buffer_release(&cut);
 }
 
@@ -335,7 +336,7 @@ static void test_a_leaf_that_is_not_shown_is_missed(void **state)
     struct shown_case shown;
     struct buffer bytes;
     struct jury_answer *answers;
-    struct shown_target target = {.element = 3, .to = 1500};
+    struct shown_target target = {.element = 3};
 
     (void)state;
     open_rules(&rules);
@@ -348,7 +349,7 @@ static void test_a_leaf_that_is_not_shown_is_missed(void **state)
     (void)shown_case_tensor(&shown, 2, DTYPE_F32, 8);
     shown_case_check(&shown);
     shown_case_write(&bytes, &shown, &target, false, 0);
-    jury_add(&rules.jury, bytes.data, bytes.size, false);
+    jury_add(&rules.jury, bytes.data, bytes.size);
     for (size_t leaf = 0; leaf < LEAVES_SHOWN; leaf++) {
         add_without(&rules, &bytes, leaf);
     }
@@ -416,8 +417,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rule_gives_the_bits_of_the_c_rule),
-        cmocka_unit_test(test_sums_and_peaks_in_parts_are_those_of_the_whole),
-        cmocka_unit_test(test_parts_that_are_not_cut_at_pieces_are_refused),
+        cmocka_unit_test(test_parts_of_every_axis_are_those_of_the_c_rule),
+        cmocka_unit_test(test_parts_that_are_not_there_are_refused),
         cmocka_unit_test(test_evidence_that_is_cut_or_goes_on_is_refused),
         cmocka_unit_test(test_evidence_with_changed_bytes_costs_no_more_than_it_may),
         cmocka_unit_test(test_a_leaf_that_is_not_shown_is_missed),

@@ -50,6 +50,7 @@ static void read_text(const uint8_t *data, size_t size)
 static void read_told(const uint8_t *data, size_t size)
 {
     static uint8_t changed[TELL_BYTES_MAX];
+    struct parts_told parts;
     struct asked asked;
     struct told told;
     size_t asked_size;
@@ -66,6 +67,13 @@ static void read_told(const uint8_t *data, size_t size)
     }
     data += asked_size;
     size -= asked_size;
+    if (asked.ask.kind == ASK_PARTS) {
+        if (parts_check(&parts, &asked.parts, data, size) == VERDICT_VALID && !parts.none &&
+            size != 4 + 8 * (size_t)asked.parts.count) {
+            abort();
+        }
+        return;
+    }
     if (tell_check(&told, &asked.target, data, size) != VERDICT_VALID) {
         return;
     }

@@ -270,7 +270,7 @@ static void test_answers_by_a_second_writer_are_accepted(void **state)
 
 static struct ask random_ask(uint64_t *seed)
 {
-    struct ask ask = {.kind = (enum ask_kind)(1 + test_random_below(seed, 5))};
+    struct ask ask = {.kind = (enum ask_kind)(1 + test_random_below(seed, ASK_PARTS))};
     bool node = ask.kind == ASK_LIST_NODE || ask.kind == ASK_TENSOR_NODE;
 
     if (ask.kind == ASK_LIST || ask.kind == ASK_LIST_NODE) {
@@ -281,6 +281,8 @@ static struct ask random_ask(uint64_t *seed)
     if (node) {
         ask.level = (uint32_t)test_random_below(seed, MERKLE_DEPTH_MAX);
         ask.index = test_random_below(seed, (MERKLE_LEAVES_MAX >> ask.level) + 1);
+    } else if (ask.kind == ASK_PARTS) {
+        ask.index = test_random_below(seed, MERKLE_LEAVES_MAX + 1);
     }
     return ask;
 }
@@ -343,6 +345,8 @@ static void test_only_canonical_texts_are_read(void **state)
         {"tensor/4294967295", {.kind = ASK_TENSOR, .item = UINT32_MAX}},
         {"tensor-node/7/12/255", {.kind = ASK_TENSOR_NODE, .item = 7, .level = 12, .index = 255}},
         {"diverged", {.kind = ASK_DIVERGED}},
+        {"parts/7/0", {.kind = ASK_PARTS, .item = 7}},
+        {"parts/0/1099511627776", {.kind = ASK_PARTS, .index = UINT64_C(1) << 40}},
     };
     static const char *const wrong[] = {
         "",
@@ -372,6 +376,12 @@ static void test_only_canonical_texts_are_read(void **state)
         "tensor-node/1/2",
         "tensor-node/1/2/3/4",
         "diverged/",
+        "parts",
+        "parts/7",
+        "parts/7/",
+        "parts/7/0/",
+        "parts/7/00",
+        "parts/7/1099511627777",
         "divergedd",
         "../../etc/passwd",
     };

@@ -4,7 +4,8 @@
  * Method: honest steps of the small models and of random tapes, and invented operands for every
  * kind of operation; for each kind and each output one element changed (one ulp, the sign, a NaN,
  * rows swapped) and judged, honest elements judged; every byte of small evidence flipped, cut and
- * grown; pieces of evidence exchanged; sums in parts against sums in one.
+ * grown; pieces of evidence exchanged; parts of sums and
+ * of maxima, told honestly, forged so that they come to a false element, and changed afterwards.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "engine/contraction.h"
 #include "engine/rule.h"
 #include "proofs/element.h"
-#include "tests/support/exhibit.h"
+#include "tests/support/forgery.h"
 #include "tests/support/test.h"
 
 static struct evidence_ruling judge(const struct exhibit *exhibit,
@@ -387,144 +388,164 @@ static void test_state_that_is_not_finite_convicts_unless_the_job_ended_there(vo
     exhibit_close(&exhibit);
 }
 
-/* ---- sums in parts ------------------------------------------------------ */
+/* ---- parts of an axis ------------------------------------------------------ */
 
-/* The same part once more does not count twice; nor is it anything without what came before. */
-static void check_repeated(const struct exhibit *exhibit, struct evidence_progress *progress,
-                           const struct buffer *bytes)
-{
-    struct evidence_ruling again;
-    struct evidence_progress kept = *progress;
-    struct evidence_progress none = {0};
-
-    assert_int_equal(
-        evidence_judge(&again, &none, &exhibit->context, bytes->data, bytes->size, NULL),
-        STATUS_OK);
-    assert_int_equal(again.reason, EVIDENCE_BAD_ORDER);
-    assert_int_equal(
-        evidence_judge(&again, progress, &exhibit->context, bytes->data, bytes->size, NULL),
-        STATUS_OK);
-    assert_int_equal(again.reason, EVIDENCE_BAD_ORDER);
-    assert_memory_equal(progress, &kept, sizeof(kept));
-}
-
-/* Judges it in parts of about size_max bytes; how many there were. */
-static uint32_t judge_in_parts(struct evidence_ruling *ruling, const struct exhibit *exhibit,
-                               const struct evidence_target *target, size_t size_max)
-{
-    struct evidence_progress progress = {0};
-    uint64_t from = 0;
-    uint32_t parts = 0;
-    bool last = false;
-    struct error error;
-
-    error_init(&error);
-    for (;;) {
-        struct buffer bytes;
-        uint64_t to;
-        enum status status;
-
-        buffer_init(&bytes, EVIDENCE_SIZE_MAX);
-        status = evidence_write_element(&bytes, &to, &last, exhibit->tape, &exhibit->source, target,
-                                        from, size_max, &error);
-        if (status == STATUS_OVER_LIMIT) { /* rows that lie across leaves */
-            buffer_release(&bytes);
-            size_max += 2000;
-            continue;
-        }
-        assert_int_equal(status, STATUS_OK);
-        assert_true(bytes.size <= size_max);
-        assert_int_equal(
-            evidence_judge(ruling, &progress, &exhibit->context, bytes.data, bytes.size, &error),
-            STATUS_OK);
-        parts++;
-        if (!last) {
-            assert_int_equal(ruling->answer, EVIDENCE_PART_TAKEN);
-            if (parts > 1) {
-                check_repeated(exhibit, &progress, &bytes);
-            }
-        }
-        buffer_release(&bytes);
-        if (last) {
-            return parts;
-        }
-        from = to;
-    }
-}
-
-static void test_parts_of_an_axis_are_the_whole(void **state)
+/* An element with parts of one of the kinds that have some, and the exhibit that it is of. */
+static void exhibit_with_parts(struct exhibit *exhibit, struct evidence_target *target,
+                               uint64_t *seed, uint64_t *random)
 {
     static const enum op_kind kinds[4] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
                                           OP_QUANTIZE};
-    static const size_t sizes[4] = {8500, 6500, 7500, 7000};
-    uint64_t random = 6;
-    uint32_t most[4] = {0};
 
-    (void)state;
-    for (uint64_t seed = 0; seed < test_share(4000, 160); seed++) {
-        struct exhibit exhibit;
-        struct evidence_target target;
-        struct evidence_ruling one;
-        struct evidence_ruling parts;
-        uint32_t count;
-
-        exhibit_of_kind(&exhibit, kinds[seed % 3], (enum random_mood)(seed / 3 % MOOD_COUNT), seed);
-        exhibit_any_target(&target, &exhibit, &random);
-        if (seed % 2 == 0) {
-            exhibit_make_right(&exhibit, &target);
+    for (;; ++*seed) {
+        exhibit_of_kind(exhibit, kinds[*seed % 4], (enum random_mood)(*seed / 4 % MOOD_COUNT),
+                        *seed);
+        exhibit_any_target(target, exhibit, random);
+        if (exhibit_axis(exhibit, target).parts > 1) {
+            ++*seed;
+            return;
         }
-        one = judge(&exhibit, &target);
-        count = judge_in_parts(&parts, &exhibit, &target, sizes[seed % 4]);
-        most[seed % 4] = count > most[seed % 4] ? count : most[seed % 4];
-        assert_int_equal(parts.answer, one.answer);
-        assert_int_equal(parts.wanted, one.wanted);
-        assert_int_equal(parts.found, one.found);
-        exhibit_close(&exhibit);
-    }
-    for (int i = 0; i < 4; i++) {
-        assert_true(most[i] >= 3);
+        exhibit_close(exhibit);
     }
 }
 
-static void test_part_of_another_element_is_not_the_next_one(void **state)
+static enum evidence_answer judge_part(const struct exhibit *exhibit,
+                                       const struct evidence_target *target, uint32_t part,
+                                       const struct buffer *told)
 {
-    struct exhibit exhibit;
-    struct evidence_progress progress = {0};
-    struct evidence_target target = {0};
     struct evidence_ruling ruling;
     struct buffer bytes;
-    uint64_t to = 0;
-    bool last;
-    struct error error;
+
+    exhibit_part_evidence(&bytes, exhibit, target, part, told);
+    ruling = exhibit_judge(exhibit, bytes.data, bytes.size);
+    buffer_release(&bytes);
+    return ruling.answer;
+}
+
+static uint32_t count_guilty(const struct exhibit *exhibit, const struct evidence_target *target,
+                             const struct buffer *told)
+{
+    uint32_t guilty = 0;
+
+    for (uint32_t part = 0; part < exhibit_axis(exhibit, target).parts; part++) {
+        enum evidence_answer answer = judge_part(exhibit, target, part, told);
+
+        assert_int_not_equal(answer, EVIDENCE_REFUSED);
+        guilty += answer == EVIDENCE_UPHELD;
+    }
+    return guilty;
+}
+
+/* Whoever has the right element tells parts that hold, and none of them convicts. */
+static void test_honest_parts_are_taken_and_convict_nobody(void **state)
+{
+    uint64_t random = 6;
     uint64_t seed = 0;
 
     (void)state;
-    error_init(&error);
-    do {
-        exhibit_of_kind(&exhibit, OP_CONTRACT_ONES, MOOD_TAME, seed++);
-        if (exhibit.tape->ops[0].attributes[ONES_K] > 1400 &&
-            exhibit.tape->ops[0].attributes[ONES_ROWS] > 1) {
-            break;
-        }
+    for (uint64_t i = 0; i < test_share(1000, 40); i++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        struct buffer told;
+        uint32_t part;
+
+        exhibit_with_parts(&exhibit, &target, &seed, &random);
+        exhibit_make_right(&exhibit, &target);
+        exhibit_parts(&told, &exhibit, &target);
+        assert_true(exhibit_tell(&exhibit, &target, &told));
+        assert_int_equal(count_guilty(&exhibit, &target, &told), 0);
+        assert_int_equal(evidence_false_part(&part, exhibit.tape, &exhibit.source, &target,
+                                             told.data, told.size, NULL),
+                         STATUS_NOT_FOUND);
+        buffer_release(&told);
         exhibit_close(&exhibit);
-    } while (true);
-    for (uint32_t part = 0; part < 2; part++) {
-        buffer_init(&bytes, EVIDENCE_SIZE_MAX);
-        assert_int_equal(evidence_write_element(&bytes, &to, &last, exhibit.tape, &exhibit.source,
-                                                &target, to, 6000, &error),
-                         STATUS_OK);
-        assert_int_equal(
-            evidence_judge(&ruling, &progress, &exhibit.context, bytes.data, bytes.size, &error),
-            STATUS_OK);
-        assert_int_equal(ruling.answer, part == 0 ? EVIDENCE_PART_TAKEN : EVIDENCE_REFUSED);
-        if (part == 0) {
-            /* A sum needs somebody who keeps it. */
-            ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
-        }
-        assert_int_equal(ruling.reason, EVIDENCE_BAD_ORDER);
-        buffer_release(&bytes);
-        target.element++;
     }
+}
+
+/* Whoever has another element tells parts that do not come to it, or one that is false. */
+static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
+{
+    uint64_t random = 7;
+    uint64_t seed = 0;
+    uint32_t refused = 0;
+    uint32_t forged = 0;
+    uint32_t lone = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < test_share(1000, 60); i++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        struct buffer told;
+        uint32_t part = UINT32_MAX;
+        uint32_t found;
+
+        exhibit_with_parts(&exhibit, &target, &seed, &random);
+        exhibit_make_right(&exhibit, &target);
+        exhibit_set(
+            &exhibit, &target,
+            lie(exhibit_get(&exhibit, &target), accused(&exhibit, &target)->dtype, &random));
+        exhibit_parts(&told, &exhibit, &target);
+        assert_false(exhibit_tell(&exhibit, &target, &told));
+        buffer_release(&told);
+        if (forgery_of(&told, &part, &exhibit, &target, &random)) {
+            assert_true(exhibit_tell(&exhibit, &target, &told));
+            assert_int_equal(judge_part(&exhibit, &target, part, &told), EVIDENCE_UPHELD);
+            assert_int_equal(evidence_false_part(&found, exhibit.tape, &exhibit.source, &target,
+                                                 told.data, told.size, NULL),
+                             STATUS_OK);
+            assert_true(found <= part);
+            lone += count_guilty(&exhibit, &target, &told) == 1;
+            forged++;
+        } else {
+            assert_false(exhibit_tell(&exhibit, &target, &told));
+            refused++;
+        }
+        buffer_release(&told);
+        exhibit_close(&exhibit);
+    }
+    print_message("%u were forged, %u of them in one part alone; %u could not be told\n", forged,
+                  lone, refused);
+    assert_true(forged > 0 && lone > 0);
+}
+
+/* Evidence of a part is nothing without the very parts that were told of this element. */
+static void test_parts_that_were_not_told_are_refused(void **state)
+{
+    struct evidence_target target;
+    struct evidence_ruling ruling;
+    struct exhibit exhibit;
+    struct buffer bytes;
+    struct buffer told;
+    uint64_t random = 8;
+    uint64_t seed = 0;
+    uint32_t part;
+
+    (void)state;
+    do {
+        exhibit_with_parts(&exhibit, &target, &seed, &random);
+        exhibit_make_right(&exhibit, &target);
+        exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+    } while (!forgery_of(&told, &part, &exhibit, &target, &random) || told.size == 0);
+    exhibit_part_evidence(&bytes, &exhibit, &target, part, &told);
+    ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
+    assert_int_equal(ruling.reason, EVIDENCE_NOT_TOLD);
+    assert_true(exhibit_tell(&exhibit, &target, &told));
+    assert_int_equal(exhibit_judge(&exhibit, bytes.data, bytes.size).answer, EVIDENCE_UPHELD);
+    buffer_release(&bytes);
+    for (size_t at = 0; at < told.size; at++) {
+        told.data[at] ^= 1;
+        exhibit_part_evidence(&bytes, &exhibit, &target, part, &told);
+        ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
+        assert_int_equal(ruling.reason, EVIDENCE_NOT_TOLD);
+        buffer_release(&bytes);
+        told.data[at] ^= 1;
+    }
+    exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 2);
+    exhibit_part_evidence(&bytes, &exhibit, &target, part, &told);
+    ruling = exhibit_judge(&exhibit, bytes.data, bytes.size);
+    assert_int_equal(ruling.reason, EVIDENCE_NOT_TOLD);
+    buffer_release(&bytes);
+    buffer_release(&told);
     exhibit_close(&exhibit);
 }
 
@@ -724,8 +745,9 @@ int main(void)
         cmocka_unit_test(test_trace_that_begins_elsewhere_convicts_solver_and_attestor),
         cmocka_unit_test(test_state_that_the_trace_does_not_end_in_convicts_the_solver_alone),
         cmocka_unit_test(test_state_that_is_not_finite_convicts_unless_the_job_ended_there),
-        cmocka_unit_test(test_parts_of_an_axis_are_the_whole),
-        cmocka_unit_test(test_part_of_another_element_is_not_the_next_one),
+        cmocka_unit_test(test_honest_parts_are_taken_and_convict_nobody),
+        cmocka_unit_test(test_parts_of_a_false_element_do_not_hold_or_convict),
+        cmocka_unit_test(test_parts_that_were_not_told_are_refused),
         cmocka_unit_test(test_no_changed_or_cut_evidence_is_upheld),
         cmocka_unit_test(test_damaged_evidence_of_ends_is_refused),
         cmocka_unit_test(test_leaf_that_is_left_out_is_missed),

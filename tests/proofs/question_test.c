@@ -11,6 +11,7 @@
 #include "proofs/descriptor.h"
 #include "proofs/question.h"
 #include "tests/support/dispute.h"
+#include "tests/support/exhibit.h"
 #include "tests/support/test.h"
 
 #define LIES_FULL  4000
@@ -18,9 +19,9 @@
 #define FLIPS_FULL 200000
 #define FLIPS      3200
 
-static struct question_context context_of(const struct tape *tape, const struct hunt_case *accused)
+static struct evidence_context context_of(const struct tape *tape, const struct hunt_case *accused)
 {
-    struct question_context context = {.trace = accused->trace_root, .next = accused->next_root};
+    struct evidence_context context = {.trace = accused->trace_root, .after = accused->next_root};
 
     assert_int_equal(descriptor_program_root(&context.program, tape, NULL), STATUS_OK);
     return context;
@@ -43,7 +44,7 @@ static void check_asked(const struct asked *asked)
     }
 }
 
-static void check_question(const struct hunt *hunt, const struct question_context *context,
+static void check_question(const struct hunt *hunt, const struct evidence_context *context,
                            const uint8_t *bytes, size_t size, const uint8_t *told, size_t told_size)
 {
     struct tell_target target;
@@ -62,7 +63,7 @@ static void check_question(const struct hunt *hunt, const struct question_contex
 }
 
 /* No flip may lead to a question about anything else than a list that may be asked for anyway. */
-static void flip(const struct question_context *context, uint8_t *bytes, size_t size,
+static void flip(const struct evidence_context *context, uint8_t *bytes, size_t size,
                  uint64_t *seed, uint64_t flips)
 {
     for (uint64_t i = 0; i < flips; i++) {
@@ -83,17 +84,17 @@ static void flip(const struct question_context *context, uint8_t *bytes, size_t 
     }
 }
 
-static void refuse_other_contexts(const struct question_context *context, const uint8_t *bytes,
+static void refuse_other_contexts(const struct evidence_context *context, const uint8_t *bytes,
                                   size_t size)
 {
-    struct question_context other = *context;
+    struct evidence_context other = *context;
     struct asked asked;
 
     other.program.bytes[3] ^= 1;
     assert_int_equal(question_check(&asked, &other, bytes, size), VERDICT_INVALID);
     other = *context;
     other.trace.bytes[31] ^= 1;
-    other.next.bytes[0] ^= 0x80;
+    other.after.bytes[0] ^= 0x80;
     if (bytes[0] != ASK_LIST) {
         assert_int_equal(question_check(&asked, &other, bytes, size), VERDICT_INVALID);
     }
@@ -108,7 +109,7 @@ static uint32_t follow(struct dispute *dispute, struct teller *accused, struct h
                        uint64_t flips)
 {
     static uint8_t told[TELL_BYTES_MAX];
-    struct question_context context = context_of(dispute->tape, roots);
+    struct evidence_context context = context_of(dispute->tape, roots);
     uint64_t seed = 11;
     uint32_t questions = 0;
     struct buffer bytes;
@@ -188,7 +189,7 @@ static void test_changed_questions_are_refused(void **state)
         struct lie lie = {0, 0, LIE_ULP};
 
         if (wide == 1) {
-            dispute_open_wide(&dispute);
+            dispute_open_hidden(&dispute, DISPUTE_WIDE);
         } else {
             dispute_open_kind(&dispute, MODEL_GPT2);
         }
@@ -226,7 +227,7 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
 {
     struct dispute dispute;
     struct hunt_case roots;
-    struct question_context context;
+    struct evidence_context context;
     struct buffer bytes;
     struct asked asked;
 
@@ -240,7 +241,7 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     context.diverged = true;
     assert_int_equal(question_check(&asked, &context, bytes.data, bytes.size), VERDICT_VALID);
     assert_int_equal(asked.ask.kind, ASK_DIVERGED);
-    assert_true(digest_equal(&asked.target.known, &context.next));
+    assert_true(digest_equal(&asked.target.known, &context.after));
     assert_true(digest_equal(&asked.program, &context.program));
     check_asked(&asked);
     context.attestor = true;
@@ -249,8 +250,52 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     dispute_close(&dispute);
 }
 
+/* ---- parts ---------------------------------------------------------------- */
+
+static void open_long(struct exhibit *exhibit, struct evidence_target *target, enum op_kind kind)
+{
+    *target = (struct evidence_target){0};
+    for (uint64_t seed = 0;; seed++) {
+        exhibit_of_kind(exhibit, kind, MOOD_TAME, seed);
+        if (exhibit_axis(exhibit, target).parts > 1) {
+            return;
+        }
+        exhibit_close(exhibit);
+    }
+}
+
+static void test_questions_for_parts_are_about_what_was_committed(void **state)
+{
+    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
+                                         OP_QUANTIZE};
+    uint64_t random = 5;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        struct buffer question;
+        struct asked asked;
+
+        open_long(&exhibit, &target, kinds[i]);
+        exhibit_question(&question, &exhibit, &target);
+        assert_int_equal(question_check(&asked, &exhibit.context, question.data, question.size),
+                         VERDICT_VALID);
+        assert_int_equal(asked.ask.kind, ASK_PARTS);
+        assert_int_equal(asked.ask.item, trace_item_of_output(exhibit.tape, 0, target.output));
+        assert_int_equal(asked.ask.index, target.element);
+        assert_int_equal(asked.parts.bits, exhibit_get(&exhibit, &target));
+        assert_int_equal(asked.parts.fold, exhibit_axis(&exhibit, &target).fold);
+        assert_int_equal(asked.parts.count, exhibit_axis(&exhibit, &target).parts);
+        check_asked(&asked);
+        flip(&exhibit.context, question.data, question.size, &random, 400);
+        buffer_release(&question);
+        exhibit_close(&exhibit);
+    }
+}
+
 /* Seeds for question_fuzz.c: the roots that it must hold under, then a question. */
-static void write_seed(const char *folder, const char *name, const struct question_context *context,
+static void write_seed(const char *folder, const char *name, const struct evidence_context *context,
                        const struct buffer *question)
 {
     struct buffer bytes;
@@ -260,7 +305,7 @@ static void write_seed(const char *folder, const char *name, const struct questi
     buffer_init(&bytes, QUESTION_SIZE_MAX + 100);
     buffer_add(&bytes, context->program.bytes, DIGEST_SIZE);
     buffer_add(&bytes, context->trace.bytes, DIGEST_SIZE);
-    buffer_add(&bytes, context->next.bytes, DIGEST_SIZE);
+    buffer_add(&bytes, context->after.bytes, DIGEST_SIZE);
     buffer_add_u8(&bytes, (uint8_t)(context->attestor + 2 * context->diverged));
     buffer_add(&bytes, question->data, question->size);
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -271,11 +316,24 @@ static void write_seed(const char *folder, const char *name, const struct questi
     buffer_release(&bytes);
 }
 
+static void write_parts(const char *folder)
+{
+    struct evidence_target target;
+    struct exhibit exhibit;
+    struct buffer question;
+
+    open_long(&exhibit, &target, OP_CONTRACT_ONES);
+    exhibit_question(&question, &exhibit, &target);
+    write_seed(folder, "parts", &exhibit.context, &question);
+    buffer_release(&question);
+    exhibit_close(&exhibit);
+}
+
 static void write_seeds(const char *folder)
 {
     static uint8_t told[TELL_BYTES_MAX];
     struct lie lie = {0, 0, LIE_ULP};
-    struct question_context context;
+    struct evidence_context context;
     struct dispute dispute;
     struct hunt_case roots;
     struct teller accused;
@@ -285,7 +343,7 @@ static void write_seeds(const char *folder)
     struct hunt hunt;
     struct ask ask;
 
-    dispute_open_wide(&dispute);
+    dispute_open_hidden(&dispute, DISPUTE_WIDE);
     lie.item = dispute.tape->state_count;
     while (ask_tensor_count(&dispute.tape->tensors[trace_tensor_at(dispute.tape, lie.item)]) <=
            4096) {
@@ -319,6 +377,7 @@ static void write_seeds(const char *folder)
     teller_close(&accused);
     liar_close(&liar);
     dispute_close(&dispute);
+    write_parts(folder);
 }
 
 int main(int argc, char **argv)
@@ -328,6 +387,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_changed_questions_are_refused),
         cmocka_unit_test(test_questions_about_the_next_state_hold),
         cmocka_unit_test(test_divergence_is_asked_for_only_where_it_is_claimed),
+        cmocka_unit_test(test_questions_for_parts_are_about_what_was_committed),
     };
 
     if (argc == 3 && strcmp(argv[1], "write") == 0) {

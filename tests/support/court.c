@@ -31,8 +31,6 @@ static void learn(void *context, const struct game_event *event)
         court->asked = *event;
         memcpy(court->asked_bytes, event->payload.bytes, event->payload.size);
         court->asked.payload.bytes = court->asked_bytes;
-    } else if (event->kind == GAME_COUNTED) {
-        court->counted = event->index;
     } else if (event->kind == GAME_ATTESTED) {
         court->drawn = event->step;
     }

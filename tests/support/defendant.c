@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proofs/conviction.h"
 #include "proofs/question.h"
 #include "proofs/replay.h"
 #include "proofs/state_root.h"
+#include "tests/support/forgery.h"
 #include "tests/support/test.h"
 
 static void check(enum status status, const struct error *error)
@@ -166,28 +168,47 @@ void defendant_close(struct defendant *accused)
     bundle_close(accused->bundle);
 }
 
+/* Parts that come to what it committed to, whatever they are. */
+static void forge(struct buffer *told, const struct parts_target *asked)
+{
+    struct parts_told read;
+    uint64_t random = 1;
+    uint32_t part;
+
+    if (parts_check(&read, asked, told->data, told->size) != VERDICT_VALID) {
+        assert_true(forgery_bend(told, &part, asked, &random));
+    }
+}
+
 static void tell(struct defendant *accused, const char *name, const struct hash32 *claim,
                  const struct game_bytes *payload)
 {
-    static uint8_t bytes[TELL_BYTES_MAX];
+    struct record_given given;
+    struct run_data data;
+    struct buffer told;
     struct asked asked;
     struct error error;
-    size_t size = 0;
 
     error_init(&error);
     assert_int_equal(asked_read(&asked, payload->bytes, payload->size), STATUS_OK);
     if (asked.ask.kind == ASK_DIVERGED) {
         return; /* no number that it could show */
     }
-    check(teller_answer(bytes, &size,
-                        only_in_state(accused) && asked.ask.list == ASK_NEXT_STATE
-                            ? &accused->state_teller
-                            : &accused->teller,
-                        &asked.ask, &error),
+    run_given(&given, &data, &accused->run);
+    buffer_init(&told, GAME_TOLD_MAX);
+    check(conviction_tell(&told,
+                          only_in_state(accused) && asked.ask.list == ASK_NEXT_STATE
+                              ? &accused->state_teller
+                              : &accused->teller,
+                          &given, &asked.ask, &error),
           &error);
-    check(ledger_tell(accused->market->ledgers[accused->player], name, claim, payload, bytes, size,
-                      &error),
+    if (asked.ask.kind == ASK_PARTS) {
+        forge(&told, &asked.parts);
+    }
+    check(ledger_tell(accused->market->ledgers[accused->player], name, claim, payload, told.data,
+                      told.size, &error),
           &error);
+    buffer_release(&told);
 }
 
 /* Of a claim by its key: the last one against the accused's step, and what was asked last. */

@@ -370,19 +370,73 @@ void exhibit_make_right(struct exhibit *exhibit, const struct evidence_target *t
 void exhibit_evidence(struct buffer *bytes, const struct exhibit *exhibit,
                       const struct evidence_target *target)
 {
-    uint64_t to;
-    bool last;
     struct error error;
 
     error_init(&error);
     buffer_init(bytes, EVIDENCE_SIZE_MAX);
-    insist(evidence_write_element(bytes, &to, &last, exhibit->tape, &exhibit->source, target, 0,
-                                  EVIDENCE_SIZE_MAX, &error),
+    insist(evidence_write_element(bytes, exhibit->tape, &exhibit->source, target, EVIDENCE_SIZE_MAX,
+                                  &error),
            &error);
-    if (!last) {
-        fprintf(stderr, "exhibit: evidence in parts\n");
+}
+
+void exhibit_question(struct buffer *bytes, const struct exhibit *exhibit,
+                      const struct evidence_target *target)
+{
+    struct error error;
+
+    error_init(&error);
+    buffer_init(bytes, QUESTION_SIZE_MAX);
+    insist(question_write_parts(bytes, exhibit->tape, &exhibit->source, target, &error), &error);
+}
+
+void exhibit_parts(struct buffer *told, const struct exhibit *exhibit,
+                   const struct evidence_target *target)
+{
+    struct error error;
+
+    error_init(&error);
+    buffer_init(told, PARTS_TOLD_MAX);
+    insist(evidence_parts(told, exhibit->tape, &exhibit->source, target, &error), &error);
+}
+
+bool exhibit_tell(struct exhibit *exhibit, const struct evidence_target *target,
+                  const struct buffer *told)
+{
+    uint8_t bytes[ASKED_SIZE_MAX];
+    struct buffer question;
+    struct parts_told read;
+    struct asked asked;
+
+    exhibit_question(&question, exhibit, target);
+    if (question_check(&asked, &exhibit->context, question.data, question.size) != VERDICT_VALID) {
+        fprintf(stderr, "exhibit: a question that does not hold\n");
         abort();
     }
+    buffer_release(&question);
+    parts_told_hash(&exhibit->context.told, bytes, asked_write(bytes, &asked), told->data,
+                    told->size);
+    return parts_check(&read, &asked.parts, told->data, told->size) == VERDICT_VALID;
+}
+
+void exhibit_part_evidence(struct buffer *bytes, const struct exhibit *exhibit,
+                           const struct evidence_target *target, uint32_t part,
+                           const struct buffer *told)
+{
+    struct error error;
+
+    error_init(&error);
+    buffer_init(bytes, EVIDENCE_SIZE_MAX);
+    insist(evidence_write_part(bytes, exhibit->tape, &exhibit->source, target, part, told->data,
+                               told->size, EVIDENCE_SIZE_MAX, &error),
+           &error);
+}
+
+struct rule_axis exhibit_axis(const struct exhibit *exhibit, const struct evidence_target *target)
+{
+    struct rule_axis axis;
+
+    rule_axis_of(&axis, &exhibit->tape->ops[target->op], target->output, target->element);
+    return axis;
 }
 
 struct evidence_ruling exhibit_judge(const struct exhibit *exhibit, const uint8_t *bytes,
@@ -392,6 +446,6 @@ struct evidence_ruling exhibit_judge(const struct exhibit *exhibit, const uint8_
     struct error error;
 
     error_init(&error);
-    insist(evidence_judge(&ruling, NULL, &exhibit->context, bytes, size, &error), &error);
+    insist(evidence_judge(&ruling, &exhibit->context, bytes, size, &error), &error);
     return ruling;
 }

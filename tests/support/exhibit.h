@@ -19,7 +19,7 @@
 #define TESTS_SUPPORT_EXHIBIT_H
 
 #include "engine/models/model.h"
-#include "proofs/evidence.h"
+#include "proofs/question.h"
 #include "proofs/record.h"
 #include "tests/support/random_op.h"
 
@@ -70,6 +70,26 @@ uint8_t *exhibit_operand(const struct exhibit *exhibit, uint32_t op, uint32_t nu
 /* Whole evidence of kind 1 in a fresh buffer. */
 void exhibit_evidence(struct buffer *bytes, const struct exhibit *exhibit,
                       const struct evidence_target *target);
+
+/* ---- parts of an element that has an axis ---- */
+
+struct rule_axis exhibit_axis(const struct exhibit *exhibit, const struct evidence_target *target);
+
+/* The question for them, and what an honest accused tells, in fresh buffers. */
+void exhibit_question(struct buffer *bytes, const struct exhibit *exhibit,
+                      const struct evidence_target *target);
+void exhibit_parts(struct buffer *told, const struct exhibit *exhibit,
+                   const struct evidence_target *target);
+
+/* As if it had been told on a ledger, whatever it is; false: no ledger takes it. The element must
+ * have parts. */
+bool exhibit_tell(struct exhibit *exhibit, const struct evidence_target *target,
+                  const struct buffer *told);
+
+/* Evidence about one of them in a fresh buffer. */
+void exhibit_part_evidence(struct buffer *bytes, const struct exhibit *exhibit,
+                           const struct evidence_target *target, uint32_t part,
+                           const struct buffer *told);
 
 /* The judge's answer to it under the exhibit's context. */
 struct evidence_ruling exhibit_judge(const struct exhibit *exhibit, const uint8_t *bytes,

@@ -66,9 +66,6 @@ static uint64_t checking_gas(struct gas_bill *bill, const struct buffer *evidenc
 void gas_bill_measure(struct gas_bill *bill, const char *name, const struct address *rules,
                       const struct shown_case *shown, const struct shown_target *target)
 {
-    bool sum = shown_case_axis(shown, target->output) != 0;
-    bool part = sum ? target->from != 0 || target->to != shown_case_axis(shown, target->output)
-                    : target->to != 0;
     struct gas_cost *cost = &bill->costs[bill->count++];
     struct jury_answer *answers;
     struct buffer evidence;
@@ -80,10 +77,10 @@ void gas_bill_measure(struct gas_bill *bill, const char *name, const struct addr
     if (evidence.size >= TRANSACTION_BYTES_MAX) {
         fail_msg("%s: %zu bytes", name, evidence.size);
     }
-    jury_add(&bill->jury, evidence.data, evidence.size, part);
+    jury_add(&bill->jury, evidence.data, evidence.size);
     answers = jury_hear(&bill->jury, rules);
     assert_false(answers[0].refused);
-    if (!part) {
+    if (!target->is_part) {
         assert_int_equal(answers[0].value, shown_case_rule(shown, target->output, target->element));
     }
     (void)snprintf(cost->name, sizeof(cost->name), "%s", name);

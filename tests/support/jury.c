@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "tests/contracts/jury_code.h"
 #include "tests/support/contract_call.h"
 
@@ -33,11 +34,11 @@ struct address jury_deploy(struct jury *jury, const char *code)
     return anvil_deploy(jury->rpc, 0, code, NULL, "0x0");
 }
 
-void jury_add(struct jury *jury, const uint8_t *evidence, size_t size, bool goes_on)
+void jury_add(struct jury *jury, const uint8_t *evidence, size_t size)
 {
-    buffer_add_u32(&jury->cases, (uint32_t)goes_on << 24 | (uint32_t)size);
+    buffer_add_u32(&jury->cases, (uint32_t)size);
     buffer_add(&jury->cases, evidence, size);
-    assert(size >> 24 == 0 && jury->cases.status == STATUS_OK);
+    assert(jury->cases.status == STATUS_OK);
     jury->count++;
 }
 
@@ -48,16 +49,18 @@ void jury_add_case(struct jury *jury, const struct shown_case *shown,
 
     buffer_init(&evidence, 4 * (size_t)JURY_BYTES_MAX);
     shown_case_write(&evidence, shown, target, false, 0);
-    jury_add(jury, evidence.data, evidence.size, false);
+    jury_add(jury, evidence.data, evidence.size);
     buffer_release(&evidence);
 }
 
-/* The contract packs what it says into one word: gas (16 bytes), flags (8), value (8). */
+/* The contract packs what it says into one word: gas (16 bytes), exponent (4), flags (4), value
+ * (8). */
 static struct jury_answer answer_of(const uint8_t word[WORD_SIZE])
 {
     struct jury_answer answer = {
         .refused = (word[23] & 1) != 0,
-        .done = (word[23] & 2) != 0,
+        .settled = (word[23] & 2) != 0,
+        .exponent = (int32_t)endian_load_be32(word + 16),
         .value = contract_call_u64(word),
     };
 

@@ -24,7 +24,8 @@ struct jury {
 struct jury_answer {
     uint64_t gas; /* that the contract of rules used */
     bool refused; /* reverted: value is the selector of the error */
-    bool done;    /* false: value is what the next part goes on with */
+    bool settled; /* of a part: no other can change the element, which is the value */
+    int32_t exponent; /* of a part */
     uint64_t value;
 };
 
@@ -34,8 +35,8 @@ void jury_close(struct jury *jury);
 /* code is one of the contracts in chain/rules_code.h. */
 struct address jury_deploy(struct jury *jury, const char *code);
 
-/* goes_on: a part that goes on with what the case before it gave; otherwise a whole element. */
-void jury_add(struct jury *jury, const uint8_t *evidence, size_t size, bool goes_on);
+/* Evidence of an element, or of a part of one. */
+void jury_add(struct jury *jury, const uint8_t *evidence, size_t size);
 void jury_add_case(struct jury *jury, const struct shown_case *shown,
                    const struct shown_target *target);
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/contraction.h"
-#include "proofs/merkle.h"
+#include "proofs/evidence.h"
 #include "proofs/sha256.h"
 #include "tests/support/test.h"
 
@@ -74,8 +73,6 @@ void shown_case_check(const struct shown_case *shown)
 struct readings {
     const struct shown_case *shown;
     const struct shown_target *target;
-    uint64_t axis; /* elements of a row whose integers are read in part; 0: all are read */
-    uint64_t read; /* how many elements so far */
     uint8_t *leaves[SHOWN_OPERANDS_MAX];
 };
 
@@ -105,6 +102,23 @@ uint32_t shown_case_rule(const struct shown_case *shown, uint32_t output, uint64
     return rule_element(&call, output, element);
 }
 
+struct rule_axis shown_case_axis(const struct shown_case *shown, const struct shown_target *target)
+{
+    struct rule_axis axis;
+
+    rule_axis_of(&axis, &shown->op, target->output, target->element);
+    return axis;
+}
+
+struct rule_part shown_case_part(const struct shown_case *shown, const struct shown_target *target)
+{
+    struct rule_call call = call_of(shown);
+    struct rule_part part;
+
+    rule_element_part(&part, &call, target->output, target->element, target->part);
+    return part;
+}
+
 void shown_case_compute(struct shown_case *shown)
 {
     for (uint32_t i = 0; i < shown->op.output_count; i++) {
@@ -119,44 +133,6 @@ void shown_case_compute(struct shown_case *shown)
     }
 }
 
-static bool is_sum(enum op_kind kind)
-{
-    return kind == OP_CONTRACT || kind == OP_CONTRACT_ONES || kind == OP_CONTRACT_ONEHOT;
-}
-
-uint32_t shown_case_axis(const struct shown_case *shown, uint32_t output)
-{
-    if (is_sum(shown->op.kind)) {
-        return (uint32_t)contraction_shape_of(&shown->op).k;
-    }
-    (void)output;
-    return 0;
-}
-
-/* Does the operand hold one element for each place of the axis? */
-static bool runs_along_axis(enum op_kind kind, uint32_t number)
-{
-    return (kind == OP_CONTRACT && (number == 0 || number == 2)) ||
-           (kind == OP_CONTRACT_ONES && number == 0) || (kind == OP_CONTRACT_ONEHOT && number < 2);
-}
-
-/* Is what the rule reads here needed by the target's part? A peak reads its piece in order. */
-static bool is_needed(struct readings *readings, uint32_t tensor, uint64_t index)
-{
-    enum op_kind kind = readings->shown->op.kind;
-    uint64_t from = readings->target->from;
-    uint64_t to = readings->target->to;
-    uint64_t place = readings->read++;
-
-    if (kind == OP_QUANTIZE && to != 0) {
-        return place >= from && place < to;
-    }
-    if (readings->axis == 0 || !runs_along_axis(kind, tensor)) {
-        return true;
-    }
-    return index % readings->axis >= from && index % readings->axis < to;
-}
-
 static uint32_t fetch(void *context, uint32_t tensor, uint64_t index)
 {
     struct readings *readings = context;
@@ -164,9 +140,7 @@ static uint32_t fetch(void *context, uint32_t tensor, uint64_t index)
     struct operand memory = memory_of(operand);
 
     assert(index < operand->count);
-    if (is_needed(readings, tensor, index)) {
-        readings->leaves[tensor][index * dtype_size(operand->dtype) / MERKLE_LEAF_SIZE] = 1;
-    }
+    readings->leaves[tensor][index * dtype_size(operand->dtype) / MERKLE_LEAF_SIZE] = 1;
     return operand_get(&memory, index);
 }
 
@@ -194,7 +168,14 @@ static void read_rule(struct readings *readings)
         operand->context = readings;
         operand->tensor = i;
     }
-    (void)rule_element(&call, readings->target->output, readings->target->element);
+    if (readings->target->is_part) {
+        struct rule_part part;
+
+        rule_element_part(&part, &call, readings->target->output, readings->target->element,
+                          readings->target->part);
+    } else {
+        (void)rule_element(&call, readings->target->output, readings->target->element);
+    }
     readings->leaves[accused][readings->target->element * size / MERKLE_LEAF_SIZE] = 1;
 }
 
@@ -341,14 +322,22 @@ static void add_shown(struct buffer *bytes, const struct shown_operand *operand,
     free(proof.multi.siblings);
 }
 
+/* What an honest accused tells. */
+static void add_told(struct buffer *bytes, const struct shown_case *shown,
+                     const struct shown_target *target)
+{
+    struct rule_call call = call_of(shown);
+    uint8_t told[PARTS_TOLD_MAX];
+    size_t size = parts_write(told, &call, target->output, target->element);
+
+    buffer_add_u16(bytes, (uint16_t)size);
+    buffer_add(bytes, told, size);
+}
+
 void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
                       const struct shown_target *target, bool proofs, uint32_t path_size)
 {
-    struct readings readings = {
-        .shown = shown,
-        .target = target,
-        .axis = shown_case_axis(shown, target->output),
-    };
+    struct readings readings = {.shown = shown, .target = target};
     uint64_t seed = path_size;
     uint16_t used = 0;
 
@@ -359,7 +348,7 @@ void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
             used |= (uint16_t)(1u << i);
         }
     }
-    buffer_add_u8(bytes, 1);
+    buffer_add_u8(bytes, target->is_part ? EVIDENCE_PART : EVIDENCE_ELEMENT);
     buffer_add_u32(bytes, 0);
     buffer_add_u32(bytes, 1);
     buffer_add_u32(bytes, 1);
@@ -369,8 +358,10 @@ void shown_case_write(struct buffer *bytes, const struct shown_case *shown,
     add_random(bytes, &seed, 1); /* the tree root of the trace */
     buffer_add_u8(bytes, (uint8_t)target->output);
     buffer_add_u64(bytes, target->element);
-    buffer_add_u32(bytes, target->from);
-    buffer_add_u32(bytes, target->to);
+    if (target->is_part) {
+        buffer_add_u32(bytes, target->part);
+        add_told(bytes, shown, target);
+    }
     buffer_add_u16(bytes, used);
     for (uint32_t i = 0; i < operand_count(shown); i++) {
         if ((used >> i & 1) != 0) {

@@ -26,12 +26,12 @@ struct shown_case {
     struct shown_operand operands[SHOWN_OPERANDS_MAX];
 };
 
-/* An element, and the part of the sum that evidence covers (0, 0 where there is none). */
+/* An element, or a part of one. */
 struct shown_target {
     uint32_t output;
     uint64_t element;
-    uint32_t from;
-    uint32_t to;
+    bool is_part;
+    uint32_t part;
 };
 
 /* Sets the kind, and the counts with their tensor ids. No operand has memory yet. */
@@ -52,8 +52,9 @@ uint32_t shown_case_rule(const struct shown_case *shown, uint32_t output, uint64
 /* Fills every output by the rules. */
 void shown_case_compute(struct shown_case *shown);
 
-/* All of the axis that the target's sum runs along. */
-uint32_t shown_case_axis(const struct shown_case *shown, uint32_t output);
+/* The axis of the target, and what its part comes to. */
+struct rule_axis shown_case_axis(const struct shown_case *shown, const struct shown_target *target);
+struct rule_part shown_case_part(const struct shown_case *shown, const struct shown_target *target);
 
 /* The root of operand `number`: H(tag | tree root | label). */
 void shown_case_root(struct digest *root, const struct shown_case *shown, uint32_t number);

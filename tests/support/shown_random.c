@@ -521,6 +521,5 @@ struct shown_target shown_random_target(const struct shown_case *shown, uint64_t
     return (struct shown_target){
         .output = output,
         .element = test_random_below(seed, accused->count),
-        .to = shown_case_axis(shown, output),
     };
 }

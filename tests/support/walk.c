@@ -7,13 +7,13 @@
 #include "proofs/record.h"
 #include "tests/support/test.h"
 
-void walk_open(struct walk *walk, const struct lie *lie, bool wide)
+void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
 {
     struct hunt_case accused;
 
     memset(walk, 0, sizeof(*walk));
-    if (wide) {
-        dispute_open_wide(&walk->dispute);
+    if (hidden > 0) {
+        dispute_open_hidden(&walk->dispute, hidden);
     } else {
         dispute_open_kind(&walk->dispute, MODEL_MLP);
     }
@@ -68,8 +68,6 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
     struct record_given given = {0};
     struct record record;
     struct error error;
-    uint64_t to;
-    bool last;
 
     error_init(&error);
     assert_int_equal(walk->hunt.end, HUNT_ELEMENT);
@@ -79,10 +77,9 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
                      STATUS_OK);
     record_source(&source, &record);
     assert_int_equal(evidence_choose(&target, tape, &source, walk->hunt.leaf, &error), STATUS_OK);
-    assert_int_equal(evidence_write_element(evidence, &to, &last, tape, &source, &target, 0,
-                                            GAME_PAYLOAD_MAX, &error),
-                     STATUS_OK);
-    assert_true(last);
+    assert_int_equal(
+        evidence_write_element(evidence, tape, &source, &target, GAME_PAYLOAD_MAX, &error),
+        STATUS_OK);
     record_release(&record);
 }
 

@@ -67,7 +67,7 @@ class Endpoint:
     def fetch(self, asked):
         request = urllib.request.Request(self.behind, asked, {"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=60) as reply:
+        with opener.open(request, timeout=240) as reply:
             return reply.read()
 
     def choose(self):

@@ -29,7 +29,7 @@ QUICK = "TEST_QUICK" in os.environ
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 ETHER = 10 ** 18
 PURSE = 100 * ETHER
-PATIENCE_S = int(os.environ.get("PATIENCE_S", "200"))
+PATIENCE_S = int(os.environ.get("PATIENCE_S", "400"))
 PERIOD_S = 1000000
 AT_ONCE = 3  # tests of one program
 TOWNS = []  # that stand
@@ -116,7 +116,7 @@ class Town:
         for who in people:
             self.settle(who)
         if on_chain:
-            made = self.ask(people[0], "ledger", "deploy", "--timeout", "60s")
+            made = self.ask(people[0], "ledger", "deploy", "--timeout", "4m")
             self.place.update({"LOCKSTEP_REGISTRY": made["registry"],
                                "LOCKSTEP_FIRST_BLOCK": str(made["first_block"])})
             self.give(people[0], PURSE)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IRules} from "./IRules.sol";
+
+/// @title IParts
+/// @notice Rules that fold a long axis, of which parts can be looked at: the sums of contract,
+/// contract-ones and contract-onehot over K elements, the peaks of quantize over those of a piece
+/// (engine/rule.h).
+/// @dev The parts are always the same ones: 1,024 elements of a sum, 16 of a piece; twice as many,
+/// and so on, where there would be more than 2,048 parts.
+interface IParts is IRules {
+    /// @notice What a part comes to.
+    struct Part {
+        uint256 fold; // 1 a sum, 2 a maximum: enum rule_fold
+        uint256 count; // of all parts
+        bool settled; // no part can change the element: it is bits
+        uint256 bits;
+        int256 exponent; // of the sum, the same in every part
+        int256 value; // 64 bits
+    }
+
+    /// @return fold 0: the element has no axis.
+    /// @return count Of parts.
+    function partsOf(bytes calldata evidence) external view returns (uint256 fold, uint256 count);
+
+    /// @notice The part that evidence of kind PART shows.
+    function part(bytes calldata evidence) external view returns (Part memory);
+
+    /// @notice The element whose parts come to these values.
+    /// @param told Exponent (4), values (8 each): docs/FORMATS.md, section 10.6.
+    function join(uint256 fold, bytes calldata told) external view returns (uint256 bits);
+}
