@@ -68,6 +68,9 @@ static enum status check_below(const struct dataset *dataset, struct error *erro
     uint64_t value = 0;
 
     assert(dataset->data != NULL);
+    if (limit >> (8 * dtype_size(dataset->dtype)) != 0) {
+        return STATUS_OK; /* no element can reach it, and there may be very many */
+    }
     if (dataset->dtype == DTYPE_U8) {
         at = first_u8_from(dataset->data, dataset->count, limit);
     } else if (dataset->dtype == DTYPE_U16) {

@@ -31,12 +31,26 @@ enum status run_data_open(struct dataset *dataset, struct digest *root, const st
         dataset_close(dataset);
         return status;
     }
-    commit_tensor_root(root, COMMIT_DATA, tensor, dataset->data, 0);
+    if (root != NULL) {
+        commit_tensor_root(root, COMMIT_DATA, tensor, dataset->data, 0);
+    }
     return STATUS_OK;
 }
 
+static enum status differs(const struct digest *root, const char *path, const struct tensor *tensor,
+                           struct error *error)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, root->bytes, DIGEST_SIZE);
+    (void)error_set(error, STATUS_REFUSED, "%s is not the job's '%s': its root is %.16s...", path,
+                    tensor->name, text);
+    error_advise(error, "'lockstep job show' names the root that the data must have");
+    return STATUS_REFUSED;
+}
+
 static enum status open_data(struct run *run, const char *const *paths, size_t path_count,
-                             struct error *error)
+                             bool compared, struct error *error)
 {
     const struct tape *tape = run->job->tape;
     uint32_t ids[JOB_DATA_MAX];
@@ -50,21 +64,15 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
     }
     for (uint32_t i = 0; i < count; i++) {
         struct digest root;
-        enum status status =
-            run_data_open(&run->data[i], &root, &tape->tensors[ids[i]], paths[i], error);
+        enum status status = run_data_open(&run->data[i], compared ? NULL : &root,
+                                           &tape->tensors[ids[i]], paths[i], error);
 
         if (status != STATUS_OK) {
             return status;
         }
         run->data_count++;
-        if (!digest_equal(&root, &run->job->data_roots[i])) {
-            char text[HEX_SIZE(DIGEST_SIZE)];
-
-            hex_encode(text, root.bytes, DIGEST_SIZE);
-            (void)error_set(error, STATUS_REFUSED, "%s is not the job's '%s': its root is %.16s...",
-                            paths[i], tape->tensors[ids[i]].name, text);
-            error_advise(error, "'lockstep job show' names the root that the data must have");
-            return STATUS_REFUSED;
+        if (!compared && !digest_equal(&root, &run->job->data_roots[i])) {
+            return differs(&root, paths[i], &tape->tensors[ids[i]], error);
         }
     }
     return STATUS_OK;
@@ -96,15 +104,16 @@ static enum status write_constants(struct run *run, struct error *error)
     return status;
 }
 
-enum status run_open(struct run *run, const struct job *job, const char *const *paths,
-                     size_t path_count, const struct machine_options *options, struct error *error)
+static enum status open_run(struct run *run, const struct job *job, const char *const *paths,
+                            size_t path_count, const struct machine_options *options, bool compared,
+                            struct error *error)
 {
     enum status status;
 
     memset(run, 0, sizeof(*run));
     run->job = job;
     run->options = *options;
-    status = open_data(run, paths, path_count, error);
+    status = open_data(run, paths, path_count, compared, error);
     if (status == STATUS_OK) {
         status = machine_open(&run->machine, job->tape, options, error);
     }
@@ -118,6 +127,19 @@ enum status run_open(struct run *run, const struct job *job, const char *const *
         run_close(run);
     }
     return status;
+}
+
+enum status run_open(struct run *run, const struct job *job, const char *const *paths,
+                     size_t path_count, const struct machine_options *options, struct error *error)
+{
+    return open_run(run, job, paths, path_count, options, false, error);
+}
+
+enum status run_open_compared(struct run *run, const struct job *job, const char *const *paths,
+                              size_t path_count, const struct machine_options *options,
+                              struct error *error)
+{
+    return open_run(run, job, paths, path_count, options, true, error);
 }
 
 static void close_machine(struct run *run)

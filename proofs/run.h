@@ -23,6 +23,12 @@ struct run {
 MUST_CHECK enum status run_open(struct run *run, const struct job *job, const char *const *paths,
                                 size_t path_count, const struct machine_options *options,
                                 struct error *error);
+
+/* The same for data whose roots the caller has compared already: only its shape is looked at. */
+MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
+                                         const char *const *paths, size_t path_count,
+                                         const struct machine_options *options,
+                                         struct error *error);
 void run_close(struct run *run); /* a zero-filled run is allowed */
 
 /* What a step of the job reads that no trace holds; borrowed of run, and of data. */
@@ -31,7 +37,7 @@ struct run_data {
 };
 void run_given(struct record_given *given, struct run_data *data, const struct run *run);
 
-/* Opens the file for a data tensor and says what its root is. */
+/* Opens the file for a data tensor and says what its root is; root NULL: it is not computed. */
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
                                      const struct tensor *tensor, const char *path,
                                      struct error *error);

@@ -177,7 +177,8 @@ struct posting {
 
 static enum status post_with(struct solver_view *view, struct session *session,
                              struct command_context *context, struct bundle *bundle,
-                             const struct posting *posting, struct stop *stop, struct error *error)
+                             const struct posting *posting, struct stop *stop,
+                             struct notify *notify, struct error *error)
 {
     uint64_t timeout_s = posting->forever ? 0 : options_number(context->options, "timeout");
     const struct options *options = posting->computes ? context->options : NULL;
@@ -201,6 +202,10 @@ static enum status post_with(struct solver_view *view, struct session *session,
     if (status == STATUS_OK) {
         status = session_start(session, bundle, &plan, context->log, error);
     }
+    if (status == STATUS_OK) {
+        session->notify = notify;
+        notify_ready(notify, "following the ledger");
+    }
     return status == STATUS_OK ? session_wait(session, view, posting->done, stop, timeout_s,
                                               posting->forever ? stderr : NULL, error)
                                : status;
@@ -212,11 +217,13 @@ static int post(struct command_context *context, const struct posting *posting)
     struct solver_view view = {0};
     struct bundle *bundle = NULL;
     struct stop stop = {.descriptor = -1};
+    struct notify notify;
     struct error error;
     enum status status;
     int code;
 
     error_init(&error);
+    notify_open(&notify);
     status = session == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a session")
                              : stop_open(&stop, &error);
     if (status == STATUS_OK) {
@@ -227,8 +234,9 @@ static int post(struct command_context *context, const struct posting *posting)
         status = access_unlock_if_given(bundle, context->options, &error);
     }
     if (status == STATUS_OK) {
-        status = post_with(&view, session, context, bundle, posting, &stop, &error);
+        status = post_with(&view, session, context, bundle, posting, &stop, &notify, &error);
     }
+    notify_stopping(&notify);
     code =
         status == STATUS_OK ? report_view(context, session, &view) : command_fail(context, &error);
     if (session != NULL) {
@@ -236,6 +244,7 @@ static int post(struct command_context *context, const struct posting *posting)
     }
     free(session);
     stop_close(&stop);
+    notify_close(&notify);
     bundle_close(bundle);
     return code;
 }

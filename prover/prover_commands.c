@@ -11,6 +11,7 @@
 
 #include "base/hex.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/progress.h"
 #include "prover/access.h"
 #include "prover/commands.h"
@@ -88,6 +89,7 @@ struct teller {
     struct effort effort; /* posting: what training has waited for */
     struct gpu_meter *meter;
     struct session *session; /* NULL: there is no ledger */
+    struct notify *notify;
     const struct log *log;
 };
 
@@ -121,6 +123,7 @@ static void tell(void *context, const struct bundle_step *step)
 
     memcpy(&loss, &step->loss_bits, sizeof(loss));
     teller->steps = step->step + 1;
+    notify_alive(teller->notify);
     gpu_meter_step(teller->meter, step, teller->log);
     teller->effort.training_ns += step->nanoseconds;
     teller->effort.committing_ns += step->nanoseconds_committing;
@@ -161,10 +164,11 @@ static void tell_damage(struct command_context *context, const struct bundle *bu
 
 static enum status train_with(struct train_result *result, struct command_context *context,
                               struct bundle *bundle, struct run *run, struct session *session,
-                              struct stop *stop, struct error *error)
+                              struct stop *stop, struct notify *notify, struct error *error)
 {
     struct gpu_meter meter;
-    struct teller teller = {.session = session, .meter = &meter, .log = context->log};
+    struct teller teller = {
+        .session = session, .meter = &meter, .notify = notify, .log = context->log};
     struct train_options options = {.keep = options_number(context->options, "keep"),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
@@ -263,20 +267,29 @@ static enum status see_through(struct command_context *context, struct session *
 
 /* session NULL: without a ledger. */
 static int run_bundle(struct command_context *context, struct bundle *bundle, struct run *run,
-                      struct session *session, struct stop *stop, struct error *error)
+                      struct session *session, struct stop *stop, struct notify *notify,
+                      struct error *error)
 {
     struct train_result result = {0};
     enum status status = prepare(context, bundle, run, error);
+
+    if (status == STATUS_OK) {
+        notify_ready(notify, "running");
+    }
+    if (session != NULL) {
+        session->notify = notify;
+    }
 
     if (status == STATUS_OK && session != NULL) {
         status = begin(context, bundle, run, session, stop, error);
     }
     if (status == STATUS_OK) {
-        status = train_with(&result, context, bundle, run, session, stop, error);
+        status = train_with(&result, context, bundle, run, session, stop, notify, error);
     }
     if (status == STATUS_OK && session != NULL) {
         status = see_through(context, session, stop, error);
     }
+    notify_stopping(notify);
     return status == STATUS_OK ? ledger_commands_report(context, bundle, session, &result, error)
                                : command_fail(context, error);
 }
@@ -342,6 +355,7 @@ struct attempt {
     bool with_ledger;
     struct run run;
     struct stop stop;
+    struct notify notify;
     struct machine_options machine;
 };
 
@@ -350,6 +364,7 @@ static enum status start_attempt(struct attempt *attempt, struct command_context
 {
     enum status status = stop_open(&attempt->stop, error);
 
+    notify_open(&attempt->notify);
     return status == STATUS_OK ? access_machine(&attempt->machine, context->options, error)
                                : status;
 }
@@ -359,12 +374,13 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
 {
     int code = status == STATUS_OK ? run_bundle(context, attempt->bundle, &attempt->run,
                                                 attempt->with_ledger ? &attempt->session : NULL,
-                                                &attempt->stop, error)
+                                                &attempt->stop, &attempt->notify, error)
                                    : command_fail(context, error);
 
     session_close(&attempt->session);
     run_close(&attempt->run);
     stop_close(&attempt->stop);
+    notify_close(&attempt->notify);
     job_free(attempt->job);
     bundle_close(attempt->bundle);
     return code;
@@ -375,7 +391,7 @@ static int run_run(struct command_context *context)
 {
     const char *job_path = context->options->arguments[0];
     const char *given = options_text(context->options, "bundle");
-    struct attempt attempt = {.stop.descriptor = -1};
+    struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
     char folder[FILE_PATH_MAX];
     struct error error;
     enum status status;
@@ -426,7 +442,7 @@ static enum status find_again(struct attempt *attempt, struct command_context *c
 static int run_resume(struct command_context *context)
 {
     const char *folder = context->options->arguments[0];
-    struct attempt attempt = {.stop.descriptor = -1};
+    struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
     struct error error;
     enum status status;
 

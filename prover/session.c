@@ -390,6 +390,9 @@ enum status session_wait(struct session *session, struct solver_view *view,
                   job_segments(bundle_job(session->bundle)), progress_now());
     /* What was found before the last segment was told says nothing of it. */
     while (status == STATUS_OK && (view->trained < session->told || !done(view))) {
+        if (session->notify != NULL) {
+            notify_alive(session->notify);
+        }
         if (view->read && (view->lost || view->contradicted) && view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
         } else if (timeout_s != 0 && progress_now() > end_s) {

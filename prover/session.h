@@ -8,6 +8,7 @@
 #ifndef PROVER_SESSION_H
 #define PROVER_SESSION_H
 
+#include "base/notify.h"
 #include "base/stop.h"
 #include "chain/commands.h"
 #include "proofs/bundle.h"
@@ -63,6 +64,7 @@ struct session {
     uint64_t told;         /* segments that the solver was told of */
     double poll_s;         /* between two rounds */
     bool signing;          /* and their roots are signed into the bundle */
+    struct notify *notify; /* borrowed; told while we wait; NULL: nobody */
 };
 
 /* Does anything name a ledger: an option, or the bundle (NULL: there is none yet)? */

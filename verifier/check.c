@@ -9,21 +9,29 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/endian.h"
+#include "engine/rule.h"
 #include "proofs/commit.h"
 #include "proofs/run.h"
 #include "proofs/safetensors.h"
 #include "proofs/state_root.h"
 #include "proofs/trace.h"
 #include "verifier/duel.h"
+#include "verifier/known_data.h"
 
 /* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
 #define MEMORY_BESIDE ((uint64_t)64 << 20)
+
+enum {
+    HEADER_RULES = 8, /* docs/FORMATS.md, job */
+};
 
 struct checker {
     const struct check_request *request;
     struct check_result *result;
     struct fetch *fetch;
     struct job *job;
+    uint32_t unknown_rules; /* the job is made for this version, which is not ours; 0: it is not */
     struct digest
         *lists[CHECK_REACH_MAX + 1]; /* state roots of request->segments; NULL: not here */
     char data[JOB_DATA_MAX][FILE_PATH_MAX];
@@ -55,12 +63,38 @@ static enum status give_up(struct checker *checker, enum status status)
 
 /* ---- the job ------------------------------------------------------------ */
 
+/* The header alone is what an id binds, whatever rules the rest is written for. 0: it is not the
+ * job that was asked for, or its rules are known here, so that it can be looked at as a whole. */
+static uint32_t unknown_rules(const struct checker *checker, const char *path)
+{
+    uint8_t header[JOB_HEADER_SIZE];
+    FILE *file = fopen(path, "rbe");
+    size_t size = file == NULL ? 0 : fread(header, 1, sizeof(header), file);
+    struct digest id;
+    uint32_t version;
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (size != sizeof(header)) {
+        return 0;
+    }
+    commit_job_id(&id, header, sizeof(header));
+    version = endian_load_be32(header + HEADER_RULES);
+    return digest_equal(&id, &checker->request->job_id) && version != RULES_VERSION ? version : 0;
+}
+
 static enum status take_job(void *context, const char *path, struct error *error)
 {
     struct checker *checker = context;
     struct job *job = NULL;
-    enum status status = job_read(&job, path, error);
+    enum status status;
 
+    checker->unknown_rules = unknown_rules(checker, path);
+    if (checker->unknown_rules != 0) {
+        return STATUS_OK; /* who gives it gives what was asked for */
+    }
+    status = job_read(&job, path, error);
     if (status == STATUS_OK && !digest_equal(&job->id, &checker->request->job_id)) {
         status = error_set(error, STATUS_BAD_FORMAT, "it is another job");
     }
@@ -73,8 +107,6 @@ static enum status take_job(void *context, const char *path, struct error *error
     return STATUS_OK;
 }
 
-/* A job of rules that are not known here parses nowhere, so its id cannot be compared: whatever
- * claims to be it is passed over as wrong content, and the reason that is kept says why. */
 static enum status get_job(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
@@ -97,6 +129,12 @@ static enum status get_job(struct checker *checker, struct error *error)
     if (status != STATUS_OK) {
         return status;
     }
+    if (checker->unknown_rules != 0) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the job is made for version %u of the rules; this program knows %d",
+                        checker->unknown_rules, RULES_VERSION);
+        return give_up(checker, STATUS_REFUSED);
+    }
     if (checker->job->steps != request->steps ||
         checker->job->segment_length != request->segment_steps) {
         (void)error_set(error, STATUS_REFUSED,
@@ -112,6 +150,7 @@ static enum status get_job(struct checker *checker, struct error *error)
 /* ---- the data ----------------------------------------------------------- */
 
 struct data_wish {
+    const char *cache;
     const struct tensor *tensor;
     const struct digest *root;
 };
@@ -119,17 +158,23 @@ struct data_wish {
 static enum status take_data(void *context, const char *path, struct error *error)
 {
     const struct data_wish *wish = context;
+    struct known_data known;
     struct dataset dataset;
-    struct digest root;
-    enum status status = run_data_open(&dataset, &root, wish->tensor, path, error);
+    struct digest root = *wish->root;
+    bool seen = known_data_find(&known, wish->cache, wish->root, path);
+    enum status status = run_data_open(&dataset, seen ? NULL : &root, wish->tensor, path, error);
 
     if (status != STATUS_OK) {
         return status;
     }
     dataset_close(&dataset);
-    return digest_equal(&root, wish->root)
-               ? STATUS_OK
-               : error_set(error, STATUS_BAD_FORMAT, "%s has another root", path);
+    if (!digest_equal(&root, wish->root)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s has another root", path);
+    }
+    if (!seen) {
+        known_data_note(&known, wish->cache, wish->root, path);
+    }
+    return STATUS_OK;
 }
 
 /* Files of another size are not hashed. */
@@ -145,7 +190,7 @@ static bool may_be_data(const char *path, const struct tensor *tensor)
 static enum status get_data(struct checker *checker, uint32_t place, const struct tensor *tensor,
                             struct error *error)
 {
-    struct data_wish about = {tensor, &checker->job->data_roots[place]};
+    struct data_wish about = {checker->request->cache, tensor, &checker->job->data_roots[place]};
     const struct fetch_wish wish = {.kind = FETCH_DATA,
                                     .root = *about.root,
                                     .job = checker->job->id,
@@ -455,7 +500,10 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     if (other != request->other) {
         machine_options_other(&options);
     }
-    return run_open(run, checker->job, checker->paths, checker->path_count, &options, error);
+    /* Data that was seen before is hashed again only for a second opinion and in a dispute: before
+     * anybody is accused. */
+    return (other || request->disputed ? run_open : run_open_compared)(
+        run, checker->job, checker->paths, checker->path_count, &options, error);
 }
 
 /* What is wrong with the state after a step that has the committed root: nothing, usually. */

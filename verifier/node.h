@@ -78,6 +78,7 @@ struct node {
     struct ledger_clock clock; /* the ledger's, as of this round */
     uint64_t now_ms;
     bool fault;
+    bool fault_is_safe; /* it outlives a loss of power */
     uint64_t swept_ms;
     struct node_running running[WORKERS_MAX];
     uint32_t running_count;

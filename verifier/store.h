@@ -41,6 +41,9 @@ void store_close(struct store *store); /* a zero-filled one is fine */
 MUST_CHECK enum status store_begin(struct store *store, struct error *error);
 MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
 
+/* What was changed until now outlives a loss of power. Not inside a transaction. */
+MUST_CHECK enum status store_secure(struct store *store, struct error *error);
+
 /* ---- facts by name ---- */
 
 MUST_CHECK enum status store_number(struct store *store, int64_t *number, const char *name,
@@ -200,8 +203,11 @@ MUST_CHECK enum status store_judge_reveal(struct store *store, const struct stor
 
 /* ---- parts of store_take() ---- */
 
-MUST_CHECK enum status store_take_claim(struct store *store, const struct game_event *event,
+MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
+/* Our account was credited with it: "attestation", "claim"; or it was withdrawn. */
+MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+                                          const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
                                          struct error *error);
 

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "proofs/conviction.h"
+#include "proofs/element.h"
 #include "tests/support/court.h"
 #include "tests/support/forgery.h"
 #include "tests/support/gas_bill.h"
+#include "tests/support/gas_shapes.h"
 #include "tests/support/test.h"
 #include "tests/support/walk.h"
 
@@ -110,75 +112,93 @@ static struct tape *column(int64_t rows, int64_t columns)
     return tape;
 }
 
-/* A move of a dispute, which has a row of its own. */
-static void measure(struct court *court, enum game_move_kind kind, const struct buffer *payload,
-                    const char *what, const char *name)
+/* A whole dispute: what its transactions cost together, and the dearest. */
+struct cost {
+    const char *name;
+    bool rows; /* each move has a row of its own */
+    uint64_t sum;
+    uint64_t most;
+};
+
+static void count(struct court *court, struct cost *cost, const char *what)
+{
+    char row[96];
+
+    cost->sum += court->twins.gas;
+    cost->most = court->twins.gas > cost->most ? court->twins.gas : cost->most;
+    if (cost->rows && what != NULL) {
+        (void)snprintf(row, sizeof(row), "%s, %s", what, cost->name);
+        check(court, row, court->twins.gas);
+    }
+}
+
+static void measure(struct court *court, struct cost *cost, enum game_move_kind kind,
+                    const struct buffer *payload, const char *what)
 {
     struct game_move move = court_move(court, kind, payload->data, payload->size);
-    char row[96];
 
     assert_true(payload->size <= GAME_PAYLOAD_MAX);
     court_done(court, &move, kind == GAME_TELL ? COURT_SOLVER : COURT_CLAIMANT);
-    (void)snprintf(row, sizeof(row), "%s, %s", what, name);
-    check(court, row, court->twins.gas);
+    count(court, cost, what);
 }
 
-/* Question, answer and evidence of a false part; the gas of all of them. */
-static uint64_t convict_by_part(struct court *court, const char *name,
-                                const struct exhibit *exhibit, const struct evidence_target *target)
+/* Question, answer and evidence of a false part. */
+static void convict_by_part(struct court *court, struct cost *cost, const struct exhibit *exhibit,
+                            const struct evidence_target *target)
 {
     struct buffer bytes;
     struct buffer told;
     uint64_t random = 1;
-    uint64_t gas;
     uint32_t part;
 
     exhibit_question(&bytes, exhibit, target);
-    measure(court, GAME_ASK, &bytes, "ask for parts", name);
-    gas = court->twins.gas;
+    measure(court, cost, GAME_ASK, &bytes, "ask for parts");
     buffer_release(&bytes);
     assert_true(forgery_of(&told, &part, exhibit, target, &random));
-    measure(court, GAME_TELL, &told, "tell parts", name);
-    gas += court->twins.gas;
+    measure(court, cost, GAME_TELL, &told, "tell parts");
     exhibit_part_evidence(&bytes, exhibit, target, part, &told);
-    measure(court, GAME_CONVICT, &bytes, "convict by a part", name);
+    measure(court, cost, GAME_CONVICT, &bytes, "convict by a part");
     buffer_release(&bytes);
     buffer_release(&told);
-    return gas + court->twins.gas;
 }
 
 /* From the claim to the verdict, as conviction.c would go about it. */
-static void convict(struct court *court, const char *name, struct tape *tape, uint32_t output,
-                    uint64_t most)
+static void convict(struct court *court, struct cost *cost, struct tape *tape,
+                    const struct evidence_target *target)
 {
-    struct evidence_target target = {.output = output};
+    enum dtype dtype = tape->tensors[tape->ops[0].outputs[target->output]].dtype;
     struct exhibit exhibit;
     struct buffer evidence;
-    uint64_t gas = 0;
-    char row[96];
 
     exhibit_of_op(&exhibit, tape, MOOD_TAME, 1);
-    target.element = 77 % tape->tensors[tape->ops[0].outputs[output]].count;
-    exhibit_make_right(&exhibit, &target);
-    exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
-    court->twins.outcome_count = 0;
+    exhibit_set(&exhibit, target, element_cut(exhibit_rule(&exhibit, target) ^ 1, dtype));
     court_commit(court, &exhibit.context, 1, 1);
     court_claim(court);
-    gas += court->twins.gas;
+    count(court, cost, NULL);
     court_answer(court);
-    gas += court->twins.gas;
-    exhibit_evidence(&evidence, &exhibit, &target);
+    count(court, cost, NULL);
+    exhibit_evidence(&evidence, &exhibit, target);
     if (evidence.size <= CONVICTION_WHOLE_MAX) {
-        measure(court, GAME_CONVICT, &evidence, "convict", name);
-        gas += court->twins.gas;
+        measure(court, cost, GAME_CONVICT, &evidence, "convict");
     } else {
-        gas += convict_by_part(court, name, &exhibit, &target);
+        convict_by_part(court, cost, &exhibit, target);
     }
-    (void)snprintf(row, sizeof(row), "claim to verdict, %s", name);
-    check(court, row, gas);
-    assert_true(gas < most);
+    assert_true(cost->most < MOST_TRANSACTION);
+    assert_true(cost->sum < MOST);
     buffer_release(&evidence);
     exhibit_close(&exhibit);
+}
+
+static void convict_in_rows(struct court *court, const char *name, struct tape *tape, uint64_t most)
+{
+    struct evidence_target target = {.element = 77 % tape->tensors[tape->ops[0].outputs[0]].count};
+    struct cost cost = {.name = name, .rows = true};
+    char row[96];
+
+    convict(court, &cost, tape, &target);
+    assert_true(cost.sum < most);
+    (void)snprintf(row, sizeof(row), "claim to verdict, %s", name);
+    check(court, row, cost.sum);
 }
 
 static void test_conviction_costs_what_it_may(void **state)
@@ -188,11 +208,94 @@ static void test_conviction_costs_what_it_may(void **state)
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
-    convict(court, "K = 768", product(1024, 768, 768), 0, MOST_768);
-    convict(court, "K = 3072", product(1024, 768, 3072), 0, MOST_3072);
-    convict(court, "K = 50257", product(64, 64, 50257), 0, MOST);
-    convict(court, "K = 524288", product(2, 2, 524288), 0, MOST);
-    convict(court, "a peak down a column", column(1024, 768), 0, MOST);
+    convict_in_rows(court, "K = 768", product(1024, 768, 768), MOST_768);
+    convict_in_rows(court, "K = 3072", product(1024, 768, 3072), MOST_3072);
+    convict_in_rows(court, "K = 50257", product(64, 64, 50257), MOST);
+    convict_in_rows(court, "K = 524288", product(2, 2, 524288), MOST);
+    convict_in_rows(court, "a peak down a column", column(1024, 768), MOST);
+    court_close(court);
+    free(court);
+}
+
+/* ---- every rule ------------------------------------------------------------------- */
+
+static struct tape *tape_of(const struct shown_case *shown)
+{
+    uint32_t count = shown->op.input_count + shown->op.output_count;
+    struct tape *tape = calloc(1, sizeof(*tape));
+
+    assert_non_null(tape);
+    tape->tensors = calloc(count, sizeof(*tape->tensors));
+    tape->states = calloc(count, sizeof(*tape->states));
+    tape->ops = calloc(1, sizeof(*tape->ops));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct shown_operand *operand = &shown->operands[i];
+        bool input = i < shown->op.input_count;
+        bool data = input && operand->role == ROLE_DATA;
+
+        add_tensor(tape, operand->dtype,
+                   data    ? ROLE_DATA
+                   : input ? ROLE_STATE
+                           : ROLE_TEMPORARY,
+                   operand->count);
+        if (input && !data) {
+            tape->states[tape->state_count++] = (struct state_pair){i, i};
+        }
+    }
+    tape->op_count = 1;
+    tape->loss = TENSOR_NONE;
+    tape->ops[0] = shown->op;
+    return tape;
+}
+
+/* All rules take long: a share of them is taken in turn. */
+struct measuring {
+    struct court *court;
+    uint64_t number;
+    uint64_t each;
+};
+
+static void convict_rule(void *context, const char *name, const struct shown_case *shown,
+                         const struct shown_target *shown_target)
+{
+    const struct evidence_target target = {.output = shown_target->output,
+                                           .element = shown_target->element};
+    struct measuring *measuring = context;
+    struct court *court = measuring->court;
+    struct cost cost = {.name = name};
+    uint64_t documented[2];
+    char row[96];
+
+    if (measuring->number++ % measuring->each != 0) {
+        return;
+    }
+    convict(court, &cost, tape_of(shown), &target);
+    (void)snprintf(row, sizeof(row), "verdict on %s", name);
+    if (getenv("LOCKSTEP_WRITE_GAS") != NULL) {
+        print_message("| %s | %llu | %llu |\n", row, (unsigned long long)cost.sum,
+                      (unsigned long long)cost.most);
+        return;
+    }
+    gas_bill_documented(documented, 2, row);
+    if (10 * cost.sum > 11 * documented[0] || 10 * cost.most > 11 * documented[1]) {
+        fail_msg("%s costs %llu gas, %llu at once; docs/GAS.md says %llu and %llu", row,
+                 (unsigned long long)cost.sum, (unsigned long long)cost.most,
+                 (unsigned long long)documented[0], (unsigned long long)documented[1]);
+    }
+}
+
+static void test_conviction_by_any_rule_costs_what_is_documented(void **state)
+{
+    struct court *court = calloc(1, sizeof(*court));
+    const bool writing = getenv("LOCKSTEP_WRITE_GAS") != NULL;
+    struct measuring measuring = {.court = court, .each = writing ? 1 : test_share(1, 5)};
+    struct gas_shapes shapes = {.visit = convict_rule, .context = &measuring, .seed = 1};
+
+    (void)state;
+    assert_non_null(court);
+    court_open_direct(court);
+    gas_shapes_of_integers(&shapes);
+    gas_shapes_of_floats(&shapes);
     court_close(court);
     free(court);
 }
@@ -209,7 +312,7 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
-    walk_open(&walk, &lie, true);
+    walk_open(&walk, &lie, DISPUTE_WIDE);
     court_commit(court, &walk.context, 1, 1);
     court_claim(court);
     court_answer(court);
@@ -237,11 +340,69 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
     free(court);
 }
 
+/* A matmul's output of so many leaves. */
+static uint32_t item_of_leaves(uint32_t hidden, uint64_t leaves)
+{
+    struct dispute dispute;
+    uint32_t found = 0;
+
+    dispute_open_hidden(&dispute, hidden);
+    for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
+        const struct op *at = &dispute.tape->ops[op];
+
+        if (at->kind == OP_CONTRACT &&
+            ask_tensor_count(&dispute.tape->tensors[at->outputs[0]]) == leaves) {
+            found = trace_item_of_output(dispute.tape, op, 0);
+        }
+    }
+    assert_true(found > 0);
+    dispute_close(&dispute);
+    return found;
+}
+
+/* A tensor of sixteen leaves is told as it is: no answer is longer. */
+static void test_longest_answer_costs_what_is_documented(void **state)
+{
+    enum { HIDDEN = ASK_LEAVES_MAX * MERKLE_LEAF_SIZE / 4 };
+    struct court *court = calloc(1, sizeof(*court));
+    struct lie lie = {.kind = LIE_ULP};
+    struct game_move move;
+    struct walk walk;
+    uint32_t longest = 0;
+
+    (void)state;
+    assert_non_null(court);
+    lie.item = item_of_leaves(HIDDEN, ASK_LEAVES_MAX);
+    court_open_direct(court);
+    walk_open(&walk, &lie, HIDDEN);
+    court_commit(court, &walk.context, 1, 1);
+    court_claim(court);
+    court_answer(court);
+    while (walk_question(&walk)) {
+        move = court_move(court, GAME_ASK, walk.question.data, walk.question.size);
+        court_done(court, &move, COURT_CLAIMANT);
+        walk_answer(&walk, &court->asked.payload);
+        move = court_move(court, GAME_TELL, walk.told, walk.told_size);
+        court_done(court, &move, COURT_SOLVER);
+        if (walk.told_size == TELL_BYTES_MAX) {
+            check(court, "tell, 16 leaves", court->twins.gas);
+            longest++;
+        }
+        assert_int_equal(hunt_take(&walk.hunt, walk.told, walk.told_size, NULL), STATUS_OK);
+    }
+    assert_int_equal(longest, 1);
+    walk_close(&walk);
+    court_close(court);
+    free(court);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conviction_costs_what_it_may),
+        cmocka_unit_test(test_conviction_by_any_rule_costs_what_is_documented),
         cmocka_unit_test(test_each_round_of_a_walk_costs_what_is_documented),
+        cmocka_unit_test(test_longest_answer_costs_what_is_documented),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

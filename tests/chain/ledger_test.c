@@ -456,7 +456,7 @@ static void test_dispute_is_played_through_the_interface_of_both(void **state)
         struct stage stage;
         struct walk walk;
 
-        walk_open(&walk, &lie, false);
+        walk_open(&walk, &lie, 0);
         stage_open_judged(&stage, embedded == 1 ? STAGE_EMBEDDED : STAGE_ANVIL,
                           embedded == 1 ? "court" : "court-evm");
         play_dispute(&stage, &walk);

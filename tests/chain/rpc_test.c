@@ -1,7 +1,7 @@
 /*
  * Goal: whatever an endpoint does, a call ends in time with a true answer or a refusal.
  * Method: a server on loopback that misbehaves in every way it knows, alone and next to a good one.
- * Only where a call can end by the clock alone the clock is short: elsewhere a busy machine has time.
+ * The clock is short only where nothing else ends a call: elsewhere a busy machine has time.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -459,7 +459,7 @@ static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
         wei owed = court_owed(court, COURT_CLAIMANT);
         uint32_t tells;
 
-        walk_open(&walk, &lie, wide == 1);
+        walk_open(&walk, &lie, wide == 1 ? DISPUTE_WIDE : 0);
         tells = play_walk(court, &walk, UINT32_MAX);
         print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
                       tells);
@@ -483,7 +483,7 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
         struct lie lie = {.item = walk_item_of_matmul(), .kind = LIE_SIGN};
         struct walk walk;
 
-        walk_open(&walk, &lie, false);
+        walk_open(&walk, &lie, 0);
         tells = play_walk(court, &walk, silent);
         owed += court->terms.claim_bond + court->terms.stake / 2;
         assert_true(court_owed(court, COURT_CLAIMANT) == owed);
@@ -529,7 +529,7 @@ static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
     struct walk walk;
 
     (void)state;
-    walk_open(&walk, &lie, false);
+    walk_open(&walk, &lie, 0);
     begin(court, &walk.context, 1, 2);
     assert_true(ask_next(&walk, court));
     for (uint32_t turns = 2; turns <= GAME_TURNS_MAX; turns += 2) {

@@ -113,7 +113,7 @@ static void arm_against_liar(struct search *search)
     struct buffer *evidence = add_evidence(search);
     struct walk walk;
 
-    walk_open(&walk, &lie, false);
+    walk_open(&walk, &lie, 0);
     search->court.context = walk.context;
     while (walk_question(&walk)) {
         uint32_t i = arsenal->rounds;

@@ -189,7 +189,7 @@ static void test_changed_questions_are_refused(void **state)
         struct lie lie = {0, 0, LIE_ULP};
 
         if (wide == 1) {
-            dispute_open_wide(&dispute);
+            dispute_open_hidden(&dispute, DISPUTE_WIDE);
         } else {
             dispute_open_kind(&dispute, MODEL_GPT2);
         }
@@ -343,7 +343,7 @@ static void write_seeds(const char *folder)
     struct hunt hunt;
     struct ask ask;
 
-    dispute_open_wide(&dispute);
+    dispute_open_hidden(&dispute, DISPUTE_WIDE);
     lie.item = dispute.tape->state_count;
     while (ask_tensor_count(&dispute.tape->tensors[trace_tensor_at(dispute.tape, lie.item)]) <=
            4096) {

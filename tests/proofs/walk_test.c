@@ -162,7 +162,7 @@ static void test_lies_in_large_tensors_take_several_answers(void **state)
     uint64_t seed = 2;
 
     (void)state;
-    dispute_open_wide(&dispute);
+    dispute_open_hidden(&dispute, DISPUTE_WIDE);
     tape = dispute.tape;
     assert_int_equal(ask_tells_max(tape), 1 + 3);
     for (uint64_t i = 0, item = 0; i < LIES_WIDE; item++) {
@@ -412,7 +412,7 @@ static void test_changed_answers_are_refused(void **state)
         struct ask ask;
 
         if (wide == 1) {
-            dispute_open_wide(&dispute);
+            dispute_open_hidden(&dispute, DISPUTE_WIDE);
         } else {
             dispute_open_kind(&dispute, MODEL_GPT2);
         }

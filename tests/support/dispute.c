@@ -162,13 +162,13 @@ void dispute_open_kind(struct dispute *dispute, enum model_kind kind)
     dispute_open(dispute, &options);
 }
 
-void dispute_open_wide(struct dispute *dispute)
+void dispute_open_hidden(struct dispute *dispute, uint32_t hidden)
 {
     struct model_options options;
 
     small_model_options(&options, MODEL_MLP);
     options.batch = 1;
-    options.hidden = 4200;
+    options.hidden = hidden;
     open_at(dispute, &options, 0); /* its steps are slow */
 }
 

@@ -30,8 +30,10 @@ struct dispute {
 void dispute_open(struct dispute *dispute, const struct model_options *options);
 void dispute_open_kind(struct dispute *dispute, enum model_kind kind);
 
-/* An MLP whose weights have a tree of 13 levels: three answers. */
-void dispute_open_wide(struct dispute *dispute);
+/* An MLP with so many hidden units, of one sample. DISPUTE_WIDE: its weights have a tree of 13
+ * levels, three answers. */
+#define DISPUTE_WIDE 4200
+void dispute_open_hidden(struct dispute *dispute, uint32_t hidden);
 
 /* A step of random_tape(seed). */
 void dispute_open_random(struct dispute *dispute, uint64_t seed, uint32_t op_count);

@@ -288,7 +288,7 @@ static void *accept_all(void *argument)
         worker->server = server;
         worker->connection = accept(server->listener, NULL, NULL);
         assert(worker->connection >= 0);
-        /* A reply is sent in two parts: the second must not wait until the first is acknowledged. */
+        /* A reply is sent in two parts: the second must not wait for the first to be seen. */
         (void)setsockopt(worker->connection, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         if (pthread_create(&server->workers[server->worker_count], NULL, serve, worker) != 0) {
             abort();

@@ -53,6 +53,16 @@ static void keep_log(struct twins *twins, const struct game_event *event)
     log->data.bytes = owned;
 }
 
+static void forget_played(struct twins *twins)
+{
+    for (uint32_t i = 0; i < twins->log_count; i++) {
+        free((void *)twins->logs[i].data.bytes);
+    }
+    twins->log_count = 0;
+    twins->outcome_count = 0;
+    buffer_clear(&twins->script);
+}
+
 static void put_number(struct buffer *bytes, size_t size, wei value)
 {
     for (size_t i = 0; i < size; i++) {
@@ -141,13 +151,16 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
         .block_hash = fake_block_hash,
         .context = twins,
     };
-    uint32_t at = twins->outcome_count++;
+    uint32_t at;
     enum status status;
 
-    assert_true(at < TWINS_MOVES);
-    if (!twins->direct) {
+    if (twins->direct) {
+        forget_played(twins);
+    } else {
         write_script(twins, move, player);
     }
+    at = twins->outcome_count++;
+    assert_true(at < TWINS_MOVES);
     sql(twins, "SAVEPOINT move");
     status = local_game_play(&game, move);
     twins->outcomes[at].done = status == STATUS_OK;
@@ -269,16 +282,6 @@ static void check_balances(struct twins *twins, const struct game_log *log, wei 
     assert_true(wei_from_uint256(&contract, &held));
     assert_true(contract == twins->paid_in - twins->paid_out);
     assert_true(contract == sum + promised);
-}
-
-static void forget_played(struct twins *twins)
-{
-    for (uint32_t i = 0; i < twins->log_count; i++) {
-        free((void *)twins->logs[i].data.bytes);
-    }
-    twins->log_count = 0;
-    twins->outcome_count = 0;
-    buffer_clear(&twins->script);
 }
 
 static void compare_log(const struct twins *twins, const struct game_log *log, uint32_t at)

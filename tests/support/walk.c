@@ -7,13 +7,13 @@
 #include "proofs/record.h"
 #include "tests/support/test.h"
 
-void walk_open(struct walk *walk, const struct lie *lie, bool wide)
+void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
 {
     struct hunt_case accused;
 
     memset(walk, 0, sizeof(*walk));
-    if (wide) {
-        dispute_open_wide(&walk->dispute);
+    if (hidden > 0) {
+        dispute_open_hidden(&walk->dispute, hidden);
     } else {
         dispute_open_kind(&walk->dispute, MODEL_MLP);
     }

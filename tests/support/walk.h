@@ -22,8 +22,8 @@ struct walk {
     size_t told_size;
 };
 
-/* The small MLP, or one with a tensor of 13 levels. */
-void walk_open(struct walk *walk, const struct lie *lie, bool wide);
+/* The small MLP, or (hidden > 0) one with so many hidden units: see dispute.h. */
+void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden);
 void walk_close(struct walk *walk);
 
 /* Writes the claimant's next question; false: it knows where the lie is. */

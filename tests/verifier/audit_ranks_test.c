@@ -214,7 +214,7 @@ static const char *lockstep(void)
     return program == NULL ? "build/lockstep" : program;
 }
 
-#define MPIRUN "timeout 200 mpirun --oversubscribe --bind-to none"
+#define MPIRUN "timeout 800 mpirun --oversubscribe --bind-to none"
 
 /* The same words and the same exit code, alone and with 2 or more ranks. */
 static void expect_same(const char *arguments, int wanted_code, int ranks_max)
