@@ -291,6 +291,40 @@ static void test_a_true_attestation_is_not_accused(void **state)
     scene_close(&scene);
 }
 
+/* As a program without doubts has left it: reveals that it passed over are read anew. */
+static void test_an_older_database_learns_to_doubt(void **state)
+{
+    static const char older[] =
+        "DROP TABLE reveals; DROP TABLE accusations; DROP TABLE efforts;"
+        "ALTER TABLE actions DROP COLUMN attestor; ALTER TABLE actions DROP COLUMN refusal;"
+        "ALTER TABLE claims DROP COLUMN attestor; ALTER TABLE claims DROP COLUMN accused;"
+        "ALTER TABLE claims DROP COLUMN asked; PRAGMA user_version = 1";
+    struct scene scene;
+    int64_t proven;
+    wei owed;
+
+    (void)state;
+    scene_open(&scene, "older", true, true);
+    owed = market_owed(&scene.market, MARKET_VERIFIER);
+    scene.node.options.doubt = 0.0;
+    reveal_all(&scene);
+    market_node_settle(&scene.node);
+    proven = market_node_number(&scene.node, "SELECT count(*) FROM tasks WHERE outcome = 1");
+    assert_int_equal(sqlite3_exec(scene.node.store.sql.database, older, NULL, NULL, NULL),
+                     SQLITE_OK);
+    market_node_close(&scene.node);
+    scene.node.options.doubt = 1.0;
+    market_node_open(&scene.node);
+    assert_int_equal(
+        market_node_number(&scene.node, "SELECT count(*) FROM tasks WHERE outcome = 1"), proven);
+    play_until(&scene, GAME_RULED, 1, true);
+    see_rival_convicted(&scene, owed);
+    assert_int_equal(market_count(&scene.market, GAME_ATTESTED,
+                                  signer_address(scene.market.signers[MARKET_VERIFIER])),
+                     3);
+    scene_close(&scene);
+}
+
 static void test_what_is_not_in_the_share_is_passed_over(void **state)
 {
     struct scene scene;
@@ -385,6 +419,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_accusation_survives_crashes_and_a_lost_database),
         cmocka_unit_test(test_an_accusation_that_comes_second_gives_its_bond_back),
         cmocka_unit_test(test_a_true_attestation_is_not_accused),
+        cmocka_unit_test(test_an_older_database_learns_to_doubt),
         cmocka_unit_test(test_what_is_not_in_the_share_is_passed_over),
         cmocka_unit_test(test_two_traces_that_disagree_are_a_fault),
         cmocka_unit_test(test_a_false_accusation_is_answered_and_pays_the_node),
