@@ -187,7 +187,9 @@ static enum status take_claim(struct job_record *record, const struct game_event
             .attestor = event->kind == GAME_ACCUSED ? event->other : (struct address){{0}},
             .index = event->index,
             .step = event->step,
-            .open = true};
+            .open = true,
+            .turn = event->kind == GAME_ACCUSED ? GAME_TURN_CLAIMANT : GAME_TURN_ACCUSED,
+            .deadline_s = event->time_s};
     }
     return status;
 }
@@ -338,6 +340,19 @@ static void take_question(struct job_record *record, const struct game_event *ev
     }
 }
 
+static void take_turn(struct job_record *record, const struct game_event *event)
+{
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        struct job_record_claim *claim = &record->claims[i];
+
+        if (claim->open && hash32_equal(&claim->key, &event->claim)) {
+            claim->turn =
+                event->kind == GAME_ANSWERED ? GAME_TURN_CLAIMANT : (enum game_turn)event->turn;
+            claim->deadline_s = event->time_s;
+        }
+    }
+}
+
 enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
                             struct error *error)
 {
@@ -360,6 +375,10 @@ enum status job_record_take(struct job_record *record, const struct ledger_entry
     }
     if (event->kind == GAME_ASKED) {
         take_question(record, event);
+        return STATUS_OK;
+    }
+    if (event->kind == GAME_ANSWERED || event->kind == GAME_TURN_PASSED) {
+        take_turn(record, event);
         return STATUS_OK;
     }
     return hash32_equal(&event->job, &record->key) ? take_job_event(record, entry, error)

@@ -29,6 +29,8 @@ struct job_record_claim {
     uint32_t index;          /* of the segment */
     uint32_t step;           /* of the solver's: within the segment */
     bool open;
+    enum game_turn turn;
+    uint64_t deadline_s; /* of the turn */
     uint32_t asked_size; /* of the last question, as ASKED said it; 0: none yet */
     uint8_t asked[GAME_ASKED_MAX];
 };

@@ -8,6 +8,7 @@ cuda_plugin := $(if $(and $(NVCC),$(cuda_sources)),$(BUILD)/lockstep_cuda.so)
 
 # The same numerics as everywhere: no fused multiply-add that is not written, no flush to zero.
 NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
+comma := ,
 cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
@@ -32,7 +33,8 @@ $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 # gpu-check: one program that is built where there is gcc and nvcc and nothing else. So it has
 # objects of its own, which wait for no setup there, and links only what is listed here.
 gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
-    tests/support/random_tape.c base/error.c base/reader.c \
+    tests/support/random_tape.c tests/support/small_model.c tests/support/training_runs.c \
+    $(filter tests/support/reference%,$(test_sources)) base/error.c base/reader.c \
     $(filter proofs/sha256%,$(room_sources)) proofs/merkle.c proofs/merkle_proof.c proofs/commit.c \
     proofs/trace.c proofs/state_root.c proofs/element.c
 gpu_check := $(BUILD)/gpu-check
@@ -49,8 +51,9 @@ ifeq ($(NVCC),)
 	@echo "gpu-check: without nvcc there is no plugin to check, unless LOCKSTEP_CUDA names one"
 endif
 	@mkdir -p $(BUILD)/bench
-	$(Q)$(gpu_check) $(BUILD)/bench/gpu-check.json
-	$(Q)$(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json
+	$(Q)code=0; $(gpu_check) $(BUILD)/bench/gpu-check.json $(BUILD)/bench/gpu-check.md || code=$$?; \
+	    $(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json $(BUILD)/bench/gpu-check.md; \
+	    exit $$code
 
 # The emulated device as a plugin, for tests of the programs.
 emulated_plugin := $(BUILD)/tests/emulated_cuda.so

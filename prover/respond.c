@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "proofs/conviction.h"
 #include "proofs/question.h"
@@ -12,10 +13,22 @@
 #include "prover/lie.h"
 
 enum stage {
-    STAGE_IDLE,
+    STAGE_FREE = 0,
     STAGE_WANTED,
     STAGE_WORKING,
     STAGE_READY,
+};
+
+/* An answer that is wanted. */
+struct slot {
+    enum stage stage;
+    bool dropped; /* while it was being made */
+    struct respond_wish wish;
+    uint32_t failures;
+    enum status outcome;
+    struct error error;
+    uint8_t *bytes;
+    size_t size;
 };
 
 struct respond {
@@ -31,17 +44,17 @@ struct respond {
     struct run run;
     struct teller teller;
     uint64_t step;
+    uint64_t steps_run; /* of the replay that is on */
 
     pthread_t thread;
     pthread_mutex_t lock; /* over what follows */
     pthread_cond_t changed;
     bool stopping;
-    enum stage stage;
-    struct respond_wish wish;
-    enum status outcome;
-    struct error error;
-    size_t size;
-    uint8_t bytes[RESPOND_BYTES_MAX];
+    bool is_ready; /* the step that is: */
+    uint64_t ready_step;
+    uint64_t segment_length; /* 0: no replay was made yet; then the longest time of a step in one */
+    double step_seconds;
+    struct slot slots[RESPOND_WISHES_MAX];
 };
 
 /* ---- the step ---------------------------------------------------------------- */
@@ -76,9 +89,59 @@ static enum status open_run(struct respond *respond, struct error *error)
                                : status;
 }
 
+static double now_seconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void count_step(void *context, uint64_t step)
+{
+    struct respond *respond = context;
+
+    (void)step;
+    respond->steps_run++;
+}
+
+/* What the journal says of a step stands until a replay has been timed. */
+static void forecast_by_journal(struct respond *respond, uint64_t step)
+{
+    struct bundle_step entry = {0};
+    struct error ignored;
+    enum status status;
+
+    error_init(&ignored);
+    status = bundle_step_read(&entry, respond->bundle, step, &ignored);
+    (void)pthread_mutex_lock(&respond->lock);
+    if (status == STATUS_OK && respond->segment_length == 0) {
+        respond->segment_length = bundle_job(respond->bundle)->segment_length;
+        respond->step_seconds = (double)entry.nanoseconds / 1e9;
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+}
+
+/* The traced step is run twice on the way: for its roots and for what is asked of it. */
+static void note_time(struct respond *respond, double seconds, bool ready)
+{
+    double each = seconds / (double)(respond->steps_run + 2);
+
+    (void)pthread_mutex_lock(&respond->lock);
+    respond->is_ready = ready;
+    respond->ready_step = respond->step;
+    if (ready && each > respond->step_seconds) {
+        respond->step_seconds = each;
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+}
+
 static enum status make_ready(struct respond *respond, uint64_t step, struct error *error)
 {
-    const struct replay_options replay = {.threads = respond->machine.thread_count};
+    const struct replay_options replay = {.threads = respond->machine.thread_count,
+                                          .progress = count_step,
+                                          .progress_context = respond};
+    double begun = now_seconds();
     enum status status;
 
     if (respond->bundle != NULL && respond->step == step) {
@@ -86,9 +149,13 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     }
     forget(respond);
     respond->step = step;
+    respond->steps_run = 0;
     status = bundle_open(&respond->bundle, respond->path, BUNDLE_READ, error);
     if (status == STATUS_OK && respond->has_key) {
         status = bundle_unlock(respond->bundle, &respond->key, error);
+    }
+    if (status == STATUS_OK) {
+        forecast_by_journal(respond, step);
     }
     if (status == STATUS_OK) {
         status = open_run(respond, error);
@@ -100,6 +167,7 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     if (status == STATUS_OK) {
         status = lie_stand_by(&respond->teller, respond->bundle, step, error);
     }
+    note_time(respond, now_seconds() - begun, status == STATUS_OK);
     if (status != STATUS_OK) {
         forget(respond);
     }
@@ -147,6 +215,74 @@ static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
 
 /* ---- the thread -------------------------------------------------------------- */
 
+/* Does a come before b? What fails keeps nobody waiting; what is ready costs no replay; then whose
+ * time is over first. */
+static bool comes_first(const struct respond *respond, const struct slot *a, const struct slot *b)
+{
+    bool a_ready = respond->is_ready && a->wish.step == respond->ready_step;
+    bool b_ready = respond->is_ready && b->wish.step == respond->ready_step;
+
+    if (a->failures != b->failures) {
+        return a->failures < b->failures;
+    }
+    if (a_ready != b_ready) {
+        return a_ready;
+    }
+    return a->wish.deadline_s < b->wish.deadline_s;
+}
+
+static struct slot *choose(struct respond *respond)
+{
+    struct slot *best = NULL;
+
+    for (uint32_t i = 0; i < RESPOND_WISHES_MAX; i++) {
+        struct slot *slot = &respond->slots[i];
+
+        if (slot->stage == STAGE_WANTED && (best == NULL || comes_first(respond, slot, best))) {
+            best = slot;
+        }
+    }
+    return best;
+}
+
+static void empty(struct slot *slot)
+{
+    free(slot->bytes);
+    memset(slot, 0, sizeof(*slot));
+}
+
+/* Unlocked while it works. */
+static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
+{
+    const struct respond_wish wish = slot->wish;
+    struct error error;
+    size_t size = 0;
+    enum status status;
+
+    slot->stage = STAGE_WORKING;
+    (void)pthread_mutex_unlock(&respond->lock);
+    error_init(&error);
+    status = bytes == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an answer")
+                           : make(bytes, &size, respond, &wish, &error);
+    (void)pthread_mutex_lock(&respond->lock);
+    slot->stage = STAGE_READY;
+    slot->failures += status != STATUS_OK;
+    slot->outcome = status;
+    slot->error = error;
+    if (status == STATUS_OK) {
+        slot->bytes = malloc(size);
+        slot->size = size;
+        if (slot->bytes == NULL) {
+            slot->outcome = error_set(&slot->error, STATUS_NO_MEMORY, "no memory for an answer");
+        } else {
+            memcpy(slot->bytes, bytes, size);
+        }
+    }
+    if (slot->dropped) {
+        empty(slot);
+    }
+}
+
 static void *serve(void *context)
 {
     struct respond *respond = context;
@@ -154,29 +290,13 @@ static void *serve(void *context)
 
     (void)pthread_mutex_lock(&respond->lock);
     while (!respond->stopping) {
-        struct respond_wish wish;
-        struct error error;
-        enum status status;
-        size_t size = 0;
+        struct slot *slot = choose(respond);
 
-        if (respond->stage != STAGE_WANTED) {
+        if (slot == NULL) {
             (void)pthread_cond_wait(&respond->changed, &respond->lock);
-            continue;
+        } else {
+            work(respond, slot, bytes);
         }
-        respond->stage = STAGE_WORKING;
-        wish = respond->wish;
-        (void)pthread_mutex_unlock(&respond->lock);
-        error_init(&error);
-        status = bytes == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an answer")
-                               : make(bytes, &size, respond, &wish, &error);
-        (void)pthread_mutex_lock(&respond->lock);
-        respond->outcome = status;
-        respond->error = error;
-        respond->size = size;
-        if (status == STATUS_OK) {
-            memcpy(respond->bytes, bytes, size);
-        }
-        respond->stage = STAGE_READY;
     }
     (void)pthread_mutex_unlock(&respond->lock);
     free(bytes);
@@ -230,11 +350,16 @@ void respond_close(struct respond *respond)
     (void)pthread_mutex_unlock(&respond->lock);
     (void)pthread_join(respond->thread, NULL);
     forget(respond);
+    for (uint32_t i = 0; i < RESPOND_WISHES_MAX; i++) {
+        empty(&respond->slots[i]);
+    }
     (void)pthread_cond_destroy(&respond->changed);
     (void)pthread_mutex_destroy(&respond->lock);
     seal_key_wipe(&respond->key);
     free(respond);
 }
+
+/* ---- wanting ------------------------------------------------------------------- */
 
 static bool same_wish(const struct respond_wish *a, const struct respond_wish *b)
 {
@@ -242,27 +367,91 @@ static bool same_wish(const struct respond_wish *a, const struct respond_wish *b
            memcmp(a->asked, b->asked, a->asked_size) == 0;
 }
 
+static struct slot *find_slot(struct respond *respond, const struct respond_wish *wish)
+{
+    for (uint32_t i = 0; i < RESPOND_WISHES_MAX; i++) {
+        struct slot *slot = &respond->slots[i];
+
+        if (slot->stage != STAGE_FREE && !slot->dropped && same_wish(&slot->wish, wish)) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static void drop_others(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+{
+    for (uint32_t i = 0; i < RESPOND_WISHES_MAX; i++) {
+        struct slot *slot = &respond->slots[i];
+        bool wanted = false;
+
+        for (uint32_t k = 0; k < count && !wanted; k++) {
+            wanted = same_wish(&slot->wish, &wishes[k]);
+        }
+        if (slot->stage == STAGE_WORKING) {
+            slot->dropped = !wanted;
+        } else if (slot->stage != STAGE_FREE && !wanted) {
+            empty(slot);
+        }
+    }
+}
+
+void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+{
+    (void)pthread_mutex_lock(&respond->lock);
+    drop_others(respond, wishes, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = find_slot(respond, &wishes[i]);
+
+        for (uint32_t k = 0; k < RESPOND_WISHES_MAX && slot == NULL; k++) {
+            if (respond->slots[k].stage == STAGE_FREE) {
+                slot = &respond->slots[k];
+                slot->stage = STAGE_WANTED;
+            }
+        }
+        if (slot != NULL) { /* the one that is being made may take a place: the last waits */
+            slot->wish = wishes[i];
+        }
+    }
+    (void)pthread_cond_signal(&respond->changed);
+    (void)pthread_mutex_unlock(&respond->lock);
+}
+
 enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
                         const struct respond_wish *wish, struct error *error)
 {
     enum status status = STATUS_NOT_FOUND;
+    struct slot *slot;
 
     (void)pthread_mutex_lock(&respond->lock);
-    if (respond->stage == STAGE_READY && same_wish(&respond->wish, wish)) {
-        status = respond->outcome;
+    slot = find_slot(respond, wish);
+    if (slot != NULL && slot->stage == STAGE_READY) {
+        status = slot->outcome;
         if (status == STATUS_OK) {
-            *size = respond->size;
-            memcpy(bytes, respond->bytes, respond->size);
+            *size = slot->size;
+            memcpy(bytes, slot->bytes, slot->size);
         } else {
-            *error = respond->error;
-            respond->stage = STAGE_IDLE;
+            *error = slot->error;
+            slot->stage = STAGE_WANTED;
             status = status == STATUS_NOT_FOUND ? STATUS_REFUSED : status;
+            (void)pthread_cond_signal(&respond->changed);
         }
-    } else if (respond->stage != STAGE_WORKING && respond->stage != STAGE_WANTED) {
-        respond->wish = *wish;
-        respond->stage = STAGE_WANTED;
-        (void)pthread_cond_signal(&respond->changed);
     }
     (void)pthread_mutex_unlock(&respond->lock);
     return status;
+}
+
+double respond_forecast(struct respond *respond, uint64_t step)
+{
+    double seconds = 0;
+
+    (void)pthread_mutex_lock(&respond->lock);
+    if (respond->segment_length > 0) {
+        bool ready = respond->is_ready && respond->ready_step == step;
+
+        seconds =
+            respond->step_seconds * (ready ? 1.0 : (double)(step % respond->segment_length + 2));
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+    return seconds;
 }

@@ -4,8 +4,10 @@
  *
  * A thread opens the bundle for reading and runs the step again from the nearest checkpoint, while
  * training and posting go on; the step that was disputed last stays ready, so a walk costs one
- * replay. What is answered follows from the bundle alone: after a crash it is the same again.
- * Nothing here touches a ledger; solver.c does.
+ * replay. Of several answers that are wanted the one is made first whose time is over first, but
+ * what is asked of the step that is ready costs no replay and comes before. What is answered
+ * follows from the bundle alone: after a crash it is the same again. Nothing here touches a ledger;
+ * solver.c does.
  */
 #ifndef PROVER_RESPOND_H
 #define PROVER_RESPOND_H
@@ -26,18 +28,28 @@ void respond_close(struct respond *respond); /* waits for the replay that is on;
 /* What is wanted of a step of the job. */
 struct respond_wish {
     uint64_t step;
+    uint64_t deadline_s; /* by the ledger's clock */
     uint32_t asked_size; /* 0: the trace root; else what the event ASKED said */
     uint8_t asked[GAME_ASKED_MAX];
 };
 
-#define RESPOND_BYTES_MAX (128 * 1024)
+#define RESPOND_BYTES_MAX  (128 * 1024)
+#define RESPOND_WISHES_MAX 64 /* at a time */
+
+/* All that is wanted now, at most RESPOND_WISHES_MAX: what was wanted before and is not among them
+ * is forgotten. Never waits. */
+void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count);
 
 /*
- * Never waits. STATUS_NOT_FOUND: it is being made, ask again. bytes has RESPOND_BYTES_MAX: the
- * trace root, or what ledger_tell() takes. Any other status is why it could not be made; the next
- * call tries again.
+ * Never waits. STATUS_NOT_FOUND: it is being made, or its turn has not come, or it was not wanted.
+ * bytes has RESPOND_BYTES_MAX: the trace root, or what ledger_tell() takes. Any other status is why
+ * it could not be made; it is tried again.
  */
 MUST_CHECK enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
                                    const struct respond_wish *wish, struct error *error);
+
+/* Seconds, by what replays took so far, until an answer about this step would be there if nothing
+ * else were wanted; 0: nobody knows yet. */
+double respond_forecast(struct respond *respond, uint64_t step);
 
 #endif /* PROVER_RESPOND_H */

@@ -13,8 +13,8 @@
 
 enum {
     NAME_SIZE = LEDGER_NAME_MAX + 1,
-    CLAIMS_LOOKED_AT = 16, /* of one round */
-    DRAW_AFTER = 2,        /* blocks after the commit's */
+    CLAIMS_LOOKED_AT = RESPOND_WISHES_MAX, /* of one round */
+    DRAW_AFTER = 2,                        /* blocks after the commit's */
 };
 
 #define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
@@ -24,6 +24,15 @@ struct trained {
     uint32_t diverged_steps;
 };
 
+/* A claim in whose turn something is ours to do, or will be when it is over. */
+struct due {
+    const struct job_record_claim *shown;
+    struct ledger_claim claim;
+    char key[HASH_TEXT_SIZE];
+    char name[NAME_SIZE]; /* of the move */
+    struct respond_wish wish;
+};
+
 struct solver {
     struct solver_options options;
     struct ledger *ledger; /* NULL: not opened yet */
@@ -31,6 +40,8 @@ struct solver {
     struct solver_view view;
     struct ledger_clock clock;
     uint8_t answer[RESPOND_BYTES_MAX];
+    struct due due[CLAIMS_LOOKED_AT + 1];
+    struct respond_wish wishes[CLAIMS_LOOKED_AT];
     pthread_mutex_t lock; /* over what follows */
     struct trained *trained;
     uint32_t trained_count;
@@ -156,7 +167,8 @@ static void follow_move(struct solver *solver, const char *what, const char *nam
     }
 }
 
-/* Is a move of that name done for good, or none that we know of? */
+/* Is a move of that name over for good, or none that we know of? What was refused was done before,
+ * by another program with this key: whoever asks has seen on the ledger that it stands. */
 static bool is_settled(struct solver *solver, const char *name)
 {
     struct ledger_outcome outcome;
@@ -166,7 +178,8 @@ static bool is_settled(struct solver *solver, const char *name)
     error_init(&error);
     status = ledger_look(solver->ledger, &outcome, name, &error);
     return status == STATUS_NOT_FOUND ||
-           (status == STATUS_OK && outcome.state == LEDGER_MOVE_FINAL);
+           (status == STATUS_OK &&
+            (outcome.state == LEDGER_MOVE_FINAL || outcome.state == LEDGER_MOVE_REFUSED));
 }
 
 /* ---- names ------------------------------------------------------------------------ */
@@ -282,83 +295,190 @@ static void move_segments(struct solver *solver)
     }
 }
 
-/* The trace root first, then what is asked. The name says which turn it is: each is sent once. */
-static void respond_to(struct solver *solver, const struct job_record_claim *shown,
-                       const struct ledger_claim *claim)
+/* ---- claims ------------------------------------------------------------------------ */
+
+/* Claims against the solver and those that timed out, whose turns are over first, in that order.
+ * *left: others that are not among them. */
+static uint32_t find_due(struct due *due, uint32_t *left, const struct solver *solver)
 {
-    bool tried = claim->phase == GAME_CLAIM_TRIED;
-    struct respond_wish wish = {.step = (uint64_t)shown->index * solver->options.segment_steps +
-                                        shown->step,
-                                .asked_size = tried ? shown->asked_size : 0};
-    struct game_bytes asked = {wish.asked, wish.asked_size};
+    const struct job_record *record = &solver->record;
+    uint32_t count = 0;
+
+    *left = 0;
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        const struct job_record_claim *shown = &record->claims[i];
+        bool against_us = address_is_zero(&shown->attestor);
+        uint32_t place = count;
+
+        if (!shown->open ||
+            (shown->turn == GAME_TURN_ACCUSED ? !against_us
+                                              : solver->clock.time_s <= shown->deadline_s)) {
+            continue;
+        }
+        while (place > 0 && due[place - 1].shown->deadline_s > shown->deadline_s) {
+            place--;
+        }
+        *left += count == CLAIMS_LOOKED_AT;
+        if (place == CLAIMS_LOOKED_AT) {
+            continue;
+        }
+        count += count < CLAIMS_LOOKED_AT;
+        memmove(&due[place + 1], &due[place], (count - 1 - place) * sizeof(due[0]));
+        memset(&due[place], 0, sizeof(due[0]));
+        due[place].shown = shown;
+    }
+    return count;
+}
+
+/* A claimant whose time is over has lost; somebody must say so. */
+static void time_out(struct solver *solver, struct due *due)
+{
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(due->name, NAME_SIZE, "claim %s timeout %u", due->key, due->claim.turns);
+    follow_move(solver, "timeout of a claim", due->name,
+                ledger_timeout(solver->ledger, due->name, &due->shown->key, &error), &error);
+}
+
+/* The trace root first, then what is asked. The name says which turn it is: each is sent once.
+ * False: nothing is to be made for it, or can be. */
+static bool wants_answer(struct solver *solver, struct due *due)
+{
+    const struct job_record_claim *shown = due->shown;
+    bool tried = due->claim.phase == GAME_CLAIM_TRIED;
     struct ledger_outcome outcome;
-    char name[NAME_SIZE];
-    char key[HASH_TEXT_SIZE];
+    struct error error;
+    enum status status;
+
+    solver->view.awaited++;
+    if (solver->clock.time_s > due->claim.deadline_s) {
+        tell_trouble(solver, "claim %.18s against segment %u was not answered in time", due->key,
+                     shown->index);
+        return false;
+    }
+    if (solver->options.respond == NULL || (tried && shown->asked_size == 0)) {
+        tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
+                     due->key, shown->index);
+        return false;
+    }
+    error_init(&error);
+    (void)snprintf(due->name, NAME_SIZE, "claim %s %s %u", due->key, tried ? "tell" : "answer",
+                   due->claim.turns);
+    status = ledger_look(solver->ledger, &outcome, due->name, &error);
+    if (status == STATUS_OK && outcome.state != LEDGER_MOVE_REFUSED) {
+        return false; /* on its way */
+    }
+    due->wish.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
+    due->wish.deadline_s = due->claim.deadline_s;
+    due->wish.asked_size = tried ? shown->asked_size : 0;
+    memcpy(due->wish.asked, shown->asked, due->wish.asked_size);
+    return true;
+}
+
+static void answer(struct solver *solver, struct due *due)
+{
+    const struct hash32 *key = &due->shown->key;
+    struct game_bytes asked = {due->wish.asked, due->wish.asked_size};
+    bool tried = due->claim.phase == GAME_CLAIM_TRIED;
     struct digest root;
     struct error error;
     size_t size = 0;
     enum status status;
 
     error_init(&error);
-    hex_write(key, shown->key.bytes, HASH32_SIZE, true);
-    (void)snprintf(name, sizeof(name), "claim %s %s %u", key, tried ? "tell" : "answer",
-                   claim->turns);
-    solver->view.awaited++;
-    if (solver->options.respond == NULL || (tried && shown->asked_size == 0)) {
-        tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer", key,
-                     shown->index);
-        return;
-    }
-    status = ledger_look(solver->ledger, &outcome, name, &error);
-    if (status == STATUS_OK && outcome.state != LEDGER_MOVE_REFUSED) {
-        return; /* on its way */
-    }
-    memcpy(wish.asked, shown->asked, wish.asked_size);
-    status = respond_get(solver->options.respond, solver->answer, &size, &wish, &error);
+    status = respond_get(solver->options.respond, solver->answer, &size, &due->wish, &error);
     if (status == STATUS_OK && !tried) {
         memcpy(root.bytes, solver->answer, DIGEST_SIZE);
-        status = ledger_answer(solver->ledger, name, &shown->key, &root, &error);
+        status = ledger_answer(solver->ledger, due->name, key, &root, &error);
     } else if (status == STATUS_OK) {
-        status =
-            ledger_tell(solver->ledger, name, &shown->key, &asked, solver->answer, size, &error);
+        status = ledger_tell(solver->ledger, due->name, key, &asked, solver->answer, size, &error);
     }
     if (status != STATUS_NOT_FOUND) {
-        follow_move(solver, tried ? "what a claim asks" : "answer to a claim", name, status,
+        follow_move(solver, tried ? "what a claim asks" : "answer to a claim", due->name, status,
                     &error);
     }
 }
 
-/* A claimant whose time is over has lost; somebody must say so. */
+/* Said while there is still time to help: more processors, fewer jobs on the machine. */
+static void foresee(struct solver *solver, const struct due *due, uint32_t count)
+{
+    uint32_t hopeless = 0;
+    double seconds = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t left_s = due[i].claim.deadline_s - solver->clock.time_s;
+
+        if (i == 0 || due[i].wish.step != due[i - 1].wish.step) {
+            seconds += respond_forecast(solver->options.respond, due[i].wish.step);
+        }
+        if (seconds > (double)left_s) {
+            hopeless++;
+            tell_trouble(solver,
+                         "claim %.18s against segment %u will not be answered in time: that takes "
+                         "about %.0f s, and %" PRIu64 " s are left",
+                         due[i].key, due[i].shown->index, seconds, left_s);
+        }
+    }
+    if (hopeless > solver->view.hopeless) {
+        solver->view.hopeless = hopeless;
+    }
+}
+
+static void answer_all(struct solver *solver, struct due *due, uint32_t count)
+{
+    uint32_t wanted = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (wants_answer(solver, &due[i])) {
+            solver->wishes[wanted] = due[i].wish;
+            if (wanted != i) {
+                due[wanted] = due[i];
+            }
+            wanted++;
+        }
+    }
+    if (solver->options.respond == NULL) {
+        return;
+    }
+    respond_want(solver->options.respond, solver->wishes, wanted);
+    foresee(solver, due, wanted);
+    for (uint32_t i = 0; i < wanted; i++) {
+        answer(solver, &due[i]);
+    }
+}
+
 static void end_claims(struct solver *solver)
 {
-    const struct job_record *record = &solver->record;
-    uint32_t looked = 0;
+    struct due *due = solver->due;
+    uint32_t left = 0;
+    uint32_t count = find_due(due, &left, solver);
+    uint32_t ours = 0;
 
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        const struct job_record_claim *shown = &record->claims[i];
-        struct ledger_claim claim;
-        char name[NAME_SIZE];
-        char key[HASH_TEXT_SIZE];
+    for (uint32_t i = 0; i < count; i++) {
         struct error error;
 
-        if (!shown->open || looked >= CLAIMS_LOOKED_AT) {
-            continue;
-        }
-        looked++;
         error_init(&error);
-        if (ledger_get_claim(solver->ledger, &claim, &shown->key, &error) != STATUS_OK) {
+        hex_write(due[i].key, due[i].shown->key.bytes, HASH32_SIZE, true);
+        if (ledger_get_claim(solver->ledger, &due[i].claim, &due[i].shown->key, &error) !=
+            STATUS_OK) {
             tell_trouble(solver, "a claim cannot be read: %.300s", error.text);
             continue;
         }
-        hex_write(key, shown->key.bytes, HASH32_SIZE, true);
-        if (claim.turn == GAME_TURN_CLAIMANT && claim.phase == GAME_CLAIM_TRIED &&
-            solver->clock.time_s > claim.deadline_s) {
-            (void)snprintf(name, sizeof(name), "claim %s timeout %u", key, claim.turns);
-            follow_move(solver, "timeout of a claim", name,
-                        ledger_timeout(solver->ledger, name, &shown->key, &error), &error);
-        } else if (claim.turn == GAME_TURN_ACCUSED && address_is_zero(&claim.attestor)) {
-            respond_to(solver, shown, &claim);
+        if (due[i].claim.turn == GAME_TURN_CLAIMANT && due[i].claim.phase == GAME_CLAIM_TRIED &&
+            solver->clock.time_s > due[i].claim.deadline_s) {
+            time_out(solver, &due[i]);
+        } else if (due[i].claim.turn == GAME_TURN_ACCUSED &&
+                   address_is_zero(&due[i].claim.attestor)) {
+            if (ours != i) {
+                due[ours] = due[i];
+            }
+            ours++;
         }
+    }
+    answer_all(solver, due, ours);
+    if (left > 0) {
+        tell_trouble(solver, "%u claims wait for those whose time is over sooner", left);
     }
 }
 
@@ -547,6 +667,7 @@ static void look(struct solver *solver)
                                  .committed = record->committed,
                                  .finalized = record->finalized,
                                  .disputed = open_claims(record),
+                                 .hopeless = view->hopeless,
                                  .now_s = solver->clock.time_s,
                                  .due_s = record->due_s};
     view->ours = address_equal(&record->solver, &solver->options.account);
@@ -634,6 +755,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     enum status status;
 
     solver->view.pending = 0;
+    solver->view.hopeless = 0;
     status = go_round(solver, error);
     if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
         solver->view.trouble[0] = '\0';

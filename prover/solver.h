@@ -46,6 +46,8 @@ struct solver_view {
     uint32_t finalized;
     uint32_t disputed; /* claims that are open */
     uint32_t awaited;  /* of them: that wait for the solver's answer */
+    uint32_t hopeless; /* of those, at any time of the round: that would not have it in time, by
+                          what replays take */
     uint64_t now_s;
     uint64_t due_s; /* until when the next segment must be committed */
     wei owed;       /* where it was asked for */

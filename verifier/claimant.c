@@ -117,7 +117,9 @@ static enum status find_move(struct node *node, const struct turn *turn, struct 
     struct store_effort effort;
     enum status status = store_effort(node->ports.store, &effort, &claim->key, error);
 
-    if (status != STATUS_OK || node->now_ms < effort.next_ms) {
+    /* No pause is that long: the clock was set back since. */
+    if (status != STATUS_OK ||
+        (effort.next_ms > node->now_ms && effort.next_ms - node->now_ms <= QUEUE_WAIT_MS_MAX)) {
         return status;
     }
     if (claim->accused) {

@@ -38,9 +38,9 @@ static bool is_drawn(const struct node *node, const struct store_reveal *reveal)
     return node_draws(node, "doubt", about, sizeof(about), node->options.doubt);
 }
 
-static enum status accuse(struct node *node, const struct store_reveal *reveal,
-                          const struct store_segment *segment, uint32_t step,
-                          const struct check_result *result, struct error *error)
+enum status doubt_accuse(struct node *node, const struct store_reveal *reveal,
+                         const struct store_segment *segment, uint32_t step,
+                         const struct check_result *result, struct error *error)
 {
     struct book_entry entry = node_entry(node, segment, &result->before);
     struct action seal = {.kind = ACTION_SEAL,
@@ -121,7 +121,7 @@ static enum status compare(struct node *node, const struct store_reveal *reveal,
         status = store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_TRUE,
                                     "the same was found here", error);
     } else if (result->confirmed) {
-        status = accuse(node, reveal, segment, step, result, error);
+        status = doubt_accuse(node, reveal, segment, step, result, error);
     } else {
         status = want_check(node, reveal, segment, step, error);
     }

@@ -13,7 +13,6 @@ enum {
     RETRY_S = 2,
     RETRY_S_MAX = 60,
     RETRY_MS = 500,
-    RETRY_MS_MAX = 60000,
 };
 
 enum moves_reaction moves_reaction(enum game_refusal_kind kind)
@@ -292,7 +291,7 @@ enum status moves_failed(struct node *node, const struct hash32 *claim, const ch
     if (status != STATUS_OK) {
         return status;
     }
-    effort.next_ms = node->now_ms + pause_of(RETRY_MS, RETRY_MS_MAX, effort.tries);
+    effort.next_ms = node->now_ms + pause_of(RETRY_MS, QUEUE_WAIT_MS_MAX, effort.tries);
     effort.tries++;
     return store_set_effort(node->ports.store, claim, &effort, why, error);
 }

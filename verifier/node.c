@@ -170,6 +170,18 @@ static void sweep_cache(struct node *node)
     free(files);
 }
 
+/* A machine that cannot be believed must not forget it when its power fails. */
+static enum status secure_fault(struct node *node, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    if (node->fault && !node->fault_is_safe) {
+        status = store_secure(node->ports.store, error);
+        node->fault_is_safe = status == STATUS_OK;
+    }
+    return status;
+}
+
 /* ---- the round ------------------------------------------------------------ */
 
 enum status node_round(struct node *node, bool *busy, struct error *error)
@@ -185,6 +197,9 @@ enum status node_round(struct node *node, bool *busy, struct error *error)
     }
     if (status == STATUS_OK) {
         status = node_take_answers(node, busy, error);
+    }
+    if (status == STATUS_OK) {
+        status = secure_fault(node, error);
     }
     if (status == STATUS_OK && reached) {
         status = node_plan(node, error);

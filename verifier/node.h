@@ -50,8 +50,10 @@ struct node_options {
     uint64_t bandwidth_max; /* of all checks together; 0: no limit */
     uint32_t patience_s;
     uint32_t check_time_s;
-    uint32_t threads; /* of one check */
-    wei withdraw_at;  /* owed; 0: never */
+    uint32_t threads;       /* of one check */
+    const char *device;     /* where a check computes; NULL: on the CPU */
+    uint64_t device_memory; /* of each device; 0: all of it */
+    wei withdraw_at;        /* owed; 0: never */
 };
 
 struct node_ports {
@@ -78,6 +80,7 @@ struct node {
     struct ledger_clock clock; /* the ledger's, as of this round */
     uint64_t now_ms;
     bool fault;
+    bool fault_is_safe; /* it outlives a loss of power */
     uint64_t swept_ms;
     struct node_running running[WORKERS_MAX];
     uint32_t running_count;

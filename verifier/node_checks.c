@@ -38,6 +38,9 @@ static void fill_limits(struct check_request *request, const struct node_options
     request->bandwidth_max = options->bandwidth_max / options->checks_max;
     request->patience_s = options->patience_s;
     request->threads = options->threads;
+    (void)snprintf(request->device, sizeof(request->device), "%s",
+                   options->device == NULL ? "cpu" : options->device);
+    request->device_memory = options->device_memory;
     request->processor_s =
         options->check_time_s * (options->threads == 0 ? 1 : options->threads) + 1;
 }
@@ -146,6 +149,10 @@ enum status node_start(struct node *node, int64_t number, const struct hash32 *c
     if (place != NULL && node->running_count < most) {
         status =
             node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
+        if (status != STATUS_OK) { /* no process, no memory: what is to be sent goes on */
+            log_warn(node->ports.log, "verifier", "no check can be started: %s", error->text);
+            status = STATUS_NOT_FOUND;
+        }
     }
     if (status != STATUS_OK) {
         free(request);
@@ -192,7 +199,7 @@ static enum status start_one(struct node *node, const struct task *task, struct 
     } else {
         free(request);
     }
-    return store_end(node->ports.store, status, error);
+    return store_end(node->ports.store, status, error); /* not begun, when there is no child */
 }
 
 enum status node_start_checks(struct node *node, bool *busy, struct error *error)
@@ -207,8 +214,8 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
 
         status = queue_next(node->ports.store, &task, node->now_ms, of_job, error);
         if (status == STATUS_OK) {
-            *busy = true;
             status = start_one(node, &task, error);
+            *busy = *busy || status == STATUS_OK;
         }
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;

@@ -1,19 +1,16 @@
 /* node_commands.c - `lockstep verifier run|status|claims|book`. */
 #include <inttypes.h>
-#include <omp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/hex.h"
-#include "base/host.h"
 #include "base/notify.h"
 #include "base/strict_json.h"
 #include "chain/commands.h"
+#include "verifier/claim_command.h"
 #include "verifier/commands.h"
-#include "verifier/node.h"
+#include "verifier/node_setup.h"
 #include "verifier/node_views.h"
 #include "verifier/plan_commands.h"
 #include "verifier/self_test.h"
@@ -25,72 +22,19 @@ enum {
     CHECKS_DEFAULT = 2,
 };
 
-/* ---- where the node's files are ------------------------------------------- */
-
-static const char *const node_files[] = {"node.db", "verdicts.db", "cache", "self-test"};
-
-enum node_file {
-    FILE_STORE,
-    FILE_BOOK,
-    FILE_CACHE,
-    FILE_SELF_TEST,
-};
-
-static enum status state_folder(char path[FILE_PATH_MAX], const struct options *given,
-                                struct error *error)
-{
-    const char *named = options_text(given, "state");
-
-    if (named == NULL) {
-        return file_place(path, FILE_PATH_MAX, error, FILE_PLACE_STATE, "verifier");
-    }
-    if (strlen(named) >= FILE_PATH_MAX) {
-        return error_set(error, STATUS_USAGE, "the path of the node's state is too long");
-    }
-    memcpy(path, named, strlen(named) + 1);
-    return STATUS_OK;
-}
-
-static enum status node_path(char path[FILE_PATH_MAX], const struct options *given,
-                             enum node_file which, struct error *error)
-{
-    char folder[FILE_PATH_MAX];
-    enum status status = state_folder(folder, given, error);
-
-    return status == STATUS_OK
-               ? file_path_join(path, FILE_PATH_MAX, error, folder, node_files[which])
-               : status;
-}
-
-#define STATE_OPTION                                                                               \
-    {                                                                                              \
-        .name = "state", .kind = OPTION_TEXT, .value = "FOLDER",                                   \
-        .help = "the node's queue, verdict book and cache (default: verifier below the state "     \
-                "folder)"                                                                          \
-    }
-
 /* ---- run ------------------------------------------------------------------ */
 
 static const struct option_spec run_options[] = {
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
-    STATE_OPTION,
+    NODE_STATE_OPTION,
     {.name = "mode",
      .kind = OPTION_CHOICE,
      .value = "MODE",
      .fallback = "act",
      .choices = "observe|defend|act",
      .help = "observe: check and tell, sign nothing; defend: and claim; act: and attest, for fees"},
-    {.name = "mirror",
-     .kind = OPTION_LIST,
-     .value = "URL",
-     .help = "where jobs, state roots, checkpoints and data are fetched: http(s)://..., a folder "
-             "that a solver publishes to, or a bundle; any number of times"},
-    {.name = "data",
-     .kind = OPTION_LIST,
-     .value = "FILE",
-     .help = "a data file of any job, found by its root; any number of times"},
     {.name = "share",
      .kind = OPTION_REAL,
      .value = "X",
@@ -113,46 +57,7 @@ static const struct option_spec run_options[] = {
      .minimum = 1,
      .maximum = NODE_CHECKS_MAX,
      .help = "checks at once, each in a process of its own; a dispute has one more to itself"},
-    {.name = "threads",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = 1024,
-     .help = "threads of one check (default: the cores, shared by the checks)"},
-    {.name = "memory-max",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .help = "memory of one check (default: most of the machine's, shared by the checks)"},
-    {.name = "disk-max",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .fallback = "20G",
-     .minimum = 1 << 20,
-     .help = "of the cache of what was fetched, and of any one file"},
-    {.name = "bandwidth-max",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .fallback = "0",
-     .help = "bytes a second that are fetched, by all checks; 0: no limit"},
-    {.name = "patience",
-     .kind = OPTION_DURATION,
-     .value = "TIME",
-     .fallback = "20s",
-     .minimum = 1,
-     .maximum = 3600,
-     .help = "how long a mirror may be silent or trickle"},
-    {.name = "check-time",
-     .kind = OPTION_DURATION,
-     .value = "TIME",
-     .fallback = "1h",
-     .minimum = 1,
-     .maximum = 2592000,
-     .help = "of one check; then it is stopped and tried again"},
-    {.name = "reach",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .fallback = "16",
-     .maximum = CHECK_REACH_MAX - 1,
-     .help = "segments that may be replayed on the way, for want of a checkpoint"},
+    NODE_WORK_OPTIONS,
     {.name = "withdraw-at",
      .kind = OPTION_TEXT,
      .value = "AMOUNT",
@@ -185,33 +90,11 @@ static const struct option_spec run_options[] = {
      .command_line_only = true},
 };
 
-/* Everything that a running node owns. */
 struct running_node {
-    struct command_context *context;
-    struct stop stop;
-    struct signer *signer;
-    struct ledger *ledger;
-    struct store store;
-    struct book *book;
-    struct workers *workers;
+    struct node_setup setup;
     struct status_server *server;
     struct notify notify;
-    struct node node;
-    struct node_options options;
-    const char *mirrors[OPTION_LIST_MAX];
-    const char *data[OPTION_LIST_MAX];
-    char folder[FILE_PATH_MAX];
-    char cache[FILE_PATH_MAX];
 };
-
-static uint64_t system_now_ms(void *context)
-{
-    struct timespec now;
-
-    (void)context;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static enum node_mode read_mode(const char *text)
 {
@@ -220,166 +103,44 @@ static enum node_mode read_mode(const char *text)
                                          : NODE_ACT;
 }
 
-static void read_limits(struct node_options *options, const struct options *given)
+static enum status read_options(struct node_options *options, const struct options *given,
+                                struct error *error)
 {
-    struct host host;
-
-    host_look(&host);
-    options->checks_max = (uint32_t)options_number(given, "checks");
-    options->threads = (uint32_t)options_number(given, "threads");
-    if (options->threads == 0) {
-        options->threads = host.cores / options->checks_max;
-        options->threads = options->threads == 0 ? 1 : options->threads;
-    }
-    options->memory_max = options_number(given, "memory-max");
-    if (options->memory_max == 0) {
-        options->memory_max = host.memory_bytes / 4 * 3 / (options->checks_max + 1);
-    }
-    options->disk_max = options_number(given, "disk-max");
-    options->bandwidth_max = options_number(given, "bandwidth-max");
-    options->patience_s = (uint32_t)options_number(given, "patience");
-    options->check_time_s = (uint32_t)options_number(given, "check-time");
-    options->reach = (uint32_t)options_number(given, "reach");
-}
-
-static enum status read_options(struct running_node *running, struct error *error)
-{
-    const struct options *given = running->context->options;
-    struct node_options *options = &running->options;
-
     options->mode = read_mode(options_text(given, "mode"));
     options->share = options_real(given, "share");
     options->extra = options_real(given, "extra");
     options->doubt = options_real(given, "doubt");
+    options->checks_max = (uint32_t)options_number(given, "checks");
     if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
         return error_set(error, STATUS_USAGE,
                          "--share, --extra and --doubt are fractions, from 0 to 1");
     }
-    read_limits(options, given);
-    for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
-        running->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
-    }
-    for (size_t i = 0; i < options_list_count(given, "data"); i++) {
-        running->data[options->data_count++] = options_list_item(given, "data", i);
-    }
-    options->mirrors = running->mirrors;
-    options->data = running->data;
-    options->cache = running->cache;
     if (wei_parse(&options->withdraw_at, options_text(given, "withdraw-at")) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
     }
-    return node_path(running->cache, given, FILE_CACHE, error);
-}
-
-static bool is_stopped(void *context)
-{
-    return stop_requested(context);
-}
-
-static enum status open_ledger(struct running_node *running, struct error *error)
-{
-    struct ledger_options options;
-    char state_dir[FILE_PATH_MAX];
-    enum status status = STATUS_OK;
-
-    if (running->options.mode != NODE_OBSERVE) {
-        status = chain_unlock(&running->signer, running->context, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            chain_ledger_options(&options, state_dir, running->context, running->signer, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    /* A stop must not wait for an endpoint. */
-    options.stopped = is_stopped;
-    options.context = &running->stop;
-    return ledger_open(&running->ledger, &options, error);
-}
-
-/* A database belongs to one account on one ledger: mixing two would send moves of one to the
- * other. */
-static enum status check_owner(struct running_node *running, struct error *error)
-{
-    const struct ledger_place *place = ledger_get_place(running->ledger);
-    char registry[ADDRESS_TEXT_SIZE];
-    char account[ADDRESS_TEXT_SIZE];
-    char owner[STORE_REASON_MAX];
-    char before[STORE_REASON_MAX];
-    enum status status = store_text(&running->store, before, "owner", error);
-
-    address_print(registry, &place->registry);
-    address_print(account, ledger_get_own(running->ledger));
-    (void)snprintf(owner, sizeof(owner), "%s at %s, %s", account, place->chain, registry);
-    if (status == STATUS_OK && before[0] != '\0' && strcmp(before, owner) != 0) {
-        (void)error_set(error, STATUS_REFUSED, "this state is that of the node of %s", before);
-        error_advise(error, "name another folder with --state");
-        return STATUS_REFUSED;
-    }
-    return status == STATUS_OK ? store_set_text(&running->store, "owner", owner, error) : status;
-}
-
-static enum status open_files(struct running_node *running, struct error *error)
-{
-    const struct options *given = running->context->options;
-    char path[FILE_PATH_MAX];
-    enum status status = state_folder(running->folder, given, error);
-
-    if (status == STATUS_OK) {
-        status = file_make_folder(running->folder, error, 0700);
-    }
-    if (status == STATUS_OK) {
-        status = node_path(path, given, FILE_BOOK, error);
-    }
-    if (status == STATUS_OK) {
-        status = book_open(&running->book, path, error);
-    }
-    if (status == STATUS_OK) {
-        status = node_path(path, given, FILE_STORE, error);
-    }
-    return status == STATUS_OK ? store_open(&running->store, path, STORE_WRITE, error) : status;
+    return STATUS_OK;
 }
 
 static enum status open_node(struct running_node *running, struct error *error)
 {
-    const struct options *given = running->context->options;
-    struct node_ports ports = {
-        .store = &running->store, .now_ms = system_now_ms, .log = running->context->log};
-    enum status status = read_options(running, error);
+    struct node_setup *setup = &running->setup;
+    const struct options *given = setup->context->options;
+    enum status status = read_options(&setup->options, given, error);
 
     if (status == STATUS_OK) {
-        status = open_files(running, error);
-    }
-    if (status == STATUS_OK) {
-        status = open_ledger(running, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_owner(running, error);
-    }
-    if (status == STATUS_OK && options_flag(given, "forget-fault")) {
-        status = store_set_text(&running->store, "fault", "", error);
-    }
-    if (status == STATUS_OK) {
-        status = workers_open(&running->workers, running->options.checks_max + 1,
-                              running->options.check_time_s, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        ports.ledger = running->ledger;
-        ports.book = running->book;
-        ports.checks = workers_port(running->workers);
-        status = node_open(&running->node, &running->options, &ports, error);
+        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
+                                 options_flag(given, "forget-fault"), error);
     }
     if (status == STATUS_OK) {
         status =
-            store_set_number(&running->store, "started_ms", (int64_t)system_now_ms(NULL), error);
+            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
     }
     return status;
 }
 
 static enum status open_server(struct running_node *running, struct error *error)
 {
-    const char *text = options_text(running->context->options, "status");
+    const char *text = options_text(running->setup.context->options, "status");
     struct status_server_place place;
     char path[FILE_PATH_MAX];
     enum status status;
@@ -389,13 +150,13 @@ static enum status open_server(struct running_node *running, struct error *error
     }
     status = status_server_place(&place, text, error);
     if (status == STATUS_OK) {
-        status = node_path(path, running->context->options, FILE_STORE, error);
+        status = node_setup_path(path, running->setup.context->options, NODE_FILE_STORE, error);
     }
     if (status == STATUS_OK) {
         status = status_server_open(&running->server, path, &place, error);
     }
     if (status == STATUS_OK) {
-        log_info(running->context->log, "verifier", "status at http://%s%s%s:%u/",
+        log_info(running->setup.context->log, "verifier", "status at http://%s%s%s:%u/",
                  strchr(place.address, ':') == NULL ? "" : "[", place.address,
                  strchr(place.address, ':') == NULL ? "" : "]",
                  status_server_port(running->server));
@@ -403,47 +164,23 @@ static enum status open_server(struct running_node *running, struct error *error
     return status;
 }
 
-static void close_node(struct running_node *running)
-{
-    status_server_close(running->server);
-    node_close(&running->node);
-    workers_close(running->workers);
-    ledger_close(running->ledger);
-    store_close(&running->store);
-    book_close(running->book);
-    signer_free(running->signer);
-}
-
-/* Until an answer comes, a stop is asked for, or the time is over. */
-static void wait_for_something(struct running_node *running, int wait_ms)
-{
-    struct pollfd polled[WORKERS_MAX + 1] = {{.fd = running->stop.descriptor, .events = POLLIN}};
-    int descriptors[WORKERS_MAX];
-    uint32_t count = workers_descriptors(running->workers, descriptors, WORKERS_MAX);
-
-    for (uint32_t i = 0; i < count; i++) {
-        polled[i + 1] = (struct pollfd){.fd = descriptors[i], .events = POLLIN};
-    }
-    (void)poll(polled, count + 1, wait_ms);
-}
-
 static void work(struct running_node *running)
 {
-    while (!stop_requested(&running->stop)) {
+    while (!stop_requested(&running->setup.stop)) {
         struct error error;
         bool busy = false;
 
         error_init(&error);
         notify_alive(&running->notify);
-        if (node_round(&running->node, &busy, &error) == STATUS_OK) {
-            wait_for_something(running, busy ? 0 : IDLE_MS);
+        if (node_round(&running->setup.node, &busy, &error) == STATUS_OK) {
+            node_setup_wait(&running->setup, busy ? 0 : IDLE_MS);
             continue;
         }
         /* A disk that is full today has room tomorrow; a node that is gone misses deadlines. */
         if (error.status != STATUS_STOPPED) {
-            log_error(running->context->log, "verifier", "%s", error.text);
+            log_error(running->setup.context->log, "verifier", "%s", error.text);
         }
-        (void)stop_wait(&running->stop, TROUBLE_MS / 1000.0);
+        (void)stop_wait(&running->setup.stop, TROUBLE_MS / 1000.0);
     }
 }
 
@@ -484,11 +221,11 @@ static int show_self_test(struct command_context *context, const struct self_tes
 
 static int run_self_test(struct running_node *running)
 {
-    struct command_context *context = running->context;
+    struct command_context *context = running->setup.context;
     char folder[FILE_PATH_MAX];
     struct self_test_options options = {.rounds = options_number(context->options, "rounds"),
                                         .seed = options_number(context->options, "seed"),
-                                        .stop = &running->stop,
+                                        .stop = &running->setup.stop,
                                         .folder = folder,
                                         .told = tell_wrong,
                                         .context = context};
@@ -497,17 +234,23 @@ static int run_self_test(struct running_node *running)
     enum status status;
 
     error_init(&error);
-    status = node_path(folder, context->options, FILE_SELF_TEST, &error);
+    status = node_setup_path(folder, context->options, NODE_FILE_SELF_TEST, &error);
     if (status == STATUS_OK) {
-        read_limits(&running->options, context->options);
-        options.threads = running->options.threads;
-        status = workers_open(&running->workers, 1, running->options.check_time_s, NULL, &error);
+        running->setup.options.checks_max = 1;
+        status = node_setup_limits(&running->setup.options, context->options, &error);
     }
     if (status == STATUS_OK) {
-        options.checks = workers_port(running->workers);
+        options.threads = running->setup.options.threads;
+        options.device = running->setup.options.device;
+        options.device_memory = running->setup.options.device_memory;
+        status = workers_open(&running->setup.workers, 1, running->setup.options.check_time_s, NULL,
+                              &error);
+    }
+    if (status == STATUS_OK) {
+        options.checks = workers_port(running->setup.workers);
         status = self_test(&result, &options, &error);
     }
-    workers_close(running->workers);
+    workers_close(running->setup.workers);
     return status == STATUS_OK ? show_self_test(context, &result) : command_fail(context, &error);
 }
 
@@ -522,9 +265,9 @@ static int run_run(struct command_context *context)
         (void)error_set(&error, STATUS_NO_MEMORY, "no memory for a node");
         return command_fail(context, &error);
     }
-    running->context = context;
+    running->setup.context = context;
     notify_open(&running->notify);
-    if (stop_open(&running->stop, &error) != STATUS_OK) {
+    if (stop_open(&running->setup.stop, &error) != STATUS_OK) {
         notify_close(&running->notify);
         free(running);
         return command_fail(context, &error);
@@ -538,7 +281,7 @@ static int run_run(struct command_context *context)
             status = open_server(running, &error);
         }
         if (status == STATUS_OK) {
-            log_info(context->log, "verifier", "started, in %s", running->folder);
+            log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             notify_ready(&running->notify, "following the ledger");
             work(running);
             notify_stopping(&running->notify);
@@ -546,9 +289,10 @@ static int run_run(struct command_context *context)
         } else {
             code = command_fail(context, &error);
         }
-        close_node(running);
+        status_server_close(running->server);
+        node_setup_close(&running->setup);
     }
-    stop_close(&running->stop);
+    stop_close(&running->setup.stop);
     notify_close(&running->notify);
     free(running);
     return code;
@@ -556,7 +300,7 @@ static int run_run(struct command_context *context)
 
 /* ---- status, claims ------------------------------------------------------- */
 
-static const struct option_spec view_options[] = {STATE_OPTION};
+static const struct option_spec view_options[] = {NODE_STATE_OPTION};
 
 static int show(struct command_context *context,
                 enum status (*view)(json_t **made, struct store *store, struct error *error),
@@ -569,7 +313,7 @@ static int show(struct command_context *context,
     enum status status;
 
     error_init(&error);
-    status = node_path(path, context->options, FILE_STORE, &error);
+    status = node_setup_path(path, context->options, NODE_FILE_STORE, &error);
     if (status == STATUS_OK) {
         status = store_open(&store, path, STORE_READ, &error);
     }
@@ -658,12 +402,12 @@ static int run_book(struct command_context *context)
         return command_usage(context, "the verdict book is exported or imported, not '%.40s'",
                              what);
     }
-    status = state_folder(path, context->options, &error);
+    status = node_setup_folder(path, context->options, &error);
     if (status == STATUS_OK) {
         status = file_make_folder(path, &error, 0700);
     }
     if (status == STATUS_OK) {
-        status = node_path(path, context->options, FILE_BOOK, &error);
+        status = node_setup_path(path, context->options, NODE_FILE_BOOK, &error);
     }
     if (status == STATUS_OK) {
         status = book_open(&book, path, &error);
@@ -715,6 +459,22 @@ static const struct command commands[] = {
      .example = "lockstep verifier claims --json",
      OPTIONS(view_options),
      .run = run_claims},
+    {.name = "claim",
+     .summary = "claim by hand that a step is false, and follow the claim to its verdict",
+     .description =
+         "For somebody who has seen a difference, for example with 'lockstep audit'. The segment "
+         "of the step is run again as the node would, twice where it differs: what would not win "
+         "is not claimed, and nothing overrides that. Then it tells what is staked and what it may "
+         "cost, asks (--yes does not), sends the claim and makes every move of the dispute until "
+         "the verdict. Interrupted, it goes on with the same command, or with a node in the same "
+         "folder. STEP counts from 0 over the whole job. With --attestor it is the step that an "
+         "attestor drew, and the trace root that it revealed is claimed to be false.",
+     .arguments = "JOB STEP",
+     .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
+                "text.run\n"
+                "lockstep verifier claim 0x41...c7 1042 --attestor 0x70...c8 --yes --json",
+     OPTIONS(claim_command_options),
+     .run = claim_command},
     {.name = "book",
      .summary = "export or import the verdict book, to move a node to another machine",
      .description = "The verdict book keeps a node from ever signing two statements that "

@@ -216,8 +216,9 @@ void node_status_print(FILE *out, const json_t *made)
         print_rows(out, status_views[i].key, json_object_get(made, status_views[i].key));
     }
     (void)fprintf(
-        out, "earned (wei): attestations %s, withdrawn %s\n",
+        out, "earned (wei): attestations %s, claims %s, withdrawn %s\n",
         json_string_value(json_object_get(json_object_get(made, "earned_wei"), "attestation")),
+        json_string_value(json_object_get(json_object_get(made, "earned_wei"), "claim")),
         json_string_value(json_object_get(json_object_get(made, "earned_wei"), "withdrawal")));
 }
 

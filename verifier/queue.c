@@ -96,10 +96,11 @@ enum status queue_revive(struct store *store, const struct store_segment *segmen
     return sql_run(&store->sql, error,
                    "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = 0, next_ms = 0 WHERE"
                    " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-                   " outcome = 0 AND state IN (0, 3)",
-                   "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+                   " (outcome = ? AND state IN (0, 3) OR outcome = ? AND state = 2)",
+                   "iibibbiii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
                    BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
-                   BLOB(segment->committed.root), traced_column(task->traced, task->traced_step));
+                   BLOB(segment->committed.root), traced_column(task->traced, task->traced_step),
+                   (int64_t)CHECK_CANNOT_TELL, (int64_t)CHECK_REFUTED);
 }
 
 enum status queue_doubt(struct store *store, const struct store_segment *segment,

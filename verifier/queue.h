@@ -14,7 +14,7 @@
 
 #define QUEUE_TASKS_MAX   100000 /* waiting at a time */
 #define QUEUE_ACTIONS_MAX 256    /* looked at in one round */
-#define QUEUE_WAIT_MS_MAX 60000  /* until a check is tried again */
+#define QUEUE_WAIT_MS_MAX 60000  /* until a check, or a child for a dispute, is tried again */
 
 enum task_state {
     TASK_WAITING = 0,
@@ -65,7 +65,8 @@ MUST_CHECK enum status queue_answer(struct store *store, struct check_result **r
                                     const struct store_segment *segment, uint32_t step,
                                     struct error *error);
 
-/* A check that was given up gets the task's new times, and another chance. */
+/* A check that was given up gets the task's new times, and another chance; so does one that refuted
+ * what it looked at: the same lie was committed again, by the next solver, and is claimed again. */
 MUST_CHECK enum status queue_revive(struct store *store, const struct store_segment *segment,
                                     const struct task *task, struct error *error);
 

@@ -169,6 +169,11 @@ enum status store_end(struct store *store, enum status status, struct error *err
     return sql_end(&store->sql, status, error);
 }
 
+enum status store_secure(struct store *store, struct error *error)
+{
+    return sql_run(&store->sql, error, "PRAGMA wal_checkpoint(FULL)", "");
+}
+
 /* ---- facts by name ------------------------------------------------------ */
 
 enum status store_number(struct store *store, int64_t *number, const char *name,

@@ -41,6 +41,9 @@ void store_close(struct store *store); /* a zero-filled one is fine */
 MUST_CHECK enum status store_begin(struct store *store, struct error *error);
 MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
 
+/* What was changed until now outlives a loss of power. Not inside a transaction. */
+MUST_CHECK enum status store_secure(struct store *store, struct error *error);
+
 /* ---- facts by name ---- */
 
 MUST_CHECK enum status store_number(struct store *store, int64_t *number, const char *name,
@@ -144,6 +147,10 @@ MUST_CHECK enum status store_open_claims(struct store *store,
 MUST_CHECK enum status store_claim(struct store *store, struct store_claim *claim,
                                    const struct hash32 *key, struct error *error);
 
+/* "upheld", "refuted", "lapsed"; empty while it is open. */
+MUST_CHECK enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
+                                           const struct hash32 *key, struct error *error);
+
 /* What a claim costs us in tries: the child that is to find the next move has failed, and is not
  * started again before next_ms. No row, all zeros: nothing has failed since the last success. */
 struct store_effort {
@@ -196,8 +203,11 @@ MUST_CHECK enum status store_judge_reveal(struct store *store, const struct stor
 
 /* ---- parts of store_take() ---- */
 
-MUST_CHECK enum status store_take_claim(struct store *store, const struct game_event *event,
+MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
+/* Our account was credited with it: "attestation", "claim"; or it was withdrawn. */
+MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+                                          const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
                                          struct error *error);
 

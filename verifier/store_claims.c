@@ -1,4 +1,5 @@
 /* store_claims.c - claims and revealed trace roots as the ledger told them: see store.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "verifier/store.h"
@@ -75,18 +76,63 @@ static enum status take_asked(struct store *store, const struct game_event *even
                    BLOB(event->claim));
 }
 
-static enum status close_claim(struct store *store, const struct game_event *event,
+/* What the end of a claim brings to us: PROTOCOL.md, section 6. */
+static wei income_of(const struct store_claim *claim, const struct game_terms *terms,
+                     const struct game_event *event)
+{
+    bool upheld = event->kind == GAME_RULED && event->flag;
+
+    if (claim->accused) { /* who accused us of what was true pays for it */
+        return event->kind == GAME_RULED && !upheld ? terms->claim_bond : 0;
+    }
+    if (event->kind == GAME_LAPSED) {
+        return terms->claim_bond;
+    }
+    if (!upheld) {
+        return 0;
+    }
+    return terms->claim_bond +
+           (address_is_zero(&claim->attestor) ? terms->stake / 2 : terms->attest_bond);
+}
+
+static enum status take_income(struct store *store, const struct ledger_entry *entry,
+                               struct error *error)
+{
+    struct store_segment segment;
+    struct store_claim claim;
+    wei amount = 0;
+    enum status status = store_claim(store, &claim, &entry->event.claim, error);
+
+    if (status == STATUS_OK) {
+        status = store_segment_by_hash(store, &segment, &claim.segment, error);
+    }
+    if (status == STATUS_OK) {
+        amount = income_of(&claim, &segment.terms, &entry->event);
+    }
+    if (status != STATUS_OK || amount == 0) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status; /* it is not ours */
+    }
+    return store_take_payment(store, entry, "claim", amount, error);
+}
+
+static enum status close_claim(struct store *store, const struct ledger_entry *entry,
                                const char *outcome, struct error *error)
 {
-    return sql_run(&store->sql, error, "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?",
-                   "itb", (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(event->claim));
+    enum status status = take_income(store, entry, error);
+
+    return status == STATUS_OK
+               ? sql_run(&store->sql, error,
+                         "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?", "itb",
+                         (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(entry->event.claim))
+               : status;
 }
 
 /* An attestor that was convicted by anybody has no attestation left to be accused for. */
-static enum status take_ruled(struct store *store, const struct game_event *event,
+static enum status take_ruled(struct store *store, const struct ledger_entry *entry,
                               struct error *error)
 {
-    enum status status = close_claim(store, event, event->flag ? "upheld" : "refuted", error);
+    const struct game_event *event = &entry->event;
+    enum status status = close_claim(store, entry, event->flag ? "upheld" : "refuted", error);
 
     if (status != STATUS_OK || !event->flag) {
         return status;
@@ -97,9 +143,11 @@ static enum status take_ruled(struct store *store, const struct game_event *even
                    "b", BLOB(event->claim));
 }
 
-enum status store_take_claim(struct store *store, const struct game_event *event,
+enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                              const struct address *own, struct error *error)
 {
+    const struct game_event *event = &entry->event;
+
     switch ((int)event->kind) {
     case GAME_CLAIMED:
         return address_equal(&event->account, own) ? take_claimed(store, event, error) : STATUS_OK;
@@ -112,9 +160,9 @@ enum status store_take_claim(struct store *store, const struct game_event *event
     case GAME_ASKED:
         return take_asked(store, event, error);
     case GAME_RULED:
-        return take_ruled(store, event, error);
+        return take_ruled(store, entry, error);
     case GAME_LAPSED:
-        return close_claim(store, event, "lapsed", error);
+        return close_claim(store, entry, "lapsed", error);
     default:
         return STATUS_OK;
     }
@@ -209,6 +257,21 @@ enum status store_claim(struct store *store, struct store_claim *claim, const st
     }
     (void)sqlite3_finalize(row);
     return status;
+}
+
+enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
+                                const struct hash32 *key, struct error *error)
+{
+    sqlite3_stmt *row = sql_query(&store->sql, error, "SELECT outcome FROM claims WHERE key = ?",
+                                  "b", &(struct sql_blob){key->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+
+    outcome[0] = '\0';
+    if (status == STATUS_OK) {
+        (void)snprintf(outcome, size, "%s", (const char *)sqlite3_column_text(row, 0));
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 /* ---- efforts ---------------------------------------------------------------- */

@@ -139,8 +139,8 @@ static enum status take_conviction(struct store *store, const struct game_event 
                : status;
 }
 
-static enum status pay(struct store *store, const struct ledger_entry *entry, const char *kind,
-                       wei amount, struct error *error)
+enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+                               const char *kind, wei amount, struct error *error)
 {
     char text[WEI_TEXT_SIZE];
 
@@ -180,7 +180,7 @@ static enum status take_attestation(struct store *store, const struct ledger_ent
                          " AND mine IN (1, 2))",
                          "bi", BLOB(event->job), (int64_t)event->index);
         if (status == STATUS_OK && address_equal(&event->other, own)) {
-            status = pay(store, entry, "attestation", event->amount, error);
+            status = store_take_payment(store, entry, "attestation", event->amount, error);
         }
         return status;
     }
@@ -219,10 +219,10 @@ static enum status take_event(struct store *store, const struct ledger_entry *en
                        (int64_t)event->index + 1, BLOB(event->job));
     case GAME_WITHDRAWN:
         return address_equal(&event->account, own)
-                   ? pay(store, entry, "withdrawal", event->amount, error)
+                   ? store_take_payment(store, entry, "withdrawal", event->amount, error)
                    : STATUS_OK;
     default:
-        return store_take_claim(store, event, own, error);
+        return store_take_claim(store, entry, own, error);
     }
 }
 
@@ -303,7 +303,7 @@ enum status store_segments(struct store *store, const char *where,
                                                 struct error *error),
                            void *context, struct error *error)
 {
-    struct store_segment *found = calloc(STORE_VISIT_MAX, sizeof(*found));
+    struct store_segment *found = malloc(STORE_VISIT_MAX * sizeof(*found));
     char text[1400];
     sqlite3_stmt *row = NULL;
     uint32_t count = 0;

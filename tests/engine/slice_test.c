@@ -196,35 +196,6 @@ static enum status open_on_fake(struct machine **machine, const struct tape *tap
     return machine_cuda_open(machine, tape, options, &way, error);
 }
 
-static void give(struct machine *machine, const struct small_model *small)
-{
-    const struct model *model = &small->model;
-    struct error error;
-
-    error_init(&error);
-    for (uint32_t i = 0; i < model->tape->state_count; i++) {
-        const uint32_t id = model->tape->states[i].before;
-        void *bytes = calloc(1, bytes_of(&model->tape->tensors[id]));
-
-        model_first_state(bytes, model, id);
-        assert_int_equal(machine->backend->write(machine, id, bytes, &error), STATUS_OK);
-        free(bytes);
-    }
-    for (uint32_t i = 0; i < model->constant_count; i++) {
-        assert_int_equal(machine->backend->write(machine, model->constants[i].tensor,
-                                                 model->constants[i].bytes, &error),
-                         STATUS_OK);
-    }
-    for (uint32_t id = 0; id < model->tape->tensor_count; id++) {
-        if (model->tape->tensors[id].role == ROLE_DATA) {
-            assert_int_equal(machine->backend->bind(machine, id,
-                                                    id == model->data ? small->data : small->labels,
-                                                    &error),
-                             STATUS_OK);
-        }
-    }
-}
-
 /* Two traces by slices have the roots of the whole; the second step begins where the first ended. */
 static void hold_model(enum model_kind kind, const struct backend *backend, enum isa isa,
                        uint64_t device_memory, uint32_t steps)
@@ -251,7 +222,7 @@ static void hold_model(enum model_kind kind, const struct backend *backend, enum
                  model_kind_name(kind), (unsigned long long)device_memory,
                  (unsigned long long)survey.device_size, survey.cut, survey.slices, survey.left);
     }
-    give(sliced, &small);
+    small_machine_give(sliced, &small);
     for (uint32_t step = 0; step < steps; step++) {
         struct trace expected;
         struct trace got;
@@ -319,7 +290,7 @@ static void test_a_device_that_is_full_gets_smaller_parts(void **state)
     fake_device_set(&small_device);
     assert_int_equal(machine_open(&machine, small.model.tape, &options, &error), STATUS_OK);
     assert_string_equal(machine->backend->name, "sliced");
-    give(machine, &small);
+    small_machine_give(machine, &small);
     whole = small_machine_open(&small, ISA_SCALAR, 1, true);
     assert_int_equal(trace_run(&expected, whole, NULL, 0, &error), STATUS_OK);
     assert_int_equal(trace_run(&got, machine, NULL, 0, &error), STATUS_OK);
@@ -357,7 +328,7 @@ static void test_every_failure_of_the_device_stops_the_step(void **state)
     small_model_open(&small, &wanted);
     fake_device_set(&sound);
     assert_int_equal(machine_sliced_open(&machine, small.model.tape, &options, &error), STATUS_OK);
-    give(machine, &small);
+    small_machine_give(machine, &small);
     assert_int_equal(machine->backend->step(machine, NULL, &error), STATUS_OK);
     calls = fake_device_call_count();
     assert_true(calls > 200);
@@ -367,7 +338,7 @@ static void test_every_failure_of_the_device_stops_the_step(void **state)
         enum status status;
 
         fake_device_set(&lost);
-        give(machine, &small);
+        small_machine_give(machine, &small);
         error_init(&error);
         status = machine->backend->step(machine, NULL, &error);
         /* The last call of all is the wait of a machine that is closed. */

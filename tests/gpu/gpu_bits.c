@@ -3,43 +3,26 @@
  *
  * Every elementwise kind over random bit patterns of all sorts; random tapes and whole training
  * steps of every small model with every cut, in fast mode, in trace mode and by the device's own
- * copy of the rules; roots of states.
+ * copy of the rules; the pinned states of the fixtures' runs; roots of tensors and of states.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/builder_core.h"
 #include "proofs/trace.h"
 #include "tests/gpu/gpu_check.h"
 #include "tests/support/random_tape.h"
+#include "tests/support/small_model.h"
+#include "tests/support/training_runs.h"
 
-#define RANDOM_TAPES  600
-#define PATTERN_COUNT (UINT64_C(1) << 22)
-#define STEPS         4
+#define RANDOM_TAPES   600
+#define PATTERN_COUNT  (UINT64_C(1) << 22)
+#define PATTERNS_QUICK 4096
+#define STEPS          4
 
-static struct machine *cpu_open(const struct tape *tape, bool scalar)
-{
-    struct machine_options options;
-    struct machine *machine = NULL;
-    struct error error;
-
-    error_init(&error);
-    gpu_check_must(machine_options_default(&options, &error), &error);
-    options.isa = scalar ? ISA_SCALAR : options.isa;
-    gpu_check_must(backend_cpu.open(&machine, tape, &options, &error), &error);
-    return machine;
-}
-
-static void differs(struct gpu_check *check, const char *what, const struct tape *tape, uint32_t id)
-{
-    check->failures++;
-    if (check->failures <= 40) {
-        printf("  DIFFERS: %s: tensor %u '%s'\n", what, id, tape->tensors[id].name);
-    }
-}
-
-static void compare(struct gpu_check *check, struct machine *cpu, struct machine *cuda,
-                    const char *what)
+void gpu_check_compare(struct gpu_check *check, struct machine *cpu, struct machine *other,
+                       const char *what)
 {
     const struct tape *tape = cpu->tape;
     struct digest roots[2];
@@ -48,7 +31,7 @@ static void compare(struct gpu_check *check, struct machine *cpu, struct machine
     error_init(&error);
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         const uint64_t size = tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-        const void *expected = backend_cpu.peek(cpu, id);
+        const void *expected = cpu->backend->peek(cpu, id);
         uint8_t *got;
 
         if (expected == NULL) {
@@ -56,21 +39,24 @@ static void compare(struct gpu_check *check, struct machine *cpu, struct machine
         }
         got = malloc(size);
         if (got == NULL) {
-            abort();
+            gpu_check_must(error_set(&error, STATUS_NO_MEMORY, "no memory to compare"), &error);
         }
-        gpu_check_must(cuda->backend->read(cuda, id, got, &error), &error);
-        check->comparisons++;
+        gpu_check_must(other->backend->read(other, id, got, &error), &error);
+        check->tally->comparisons++;
         if (memcmp(got, expected, size) != 0) {
-            differs(check, what, tape, id);
+            char text[160];
+
+            (void)snprintf(text, sizeof(text), "%s: tensor %u '%s'", what, id,
+                           tape->tensors[id].name);
+            gpu_check_differs(check, text);
         }
         free(got);
     }
     gpu_check_must(machine_state_root(&roots[0], cpu, &error), &error);
-    gpu_check_must(machine_state_root(&roots[1], cuda, &error), &error);
-    check->comparisons++;
+    gpu_check_must(machine_state_root(&roots[1], other, &error), &error);
+    check->tally->comparisons++;
     if (tape->state_count > 0 && !digest_equal(&roots[0], &roots[1])) {
-        check->failures++;
-        printf("  DIFFERS: %s: the root of the state\n", what);
+        gpu_check_differs(check, "the root of the state");
     }
 }
 
@@ -79,9 +65,9 @@ static void hold_tape(struct gpu_check *check, const struct model *model, const 
                       uint64_t seed, uint32_t steps, const char *what)
 {
     static const char *const ways[3] = {"fast", "trace", "rules"};
-    struct machine *machines[4] = {cpu_open(tape, false), gpu_check_open(check, tape, false, false),
-                                   gpu_check_open(check, tape, true, false),
-                                   gpu_check_open(check, tape, false, true)};
+    struct machine *machines[4] = {
+        gpu_check_cpu(tape, false, false), gpu_check_open(check, tape, false, false),
+        gpu_check_open(check, tape, true, false), gpu_check_open(check, tape, false, true)};
     struct error error;
 
     error_init(&error);
@@ -95,39 +81,44 @@ static void hold_tape(struct gpu_check *check, const struct model *model, const 
         char name[160];
 
         (void)snprintf(name, sizeof(name), "%s (%s)", what, ways[i - 1]);
-        compare(check, machines[0], machines[i], name);
+        gpu_check_compare(check, machines[0], machines[i], name);
     }
     for (int i = 0; i < 4; i++) {
         machines[i]->backend->close(machines[i]);
     }
 }
 
-static void hold_models(struct gpu_check *check)
+void gpu_check_model(struct gpu_check *check, int kind)
 {
     static const struct precision cuts[] = {{14, 128}, {15, 0},  {16, 64},  {22, 0},
                                             {14, 16},  {16, 32}, {14, 1024}};
 
-    for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
-            struct model_options options;
-            struct model model;
-            struct error error;
-            char what[96];
+    for (size_t i = 0; i < (check->quick ? 1 : sizeof(cuts) / sizeof(cuts[0])); i++) {
+        struct model_options options;
+        struct model model;
+        struct error error;
+        char what[96];
 
-            error_init(&error);
-            model_options_default(&options, (enum model_kind)kind);
-            options.seed = 11 + i;
-            options.precision = cuts[i];
-            options.batch = 3;
-            options.steps = 40;
-            options.data_count = kind == MODEL_GPT2 || kind == MODEL_LLAMA ? 5000 : 64;
-            options.data_dtype = DTYPE_U8;
-            gpu_check_must(model_build(&model, &options, &error), &error);
-            (void)snprintf(what, sizeof(what), "%s, %u bits, block %u",
-                           model_kind_name((enum model_kind)kind), cuts[i].bits, cuts[i].block);
-            hold_tape(check, &model, model.tape, i, STEPS, what);
-            model_release(&model);
+        error_init(&error);
+        model_options_default(&options, (enum model_kind)kind);
+        options.seed = 11 + i;
+        options.precision = cuts[i];
+        options.batch = check->quick ? 1 : 3;
+        if (check->quick) {
+            options.width = options.layers == 0 ? options.width : 16;
+            options.layers = options.layers == 0 ? 0 : 1;
+            options.heads = options.heads == 0 ? 0 : 2;
+            options.length = options.length == 0 ? 0 : 8;
+            options.hidden = options.hidden == 0 ? 0 : 4;
         }
+        options.steps = 40;
+        options.data_count = kind == MODEL_GPT2 || kind == MODEL_LLAMA ? 5000 : 64;
+        options.data_dtype = DTYPE_U8;
+        gpu_check_must(model_build(&model, &options, &error), &error);
+        (void)snprintf(what, sizeof(what), "%s, %u bits, block %u",
+                       model_kind_name((enum model_kind)kind), cuts[i].bits, cuts[i].block);
+        hold_tape(check, &model, model.tape, i, check->quick ? 2 : STEPS, what);
+        model_release(&model);
     }
 }
 
@@ -155,11 +146,11 @@ static void patterns(uint32_t *words, uint64_t count, uint64_t seed)
     }
 }
 
-static struct tape *function_tape(void)
+static struct tape *function_tape(uint64_t count)
 {
     static const enum op_kind ones[] = {OP_RELU, OP_GELU, OP_SILU};
     static const enum op_kind twos[] = {OP_RELU_GRAD, OP_GELU_GRAD, OP_SILU_GRAD};
-    const uint64_t dims[2] = {PATTERN_COUNT / 64, 64};
+    const uint64_t dims[2] = {count / 64, 64};
     struct builder *builder = builder_new(PRECISION_DEFAULT);
     struct tape *tape = NULL;
     struct error error;
@@ -194,14 +185,16 @@ static struct tape *function_tape(void)
     return tape;
 }
 
-static void hold_functions(struct gpu_check *check)
+void gpu_check_functions(struct gpu_check *check, int kind)
 {
-    struct tape *tape = function_tape();
-    struct machine *machines[3] = {cpu_open(tape, true), gpu_check_open(check, tape, false, false),
+    struct tape *tape = function_tape(check->quick ? PATTERNS_QUICK : PATTERN_COUNT);
+    struct machine *machines[3] = {gpu_check_cpu(tape, true, false),
+                                   gpu_check_open(check, tape, false, false),
                                    gpu_check_open(check, tape, true, false)};
     uint32_t *words = malloc(PATTERN_COUNT * sizeof(*words));
     struct error error;
 
+    (void)kind;
     error_init(&error);
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_INPUT) {
@@ -214,8 +207,8 @@ static void hold_functions(struct gpu_check *check)
     for (int i = 0; i < 3; i++) {
         gpu_check_must(machines[i]->backend->step(machines[i], NULL, &error), &error);
     }
-    compare(check, machines[0], machines[1], "functions (fast)");
-    compare(check, machines[0], machines[2], "functions (trace)");
+    gpu_check_compare(check, machines[0], machines[1], "functions (fast)");
+    gpu_check_compare(check, machines[0], machines[2], "functions (trace)");
     for (int i = 0; i < 3; i++) {
         machines[i]->backend->close(machines[i]);
     }
@@ -223,11 +216,10 @@ static void hold_functions(struct gpu_check *check)
     tape_free(tape);
 }
 
-void gpu_check_bits(struct gpu_check *check)
+void gpu_check_tapes(struct gpu_check *check, int kind)
 {
-    hold_functions(check);
-    hold_models(check);
-    for (uint64_t seed = 0; seed < RANDOM_TAPES; seed++) {
+    (void)kind;
+    for (uint64_t seed = 0; seed < (check->quick ? 6 : RANDOM_TAPES); seed++) {
         struct tape *tape = random_tape(seed, 3 + (uint32_t)(seed % 25));
         char what[64];
 
@@ -235,6 +227,101 @@ void gpu_check_bits(struct gpu_check *check)
         hold_tape(check, NULL, tape, seed, 3, what);
         tape_free(tape);
     }
-    gpu_check_number(check, "tensors and roots compared", (double)check->comparisons, "");
-    gpu_check_number(check, "of which differ", (double)check->failures, "");
+}
+
+/* ---- pinned states ------------------------------------------------------------ */
+
+/* The fixtures' training runs end where every processor ends. */
+void gpu_check_pinned(struct gpu_check *check, int kind)
+{
+    const struct training_run *run = &training_runs[kind];
+    struct model_options options;
+    struct small_model small;
+    struct machine *machine;
+    uint32_t done = 0;
+    struct error error;
+
+    error_init(&error);
+    if (access("fixtures/text/village.u8", R_OK) != 0) {
+        gpu_check_must(error_set(&error, STATUS_IO, "run it where the folder 'fixtures' is"),
+                       &error);
+    }
+    small_model_options(&options, run->kind);
+    small_model_open(&small, &options);
+    machine = gpu_check_open(check, small.model.tape, false, false);
+    small_machine_give(machine, &small);
+    for (int i = 0; i < (check->quick ? 1 : TRAINING_MARKS_MAX) && run->steps[i] != 0; i++) {
+        char digest[SMALL_DIGEST_TEXT];
+
+        for (; done < run->steps[i]; done++) {
+            gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
+        }
+        small_machine_digest(digest, machine);
+        check->tally->comparisons++;
+        if (strcmp(digest, run->digests[i]) != 0) {
+            char what[96];
+
+            (void)snprintf(what, sizeof(what), "%s after %u steps is not what is pinned",
+                           model_kind_name(run->kind), done);
+            gpu_check_differs(check, what);
+        }
+    }
+    machine->backend->close(machine);
+    small_model_close(&small);
+}
+
+/* ---- hashing ---------------------------------------------------------------------- */
+
+/* Roots of tensors of all sorts of sizes, at once, beside the processor's. */
+void gpu_check_hashes(struct gpu_check *check, int kind)
+{
+    static const uint64_t sizes[] = {4,      1020,   1024,   1028,   2048,    4092,     261120,
+                                     262140, 262144, 262148, 524292, 1048576, 67108868, 268436480};
+    const size_t count = check->quick ? 10 : sizeof(sizes) / sizeof(sizes[0]);
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    struct tape *tape = NULL;
+    struct machine *machine;
+    struct digest roots[sizeof(sizes) / sizeof(sizes[0])];
+    uint32_t ids[sizeof(sizes) / sizeof(sizes[0])];
+    uint32_t *words[sizeof(sizes) / sizeof(sizes[0])];
+    struct error error;
+
+    (void)kind;
+    error_init(&error);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t elements = sizes[i] / 4;
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "x.%zu", i);
+        ids[i] = build_tensor(builder, name, DTYPE_F32, ROLE_INPUT, 1, &elements);
+    }
+    build_output(builder, "y", build_scale(builder, ids[0], 2.0f));
+    gpu_check_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
+    machine = gpu_check_open(check, tape, false, false);
+    for (size_t i = 0; i < count; i++) {
+        words[i] = malloc(sizes[i]);
+        patterns(words[i], sizes[i] / 4, i);
+        gpu_check_must(machine->backend->write(machine, ids[i], words[i], &error), &error);
+    }
+    gpu_check_must(machine->backend->leaves_roots(machine, roots, ids, (uint32_t)count, &error),
+                   &error);
+    for (size_t i = 0; i < count; i++) {
+        struct merkle_leaves leaves;
+        struct digest expected;
+
+        merkle_leaves_init_bytes(&leaves, words[i], sizes[i]);
+        merkle_root(&expected, &leaves);
+        check->tally->comparisons++;
+        if (!digest_equal(&expected, &roots[i])) {
+            char what[64];
+
+            (void)snprintf(what, sizeof(what), "the root of %llu bytes",
+                           (unsigned long long)sizes[i]);
+            gpu_check_differs(check, what);
+        }
+        free(words[i]);
+    }
+    machine->backend->close(machine);
+    tape_free(tape);
 }

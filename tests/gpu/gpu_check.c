@@ -3,51 +3,237 @@
  * then how fast. Links nothing but the engine, the hashes and the C library, so that it can be
  * built on a bare machine with gcc and nvcc: see mk/cuda.mk.
  *
- *     gpu-check [FILE.json]     exit 0: all bits equal; 1: some differ; 2: no device, cannot tell
- *     GPU_CHECK_ONLY=bits|speed one half alone
+ *     gpu-check [FILE.json [TABLE.md]]     exit 0: all bits equal; 1: some differ; 2: no device, or
+ *                                          a part of it could not tell
+ *     GPU_CHECK_ONLY=bits|speed|NAME       one half alone, or the sections with NAME in theirs
+ *     GPU_CHECK_QUICK=1                    small sizes, to see that everything runs
+ *
+ * It never stops at the first failure: sections are processes, and what one cannot do is told at its
+ * end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
  */
 #include "tests/gpu/gpu_check.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "engine/assumptions.h"
+#include "engine/builder_core.h"
 #include "engine/cuda/loader.h"
 #include "tests/support/random_tape.h"
 
-void gpu_check_number(struct gpu_check *check, const char *name, double value, const char *unit)
+/* After so long a section is given up. */
+#define SECTION_S 1500
+
+/* Of this process, for gpu_check_must(): a section cannot hand its check through everything. */
+static struct gpu_tally *tally_of_section;
+
+/* ---- reports ----------------------------------------------------------------------- */
+
+static void write_row(struct gpu_check *check, const char *name, double value, const char *unit,
+                      const char *goal)
 {
-    printf("  %-48s %12.4g %s\n", name, value, unit);
+    printf("  %-52s %12.4g %s%s%s\n", name, value, unit, goal[0] != '\0' ? "   " : "", goal);
     (void)fflush(stdout);
     if (check->json != NULL) {
-        fprintf(check->json, ",\n  {\"name\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"}", name,
-                value, unit);
+        fprintf(check->json, ",\n  {\"name\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"%s%s%s}",
+                name, value, unit, goal[0] != '\0' ? ", \"goal\": \"" : "", goal,
+                goal[0] != '\0' ? "\"" : "");
         (void)fflush(check->json);
     }
+    if (check->table != NULL) {
+        fprintf(check->table, "| %s | %.4g | %s | %s |\n", name, value, unit, goal);
+        (void)fflush(check->table);
+    }
+}
+
+void gpu_check_number(struct gpu_check *check, const char *name, double value, const char *unit)
+{
+    write_row(check, name, value, unit, "");
+}
+
+void gpu_check_goal(struct gpu_check *check, const char *name, double value, const char *unit,
+                    double goal, bool at_least)
+{
+    char text[64];
+    const bool met = at_least ? value >= goal : value <= goal;
+
+    (void)snprintf(text, sizeof(text), "%s: at %s %g", met ? "met" : "MISSED",
+                   at_least ? "least" : "most", goal);
+    write_row(check, name, value, unit, text);
 }
 
 void gpu_check_must(enum status status, const struct error *error)
 {
-    if (status != STATUS_OK) {
-        printf("gpu-check: %s\n", error->text);
-        if (error->advice[0] != '\0') {
-            printf("  try: %s\n", error->advice);
-        }
-        exit(GPU_CHECK_NO_DEVICE);
+    if (status == STATUS_OK) {
+        return;
     }
+    if (tally_of_section != NULL) {
+        (void)snprintf(tally_of_section->reason, sizeof(tally_of_section->reason), "%s%s%s%s",
+                       error->text, error->advice[0] != '\0' ? " (" : "", error->advice,
+                       error->advice[0] != '\0' ? ")" : "");
+    }
+    (void)fflush(NULL);
+    _exit(GPU_CHECK_NO_DEVICE);
+}
+
+void gpu_check_call(const struct gpu_check *check, enum device_result result)
+{
+    struct error error;
+
+    error_init(&error);
+    if (result != DEVICE_OK) {
+        gpu_check_must(error_set(&error, STATUS_DEVICE, "%s", check->calls->trouble()), &error);
+    }
+}
+
+void gpu_check_differs(struct gpu_check *check, const char *what)
+{
+    check->tally->failures++;
+    if (check->tally->failures <= 60) {
+        printf("  DIFFERS: %s\n", what);
+        (void)fflush(stdout);
+    }
+}
+
+/* ---- machines ------------------------------------------------------------------------ */
+
+struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision precision)
+{
+    const uint64_t a_dims[2] = {(uint64_t)m, (uint64_t)k};
+    const uint64_t b_dims[2] = {(uint64_t)n, (uint64_t)k};
+    struct builder *builder = builder_new(precision);
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t a;
+    uint32_t b;
+
+    error_init(&error);
+    a = build_tensor(builder, "a", DTYPE_F32, ROLE_INPUT, 2, a_dims);
+    b = build_tensor(builder, "b", DTYPE_F32, ROLE_INPUT, 2, b_dims);
+    build_output(builder, "out", build_linear(builder, a, b));
+    gpu_check_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
+    return tape;
+}
+
+static struct machine *open_way(const struct machine_way *way, const struct tape *tape, bool trace)
+{
+    struct machine_options options = {.trace = trace};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_open(&machine, tape, &options, way, &error), &error);
+    return machine;
+}
+
+struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
+                                    enum contract_path path)
+{
+    const struct machine_way way = {.calls = check->calls, .barred = ~(1u << path)};
+
+    return open_way(&way, tape, false);
 }
 
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only)
 {
-    struct machine_options options = {.trace = trace};
     struct machine_way way = {.calls = check->calls, .rules_only = rules_only};
+    struct paths paths;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_paths(&paths, check->calls, 0, &error), &error);
+    way.barred = paths_barred(&paths);
+    return open_way(&way, tape, trace);
+}
+
+struct machine *gpu_check_open_as(const struct tape *tape, const struct machine_options *options)
+{
+    struct machine_options own = *options;
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    own.backend = &backend_cuda;
+    own.isa = isa_best();
+    gpu_check_must(machine_open(&machine, tape, &own, &error), &error);
     return machine;
+}
+
+struct machine *gpu_check_cpu(const struct tape *tape, bool scalar, bool trace)
+{
+    struct machine_options options;
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_options_default(&options, &error), &error);
+    options.isa = scalar ? ISA_SCALAR : options.isa;
+    options.trace = trace;
+    gpu_check_must(backend_cpu.open(&machine, tape, &options, &error), &error);
+    return machine;
+}
+
+void gpu_check_gpt2(struct model *model, const struct gpu_check *check, uint32_t batch,
+                    uint32_t length, bool inference)
+{
+    struct model_options options;
+    struct error error;
+
+    error_init(&error);
+    model_options_default(&options, MODEL_GPT2);
+    options.batch = check->quick ? 1 : batch;
+    options.length = check->quick && length > 16 ? 16 : length;
+    options.positions = check->quick ? 16 : 1024;
+    options.vocabulary = check->quick ? 50 : 50257;
+    options.layers = check->quick ? 2 : 12;
+    options.heads = check->quick ? 2 : 12;
+    options.width = check->quick ? 16 : 768;
+    options.hidden = 4 * options.width;
+    options.dropout = 0.0;
+    options.inference = inference;
+    options.steps = 100;
+    options.warmup = 10;
+    options.data_count = inference ? 0 : check->quick ? 1000 : 1000000;
+    options.data_dtype = DTYPE_U16;
+    gpu_check_must(model_build(model, &options, &error), &error);
+}
+
+/* ---- values ---------------------------------------------------------------------------- */
+
+static void *copy_of(const void *bytes, uint64_t size)
+{
+    void *copy = malloc(size);
+
+    if (copy != NULL) {
+        memcpy(copy, bytes, size);
+    }
+    return copy;
+}
+
+/* Words of a vocabulary, each as likely as another. */
+static void *tokens(const struct tensor *tensor, uint32_t vocabulary, uint64_t seed)
+{
+    const size_t size = dtype_size(tensor->dtype);
+    uint8_t *bytes = malloc(tensor->count * size);
+    uint64_t random = seed;
+
+    for (uint64_t i = 0; bytes != NULL && i < tensor->count; i++) {
+        uint32_t word;
+
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        word = (uint32_t)(random >> 33) % vocabulary;
+        for (size_t at = 0; at < size; at++) {
+            bytes[i * size + at] = (uint8_t)(word >> 8 * at);
+        }
+    }
+    return bytes;
 }
 
 /* A value of its own for each given tensor; of models the first state and the constants. */
@@ -59,12 +245,12 @@ static void *given_value(const struct model *model, const struct tape *tape, uin
 
     for (uint32_t i = 0; model != NULL && i < model->constant_count; i++) {
         if (model->constants[i].tensor == id) {
-            bytes = malloc(tensor->count * dtype_size(tensor->dtype));
-            if (bytes != NULL) {
-                memcpy(bytes, model->constants[i].bytes, tensor->count * dtype_size(tensor->dtype));
-            }
-            return bytes;
+            return copy_of(model->constants[i].bytes, tensor->count * dtype_size(tensor->dtype));
         }
+    }
+    if (model != NULL && model->options.vocabulary != 0 &&
+        (id == model->data || id == model->input)) {
+        return tokens(tensor, model->options.vocabulary, seed);
     }
     if (model != NULL && tensor->role == ROLE_STATE) {
         bytes = calloc(tensor->count, dtype_size(tensor->dtype));
@@ -107,56 +293,229 @@ void gpu_check_give(struct machine *const *machines, uint32_t machine_count,
     }
 }
 
-/* Opens and closes a device, for its facts or the reason why there is none. */
-static void look(struct gpu_check *check)
+/* ---- sections ----------------------------------------------------------------------------- */
+
+/* Opens and closes devices, for the facts of the first or the reason why there is none. */
+static void look(struct gpu_check *check, int kind)
 {
     struct tape *tape = random_tape(1, 3);
-    struct machine *machine;
+    struct machine *machine = gpu_check_open(check, tape, false, false);
+    const struct device_facts *facts = &check->tally->facts;
+    struct device *device = NULL;
+    struct device_facts ignored;
 
-    machine = gpu_check_open(check, tape, false, false);
-    check->facts = *machine_cuda_facts(machine);
+    (void)kind;
+    check->tally->facts = *machine_cuda_facts(machine);
     machine->backend->close(machine);
     tape_free(tape);
-    printf("gpu-check: %s, compute capability %d.%d, %.0f MiB, driver for CUDA %d.%d, plugin for "
+    check->tally->devices = 1;
+    if (check->calls->open(&device, &ignored, 1) == DEVICE_OK) {
+        check->calls->close(device);
+        check->tally->devices = 2;
+    }
+    printf("gpu-check: %s%s, compute capability %d.%d, %.0f MiB, driver for CUDA %d.%d, plugin for "
            "%d.%d\n",
-           check->facts.name, check->facts.capability / 10, check->facts.capability % 10,
-           (double)check->facts.memory / 1048576.0, check->facts.driver / 1000,
-           check->facts.driver % 1000 / 10, check->facts.runtime / 1000,
-           check->facts.runtime % 1000 / 10);
+           facts->name, check->tally->devices > 1 ? " and another" : "", facts->capability / 10,
+           facts->capability % 10, (double)facts->memory / 1048576.0, facts->driver / 1000,
+           facts->driver % 1000 / 10, facts->runtime / 1000, facts->runtime % 1000 / 10);
+}
+
+static _Noreturn void run_here(struct gpu_check *check, const struct gpu_section *section)
+{
+    struct error error;
+
+    (void)alarm(SECTION_S);
+    tally_of_section = check->tally;
+    error_init(&error);
+    gpu_check_must(assumptions_check(&error), &error);
+    gpu_check_must(loader_open(&check->calls, &error), &error);
+    section->run(check, section->kind);
+    (void)fflush(NULL);
+    _exit(GPU_CHECK_OK);
+}
+
+/* Did it come to its end? Otherwise the tally holds the reason. */
+static bool run_section(struct gpu_check *check, const struct gpu_section *section)
+{
+    struct gpu_tally *tally = check->tally;
+    int status = 0;
+    pid_t child;
+
+    tally->reason[0] = '\0';
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        run_here(check, section);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        (void)snprintf(tally->reason, sizeof(tally->reason), "it could not be started");
+        return false;
+    }
+    if (WIFSIGNALED(status)) {
+        (void)snprintf(tally->reason, sizeof(tally->reason), "it ended by signal %d%s",
+                       WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it took too long" : "");
+        return false;
+    }
+    if (WEXITSTATUS(status) != GPU_CHECK_OK && tally->reason[0] == '\0') {
+        (void)snprintf(tally->reason, sizeof(tally->reason), "it ended with code %d: see above",
+                       WEXITSTATUS(status));
+    }
+    return WEXITSTATUS(status) == GPU_CHECK_OK;
+}
+
+static const struct gpu_section sections[] = {
+    {"ways to contract", gpu_check_proof, 0, false},
+    {"contraction by pairs", gpu_check_path, CONTRACT_BY_PAIRS, false},
+    {"contraction by wgmma", gpu_check_path, CONTRACT_BY_WGMMA, false},
+    {"contraction by mma", gpu_check_path, CONTRACT_BY_MMA, false},
+    {"contraction without tensor cores", gpu_check_path, CONTRACT_PLAINLY, false},
+    {"functions of nasty numbers", gpu_check_functions, 0, false},
+    {"mlp", gpu_check_model, MODEL_MLP, false},
+    {"convnet", gpu_check_model, MODEL_CONVNET, false},
+    {"gpt2", gpu_check_model, MODEL_GPT2, false},
+    {"llama", gpu_check_model, MODEL_LLAMA, false},
+    {"pinned states of mlp", gpu_check_pinned, MODEL_MLP, false},
+    {"pinned states of convnet", gpu_check_pinned, MODEL_CONVNET, false},
+    {"pinned states of gpt2", gpu_check_pinned, MODEL_GPT2, false},
+    {"pinned states of llama", gpu_check_pinned, MODEL_LLAMA, false},
+    {"random tapes", gpu_check_tapes, 0, false},
+    {"roots of tensors", gpu_check_hashes, 0, false},
+    {"steps by ranges and slices", gpu_check_slices, 0, false},
+    {"steps split over devices", gpu_check_split, 0, false},
+    {"12 tokens on one and two devices", gpu_check_tokens, 12, false},
+    {"52 tokens on one and two devices", gpu_check_tokens, 52, false},
+    {"512 tokens on one and two devices", gpu_check_tokens, 512, false},
+    {"hashing", gpu_check_hashing, 0, true},
+    {"speed of contraction by pairs", gpu_check_path_speed, CONTRACT_BY_PAIRS, true},
+    {"speed of contraction by wgmma", gpu_check_path_speed, CONTRACT_BY_WGMMA, true},
+    {"speed of contraction by mma", gpu_check_path_speed, CONTRACT_BY_MMA, true},
+    {"product 0", gpu_check_product, 0, true},
+    {"product 1", gpu_check_product, 1, true},
+    {"product 2", gpu_check_product, 2, true},
+    {"product 3", gpu_check_product, 3, true},
+    {"product 4", gpu_check_product, 4, true},
+    {"product 5", gpu_check_product, 5, true},
+    {"product 6", gpu_check_product, 6, true},
+    {"product 7", gpu_check_product, 7, true},
+    {"product 8", gpu_check_product, 8, true},
+    {"steps of 4 x 1024", gpu_check_step, 4, true},
+    {"steps of 16 x 1024", gpu_check_step, 16, true},
+    {"gpt2 124M within 1 GiB", gpu_check_small_memory, 4, true},
+};
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static FILE *open_file(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL) {
+        perror(path);
+        exit(GPU_CHECK_NO_DEVICE);
+    }
+    return file;
+}
+
+static void begin_files(struct gpu_check *check, int argc, char **argv)
+{
+    const struct device_facts *facts = &check->tally->facts;
+    const time_t seconds = time(NULL);
+    struct tm calendar;
+    char date[32] = "";
+
+    (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&seconds, &calendar));
+    if (argc > 1) {
+        check->json = open_file(argv[1]);
+        fprintf(check->json,
+                "[\n  {\"name\": \"device\", \"value\": \"%s\", \"driver\": %d, \"runtime\": %d, "
+                "\"capability\": %d, \"date\": \"%s\"}",
+                facts->name, facts->driver, facts->runtime, facts->capability, date);
+        (void)fflush(check->json);
+    }
+    if (argc > 2) {
+        check->table = open_file(argv[2]);
+        fprintf(
+            check->table,
+            "# gpu-check, %s\n\n%s, compute capability %d.%d, %.0f MiB; driver for CUDA %d.%d, "
+            "plugin built with %d.%d%s.\n\n| what | value | unit | goal |\n|---|---:|---|---|\n",
+            date, facts->name, facts->capability / 10, facts->capability % 10,
+            (double)facts->memory / 1048576.0, facts->driver / 1000, facts->driver % 1000 / 10,
+            facts->runtime / 1000, facts->runtime % 1000 / 10,
+            check->quick ? "; QUICK: these are no measurements" : "");
+        (void)fflush(check->table);
+    }
+}
+
+static void end_files(struct gpu_check *check, uint32_t untold)
+{
+    const struct gpu_tally *tally = check->tally;
+
+    if (check->json != NULL) {
+        fprintf(check->json,
+                ",\n  {\"name\": \"comparisons\", \"value\": %llu, \"differ\": %llu, \"untold\": "
+                "%u}\n]\n",
+                (unsigned long long)tally->comparisons, (unsigned long long)tally->failures,
+                untold);
+        (void)fclose(check->json);
+    }
+    if (check->table != NULL) {
+        fprintf(
+            check->table, "\n%llu comparisons of bits, %llu differ; %u sections could not tell.\n",
+            (unsigned long long)tally->comparisons, (unsigned long long)tally->failures, untold);
+        (void)fclose(check->table);
+    }
+}
+
+static void tell_untold(struct gpu_check *check, const struct gpu_section *section)
+{
+    printf("  CANNOT TELL: %s: %s\n", section->name, check->tally->reason);
+    if (check->table != NULL) {
+        fprintf(check->table, "| %s | cannot tell | | %s |\n", section->name, check->tally->reason);
+    }
 }
 
 int main(int argc, char **argv)
 {
+    static const struct gpu_section first = {"device", look, 0, false};
     const char *only = getenv("GPU_CHECK_ONLY");
-    struct gpu_check check = {.json = NULL};
-    struct error error;
+    struct gpu_check check = {.quick = getenv("GPU_CHECK_QUICK") != NULL};
+    uint32_t untold = 0;
 
-    error_init(&error);
-    gpu_check_must(assumptions_check(&error), &error);
-    gpu_check_must(loader_open(&check.calls, &error), &error);
-    look(&check);
-    if (argc > 1) {
-        check.json = fopen(argv[1], "w");
-        if (check.json == NULL) {
-            perror(argv[1]);
-            return GPU_CHECK_NO_DEVICE;
+    check.tally =
+        mmap(NULL, sizeof(*check.tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (check.tally == MAP_FAILED) {
+        perror("gpu-check");
+        return GPU_CHECK_NO_DEVICE;
+    }
+    if (!run_section(&check, &first)) {
+        printf("gpu-check: %s\n", check.tally->reason);
+        return GPU_CHECK_NO_DEVICE;
+    }
+    begin_files(&check, argc, argv);
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        const struct gpu_section *section = &sections[i];
+        const uint64_t before = check.tally->comparisons;
+        const uint64_t differed = check.tally->failures;
+
+        if (only != NULL && strcmp(only, section->speed ? "speed" : "bits") != 0 &&
+            strstr(section->name, only) == NULL) {
+            continue;
         }
-        fprintf(check.json,
-                "[\n  {\"name\": \"device\", \"value\": \"%s\", \"driver\": %d, "
-                "\"capability\": %d}",
-                check.facts.name, check.facts.driver, check.facts.capability);
+        if (!run_section(&check, section)) {
+            untold++;
+            tell_untold(&check, section);
+        } else if (!section->speed) {
+            printf("  %s %-52s %llu comparisons\n",
+                   check.tally->failures == differed ? "equal   " : "DIFFERS ", section->name,
+                   (unsigned long long)(check.tally->comparisons - before));
+        }
+        (void)fflush(stdout);
     }
-    if (only == NULL || strcmp(only, "bits") == 0) {
-        gpu_check_bits(&check);
-    }
-    if (only == NULL || strcmp(only, "speed") == 0) {
-        gpu_check_speed(&check);
-    }
-    if (check.json != NULL) {
-        fprintf(check.json, "\n]\n");
-        (void)fclose(check.json);
-    }
-    printf("gpu-check: %llu comparisons, %llu differ\n", (unsigned long long)check.comparisons,
-           (unsigned long long)check.failures);
-    return check.failures == 0 ? GPU_CHECK_OK : GPU_CHECK_REFUTED;
+    end_files(&check, untold);
+    printf("gpu-check: %llu comparisons, %llu differ; %u sections could not tell\n",
+           (unsigned long long)check.tally->comparisons, (unsigned long long)check.tally->failures,
+           untold);
+    return check.tally->failures != 0 ? GPU_CHECK_REFUTED
+           : untold != 0              ? GPU_CHECK_NO_DEVICE
+                                      : GPU_CHECK_OK;
 }

@@ -1,5 +1,8 @@
 /*
  * gpu_check.h - what the parts of gpu-check share: one report, and machines of both kinds.
+ *
+ * Each section is a process of its own, so that one that fails, hangs or loses the device takes no
+ * other with it: gpu_check_must() ends its section, never the program. The tally is shared memory.
  */
 #ifndef TESTS_GPU_GPU_CHECK_H
 #define TESTS_GPU_GPU_CHECK_H
@@ -13,28 +16,98 @@
 #define GPU_CHECK_REFUTED   1
 #define GPU_CHECK_NO_DEVICE 2
 
-struct gpu_check {
-    const struct device_calls *calls;
-    struct device_facts facts;
-    FILE *json; /* lines of "name": value, ... ; NULL: no file */
-    uint64_t failures;
+#define GPU_CHECK_REASON_MAX 1600
+
+/* Written by sections, read by whoever started them. */
+struct gpu_tally {
+    struct device_facts facts; /* of device 0 */
     uint64_t comparisons;
+    uint64_t failures;
+    uint32_t devices;                  /* that open */
+    char reason[GPU_CHECK_REASON_MAX]; /* why the last section could not tell */
 };
 
-/* One measurement: printed, and written to the file. */
+struct gpu_check {
+    const struct device_calls *calls;
+    struct gpu_tally *tally;
+    FILE *json;  /* lines of "name": value, ... ; NULL: no file */
+    FILE *table; /* the same, to be read; NULL: no file */
+    bool quick;  /* small sizes: to see that everything runs, on any device */
+};
+
+/* One measurement: printed, and written to the files. */
 void gpu_check_number(struct gpu_check *check, const char *name, double value, const char *unit);
 
-/* Ends the program with the sentence where status is not STATUS_OK. */
+/* The same, and whether it is what the house asks of an H200: at_least, or at the most. */
+void gpu_check_goal(struct gpu_check *check, const char *name, double value, const char *unit,
+                    double goal, bool at_least);
+
+/* Ends the section with the sentence where status is not STATUS_OK. */
 void gpu_check_must(enum status status, const struct error *error);
 
+/* The same for a call of the device, outside any machine. */
+void gpu_check_call(const struct gpu_check *check, enum device_result result);
+
+/* out = a b^T with a (m, k) and b (n, k) given: quantizing both is part of the step. */
+struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision precision);
+
+/* As below, with one way to contract and no other. */
+struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
+                                    enum contract_path path);
+
+/* With every way to contract that is sound on this device. */
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only);
+
+/* Any options, over the device: by ranges or split where they say so. */
+struct machine *gpu_check_open_as(const struct tape *tape, const struct machine_options *options);
+
+struct machine *gpu_check_cpu(const struct tape *tape, bool scalar, bool trace);
+
+/* GPT-2 124M, or a small one where the check is quick. The caller releases it. */
+void gpu_check_gpt2(struct model *model, const struct gpu_check *check, uint32_t batch,
+                    uint32_t length, bool inference);
 
 /* Fills the given tensors of a tape: names of model parameters draw as the model does. */
 void gpu_check_give(struct machine *const *machines, uint32_t machine_count,
                     const struct model *model, const struct tape *tape, uint64_t seed);
 
-void gpu_check_bits(struct gpu_check *check);
-void gpu_check_speed(struct gpu_check *check);
+/* States, outputs, the loss and the root of two machines; what differs is told and counted. */
+void gpu_check_compare(struct gpu_check *check, struct machine *cpu, struct machine *other,
+                       const char *what);
+void gpu_check_differs(struct gpu_check *check, const char *what);
+
+/* A section; kind picks one of several of the same sort. */
+struct gpu_section {
+    const char *name;
+    void (*run)(struct gpu_check *check, int kind);
+    int kind;
+    bool speed;
+};
+
+/* gpu_bits.c */
+void gpu_check_functions(struct gpu_check *check, int kind);
+void gpu_check_model(struct gpu_check *check, int kind);
+void gpu_check_tapes(struct gpu_check *check, int kind);
+void gpu_check_pinned(struct gpu_check *check, int kind);
+void gpu_check_hashes(struct gpu_check *check, int kind);
+
+/* gpu_parts.c */
+void gpu_check_slices(struct gpu_check *check, int kind);
+void gpu_check_split(struct gpu_check *check, int kind);
+void gpu_check_small_memory(struct gpu_check *check, int kind);
+void gpu_check_tokens(struct gpu_check *check, int kind);
+
+/* gpu_paths.c */
+void gpu_check_proof(struct gpu_check *check, int kind);
+void gpu_check_path(struct gpu_check *check, int kind);
+void gpu_check_path_speed(struct gpu_check *check, int kind);
+
+/* gpu_speed.c */
+#define GPU_SHAPES 9
+void gpu_check_hashing(struct gpu_check *check, int kind);
+void gpu_check_product(struct gpu_check *check, int kind);
+void gpu_check_step(struct gpu_check *check, int kind);
+double gpu_check_now(void);
 
 #endif /* TESTS_GPU_GPU_CHECK_H */

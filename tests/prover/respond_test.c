@@ -358,6 +358,141 @@ static void test_a_claim_about_other_states_is_answered(void **state)
     market_close(&market);
 }
 
+/* ---- the order of answers ---------------------------------------------------- */
+
+/* Three steps, wanted in one breath, the last of them first: at no time is one ready whose time is
+ * over later than that of one which is not. */
+static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
+{
+    static const struct respond_wish wishes[] = {{.step = 2, .deadline_s = 3000},
+                                                 {.step = 5, .deadline_s = 1000},
+                                                 {.step = 9, .deadline_s = 2000}};
+    static const uint32_t order[] = {1, 2, 0};
+    static uint8_t bytes[RESPOND_BYTES_MAX];
+    struct accused accused = {.path = small_path("order")};
+    struct market market;
+    bool ready[3] = {false};
+
+    (void)state;
+    market_open(&market, true, "order");
+    bundle_close(small_bundle_new(accused.path, small_job(5), NULL, STEPS));
+    accused.market = &market;
+    accused.job = market_commit(&market, accused.path);
+    accused_start(&accused);
+    assert_true(respond_forecast(accused.respond, 5) == 0); /* nobody knows yet */
+    respond_want(accused.respond, wishes, 3);
+    for (int i = 0; !ready[0]; i++) {
+        assert_true(i < ROUNDS_MAX);
+        /* Looked at from the last to the first: what is ready by then was so before. */
+        for (int k = 2; k >= 0; k--) {
+            struct error error;
+            size_t size = 0;
+
+            error_init(&error);
+            if (respond_get(accused.respond, bytes, &size, &wishes[order[k]], &error) ==
+                STATUS_OK) {
+                assert_int_equal(size, DIGEST_SIZE);
+                for (int before = 0; before < k; before++) {
+                    check(
+                        respond_get(accused.respond, bytes, &size, &wishes[order[before]], &error),
+                        &error);
+                }
+                ready[order[k]] = true;
+            }
+        }
+        (void)usleep(1000);
+    }
+    assert_true(ready[0] && ready[1] && ready[2]);
+    assert_true(respond_forecast(accused.respond, 5) > 0);
+    /* What is not wanted any more is forgotten. */
+    respond_want(accused.respond, wishes, 1);
+    {
+        struct error error;
+        size_t size;
+
+        error_init(&error);
+        assert_int_equal(respond_get(accused.respond, bytes, &size, &wishes[1], &error),
+                         STATUS_NOT_FOUND);
+        check(respond_get(accused.respond, bytes, &size, &wishes[0], &error), &error);
+    }
+    accused_stop(&accused);
+    market_close(&market);
+}
+
+/* A step that the bundle has not keeps nobody waiting, however urgent it is. */
+static void test_an_answer_that_fails_does_not_hold_up_the_others(void **state)
+{
+    static const struct respond_wish wishes[] = {{.step = STEPS + 7, .deadline_s = 10},
+                                                 {.step = 5, .deadline_s = 1000}};
+    static uint8_t bytes[RESPOND_BYTES_MAX];
+    struct accused accused = {.path = small_path("failing")};
+    struct market market;
+    enum status first = STATUS_NOT_FOUND;
+    enum status second = STATUS_NOT_FOUND;
+    struct error error;
+    size_t size;
+
+    (void)state;
+    error_init(&error);
+    market_open(&market, true, "failing");
+    bundle_close(small_bundle_new(accused.path, small_job(6), NULL, STEPS));
+    accused.market = &market;
+    accused.job = market_commit(&market, accused.path);
+    accused_start(&accused);
+    for (int i = 0; first == STATUS_NOT_FOUND || second == STATUS_NOT_FOUND; i++) {
+        enum status got;
+
+        assert_true(i < ROUNDS_MAX);
+        respond_want(accused.respond, wishes, 2);
+        got = respond_get(accused.respond, bytes, &size, &wishes[0], &error);
+        first = got == STATUS_NOT_FOUND ? first : got;
+        got = respond_get(accused.respond, bytes, &size, &wishes[1], &error);
+        second = got == STATUS_NOT_FOUND ? second : got;
+        (void)usleep(1000);
+    }
+    assert_int_not_equal(first, STATUS_OK);
+    assert_int_equal(second, STATUS_OK);
+    accused_stop(&accused);
+    market_close(&market);
+}
+
+/* By the test's clock no second is left, and replays take longer than that. */
+static void test_a_deadline_that_cannot_be_met_is_said_aloud(void **state)
+{
+    const char *path = small_path("hopeless");
+    struct accused accused;
+    struct claimant first;
+    struct claimant second;
+    struct solver_view view;
+    struct market market;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    market_open(&market, true, "hopeless");
+    bundle_close(small_bundle_new(path, small_job(7), NULL, STEPS));
+    accused = (struct accused){.market = &market, .path = path};
+    accused.job = market_commit(&market, path);
+    accused_start(&accused);
+    claimant_open(&first, &accused, 6);
+    claimant_claim(&first);
+    accused_until(&accused, GAME_ANSWERED, 1, false);
+    claimant_open(&second, &accused, 10);
+    claimant_claim(&second);
+    market_pass_time(&market, MARKET_RESPONSE_S);
+    check(solver_round(accused.solver, &view, &error), &error);
+    assert_int_equal(view.hopeless, 1);
+    if (view.awaited > 0) { /* else it was there before the round was over */
+        assert_non_null(strstr(view.trouble, "will not be answered in time"));
+    }
+    /* It tries all the same, and here time stands still. */
+    accused_until(&accused, GAME_ANSWERED, 2, false);
+    claimant_close(&first);
+    claimant_close(&second);
+    accused_stop(&accused);
+    market_close(&market);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +500,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_solver_that_is_restarted_answers_all_the_same),
         cmocka_unit_test(test_a_sealed_bundle_is_defended_too),
         cmocka_unit_test(test_a_claim_about_other_states_is_answered),
+        cmocka_unit_test(test_the_answer_whose_time_is_over_first_is_made_first),
+        cmocka_unit_test(test_an_answer_that_fails_does_not_hold_up_the_others),
+        cmocka_unit_test(test_a_deadline_that_cannot_be_met_is_said_aloud),
     };
 
     if (workers_asked(argc, argv)) {

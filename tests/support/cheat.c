@@ -18,7 +18,8 @@ static void insist(enum status status, const struct error *error)
 
 const char *cheat_name(enum cheat cheat)
 {
-    static const char *const names[] = {"honest", "ulp", "stale", "skip", "copy", "seed"};
+    static const char *const names[] = {"honest", "ulp",  "stale",   "skip",
+                                        "copy",   "seed", "gradient"};
 
     return names[cheat];
 }
@@ -108,6 +109,96 @@ static void take_other_weights(struct run *run, float factor)
     }
 }
 
+/* ---- a wrong gradient ------------------------------------------------------ */
+
+struct wrong_gradient {
+    const struct tape *tape;
+    uint32_t tensor;
+    uint64_t element;
+    bool made;
+};
+
+/* In trace mode an operation's output is where the next ones read it. */
+static enum status spoil(void *context, uint32_t op, uint32_t output, const void *bytes,
+                         uint64_t size, struct error *error)
+{
+    struct wrong_gradient *wrong = context;
+
+    (void)error;
+    if (wrong->tape->ops[op].outputs[output] == wrong->tensor) {
+        insist(4 * wrong->element < size ? STATUS_OK : STATUS_USAGE, error);
+        ((uint32_t *)(uintptr_t)bytes)[wrong->element] ^= 1;
+        wrong->made = true;
+    }
+    return STATUS_OK;
+}
+
+/* The gradient that some update takes, and an element of it. */
+static void choose_gradient(struct wrong_gradient *wrong, const struct tape *tape, uint64_t *random)
+{
+    uint32_t op = (uint32_t)test_random_below(random, tape->op_count);
+
+    while (tape->ops[op].kind != OP_ADAMW && tape->ops[op].kind != OP_SGD) {
+        op = (op + 1) % tape->op_count;
+    }
+    *wrong = (struct wrong_gradient){.tape = tape, .tensor = tape->ops[op].inputs[1]};
+    wrong->element = test_random_below(random, tape->tensors[wrong->tensor].count);
+}
+
+static void trace_from_now(struct run *run)
+{
+    struct machine_options traced = run->options;
+    struct error error;
+
+    error_init(&error);
+    traced.trace = true;
+    insist(run_reopen(run, &traced, &error), &error);
+}
+
+static struct digest root_of(struct run *run)
+{
+    struct digest root;
+    struct error error;
+
+    error_init(&error);
+    insist(machine_state_root(&root, run->machine, &error), &error);
+    return root;
+}
+
+/* Until it shows: what is lost in the rounding of the update is no lie. */
+static void step_with_wrong_gradient(struct run *run, uint64_t *random)
+{
+    const struct tape *tape = run->job->tape;
+    void **before = calloc(tape->state_count, sizeof(*before));
+    struct wrong_gradient wrong;
+    const struct observer observer = {spoil, &wrong};
+    struct digest honest;
+    struct digest root;
+    struct error error;
+
+    error_init(&error);
+    trace_from_now(run);
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        before[i] = read_state(run, i);
+    }
+    small_run_step(run);
+    honest = root_of(run);
+    do {
+        for (uint32_t i = 0; i < tape->state_count; i++) {
+            insist(run->machine->backend->write(run->machine, tape->states[i].before, before[i],
+                                                &error),
+                   &error);
+        }
+        choose_gradient(&wrong, tape, random);
+        insist(run->machine->backend->step(run->machine, &observer, &error), &error);
+        root = root_of(run);
+    } while (!wrong.made || digest_equal(&root, &honest));
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        free(before[i]);
+    }
+    free(before);
+}
+
 /* ---- steps ---------------------------------------------------------------- */
 
 static void make_step(struct run *run, enum cheat cheat, uint64_t step, uint64_t *random)
@@ -132,6 +223,9 @@ static void make_step(struct run *run, enum cheat cheat, uint64_t step, uint64_t
     case CHEAT_SEED:
         take_other_weights(run, 1.5f);
         small_run_step(run);
+        return;
+    case CHEAT_GRADIENT:
+        step_with_wrong_gradient(run, random);
         return;
     case CHEAT_NOT:
     case CHEAT_KINDS:

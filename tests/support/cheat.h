@@ -16,6 +16,7 @@ enum cheat {
     CHEAT_SKIP,       /* nothing is computed; only the step is counted */
     CHEAT_COPY,       /* the states of another training of the same model */
     CHEAT_SEED,       /* from the start another first state: the step is 0 */
+    CHEAT_GRADIENT,   /* one element of one gradient, by one unit in the last place */
     CHEAT_KINDS,
 };
 

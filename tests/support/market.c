@@ -114,6 +114,31 @@ void market_close(struct market *market)
     anvil_stop(market->anvil);
 }
 
+void market_leave(struct market *market)
+{
+    for (int i = 0; i < MARKET_PLAYERS; i++) {
+        ledger_close(market->ledgers[i]);
+        market->ledgers[i] = NULL;
+    }
+}
+
+void market_return(struct market *market)
+{
+    struct ledger_clock clock;
+    struct error error;
+
+    error_init(&error);
+    for (uint32_t i = 0; i < MARKET_PLAYERS; i++) {
+        struct ledger_options options = market->options;
+
+        options.signer = market->signers[i];
+        options.state_dir = market->folders[i];
+        check(ledger_open(&market->ledgers[i], &options, &error), &error);
+    }
+    check(ledger_get_clock(market->ledgers[0], &clock, &error), &error);
+    market->now_s = clock.time_s;
+}
+
 void market_pass_time(struct market *market, uint32_t seconds)
 {
     struct error error;

@@ -45,6 +45,9 @@ struct market {
 
 void market_open(struct market *market, bool embedded, const char *name);
 void market_close(struct market *market);
+/* Lets go of every file of the ledger, and takes them up again: what lies there may be older. */
+void market_leave(struct market *market);
+void market_return(struct market *market);
 void market_pass_time(struct market *market, uint32_t seconds);
 struct game_terms market_terms(struct market *market, const struct job *job);
 

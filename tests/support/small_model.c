@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
+#include "proofs/sha256.h"
 
 #define FILE_MAX      (1 << 22)
 #define PIXELS        256
@@ -154,6 +154,32 @@ static void *first_state(const struct small_model *small, uint32_t id)
     return bytes;
 }
 
+void small_machine_give(struct machine *machine, const struct small_model *small)
+{
+    const struct model *model = &small->model;
+    struct error error;
+
+    error_init(&error);
+    if (model->data != TENSOR_NONE) {
+        insist(machine->backend->bind(machine, model->data, small->data, &error), &error);
+    }
+    if (model->labels != TENSOR_NONE) {
+        insist(machine->backend->bind(machine, model->labels, small->labels, &error), &error);
+    }
+    for (uint32_t i = 0; i < model->constant_count; i++) {
+        insist(machine->backend->write(machine, model->constants[i].tensor,
+                                       model->constants[i].bytes, &error),
+               &error);
+    }
+    for (uint32_t i = 0; i < model->tape->state_count; i++) {
+        uint32_t id = model->tape->states[i].before;
+        void *bytes = first_state(small, id);
+
+        insist(machine->backend->write(machine, id, bytes, &error), &error);
+        free(bytes);
+    }
+}
+
 struct machine *small_machine_open(const struct small_model *small, enum isa isa, int thread_count,
                                    bool trace)
 {
@@ -164,24 +190,7 @@ struct machine *small_machine_open(const struct small_model *small, enum isa isa
 
     error_init(&error);
     insist(backend_cpu.open(&machine, model->tape, &options, &error), &error);
-    if (model->data != TENSOR_NONE) {
-        insist(backend_cpu.bind(machine, model->data, small->data, &error), &error);
-    }
-    if (model->labels != TENSOR_NONE) {
-        insist(backend_cpu.bind(machine, model->labels, small->labels, &error), &error);
-    }
-    for (uint32_t i = 0; i < model->constant_count; i++) {
-        insist(backend_cpu.write(machine, model->constants[i].tensor, model->constants[i].bytes,
-                                 &error),
-               &error);
-    }
-    for (uint32_t i = 0; i < model->tape->state_count; i++) {
-        uint32_t id = model->tape->states[i].before;
-        void *bytes = first_state(small, id);
-
-        insist(backend_cpu.write(machine, id, bytes, &error), &error);
-        free(bytes);
-    }
+    small_machine_give(machine, small);
     return machine;
 }
 
@@ -235,22 +244,27 @@ float small_machine_loss(struct machine *machine)
 
 void small_machine_digest(char *text, struct machine *machine)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    unsigned char digest[EVP_MAX_MD_SIZE];
+    struct sha256 hash;
+    struct digest digest;
+    struct error error;
 
-    if (context == NULL || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
-        give_up("libcrypto has no SHA-256");
-    }
+    error_init(&error);
+    sha256_init(&hash, SHA256_ISA_SCALAR);
     for (uint32_t i = 0; i < machine->tape->state_count; i++) {
         uint32_t id = machine->tape->states[i].before;
         const struct tensor *tensor = &machine->tape->tensors[id];
+        size_t size = tensor->count * dtype_size(tensor->dtype);
+        void *bytes = malloc(size);
 
-        (void)EVP_DigestUpdate(context, machine->backend->peek(machine, id),
-                               tensor->count * dtype_size(tensor->dtype));
+        if (bytes == NULL) {
+            give_up("no memory for '%s'", tensor->name);
+        }
+        insist(machine->backend->read(machine, id, bytes, &error), &error);
+        sha256_add(&hash, bytes, size);
+        free(bytes);
     }
-    (void)EVP_DigestFinal_ex(context, digest, NULL);
-    EVP_MD_CTX_free(context);
+    sha256_end(&hash, &digest);
     for (int i = 0; i < (SMALL_DIGEST_TEXT - 1) / 2; i++) {
-        (void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", digest[i]);
+        (void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", digest.bytes[i]);
     }
 }

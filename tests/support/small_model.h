@@ -31,6 +31,9 @@ void small_model_close(struct small_model *small);
 struct machine *small_machine_open(const struct small_model *small, enum isa isa, int thread_count,
                                    bool trace);
 
+/* Gives any machine of the model's tape the same. */
+void small_machine_give(struct machine *machine, const struct small_model *small);
+
 /* An interpreter in the same position. */
 struct reference *small_reference_open(const struct small_model *small, enum reference_mode mode);
 

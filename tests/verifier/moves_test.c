@@ -152,6 +152,9 @@ static void spoil_move(struct doctor *doctor, const char *path)
         }
         duel_move_write(&spoilt, &move);
         check(file_write(path, &error, spoilt.data, spoilt.size, 0600), &error);
+        if (doctor->spoil == SPOIL_LOSE) {
+            assert_int_equal(unlink(path), 0);
+        }
         buffer_release(&payload);
         buffer_release(&spoilt);
     }
@@ -315,6 +318,15 @@ static void test_after_an_acquittal_other_evidence_is_shown(void **state)
     see_convicted(&scene, 2);
 }
 
+static void test_a_move_that_is_lost_from_the_disk_is_made_anew(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, "lost", SPOIL_LOSE, DUEL_CONVICT, 2);
+    see_convicted(&scene, 0);
+}
+
 /* A machine whose evidence the ledger never takes stops, says so, and blocks nothing. */
 static void test_refusals_without_end_come_to_an_end(void **state)
 {
@@ -362,6 +374,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_evidence_that_is_refused_is_made_anew),
         cmocka_unit_test(test_a_case_that_is_refused_is_made_anew),
         cmocka_unit_test(test_after_an_acquittal_other_evidence_is_shown),
+        cmocka_unit_test(test_a_move_that_is_lost_from_the_disk_is_made_anew),
         cmocka_unit_test(test_refusals_without_end_come_to_an_end),
     };
 

@@ -1,15 +1,18 @@
 """An endpoint of a chain that stands before a good one and, while `wrong` is set, answers some
-requests in every wrong way in turn: which ones follows from their count alone. Not a test."""
+requests wrongly, in every way in turn: which ones follows from a seed. Not a test."""
 
 import collections
 import http.server
 import json
+import random
 import socketserver
 import threading
 import time
 import urllib.request
 
-PERIOD = 12  # requests; the last of them is answered wrongly
+from town import SOAK
+
+SHARE = 1 / (40 if SOAK else 150)  # of requests
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -49,7 +52,7 @@ class Endpoint:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.owner = self
         self.url = "http://127.0.0.1:%d" % self.server.server_port
-        self.wrong, self.requests = False, 0
+        self.wrong, self.requests, self.numbers = False, 0, random.Random(39)
         self.told, self.first = collections.Counter(), {}
         self.lock = threading.Lock()
 
@@ -70,9 +73,9 @@ class Endpoint:
     def choose(self):
         with self.lock:
             self.requests += 1
-            if not self.wrong or self.requests % PERIOD != 0:
+            if not self.wrong or self.numbers.random() >= SHARE:
                 return None
-            how = self.HOW[self.requests // PERIOD % len(self.HOW)]
+            how = self.HOW[sum(self.told.values()) % len(self.HOW)]
             self.told[how] += 1
             return how
 

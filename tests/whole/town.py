@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
@@ -30,6 +31,8 @@ ETHER = 10 ** 18
 PURSE = 100 * ETHER
 PATIENCE_S = int(os.environ.get("PATIENCE_S", "400"))
 PERIOD_S = 1000000
+AT_ONCE = 3  # tests of one program
+TOWNS = []  # that stand
 SEGMENTS = 3
 REWARD = 3 * ETHER
 STAKE = 5 * ETHER
@@ -98,6 +101,7 @@ class Town:
 
     def __init__(self, people, on_chain=False, depth=1):
         self.folder = tempfile.mkdtemp(prefix="lockstep-test-")
+        TOWNS.append(self)
         self.processes, self.people, self.jobs = [], {}, 0
         self.chain, self.place = None, {}
         self.depth = depth
@@ -129,6 +133,7 @@ class Town:
             self.chain.kill()
             self.chain.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+        TOWNS.remove(self)
 
     def tell_all(self):
         """What everybody said, for whoever has to find out why."""
@@ -318,24 +323,43 @@ class Town:
         return answer["result"]
 
 
+def give_up(*_):
+    """What was started must not outlive a test that is stopped."""
+    for town in list(TOWNS):
+        town.__exit__(None)
+    os._exit(1)
+
+
+def try_one(test):
+    begun = time.monotonic()
+    try:
+        test()
+        failure = None
+    except Exception as error:  # every surprise is a failure of that test
+        failure = repr(error)
+    return failure, time.monotonic() - begun
+
+
 def main(tests, on_chain=()):
-    """Runs the tests, those that are named where any is, and tells of them as TAP."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    failed = 0
+    """Runs the tests, those that are named where any is, and tells of them as TAP. Several at once:
+    each has towns of its own, and most of its time it waits for a program's next look."""
+    signal.signal(signal.SIGTERM, give_up)
     wanted = sys.argv[1:]
     chosen = [test for test in [*tests, *on_chain] if not wanted or test.__name__ in wanted]
+    why = ("only in full runs" if QUICK
+           else None if os.access(ANVIL, os.X_OK) else "anvil is not installed")
+    failed = 0
     print("1..%d" % len(chosen))
-    for number, test in enumerate(chosen, 1):
-        if test in on_chain and (QUICK or not os.access(ANVIL, os.X_OK)):
-            print("skip: %s" % ("only in full runs" if QUICK else "anvil is not installed"))
-            print("ok %d # SKIP %s" % (number, test.__name__), flush=True)
-            continue
-        begun = time.monotonic()
-        try:
-            test()
-            print("ok %d - %s" % (number, test.__name__), flush=True)
-        except Exception as error:  # every surprise is a failure of that test
-            failed = 1
-            print("not ok %d - %s: %r" % (number, test.__name__, error), flush=True)
-        print("# %.1f s" % (time.monotonic() - begun), flush=True)
-    return failed
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [None if why and test in on_chain else pool.submit(try_one, test)
+                for test in chosen]
+        for number, (test, run) in enumerate(zip(chosen, runs), 1):
+            if run is None:
+                print("skip: %s\nok %d # SKIP %s" % (why, number, test.__name__), flush=True)
+                continue
+            failure, seconds = run.result()
+            failed |= failure is not None
+            print("%s %d - %s%s\n# %.1f s" % ("ok" if failure is None else "not ok", number,
+                                              test.__name__, "" if failure is None
+                                              else ": " + failure, seconds), flush=True)
+    return int(failed)

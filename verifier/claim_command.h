@@ -1,0 +1,14 @@
+/*
+ * claim_command.h - `lockstep verifier claim`: a claim by hand, followed to its verdict.
+ */
+#ifndef VERIFIER_CLAIM_COMMAND_H
+#define VERIFIER_CLAIM_COMMAND_H
+
+#include "base/command.h"
+
+#define CLAIM_COMMAND_OPTIONS 23
+extern const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS];
+
+int claim_command(struct command_context *context);
+
+#endif /* VERIFIER_CLAIM_COMMAND_H */
