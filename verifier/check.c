@@ -19,9 +19,6 @@
 #include "verifier/duel.h"
 #include "verifier/known_data.h"
 
-/* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
-#define MEMORY_BESIDE ((uint64_t)64 << 20)
-
 enum {
     HEADER_RULES = 8, /* docs/FORMATS.md, job */
 };
@@ -489,16 +486,10 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
 {
     const struct check_request *request = checker->request;
     struct machine_options options;
-    enum status status = machine_options_default(&options, error);
+    enum status status = check_machine(&options, request, other, error);
 
     if (status != STATUS_OK) {
         return status;
-    }
-    options.thread_count = (int)request->threads;
-    options.memory_max =
-        request->memory_max > MEMORY_BESIDE ? request->memory_max - MEMORY_BESIDE : 1;
-    if (other != request->other) {
-        machine_options_other(&options);
     }
     /* Data that was seen before is hashed again only for a second opinion and in a dispute: before
      * anybody is accused. */
