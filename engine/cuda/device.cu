@@ -117,8 +117,8 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
     const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
-    const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF, KERNEL_HOPPER_WIDE,
-                           KERNEL_HOPPER_THREE};
+    const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
+                           KERNEL_HOPPER_NARROW_PAIR, KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
 
     TRY(use(device));
     TRY(look(facts, device->ordinal));
@@ -336,6 +336,13 @@ static void *device_stream(struct device *device)
     return device->stream;
 }
 
+static uint32_t *device_note(int ordinal)
+{
+    static uint32_t notes[64];
+
+    return ordinal >= 0 && ordinal < 64 ? &notes[ordinal] : NULL;
+}
+
 static const char *device_trouble(void)
 {
     return words;
@@ -348,7 +355,7 @@ static const struct device_calls calls = {
     device_launch,   device_wait,     device_lane,    device_signal,
     device_await,    device_record,   device_recorded, device_replay,
     device_forget,   device_mark,     device_seconds,
-    device_stream,   device_trouble,
+    device_stream,   device_note,     device_trouble,
 };
 
 extern "C" __attribute__((visibility("default"))) const struct device_calls *

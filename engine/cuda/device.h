@@ -102,6 +102,9 @@ struct device_calls {
     /* The stream, as the runtime has it: for libraries that gpu-check measures against. */
     void *(*stream)(struct device *device);
 
+    /* A word for each device, first 0, that lives as long as the process; NULL for too many. */
+    uint32_t *(*note)(int ordinal);
+
     /* The runtime's words for the last failure on this thread. */
     const char *(*trouble)(void);
 };

@@ -260,6 +260,7 @@ static enum status fill_first(struct machine_cuda *cuda, struct error *error)
     cuda->launcher.capability = cuda->facts.capability;
     cuda->launcher.processors = (uint32_t)cuda->facts.multiprocessors;
     cuda->launcher.shared_max = cuda->facts.shared_max;
+    cuda->launcher.barred = cuda->way.barred;
     return cuda_failed(cuda, result, "the first upload", error);
 }
 
@@ -325,13 +326,37 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     return STATUS_OK;
 }
 
+enum status machine_cuda_paths(struct paths *paths, const struct device_calls *calls, int ordinal,
+                               struct error *error)
+{
+    struct device_facts facts = {.capability = 0};
+    struct device *device = NULL;
+    enum device_result result = calls->open(&device, &facts, ordinal);
+    enum status status;
+
+    if (result != DEVICE_OK) {
+        return machine_cuda_trouble(calls, &facts, ordinal, result, error);
+    }
+    status = paths_prove(paths, calls, device, &facts, ordinal, error);
+    calls->close(device);
+    return status;
+}
+
 static enum status cuda_open(struct machine **machine, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
     struct machine_way way = {.ordinal = (int)options->device};
+    struct paths paths;
     enum status status = loader_open(&way.calls, error);
 
-    return status == STATUS_OK ? machine_cuda_open(machine, tape, options, &way, error) : status;
+    if (status == STATUS_OK) {
+        status = machine_cuda_paths(&paths, way.calls, way.ordinal, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    way.barred = paths_barred(&paths);
+    return machine_cuda_open(machine, tape, options, &way, error);
 }
 
 static enum status cuda_size(uint64_t *size, const struct tape *tape,

@@ -112,30 +112,10 @@ static double time_cublas(const struct gpu_check *check, struct device *device,
 
 /* ---- contraction ---------------------------------------------------------------- */
 
-/* A (m,k) and B (n,k) are given; quantizing both is part of the work. */
-static struct tape *product_tape(const struct shape *shape, struct precision precision)
-{
-    const uint64_t a_dims[2] = {(uint64_t)shape->m, (uint64_t)shape->k};
-    const uint64_t b_dims[2] = {(uint64_t)shape->n, (uint64_t)shape->k};
-    struct builder *builder = builder_new(precision);
-    struct tape *tape = NULL;
-    struct error error;
-    uint32_t a;
-    uint32_t b;
-
-    error_init(&error);
-    a = build_tensor(builder, "a", DTYPE_F32, ROLE_INPUT, 2, a_dims);
-    b = build_tensor(builder, "b", DTYPE_F32, ROLE_INPUT, 2, b_dims);
-    build_output(builder, "out", build_linear(builder, a, b));
-    gpu_check_must(builder_finish(&tape, builder, &error), &error);
-    builder_free(builder);
-    return tape;
-}
-
 static double time_ours(struct gpu_check *check, const struct shape *shape,
                         struct precision precision)
 {
-    struct tape *tape = product_tape(shape, precision);
+    struct tape *tape = gpu_check_linear(shape->m, shape->n, shape->k, precision);
     struct machine *machine = gpu_check_open(check, tape, false, false);
     double seconds[ROUNDS];
     struct error error;

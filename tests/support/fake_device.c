@@ -70,12 +70,21 @@ static struct fake_device_switches switches;
 static uint64_t call_count;
 static uint64_t leftovers;
 static uint64_t dice;
+static uint64_t launches[KERNEL_COUNT];
+static uint32_t fake_notes[4];
 
 void fake_device_set(const struct fake_device_switches *wanted)
 {
     switches = *wanted;
     call_count = 0;
     dice = wanted->seed;
+    memset(launches, 0, sizeof(launches));
+    memset(fake_notes, 0, sizeof(fake_notes));
+}
+
+uint64_t fake_device_launches(uint32_t kernel)
+{
+    return launches[kernel];
 }
 
 uint64_t fake_device_call_count(void)
@@ -116,7 +125,7 @@ static enum device_result fake_open(struct device **device, struct device_facts 
     (void)ordinal;
     memset(facts, 0, sizeof(*facts));
     (void)snprintf(facts->name, sizeof(facts->name), "fake device");
-    facts->capability = 80;
+    facts->capability = switches.capability == 0 ? 80 : switches.capability;
     facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
@@ -186,8 +195,13 @@ static enum device_result run(const struct entry *entry)
 {
     switch (entry->kind) {
     case ENTRY_LAUNCH:
+        launches[entry->launch.kernel]++;
+        if (entry->launch.kernel + 1 == switches.skipped) {
+            break;
+        }
         emulator_run(kernels[entry->launch.kernel], entry->arguments, entry->launch.grid,
-                     entry->launch.block, entry->launch.shared_size);
+                     entry->launch.block, entry->launch.shared_size,
+                     entry->launch.kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
         break;
     case ENTRY_COPY:
         memcpy(entry->to, entry->from, entry->size);
@@ -328,7 +342,8 @@ static enum device_result fake_launch(struct device *device, const struct device
     /* What a device refuses. */
     if (launch->kernel >= KERNEL_COUNT || launch->grid[0] == 0 || launch->grid[1] == 0 ||
         launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->block == 0 ||
-        launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX) {
+        launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX ||
+        launch->kernel + 1 == switches.refused) {
         return DEVICE_FAILED;
     }
     memcpy(entry.arguments, launch->arguments, launch->arguments_size);
@@ -427,6 +442,11 @@ static void *fake_stream(struct device *device)
     return NULL;
 }
 
+static uint32_t *fake_note(int ordinal)
+{
+    return ordinal >= 0 && ordinal < 4 ? &fake_notes[ordinal] : NULL;
+}
+
 static const char *fake_trouble(void)
 {
     return "a failure that the test asked for";
@@ -459,6 +479,7 @@ const struct device_calls *fake_device_calls(void)
         .mark = fake_mark,
         .seconds = fake_seconds,
         .stream = fake_stream,
+        .note = fake_note,
         .trouble = fake_trouble,
     };
 

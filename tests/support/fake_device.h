@@ -26,10 +26,16 @@ struct fake_device_switches {
     enum device_result open;   /* what opening a device gives */
     uint64_t seed;             /* of the turns that lanes take; 0: all work runs at once */
     bool deaf;                 /* signals are not awaited: to see that this is found */
+    int32_t capability;        /* 0: 80 */
+    uint32_t skipped;          /* the kernel with this number, from 1, does nothing; 0: none */
+    uint32_t refused;          /* likewise, its launch fails */
 };
 void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
 
 uint64_t fake_device_call_count(void);
+
+/* Launches of a kernel since fake_device_set(). */
+uint64_t fake_device_launches(uint32_t kernel);
 
 /* Allocations that were not released, and devices and graphs that were not closed. */
 uint64_t fake_device_leftovers(void);
