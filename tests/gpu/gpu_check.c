@@ -8,8 +8,8 @@
  *     GPU_CHECK_ONLY=bits|speed|NAME       one half alone, or the sections with NAME in theirs
  *     GPU_CHECK_QUICK=1                    small sizes, to see that everything runs
  *
- * It never stops at the first failure: sections are processes, and what one cannot do is told at its
- * end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
+ * It never stops at the first failure: sections are processes, and what one cannot do is told at
+ * its end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
  */
 #include "tests/gpu/gpu_check.h"
 
