@@ -148,7 +148,7 @@ struct machine *gpu_check_open(const struct gpu_check *check, const struct tape 
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_paths(&paths, check->calls, 0, &error), &error);
+    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
     way.barred = paths_barred(&paths);
     return open_way(&way, tape, trace);
 }
