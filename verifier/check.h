@@ -22,6 +22,7 @@
 #define CHECK_MIRRORS_MAX 32
 #define CHECK_DATA_MAX    32
 #define CHECK_NOTE_MAX    160
+#define CHECK_DEVICE_MAX  120
 #define CHECK_WIRE_MAX    ((size_t)1 << 20) /* bytes of a request or a result */
 
 struct check_segment {
@@ -55,6 +56,8 @@ struct check_request {
     uint32_t patience_s;    /* how long an endpoint may be silent, or slower than a trickle */
     uint32_t processor_s;   /* of computing */
     uint32_t threads;
+    char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
+    uint64_t device_memory;        /* of each device; 0: all of it */
     bool other;    /* compute with the other instruction set: for tests and the self-test */
     bool disagree; /* the self-test: pretend that the second replay disagrees */
 
@@ -117,6 +120,12 @@ struct check_result {
 
 /* Does the work; whatever happens is in result. */
 void check_run(struct check_result *result, const struct check_request *request);
+
+/* The machine that a request wants; other: the one for a second opinion. */
+struct machine_options;
+MUST_CHECK enum status check_machine(struct machine_options *options,
+                                     const struct check_request *request, bool other,
+                                     struct error *error);
 
 const char *check_outcome_name(enum check_outcome outcome); /* "cannot-tell" */
 const char *check_flaw_name(enum check_flaw flaw);          /* "state" */

@@ -67,6 +67,7 @@ static const struct field request_fields[] = {
     REQUEST(patience_s, FIELD_U32, UINT32_MAX),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
     REQUEST(threads, FIELD_U32, 1024),
+    REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
     REQUEST(other, FIELD_FLAG, 0),
     REQUEST(disagree, FIELD_FLAG, 0),
     REQUEST(disputed, FIELD_FLAG, 0),
@@ -180,6 +181,7 @@ json_t *check_request_json(const struct check_request *request)
     (void)json_object_set_new(object, "cache", json_string(request->cache));
     (void)json_object_set_new(object, "folder", json_string(request->folder));
     (void)json_object_set_new(object, "move", json_string(request->move));
+    (void)json_object_set_new(object, "device", json_string(request->device));
     (void)json_object_set_new(object, "mirrors",
                               texts_json(request->mirrors, request->mirror_count));
     (void)json_object_set_new(object, "data", texts_json(request->data, request->data_count));
@@ -267,6 +269,10 @@ enum status check_request_parse(struct check_request *request, const void *bytes
     if (status == STATUS_OK) {
         status = read_short_text(request->move, sizeof(request->move),
                                  json_object_get(object, "move"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_short_text(request->device, sizeof(request->device),
+                                 json_object_get(object, "device"), error);
     }
     if (status == STATUS_OK) {
         status = read_texts(request->mirrors, &request->mirror_count, object, "mirrors",

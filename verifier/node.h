@@ -50,8 +50,10 @@ struct node_options {
     uint64_t bandwidth_max; /* of all checks together; 0: no limit */
     uint32_t patience_s;
     uint32_t check_time_s;
-    uint32_t threads; /* of one check */
-    wei withdraw_at;  /* owed; 0: never */
+    uint32_t threads;       /* of one check */
+    const char *device;     /* where a check computes; NULL: on the CPU */
+    uint64_t device_memory; /* of each device; 0: all of it */
+    wei withdraw_at;        /* owed; 0: never */
 };
 
 struct node_ports {

@@ -38,6 +38,9 @@ static void fill_limits(struct check_request *request, const struct node_options
     request->bandwidth_max = options->bandwidth_max / options->checks_max;
     request->patience_s = options->patience_s;
     request->threads = options->threads;
+    (void)snprintf(request->device, sizeof(request->device), "%s",
+                   options->device == NULL ? "cpu" : options->device);
+    request->device_memory = options->device_memory;
     request->processor_s =
         options->check_time_s * (options->threads == 0 ? 1 : options->threads) + 1;
 }

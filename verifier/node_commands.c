@@ -237,8 +237,12 @@ static int run_self_test(struct running_node *running)
     status = node_setup_path(folder, context->options, NODE_FILE_SELF_TEST, &error);
     if (status == STATUS_OK) {
         running->setup.options.checks_max = 1;
-        node_setup_limits(&running->setup.options, context->options);
+        status = node_setup_limits(&running->setup.options, context->options, &error);
+    }
+    if (status == STATUS_OK) {
         options.threads = running->setup.options.threads;
+        options.device = running->setup.options.device;
+        options.device_memory = running->setup.options.device_memory;
         status = workers_open(&running->setup.workers, 1, running->setup.options.check_time_s, NULL,
                               &error);
     }

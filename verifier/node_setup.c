@@ -8,6 +8,7 @@
 
 #include "base/host.h"
 #include "chain/commands.h"
+#include "engine/backend.h"
 
 /* ---- where the node's files are ------------------------------------------- */
 
@@ -39,7 +40,22 @@ enum status node_setup_path(char path[FILE_PATH_MAX], const struct options *give
                : status;
 }
 
-void node_setup_limits(struct node_options *options, const struct options *given)
+static enum status read_device(struct node_options *options, const struct options *given,
+                               struct error *error)
+{
+    struct machine_options machine;
+    enum status status = machine_options_default(&machine, error);
+
+    options->device = options_text(given, "device");
+    options->device_memory = options_number(given, "device-memory");
+    if (strlen(options->device) >= CHECK_DEVICE_MAX) {
+        return error_set(error, STATUS_USAGE, "--device names too many devices");
+    }
+    return status == STATUS_OK ? machine_options_device(&machine, options->device, error) : status;
+}
+
+enum status node_setup_limits(struct node_options *options, const struct options *given,
+                              struct error *error)
 {
     struct host host;
 
@@ -58,14 +74,18 @@ void node_setup_limits(struct node_options *options, const struct options *given
     options->patience_s = (uint32_t)options_number(given, "patience");
     options->check_time_s = (uint32_t)options_number(given, "check-time");
     options->reach = (uint32_t)options_number(given, "reach");
+    return read_device(options, given, error);
 }
 
 static enum status read_options(struct node_setup *setup, struct error *error)
 {
     const struct options *given = setup->context->options;
     struct node_options *options = &setup->options;
+    enum status status = node_setup_limits(options, given, error);
 
-    node_setup_limits(options, given);
+    if (status != STATUS_OK) {
+        return status;
+    }
     for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
         setup->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
     }

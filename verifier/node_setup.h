@@ -41,6 +41,16 @@ enum node_file {
          .value = "N",                                                                             \
          .maximum = 1024,                                                                          \
          .help = "threads of one check (default: the cores, shared by the checks)"},               \
+        {.name = "device",                                                                         \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "NAME",                                                                          \
+         .fallback = "cpu",                                                                        \
+         .help = "where checks compute: cpu, cuda, cuda:N, several with commas, or auto. A "       \
+                 "difference that a GPU finds is run again on the CPU"},                           \
+        {.name = "device-memory",                                                                  \
+         .kind = OPTION_SIZE,                                                                      \
+         .value = "BYTES",                                                                         \
+         .help = "memory of each GPU that one check may take (default: all of it)"},               \
         {.name = "memory-max",                                                                     \
          .kind = OPTION_SIZE,                                                                      \
          .value = "BYTES",                                                                         \
@@ -98,8 +108,10 @@ MUST_CHECK enum status node_setup_folder(char path[FILE_PATH_MAX], const struct 
 MUST_CHECK enum status node_setup_path(char path[FILE_PATH_MAX], const struct options *given,
                                        enum node_file which, struct error *error);
 
-/* Fills options from NODE_WORK_OPTIONS; checks_max is set. */
-void node_setup_limits(struct node_options *options, const struct options *given);
+/* Fills options from NODE_WORK_OPTIONS; checks_max is set. A GPU that was asked for and does not
+ * start is refused here, not by every check. */
+MUST_CHECK enum status node_setup_limits(struct node_options *options, const struct options *given,
+                                         struct error *error);
 
 /* setup->context, stop and options are set. needs_key: the account is unlocked. forget_fault: an
  * earlier fault of the machine was looked into. */

@@ -235,6 +235,9 @@ static void fill_request(struct round *round, const struct digest *job_id)
     request->patience_s = PATIENCE_S;
     request->processor_s = CHECK_TIME_S;
     request->threads = round->options->threads;
+    (void)snprintf(request->device, sizeof(request->device), "%s",
+                   round->options->device == NULL ? "cpu" : round->options->device);
+    request->device_memory = round->options->device_memory;
 }
 
 static enum status wait_for(struct check_result *result, const struct round *round,

@@ -16,6 +16,8 @@ struct self_test_options {
     uint64_t rounds;    /* 0: until it is stopped */
     uint64_t seed;
     uint32_t threads;
+    const char *device; /* where a check computes; NULL: on the CPU */
+    uint64_t device_memory;
     struct stop *stop;
     struct check_port checks;
     void (*told)(void *context, const char *line); /* NULL: nobody */
