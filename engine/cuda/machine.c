@@ -15,7 +15,6 @@
 
 #include "engine/cuda/loader.h"
 #include "engine/cuda/paths.h"
-#include "engine/plan.h"
 
 #define MIB 1048576.0
 
