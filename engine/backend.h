@@ -102,6 +102,16 @@ struct backend {
      */
     enum status (*leaves_roots)(struct machine *machine, struct digest *roots,
                                 const uint32_t *tensors, uint32_t count, struct error *error);
+
+    /*
+     * The same in two halves, with steps between them: the tensors are hashed as they were at
+     * hash_begin(), and *diverged tells of the states then. One at a time, and nothing else hashes
+     * meanwhile; after a failure of either half none is under way. NULL: it cannot.
+     */
+    enum status (*hash_begin)(struct machine *machine, const uint32_t *tensors, uint32_t count,
+                              struct error *error);
+    enum status (*hash_end)(struct machine *machine, struct digest *roots, bool *diverged,
+                            struct error *error);
 };
 
 extern const struct backend backend_cpu;

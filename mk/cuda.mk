@@ -8,6 +8,7 @@ cuda_plugin := $(if $(and $(NVCC),$(cuda_sources)),$(BUILD)/lockstep_cuda.so)
 
 # The same numerics as everywhere: no fused multiply-add that is not written, no flush to zero.
 NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
+comma := ,
 cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)

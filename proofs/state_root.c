@@ -102,35 +102,94 @@ static enum status find_by_reading(struct digest *root, bool *finite, struct mac
 
 /* ---- states that the machine hashes where they are ---------------------- */
 
+/* The ids of the states, and room for as many digests behind them in *items. */
+static enum status list_states(uint32_t **ids, struct digest **items, const struct tape *tape,
+                               struct error *error)
+{
+    size_t count = tape->state_count;
+
+    *ids = calloc(count + 1, sizeof(**ids));
+    *items = calloc(count + 1, sizeof(**items));
+    if (*ids == NULL || *items == NULL) {
+        free(*ids);
+        free(*items);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of %zu states", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        (*ids)[i] = tape->states[i].before;
+    }
+    return STATUS_OK;
+}
+
+static void join_roots(struct digest *root, const struct tape *tape, struct digest *items)
+{
+    for (size_t i = 0; i < tape->state_count; i++) {
+        struct digest leaves_root = items[i];
+
+        commit_tensor_root_of(&items[i], COMMIT_TENSOR, &tape->tensors[tape->states[i].before],
+                              &leaves_root);
+    }
+    commit_list_root(root, COMMIT_STATE, 0, items, tape->state_count);
+}
+
 static enum status find_by_asking(struct digest *root, bool *finite, struct machine *machine,
                                   struct error *error)
 {
     const struct tape *tape = machine->tape;
-    size_t count = tape->state_count;
-    uint32_t *ids = calloc(count + 1, sizeof(*ids));
-    struct digest *items = calloc(count + 1, sizeof(*items));
-    enum status status = STATUS_OK;
+    uint32_t *ids = NULL;
+    struct digest *items = NULL;
+    enum status status = list_states(&ids, &items, tape, error);
 
-    if (ids == NULL || items == NULL) {
-        status = STATUS_NO_MEMORY;
-        (void)error_set(error, status, "no memory for the roots of %zu states", count);
-        goto out;
-    }
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = tape->states[i].before;
+    if (status != STATUS_OK) {
+        return status;
     }
     status = machine->backend->leaves_roots(machine, items, ids, tape->state_count, error);
-    if (status != STATUS_OK) {
-        goto out;
+    if (status == STATUS_OK) {
+        join_roots(root, tape, items);
+        status = find_finite(finite, machine, error);
     }
-    for (size_t i = 0; i < count; i++) {
-        struct digest leaves_root = items[i];
+    free(ids);
+    free(items);
+    return status;
+}
 
-        commit_tensor_root_of(&items[i], COMMIT_TENSOR, &tape->tensors[ids[i]], &leaves_root);
+bool state_root_can_overlap(const struct machine *machine)
+{
+    return machine->backend->hash_begin != NULL;
+}
+
+enum status state_root_begin(struct machine *machine, struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    uint32_t *ids = NULL;
+    struct digest *items = NULL;
+    enum status status = list_states(&ids, &items, tape, error);
+
+    if (status == STATUS_OK) {
+        status = machine->backend->hash_begin(machine, ids, tape->state_count, error);
+        free(ids);
+        free(items);
     }
-    commit_list_root(root, COMMIT_STATE, 0, items, count);
-    status = find_finite(finite, machine, error);
-out:
+    return status;
+}
+
+enum status state_root_end(struct digest *root, bool *finite, struct machine *machine,
+                           struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    uint32_t *ids = NULL;
+    struct digest *items = NULL;
+    bool diverged = true;
+    enum status status = list_states(&ids, &items, tape, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = machine->backend->hash_end(machine, items, &diverged, error);
+    if (status == STATUS_OK) {
+        join_roots(root, tape, items);
+    }
+    *finite = !diverged;
     free(ids);
     free(items);
     return status;
@@ -240,6 +299,10 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
     enum status status;
 
     finite = finite == NULL ? &unwanted : finite;
+    if (state_root_can_overlap(machine)) {
+        status = state_root_begin(machine, error);
+        return status == STATUS_OK ? state_root_end(root, finite, machine, error) : status;
+    }
     if (machine->backend->leaves_roots != NULL) {
         return find_by_asking(root, finite, machine, error);
     }

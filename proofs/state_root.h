@@ -21,6 +21,15 @@ MUST_CHECK enum status machine_state_root(struct digest *root, struct machine *m
                                           struct error *error);
 
 /*
+ * The same in two halves where the machine can hash beside its steps: the root is that of the state
+ * at the beginning, whatever steps follow before the end. One at a time; a failure ends it.
+ */
+bool state_root_can_overlap(const struct machine *machine);
+MUST_CHECK enum status state_root_begin(struct machine *machine, struct error *error);
+MUST_CHECK enum status state_root_end(struct digest *root, bool *finite, struct machine *machine,
+                                      struct error *error);
+
+/*
  * Hands a state's bytes to take: where they lie when the backend has them on the host, else a copy.
  * Borrowed for the call.
  */

@@ -14,6 +14,7 @@
 #include "base/host.h"
 #include "chain/wei.h"
 #include "engine/cuda/loader.h"
+#include "engine/cuda/paths.h"
 #include "proofs/step_time.h"
 #include "prover/access.h"
 #include "prover/fit.h"
@@ -51,6 +52,7 @@ struct gpu {
     bool has_use;
     uint32_t use;
     bool has_energy;
+    char ways[PATHS_TEXT_MAX]; /* how it contracts; empty where no plugin opened it */
 };
 
 struct probe {
@@ -77,6 +79,21 @@ struct probe {
 
 /* ---- looking ---------------------------------------------------------------------------- */
 
+/* Each way to contract is tried; what failed is said in its place. */
+static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, struct device *device,
+                         const struct device_facts *facts, int ordinal)
+{
+    struct paths paths;
+    struct error error;
+
+    error_init(&error);
+    if (paths_prove(&paths, calls, device, facts, ordinal, &error) == STATUS_OK) {
+        paths_text(gpu->ways, &paths);
+    } else {
+        (void)snprintf(gpu->ways, sizeof(gpu->ways), "%.100s", error.text);
+    }
+}
+
 /* What trains: the plugin's word counts. */
 static void look_by_plugin(struct probe *probe)
 {
@@ -94,6 +111,7 @@ static void look_by_plugin(struct probe *probe)
         if (calls->open(&device, &facts, i) != DEVICE_OK) {
             break;
         }
+        look_at_ways(gpu, calls, device, &facts, i);
         calls->close(device);
         (void)snprintf(gpu->name, sizeof(gpu->name), "%.*s", NVML_NAME_MAX - 1, facts.name);
         gpu->memory = facts.memory;
@@ -269,11 +287,11 @@ static json_t *gpus_json(const struct probe *probe)
         const struct gpu *gpu = &probe->gpus[i];
 
         if (json_array_append_new(
-                list, json_pack("{s:s, s:I, s:i, s:b, s:o, s:b}", "name", gpu->name, "memory",
+                list, json_pack("{s:s, s:I, s:i, s:s, s:b, s:o, s:b}", "name", gpu->name, "memory",
                                 (json_int_t)gpu->memory, "compute_capability", (int)gpu->capability,
-                                "can_train", probe->by_plugin, "use_percent",
-                                gpu->has_use ? json_integer(gpu->use) : json_null(), "energy_known",
-                                gpu->has_energy)) != 0) {
+                                "contracts_by", gpu->ways, "can_train", probe->by_plugin,
+                                "use_percent", gpu->has_use ? json_integer(gpu->use) : json_null(),
+                                "energy_known", gpu->has_energy)) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -321,6 +339,9 @@ static void show_gpus(FILE *out, const struct probe *probe)
             fprintf(out, ", busy %u %%", gpu->use);
         }
         fprintf(out, "%s\n", gpu->has_energy ? ", tells its energy" : "");
+        if (gpu->ways[0] != '\0') {
+            fprintf(out, "%-20s %s\n", "  contracts by", gpu->ways);
+        }
     }
     if (probe->gpu_count == 0) {
         fprintf(out, "%-20s none\n", "GPU");

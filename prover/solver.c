@@ -167,7 +167,8 @@ static void follow_move(struct solver *solver, const char *what, const char *nam
     }
 }
 
-/* Is a move of that name done for good, or none that we know of? */
+/* Is a move of that name over for good, or none that we know of? What was refused was done before,
+ * by another program with this key: whoever asks has seen on the ledger that it stands. */
 static bool is_settled(struct solver *solver, const char *name)
 {
     struct ledger_outcome outcome;
@@ -177,7 +178,8 @@ static bool is_settled(struct solver *solver, const char *name)
     error_init(&error);
     status = ledger_look(solver->ledger, &outcome, name, &error);
     return status == STATUS_NOT_FOUND ||
-           (status == STATUS_OK && outcome.state == LEDGER_MOVE_FINAL);
+           (status == STATUS_OK &&
+            (outcome.state == LEDGER_MOVE_FINAL || outcome.state == LEDGER_MOVE_REFUSED));
 }
 
 /* ---- names ------------------------------------------------------------------------ */

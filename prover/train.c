@@ -27,21 +27,52 @@ static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint6
     return status;
 }
 
-static enum status train_step(struct train_result *result, struct bundle *bundle, struct run *run,
-                              const struct train_options *options, struct error *error)
+/* May the next step be under way before the root of this one is known? Not where the state that
+ * this one leaves is needed: for a checkpoint, or to be falsified. */
+static bool may_go_ahead(const struct train_result *result, const struct job *job,
+                         const struct run *run, const struct train_options *options)
+{
+    const uint64_t next = result->steps + 1;
+
+    return state_root_can_overlap(run->machine) && options->falsify == NULL && next < job->steps &&
+           next % job->segment_length != 0 && !stop_requested(options->stop);
+}
+
+/* The root of this step's state, found beside the next step. */
+static enum status go_ahead(struct digest *root, bool *finite, struct run *run, struct error *error)
+{
+    enum status status = state_root_begin(run->machine, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    enum status stepped = run->machine->backend->step(run->machine, NULL, error);
+
+    status = state_root_end(root, finite, run->machine, error);
+    return status == STATUS_OK ? stepped : status;
+}
+
+/* *ahead: the machine has made this step already; afterwards, the next one. */
+static enum status train_step(struct train_result *result, bool *ahead, struct bundle *bundle,
+                              struct run *run, const struct train_options *options,
+                              struct error *error)
 {
     const struct job *job = bundle_job(bundle);
     struct bundle_step entry = {.step = result->steps, .microjoules = BUNDLE_ENERGY_UNKNOWN};
     struct energy energy;
     uint64_t start;
-    enum status status;
+    enum status status = STATUS_OK;
     bool finite = true;
     bool ends_segment = true;
+    bool went_ahead = *ahead;
 
+    *ahead = false;
     energy_start(&energy, options->energy ? ENERGY_FOLDER : NULL);
     energy_start_gpu(&energy, options->gpu);
     start = now_ns();
-    status = run->machine->backend->step(run->machine, NULL, error);
+    if (!went_ahead) {
+        status = run->machine->backend->step(run->machine, NULL, error);
+    }
     if (status == STATUS_OK && options->falsify != NULL && entry.step == *options->falsify) {
         status = lie_in_state(run->machine, error);
     }
@@ -50,10 +81,13 @@ static enum status train_step(struct train_result *result, struct bundle *bundle
     }
     entry.nanoseconds = now_ns() - start;
     start = now_ns();
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && may_go_ahead(result, job, run, options)) {
+        status = go_ahead(&entry.root, &finite, run, error);
+        *ahead = status == STATUS_OK;
+    } else if (status == STATUS_OK) {
         status = state_root_find(&entry.root, &finite, run->machine, options->threads, error);
-        result->diverged = !finite;
     }
+    result->diverged = status == STATUS_OK && !finite;
     entry.nanoseconds_committing = now_ns() - start;
     if (!energy_stop(&entry.microjoules, &energy)) {
         entry.microjoules = BUNDLE_ENERGY_UNKNOWN;
@@ -106,6 +140,7 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
     const struct job *job = bundle_job(bundle);
     uint64_t diverged = UINT64_MAX;
     uint64_t retried = UINT64_MAX; /* the step that was tried again last */
+    bool ahead = false;            /* the machine is a step further than the journal */
     enum status status = bundle_diverged(&diverged, bundle, error);
 
     *result = (struct train_result){0};
@@ -119,10 +154,10 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
     }
     result->first = result->steps;
     while (status == STATUS_OK && result->steps < job->steps && !result->diverged) {
-        if (stop_requested(options->stop)) {
+        if (stop_requested(options->stop) && !ahead) {
             status = STATUS_STOPPED;
         } else {
-            status = train_step(result, bundle, run, options, error);
+            status = train_step(result, &ahead, bundle, run, options, error);
         }
         if (status == STATUS_DEVICE && (retried == UINT64_MAX || result->steps > retried)) {
             retried = result->steps;

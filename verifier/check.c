@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/endian.h"
+#include "engine/rule.h"
 #include "proofs/commit.h"
 #include "proofs/run.h"
 #include "proofs/safetensors.h"
@@ -17,11 +19,16 @@
 #include "verifier/duel.h"
 #include "verifier/known_data.h"
 
+enum {
+    HEADER_RULES = 8, /* docs/FORMATS.md, job */
+};
+
 struct checker {
     const struct check_request *request;
     struct check_result *result;
     struct fetch *fetch;
     struct job *job;
+    uint32_t unknown_rules; /* the job is made for this version, which is not ours; 0: it is not */
     struct digest
         *lists[CHECK_REACH_MAX + 1]; /* state roots of request->segments; NULL: not here */
     char data[JOB_DATA_MAX][FILE_PATH_MAX];
@@ -53,12 +60,38 @@ static enum status give_up(struct checker *checker, enum status status)
 
 /* ---- the job ------------------------------------------------------------ */
 
+/* The header alone is what an id binds, whatever rules the rest is written for. 0: it is not the
+ * job that was asked for, or its rules are known here, so that it can be looked at as a whole. */
+static uint32_t unknown_rules(const struct checker *checker, const char *path)
+{
+    uint8_t header[JOB_HEADER_SIZE];
+    FILE *file = fopen(path, "rbe");
+    size_t size = file == NULL ? 0 : fread(header, 1, sizeof(header), file);
+    struct digest id;
+    uint32_t version;
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (size != sizeof(header)) {
+        return 0;
+    }
+    commit_job_id(&id, header, sizeof(header));
+    version = endian_load_be32(header + HEADER_RULES);
+    return digest_equal(&id, &checker->request->job_id) && version != RULES_VERSION ? version : 0;
+}
+
 static enum status take_job(void *context, const char *path, struct error *error)
 {
     struct checker *checker = context;
     struct job *job = NULL;
-    enum status status = job_read(&job, path, error);
+    enum status status;
 
+    checker->unknown_rules = unknown_rules(checker, path);
+    if (checker->unknown_rules != 0) {
+        return STATUS_OK; /* who gives it gives what was asked for */
+    }
+    status = job_read(&job, path, error);
     if (status == STATUS_OK && !digest_equal(&job->id, &checker->request->job_id)) {
         status = error_set(error, STATUS_BAD_FORMAT, "it is another job");
     }
@@ -71,8 +104,6 @@ static enum status take_job(void *context, const char *path, struct error *error
     return STATUS_OK;
 }
 
-/* A job of rules that are not known here parses nowhere, so its id cannot be compared: whatever
- * claims to be it is passed over as wrong content, and the reason that is kept says why. */
 static enum status get_job(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
@@ -94,6 +125,12 @@ static enum status get_job(struct checker *checker, struct error *error)
     }
     if (status != STATUS_OK) {
         return status;
+    }
+    if (checker->unknown_rules != 0) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the job is made for version %u of the rules; this program knows %d",
+                        checker->unknown_rules, RULES_VERSION);
+        return give_up(checker, STATUS_REFUSED);
     }
     if (checker->job->steps != request->steps ||
         checker->job->segment_length != request->segment_steps) {

@@ -20,7 +20,7 @@ enum {
     CHECK_NUMBER = 1,
 };
 
-/* Of a whole dispute, by docs/GAS.md: seal, claim, six questions, and evidence of the worst rule. */
+/* Of a whole dispute, by docs/GAS.md: seal, claim, six questions, evidence of the worst rule. */
 #define GAS_LEAST 700000
 #define GAS_MOST  8000000
 

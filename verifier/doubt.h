@@ -15,7 +15,7 @@
 /* Decides about each revealed root, as far as it can be decided now. Inside a transaction. */
 MUST_CHECK enum status doubt_round(struct node *node, struct error *error);
 
-/* Plans to accuse an attestor of a root that a confirmed trace contradicts. Inside a transaction. */
+/* Plans to accuse an attestor of a root that a confirmed trace contradicts. In a transaction. */
 MUST_CHECK enum status doubt_accuse(struct node *node, const struct store_reveal *reveal,
                                     const struct store_segment *segment, uint32_t step,
                                     const struct check_result *result, struct error *error);

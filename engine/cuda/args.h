@@ -28,6 +28,7 @@
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
+    ENTRY(HOPPER_NARROW_PAIR, kernel_hopper_narrow_pair, struct contract_args) \
     ENTRY(HOPPER_WIDE, kernel_hopper_wide, struct contract_args) \
     ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \

@@ -15,8 +15,10 @@ extern "C" const void *const cuda_kernel_table[KERNEL_COUNT];
 
 struct device {
     int ordinal;
-    cudaStream_t stream;
+    cudaStream_t stream; /* the lane that is meant: one of lanes */
+    cudaStream_t lanes[DEVICE_LANES];
     cudaEvent_t marks[DEVICE_MARKS_MAX];
+    cudaEvent_t signals[DEVICE_SIGNALS];
 };
 
 struct device_graph {
@@ -71,16 +73,25 @@ static void device_close(struct device *device)
         return;
     }
     (void)cudaSetDevice(device->ordinal);
-    if (device->stream != NULL) {
-        (void)cudaStreamSynchronize(device->stream);
+    for (int i = 0; i < DEVICE_LANES; i++) {
+        if (device->lanes[i] != NULL) {
+            (void)cudaStreamSynchronize(device->lanes[i]);
+        }
+    }
+    for (int i = 0; i < DEVICE_SIGNALS; i++) {
+        if (device->signals[i] != NULL) {
+            (void)cudaEventDestroy(device->signals[i]);
+        }
     }
     for (int i = 0; i < DEVICE_MARKS_MAX; i++) {
         if (device->marks[i] != NULL) {
             (void)cudaEventDestroy(device->marks[i]);
         }
     }
-    if (device->stream != NULL) {
-        (void)cudaStreamDestroy(device->stream);
+    for (int i = 0; i < DEVICE_LANES; i++) {
+        if (device->lanes[i] != NULL) {
+            (void)cudaStreamDestroy(device->lanes[i]);
+        }
     }
     (void)cudaGetLastError();
     free(device);
@@ -106,12 +117,18 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
     const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
-    const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF, KERNEL_HOPPER_WIDE,
-                           KERNEL_HOPPER_THREE};
+    const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
+                           KERNEL_HOPPER_NARROW_PAIR, KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
 
     TRY(use(device));
     TRY(look(facts, device->ordinal));
-    TRY_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    for (int i = 0; i < DEVICE_LANES; i++) {
+        TRY_CUDA(cudaStreamCreateWithFlags(&device->lanes[i], cudaStreamNonBlocking));
+    }
+    device->stream = device->lanes[0];
+    for (int i = 0; i < DEVICE_SIGNALS; i++) {
+        TRY_CUDA(cudaEventCreateWithFlags(&device->signals[i], cudaEventDisableTiming));
+    }
     for (int i = 0; i < DEVICE_MARKS_MAX; i++) {
         TRY_CUDA(cudaEventCreate(&device->marks[i]));
     }
@@ -177,10 +194,36 @@ static void device_release(struct device *device, void *memory)
     }
 }
 
+static enum device_result wait_lane(struct device *device)
+{
+    return result_of(cudaStreamSynchronize(device->stream));
+}
+
 static enum device_result device_wait(struct device *device)
 {
     TRY(use(device));
-    return result_of(cudaStreamSynchronize(device->stream));
+    for (int i = 0; i < DEVICE_LANES; i++) {
+        TRY_CUDA(cudaStreamSynchronize(device->lanes[i]));
+    }
+    return DEVICE_OK;
+}
+
+static void device_lane(struct device *device, uint32_t lane)
+{
+    device->stream = device->lanes[lane % DEVICE_LANES];
+}
+
+static enum device_result device_signal(struct device *device, uint32_t signal)
+{
+    TRY(use(device));
+    return result_of(cudaEventRecord(device->signals[signal % DEVICE_SIGNALS], device->stream));
+}
+
+static enum device_result device_await(struct device *device, uint32_t signal)
+{
+    TRY(use(device));
+    return result_of(
+        cudaStreamWaitEvent(device->stream, device->signals[signal % DEVICE_SIGNALS], 0));
 }
 
 static enum device_result device_upload(struct device *device, void *to, const void *from,
@@ -188,7 +231,7 @@ static enum device_result device_upload(struct device *device, void *to, const v
 {
     TRY(use(device));
     TRY_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->stream));
-    return device_wait(device);
+    return wait_lane(device);
 }
 
 static enum device_result device_download(struct device *device, void *to, const void *from,
@@ -196,7 +239,7 @@ static enum device_result device_download(struct device *device, void *to, const
 {
     TRY(use(device));
     TRY_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, device->stream));
-    return device_wait(device);
+    return wait_lane(device);
 }
 
 static enum device_result device_copy(struct device *device, void *to, const void *from,
@@ -293,6 +336,13 @@ static void *device_stream(struct device *device)
     return device->stream;
 }
 
+static uint32_t *device_note(int ordinal)
+{
+    static uint32_t notes[64];
+
+    return ordinal >= 0 && ordinal < 64 ? &notes[ordinal] : NULL;
+}
+
 static const char *device_trouble(void)
 {
     return words;
@@ -302,9 +352,10 @@ static const struct device_calls calls = {
     DEVICE_ABI,      RULES_VERSION,   KERNEL_COUNT,   KERNEL_ARGUMENTS_CHECK,
     device_open,     device_close,    device_allocate, device_release,
     device_upload,   device_download, device_copy,    device_fill,
-    device_launch,   device_wait,     device_record,  device_recorded,
-    device_replay,   device_forget,   device_mark,    device_seconds,
-    device_stream,   device_trouble,
+    device_launch,   device_wait,     device_lane,    device_signal,
+    device_await,    device_record,   device_recorded, device_replay,
+    device_forget,   device_mark,     device_seconds,
+    device_stream,   device_note,     device_trouble,
 };
 
 extern "C" __attribute__((visibility("default"))) const struct device_calls *

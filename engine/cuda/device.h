@@ -17,6 +17,8 @@
 #define DEVICE_ABI       (UINT32_C(2) << 16 | (uint32_t)sizeof(struct device_calls))
 #define DEVICE_NAME_MAX  256
 #define DEVICE_MARKS_MAX 16
+#define DEVICE_LANES     2
+#define DEVICE_SIGNALS   4
 /* The one symbol that the plugin exports: a function of type device_plugin. */
 #define DEVICE_SYMBOL    "lockstep_cuda_device"
 
@@ -55,8 +57,10 @@ struct device;
 struct device_graph;
 
 /*
- * Work is queued on one stream, in order; only download(), wait() and seconds() wait for it. An
- * error of queued work may come out of any later call. upload() has read its source on return.
+ * Work is queued on the lane that was chosen last, at first 0, and runs in order there; lanes know
+ * nothing of each other but what signals tell. Only upload(), download() and seconds() wait, for
+ * their lane, and wait(), for all. An error of queued work may come out of any later call.
+ * upload() has read its source on return.
  * copy() may be from another device's memory, when nothing there is queued that writes it.
  */
 struct device_calls {
@@ -77,7 +81,14 @@ struct device_calls {
     enum device_result (*launch)(struct device *device, const struct device_launch *launch);
     enum device_result (*wait)(struct device *device);
 
-    /* What is queued between the two is not run but kept, to be replayed as one. */
+    /* Which lane is meant from now on. */
+    void (*lane)(struct device *device, uint32_t lane);
+
+    /* A point in the lane; what is queued behind await() runs after what was before the point. */
+    enum device_result (*signal)(struct device *device, uint32_t signal);
+    enum device_result (*await)(struct device *device, uint32_t signal);
+
+    /* What is queued between the two, on lane 0, is not run but kept, to be replayed as one. */
     enum device_result (*record)(struct device *device);
     enum device_result (*recorded)(struct device *device, struct device_graph **graph);
     enum device_result (*replay)(struct device *device, struct device_graph *graph);
@@ -90,6 +101,9 @@ struct device_calls {
 
     /* The stream, as the runtime has it: for libraries that gpu-check measures against. */
     void *(*stream)(struct device *device);
+
+    /* A word for each device, first 0, that lives as long as the process; NULL for too many. */
+    uint32_t *(*note)(int ordinal);
 
     /* The runtime's words for the last failure on this thread. */
     const char *(*trouble)(void);

@@ -23,4 +23,5 @@ KERNEL_EMPTY(kernel_hopper_narrow)
 KERNEL_EMPTY(kernel_hopper_narrow_half)
 KERNEL_EMPTY(kernel_hopper_wide)
 KERNEL_EMPTY(kernel_hopper_three)
+KERNEL_EMPTY(kernel_hopper_narrow_pair)
 #endif

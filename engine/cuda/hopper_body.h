@@ -10,7 +10,7 @@
  * cores work for the other.
  *
  * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
- * (docs/ARITHMETIC.md has the whole account): tensor cores 3 products of 512 at their full rate;
+ * (README.md has the whole account): tensor cores 3 products of 512 at their full rate;
  * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 shifts (16,384 results by 64 lanes: 768)
  * beside 3 wide multiplications with addition (768 to 1,536). Nothing is left to gain by keeping
  * the sums shorter; all three 32-bit sums at once would need 320 registers for this tile, and a
@@ -72,6 +72,7 @@ struct hopper_place {
     uint32_t slot;
     uint32_t parity; /* of the slots' barriers: changes with every round */
     uint32_t piece;
+    bool paired; /* with the other block of a cluster, which has the tile below or above */
 };
 
 static RULE inline void hopper_next(struct hopper_place *place)
@@ -83,7 +84,7 @@ static RULE inline void hopper_next(struct hopper_place *place)
     }
 }
 
-static RULE inline struct hopper_place hopper_place_of(void)
+static RULE inline struct hopper_place hopper_place_of(bool paired)
 {
     uint8_t *shared = dynamic_shared();
     struct hopper_place place;
@@ -93,6 +94,7 @@ static RULE inline struct hopper_place hopper_place_of(void)
     place.slot = 0;
     place.parity = 0;
     place.piece = 0;
+    place.paired = paired;
     return place;
 }
 
@@ -135,21 +137,58 @@ static RULE inline struct hopper_unit hopper_unit_of(const struct contract_args 
 
 /* ---- bringing ---------------------------------------------------------------- */
 
-/* Copies as many of a tile's rows as there are. */
-static RULE inline void hopper_copy(uint8_t *to, const struct packed_operand *operand,
-                                    uint32_t plane, uint64_t row, uint64_t k, uint32_t line_log,
-                                    uint32_t rows, uint64_t *full)
+/* Bytes of so many rows from `row` on, of those that there are. */
+static RULE inline uint32_t hopper_size(const struct packed_operand *operand, uint64_t row,
+                                        uint32_t rows, uint32_t line_log)
 {
-    const uint64_t left = operand->atoms - row / PACKED_ATOM_ROWS;
+    const uint64_t first = row / PACKED_ATOM_ROWS;
+    const uint64_t left = first < operand->atoms ? operand->atoms - first : 0;
     const uint32_t atoms =
         left < rows / PACKED_ATOM_ROWS ? (uint32_t)left : rows / PACKED_ATOM_ROWS;
-    const uint32_t size = atoms * PACKED_ATOM_ROWS << line_log;
 
-    bring_expect(full, size);
-    bring_bulk(to,
-               operand->planes + plane * operand->plane_size +
-                   (k >> line_log) * operand->strip_size + (row << line_log),
-               size, full);
+    return atoms * PACKED_ATOM_ROWS << line_log;
+}
+
+static RULE inline const uint8_t *hopper_source(const struct packed_operand *operand,
+                                                uint32_t plane, uint64_t row, uint64_t k,
+                                                uint32_t line_log)
+{
+    return operand->planes + plane * operand->plane_size + (k >> line_log) * operand->strip_size +
+           (row << line_log);
+}
+
+/*
+ * One thread starts the copies of a slot. In a pair both blocks need the same rows of B: each
+ * brings one half of them to both, and its barrier counts what the other one sends.
+ */
+static RULE inline void hopper_copy(const struct contract_args *args,
+                                    const struct hopper_place *place,
+                                    const struct hopper_unit *unit, uint32_t plane, uint64_t k,
+                                    uint32_t columns)
+{
+    uint8_t *to = place->slots + place->slot * HOPPER_SLOT_SIZE;
+    uint64_t *full = &place->control->full[place->slot];
+    const uint32_t size_a = hopper_size(&args->a, unit->row_a, HOPPER_ROWS, args->line_log);
+    const uint32_t size_b = hopper_size(&args->b, unit->row_b, columns, args->line_log);
+    const uint32_t skip = place->paired ? cluster_rank() * (columns / 2) : 0;
+    const uint64_t row_b = unit->row_b + skip;
+
+    bring_expect(full, size_a + size_b);
+    if (size_a > 0) {
+        bring_bulk(to, hopper_source(&args->a, plane, unit->row_a, k, args->line_log), size_a,
+                   full);
+    }
+    to += HOPPER_OPERAND_SIZE;
+    if (!place->paired) {
+        bring_bulk(to, hopper_source(&args->b, plane, row_b, k, args->line_log), size_b, full);
+        return;
+    }
+    const uint32_t half = hopper_size(&args->b, row_b, columns / 2, args->line_log);
+
+    if (half > 0) {
+        bring_bulk_pair(to + (skip << args->line_log),
+                        hopper_source(&args->b, plane, row_b, k, args->line_log), half, full);
+    }
 }
 
 /* Rows that only fill up the last atom have none. */
@@ -202,27 +241,21 @@ static RULE inline void hopper_bring(const struct contract_args *args, struct ho
     for (uint32_t index = block_index(); index < units; index += grid_size()) {
         const struct hopper_unit unit = hopper_unit_of(args, index, columns);
 
-        if (!unit.there || unit.unseen) {
+        if ((!unit.there && !place.paired) || unit.unseen) {
             continue;
         }
         for (uint64_t k = unit.first_k; k < unit.end_k; k += UINT64_C(1) << args->line_log) {
             for (uint32_t plane = 0; plane < planes; plane++) {
-                uint8_t *to = place.slots + place.slot * HOPPER_SLOT_SIZE;
-                uint64_t *full = &place.control->full[place.slot];
-
                 bring_wait(&place.control->empty[place.slot], place.parity ^ 1, args->gives_up);
                 if (thread_index() == 0) {
-                    hopper_copy(to, &args->a, plane, unit.row_a, k, args->line_log, HOPPER_ROWS,
-                                full);
-                    hopper_copy(to + HOPPER_OPERAND_SIZE, &args->b, plane, unit.row_b, k,
-                                args->line_log, columns, full);
+                    hopper_copy(args, &place, &unit, plane, k, columns);
                 }
                 if (plane == 0) {
                     hopper_write_piece(args, &place, &unit, k, columns, kind);
                 }
                 warp_barrier();
                 if (thread_index() % CUDA_WARP == 0) {
-                    bring_arrive(full);
+                    bring_arrive(&place.control->full[place.slot]);
                 }
                 hopper_next(&place);
             }
@@ -306,7 +339,11 @@ static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
 static RULE inline void hopper_release(const struct hopper_place *place, uint32_t slot)
 {
     if (thread_index() % CUDA_WARP == 0) {
-        bring_arrive(&place->control->empty[slot]);
+        if (place->paired) {
+            bring_arrive_pair(&place->control->empty[slot]);
+        } else {
+            bring_arrive(&place->control->empty[slot]);
+        }
     }
 }
 
@@ -317,6 +354,7 @@ static RULE inline uint32_t hopper_await(const struct contract_args *args,
     const uint32_t slot = place->slot;
 
     bring_wait(&place->control->full[slot], place->parity, args->gives_up);
+    warp_barrier(); /* wgmma wants whole warps */
     hopper_next(place);
     return slot;
 }
@@ -350,7 +388,8 @@ static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct 
         if (part < planes) {
             slots[part] = hopper_await(args, place);
         }
-        if (part == 0) {
+        /* For each part anew, where registers are scarcer than loads. */
+        if (part == 0 || kind == HOPPER_NARROW) {
             hopper_look(&shifts, place);
         }
         group_begin(sums, columns);
@@ -501,7 +540,7 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
         uint32_t pieces = (uint32_t)((unit.end_k - unit.first_k + line - 1) >> args->line_log);
         int64_t wide[HOPPER_COLUMNS / 2] = {};
 
-        if (!unit.there || (unit.unseen && unit.split > 0)) {
+        if ((!unit.there && !place.paired) || (unit.unseen && unit.split > 0)) {
             continue;
         }
         for (pieces = unit.unseen ? 0 : pieces; pieces > 0; pieces--) {
@@ -511,19 +550,26 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
     }
 }
 
+/* A pair's second tile may have no rows: it goes along for the other's sake, and writes none. */
 static RULE inline void hopper_contract(const struct contract_args *args, uint32_t columns,
-                                        uint32_t kind)
+                                        uint32_t kind, bool paired)
 {
-    const struct hopper_place place = hopper_place_of();
+    const struct hopper_place place = hopper_place_of(paired);
 
     if (thread_index() == 0) {
         for (uint32_t slot = 0; slot < HOPPER_SLOTS; slot++) {
             bring_init(&place.control->full[slot], HOPPER_GROUP / CUDA_WARP);
-            bring_init(&place.control->empty[slot], 2 * HOPPER_GROUP / CUDA_WARP);
+            bring_init(&place.control->empty[slot],
+                       (paired ? 2 : 1) * 2 * HOPPER_GROUP / CUDA_WARP);
         }
         bring_init_fence();
     }
-    barrier();
+    warp_barrier();
+    if (paired) {
+        cluster_barrier();
+    } else {
+        barrier();
+    }
     if (thread_index() < HOPPER_GROUP) {
         registers_lower();
         hopper_bring(args, place, columns, kind);
@@ -531,28 +577,42 @@ static RULE inline void hopper_contract(const struct contract_args *args, uint32
         registers_raise();
         hopper_make(args, place, columns, kind);
     }
+    /* No block ends while the other may still send to it. */
+    warp_barrier();
+    if (paired) {
+        cluster_barrier();
+    }
 }
 
 /* grid: any, one block to a multiprocessor; block: HOPPER_THREADS; HOPPER_SHARED bytes. */
 KERNEL_ALONE(kernel_hopper_narrow, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 128, HOPPER_NARROW);
+    hopper_contract(&args, 128, HOPPER_NARROW, false);
 }
 
 /* The same for few or narrow tiles. */
 KERNEL_ALONE(kernel_hopper_narrow_half, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 64, HOPPER_NARROW);
+    hopper_contract(&args, 64, HOPPER_NARROW, false);
 }
 
 /* 15 and 16 bits. */
 KERNEL_ALONE(kernel_hopper_wide, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 128, HOPPER_WIDE);
+    hopper_contract(&args, 128, HOPPER_WIDE, false);
 }
 
 /* 22 bits. */
 KERNEL_ALONE(kernel_hopper_three, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 64, HOPPER_THREE);
+    hopper_contract(&args, 64, HOPPER_THREE, false);
+}
+
+/*
+ * 14 bits, not causal, by clusters of two blocks: tiles_m is even, and an even grid gives both
+ * tiles of one pair, so that B is read from the L2 cache once for two.
+ */
+KERNEL_PAIRED(kernel_hopper_narrow_pair, struct contract_args, HOPPER_THREADS)
+{
+    hopper_contract(&args, 128, HOPPER_NARROW, true);
 }

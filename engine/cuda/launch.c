@@ -362,36 +362,10 @@ static uint64_t operands_size(const struct op *op, bool packed)
                         packed_for(&shape, contract_rows(op, 4)).size;
 }
 
-/* mma takes pieces of whole steps and two limbs, wgmma whole pieces. */
-static enum contract_path contract_path(const struct launcher *launcher,
-                                        const struct contraction_shape *shape)
+static bool barred(const struct launcher *launcher, enum contract_path path)
 {
-    const uint32_t barred = launcher->barred;
-
-    if (launcher->capability == HOPPER_CAPABILITY && shape->piece == CONTRACTION_PIECE &&
-        (barred >> CONTRACT_BY_WGMMA & 1) == 0) {
-        return CONTRACT_BY_WGMMA;
-    }
-    if (shape->bits != 22 && shape->piece % PACKED_STEP == 0 &&
-        (barred >> CONTRACT_BY_MMA & 1) == 0) {
-        return CONTRACT_BY_MMA;
-    }
-    return CONTRACT_PLAINLY;
+    return (launcher->barred >> path & 1) != 0;
 }
-
-enum contract_path launch_contract_path(const struct launcher *launcher, const struct op *op)
-{
-    const struct contraction_shape shape = contraction_shape_of(op);
-
-    return contract_path(launcher, &shape);
-}
-
-/* A kernel and its tile. */
-struct contract_way {
-    enum cuda_kernel kernel;
-    uint32_t rows;
-    uint32_t columns;
-};
 
 /* Tiles along m or n. Those of wgmma begin at a multiple of 8 rows of all, before a batch may. */
 static uint64_t tiles_over(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma)
@@ -423,13 +397,54 @@ static enum cuda_kernel narrow_kernel(const struct launcher *launcher,
                : KERNEL_HOPPER_NARROW;
 }
 
+/* Two tiles to a pair: worth it where every multiprocessor has several. */
+static bool worth_pairs(const struct launcher *launcher, const struct contract_args *args)
+{
+    return launcher->processors > 1 &&
+           hopper_tiles(args, HOPPER_COLUMNS) >= (uint64_t)launcher->processors * 2 &&
+           narrow_kernel(launcher, args) == KERNEL_HOPPER_NARROW;
+}
+
+/* mma takes pieces of whole steps and two limbs, wgmma whole pieces. */
+static enum contract_path contract_path(const struct launcher *launcher,
+                                        const struct contraction_shape *shape,
+                                        const struct contract_args *args)
+{
+    if (launcher->capability == HOPPER_CAPABILITY && shape->piece == CONTRACTION_PIECE) {
+        if (!barred(launcher, CONTRACT_BY_PAIRS) && shape->bits == 14 && args->causal == 0 &&
+            (barred(launcher, CONTRACT_BY_WGMMA) || worth_pairs(launcher, args))) {
+            return CONTRACT_BY_PAIRS;
+        }
+        if (!barred(launcher, CONTRACT_BY_WGMMA)) {
+            return CONTRACT_BY_WGMMA;
+        }
+    }
+    if (shape->bits != 22 && shape->piece % PACKED_STEP == 0 &&
+        !barred(launcher, CONTRACT_BY_MMA)) {
+        return CONTRACT_BY_MMA;
+    }
+    return CONTRACT_PLAINLY;
+}
+
+/* A kernel and its tile. */
+struct contract_way {
+    enum cuda_kernel kernel;
+    uint32_t rows;
+    uint32_t columns;
+};
+
 static struct contract_way contract_way(const struct launcher *launcher,
                                         const struct contraction_shape *shape,
                                         const struct contract_args *args)
 {
     struct contract_way way = {KERNEL_CONTRACT_PLAIN, PLAIN_TILE, PLAIN_TILE};
 
-    switch (contract_path(launcher, shape)) {
+    switch (contract_path(launcher, shape, args)) {
+    case CONTRACT_BY_PAIRS:
+        way.kernel = KERNEL_HOPPER_NARROW_PAIR;
+        way.rows = HOPPER_ROWS;
+        way.columns = HOPPER_COLUMNS;
+        break;
     case CONTRACT_BY_WGMMA:
         way.kernel = shape->bits == 14   ? narrow_kernel(launcher, args)
                      : shape->bits == 22 ? KERNEL_HOPPER_THREE
@@ -506,14 +521,16 @@ static enum device_result launch_hopper(const struct launcher *launcher,
                                         const struct contract_args *args)
 {
     const uint64_t units = args->batches * args->tiles_m * args->tiles_n * args->splits;
-    const uint64_t processors = launcher->processors == 0 ? 1 : launcher->processors;
-    const struct device_launch launch = {
-        .kernel = way->kernel,
-        .grid = {(uint32_t)(units < processors ? units : processors), 1, 1},
-        .block = HOPPER_THREADS,
-        .shared_size = HOPPER_SHARED,
-        .arguments_size = sizeof(*args),
-        .arguments = args};
+    const bool paired = way->kernel == KERNEL_HOPPER_NARROW_PAIR;
+    const uint64_t least = paired ? 2 : 1;
+    const uint64_t most =
+        launcher->processors < least ? least : launcher->processors / least * least;
+    const struct device_launch launch = {.kernel = way->kernel,
+                                         .grid = {(uint32_t)(units < most ? units : most), 1, 1},
+                                         .block = HOPPER_THREADS,
+                                         .shared_size = HOPPER_SHARED,
+                                         .arguments_size = sizeof(*args),
+                                         .arguments = args};
 
     assert(units <= INT32_MAX);
     return launcher->calls->launch(launcher->device, &launch);
@@ -547,22 +564,23 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
                                                struct contract_args *args, uint8_t *scratch)
 {
     const struct contract_way way = contract_way(launcher, shape, args);
-    const bool by_wgmma = contract_path(launcher, shape) == CONTRACT_BY_WGMMA;
+    const bool paired = way.kernel == KERNEL_HOPPER_NARROW_PAIR;
+    const bool by_wgmma = paired || contract_path(launcher, shape, args) == CONTRACT_BY_WGMMA;
     enum device_result result = DEVICE_OK;
 
     args->tiles_m = (uint32_t)tiles_over(args->m, args->batches, way.rows, by_wgmma);
     args->tiles_n = (uint32_t)tiles_over(args->n, args->batches, way.columns, by_wgmma);
+    args->tiles_m += paired ? args->tiles_m % 2 : 0;
     args->stages = CONTRACT_STAGES(launcher->shared_max);
     args->gives_up = launcher->gives_up;
     args->splits = 1;
-    if (way.kernel != KERNEL_CONTRACT_PLAIN) {
+    if (way.kernel != KERNEL_CONTRACT_PLAIN && !paired) {
         result = prepare_splits(launcher, args, scratch);
     }
     if (result != DEVICE_OK) {
         return result;
     }
-    return contract_path(launcher, shape) == CONTRACT_BY_WGMMA ? launch_hopper(launcher, &way, args)
-                                                               : launch_tiles(launcher, &way, args);
+    return by_wgmma ? launch_hopper(launcher, &way, args) : launch_tiles(launcher, &way, args);
 }
 
 static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)

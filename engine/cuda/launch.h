@@ -14,6 +14,7 @@
 
 /* The ways to contract, fastest first. Each gives the same bits; paths.h has it proven. */
 enum contract_path {
+    CONTRACT_BY_PAIRS, /* wgmma by clusters of two blocks: sm_90a, large products of 14 bits */
     CONTRACT_BY_WGMMA, /* sm_90a */
     CONTRACT_BY_MMA,   /* from sm_75 on */
     CONTRACT_PLAINLY,  /* without tensor cores */
@@ -39,9 +40,6 @@ struct launcher {
 
 /* Is op within what the kernels count with? (Rows of a contraction below 2^32 elements.) */
 bool launch_takes(const struct op *op);
-
-/* The fastest way for op, an OP_CONTRACT, that this device has and that is not barred. */
-enum contract_path launch_contract_path(const struct launcher *launcher, const struct op *op);
 
 enum device_result launch_op(const struct launcher *launcher, uint32_t at);
 

@@ -7,61 +7,15 @@
  * caller wait and would tell it. An error is never a difference: whoever gets STATUS_DEVICE or
  * STATUS_NO_MEMORY cannot tell.
  */
-#include "engine/cuda/machine.h"
+#include "engine/cuda/machine_cuda.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/launch.h"
 #include "engine/cuda/loader.h"
-#include "engine/plan.h"
 
-#define MIB                  1048576.0
-#define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
-#define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download, at most */
-#define ALIGNMENT            UINT64_C(256)
-#define LEGS_MAX             32 /* that are kept as graphs; more are queued call by call */
-
-enum {
-    BLOCK_STATE,
-    BLOCK_TEMPORARY,
-    BLOCK_SCRATCH,
-    BLOCK_DATA,
-    BLOCK_OPS,
-    BLOCK_WORDS,
-    BLOCK_COUNT
-};
-
-/* A run of operations that is queued as one, from its second time on. */
-struct leg {
-    uint32_t first;
-    uint32_t last; /* 0: a leg that is not in use */
-    struct device_graph *graph;
-};
-
-struct machine_cuda {
-    struct machine machine;
-    struct machine_options options;
-    struct machine_way way;
-    struct device *device;
-    struct device_facts facts;
-    struct plan plan;
-    struct launcher launcher;
-    void *blocks[BLOCK_COUNT];
-    uint64_t block_sizes[BLOCK_COUNT];
-    void **memory;  /* per tensor, of the device; NULL: not there */
-    bool *bound;    /* per tensor: data that was given */
-    uint8_t *shown; /* trace: host memory for the largest output */
-    struct leg legs[LEGS_MAX];
-    uint32_t roots_max; /* digests that there is room for */
-    bool graph_refused; /* recording failed once: never tried again */
-};
-
-static struct machine_cuda *cuda_of(struct machine *machine)
-{
-    return (struct machine_cuda *)machine;
-}
+#define MIB 1048576.0
 
 /* ---- what went wrong -------------------------------------------------------- */
 
@@ -100,8 +54,8 @@ enum status machine_cuda_trouble(const struct device_calls *calls, const struct 
     return STATUS_DEVICE;
 }
 
-static enum status failed(const struct machine_cuda *cuda, enum device_result result,
-                          const char *what, struct error *error)
+enum status cuda_failed(const struct machine_cuda *cuda, enum device_result result,
+                        const char *what, struct error *error)
 {
     if (result == DEVICE_OK) {
         return STATUS_OK;
@@ -134,11 +88,6 @@ static bool hook_may_omit(const void *context, enum op_kind kind)
     return launch_may_omit(kind);
 }
 
-static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
-{
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-}
-
 static uint64_t aligned(uint64_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -149,25 +98,7 @@ static void raise_to(uint64_t *most, uint64_t size)
     *most = size > *most ? size : *most;
 }
 
-/* Scratch to hash all that can be read, at once. */
-static uint64_t hashing_size(const struct tape *tape)
-{
-    struct hash_item one = {.bytes = NULL};
-    uint64_t size = 0;
-
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        enum role role = tape->tensors[id].role;
-
-        if ((role != ROLE_TEMPORARY || id == tape->loss) && role != ROLE_DATA) {
-            one.size = tensor_bytes(tape, id);
-            launch_hash_plan(&one, 1);
-            size += launch_hash_scratch_size(&one, 1);
-        }
-    }
-    return size;
-}
-
-/* Scratch of operations, and of hashing. */
+/* Scratch of operations. */
 static uint64_t scratch_size(const struct machine_cuda *cuda)
 {
     const struct tape *tape = cuda->machine.tape;
@@ -179,8 +110,22 @@ static uint64_t scratch_size(const struct machine_cuda *cuda)
                      launch_scratch_size(&tape->ops[at], tape->tensors, cuda->launcher.packed));
         }
     }
-    raise_to(&most, hashing_size(tape));
     return most;
+}
+
+/* Operations from there on may write the states that are being hashed. */
+static uint32_t first_writing(const struct machine_cuda *cuda)
+{
+    const struct tape *tape = cuda->machine.tape;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; cuda->plan.runs[at] && i < tape->ops[at].output_count; i++) {
+            if (cuda->plan.in_state[tape->ops[at].outputs[i]]) {
+                return at;
+            }
+        }
+    }
+    return tape->op_count;
 }
 
 static enum status make_plan(struct machine_cuda *cuda, struct error *error)
@@ -209,12 +154,11 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
     cuda->block_sizes[BLOCK_TEMPORARY] = cuda->plan.temporary_size;
     cuda->block_sizes[BLOCK_SCRATCH] = scratch_size(cuda);
     cuda->block_sizes[BLOCK_OPS] = aligned((uint64_t)tape->op_count * sizeof(*tape->ops));
-    cuda->roots_max = tape->tensor_count < CUDA_ROOTS_MAX ? tape->tensor_count + 1 : CUDA_ROOTS_MAX;
-    cuda->block_sizes[BLOCK_WORDS] =
-        cuda->roots_max * (sizeof(struct digest) + sizeof(struct hash_item));
+    cuda_hash_sizes(cuda->block_sizes, cuda);
+    cuda->first_writing = first_writing(cuda);
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
-            cuda->block_sizes[BLOCK_DATA] += aligned(tensor_bytes(tape, id));
+            cuda->block_sizes[BLOCK_DATA] += aligned(cuda_tensor_bytes(tape, id));
         }
     }
     return STATUS_OK;
@@ -250,7 +194,7 @@ static enum status allocate_blocks(struct machine_cuda *cuda, struct error *erro
             return STATUS_NO_MEMORY;
         }
         if (result != DEVICE_OK) {
-            return failed(cuda, result, "allocating", error);
+            return cuda_failed(cuda, result, "allocating", error);
         }
     }
     return STATUS_OK;
@@ -270,13 +214,13 @@ static enum status place_tensors(struct machine_cuda *cuda, struct error *error)
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
             cuda->memory[id] = (uint8_t *)cuda->blocks[BLOCK_DATA] + data;
-            data += aligned(tensor_bytes(tape, id));
+            data += aligned(cuda_tensor_bytes(tape, id));
         } else if (cuda->plan.places[id] != PLAN_ABSENT) {
             int block = cuda->plan.in_state[id] ? BLOCK_STATE : BLOCK_TEMPORARY;
 
             cuda->memory[id] = (uint8_t *)cuda->blocks[block] + cuda->plan.places[id];
         }
-        raise_to(&largest, tensor_bytes(tape, id));
+        raise_to(&largest, cuda_tensor_bytes(tape, id));
     }
     if (cuda->options.trace) {
         cuda->shown = malloc(largest);
@@ -316,7 +260,8 @@ static enum status fill_first(struct machine_cuda *cuda, struct error *error)
     cuda->launcher.capability = cuda->facts.capability;
     cuda->launcher.processors = (uint32_t)cuda->facts.multiprocessors;
     cuda->launcher.shared_max = cuda->facts.shared_max;
-    return failed(cuda, result, "the first upload", error);
+    cuda->launcher.barred = cuda->way.barred;
+    return cuda_failed(cuda, result, "the first upload", error);
 }
 
 /* ---- the table's functions -------------------------------------------------------- */
@@ -338,6 +283,7 @@ static void cuda_close(struct machine *machine)
         }
         cuda->way.calls->close(cuda->device);
     }
+    free(cuda->hashing.items);
     free(cuda->memory);
     free(cuda->bound);
     free(cuda->shown);
@@ -380,13 +326,37 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     return STATUS_OK;
 }
 
+enum status machine_cuda_paths(struct paths *paths, const struct device_calls *calls, int ordinal,
+                               struct error *error)
+{
+    struct device_facts facts = {.capability = 0};
+    struct device *device = NULL;
+    enum device_result result = calls->open(&device, &facts, ordinal);
+    enum status status;
+
+    if (result != DEVICE_OK) {
+        return machine_cuda_trouble(calls, &facts, ordinal, result, error);
+    }
+    status = paths_prove(paths, calls, device, &facts, ordinal, error);
+    calls->close(device);
+    return status;
+}
+
 static enum status cuda_open(struct machine **machine, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
     struct machine_way way = {.ordinal = (int)options->device};
+    struct paths paths;
     enum status status = loader_open(&way.calls, error);
 
-    return status == STATUS_OK ? machine_cuda_open(machine, tape, options, &way, error) : status;
+    if (status == STATUS_OK) {
+        status = machine_cuda_paths(&paths, way.calls, way.ordinal, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    way.barred = paths_barred(&paths);
+    return machine_cuda_open(machine, tape, options, &way, error);
 }
 
 static enum status cuda_size(uint64_t *size, const struct tape *tape,
@@ -403,7 +373,7 @@ static enum status cuda_size(uint64_t *size, const struct tape *tape,
     return status;
 }
 
-static bool can_be_read(const struct machine_cuda *cuda, uint32_t tensor)
+bool cuda_can_be_read(const struct machine_cuda *cuda, uint32_t tensor)
 {
     const struct tape *tape = cuda->machine.tape;
 
@@ -418,15 +388,18 @@ static enum status cuda_write(struct machine *machine, uint32_t tensor, const vo
                               struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
+    enum device_result result;
 
     if (tensor >= machine->tape->tensor_count || !cuda->plan.in_state[tensor] ||
         role_is_made(machine->tape->tensors[tensor].role)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
-    return failed(cuda,
-                  cuda->way.calls->upload(cuda->device, cuda->memory[tensor], bytes,
-                                          tensor_bytes(machine->tape, tensor)),
-                  "an upload", error);
+    result = cuda_hash_join(cuda);
+    if (result == DEVICE_OK) {
+        result = cuda->way.calls->upload(cuda->device, cuda->memory[tensor], bytes,
+                                         cuda_tensor_bytes(machine->tape, tensor));
+    }
+    return cuda_failed(cuda, result, "an upload", error);
 }
 
 static enum status cuda_read(struct machine *machine, uint32_t tensor, void *bytes,
@@ -434,13 +407,13 @@ static enum status cuda_read(struct machine *machine, uint32_t tensor, void *byt
 {
     struct machine_cuda *cuda = cuda_of(machine);
 
-    if (!can_be_read(cuda, tensor)) {
+    if (!cuda_can_be_read(cuda, tensor)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
     }
-    return failed(cuda,
-                  cuda->way.calls->download(cuda->device, bytes, cuda->memory[tensor],
-                                            tensor_bytes(machine->tape, tensor)),
-                  "a download", error);
+    return cuda_failed(cuda,
+                       cuda->way.calls->download(cuda->device, bytes, cuda->memory[tensor],
+                                                 cuda_tensor_bytes(machine->tape, tensor)),
+                       "a download", error);
 }
 
 static enum status cuda_bind(struct machine *machine, uint32_t tensor, const void *bytes,
@@ -453,9 +426,9 @@ static enum status cuda_bind(struct machine *machine, uint32_t tensor, const voi
         return error_set(error, STATUS_USAGE, "tensor %u is not data", tensor);
     }
     result = cuda->way.calls->upload(cuda->device, cuda->memory[tensor], bytes,
-                                     tensor_bytes(machine->tape, tensor));
+                                     cuda_tensor_bytes(machine->tape, tensor));
     cuda->bound[tensor] = result == DEVICE_OK;
-    return failed(cuda, result, "an upload", error);
+    return cuda_failed(cuda, result, "an upload", error);
 }
 
 /* Nothing of a device is in host memory. */
@@ -486,11 +459,12 @@ static enum status show(struct machine_cuda *cuda, const struct observer *observ
     const struct op *op = &tape->ops[at];
 
     for (uint32_t i = 0; i < op->output_count; i++) {
-        const uint64_t size = tensor_bytes(tape, op->outputs[i]);
-        enum status status = failed(cuda,
-                                    cuda->way.calls->download(cuda->device, cuda->shown,
-                                                              cuda->memory[op->outputs[i]], size),
-                                    op_kind_name(op->kind), error);
+        const uint64_t size = cuda_tensor_bytes(tape, op->outputs[i]);
+        enum status status =
+            cuda_failed(cuda,
+                        cuda->way.calls->download(cuda->device, cuda->shown,
+                                                  cuda->memory[op->outputs[i]], size),
+                        op_kind_name(op->kind), error);
 
         if (status == STATUS_OK) {
             status = observer->made(observer->context, at, i, cuda->shown, size, error);
@@ -520,7 +494,7 @@ static enum status run_timed(struct machine_cuda *cuda, uint32_t at, struct erro
     if (result == DEVICE_OK) {
         cuda->options.timed(cuda->options.timed_context, at, seconds);
     }
-    return failed(cuda, result, op_kind_name(cuda->machine.tape->ops[at].kind), error);
+    return cuda_failed(cuda, result, op_kind_name(cuda->machine.tape->ops[at].kind), error);
 }
 
 static enum device_result take_next_states(struct machine_cuda *cuda)
@@ -532,19 +506,19 @@ static enum device_result take_next_states(struct machine_cuda *cuda)
         if (cuda->plan.copied[i]) {
             result = cuda->way.calls->copy(cuda->device, cuda->memory[tape->states[i].before],
                                            cuda->memory[tape->states[i].after],
-                                           tensor_bytes(tape, tape->states[i].before));
+                                           cuda_tensor_bytes(tape, tape->states[i].before));
         }
     }
     return result;
 }
 
 /* Queues operations call by call; behind the last of a step, the states' next values. */
-static enum status queue_ops(struct machine_cuda *cuda, uint32_t first, uint32_t last,
+static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg,
                              const struct observer *observer, struct error *error)
 {
     const struct tape *tape = cuda->machine.tape;
 
-    for (uint32_t at = first; at < last; at++) {
+    for (uint32_t at = leg->first; at < leg->last; at++) {
         enum status status = STATUS_OK;
 
         if (!cuda->plan.runs[at]) {
@@ -553,8 +527,8 @@ static enum status queue_ops(struct machine_cuda *cuda, uint32_t first, uint32_t
         if (cuda->options.timed != NULL) {
             status = run_timed(cuda, at, error);
         } else {
-            status = failed(cuda, launch_op(&cuda->launcher, at), op_kind_name(tape->ops[at].kind),
-                            error);
+            status = cuda_failed(cuda, launch_op(&cuda->launcher, at),
+                                 op_kind_name(tape->ops[at].kind), error);
         }
         if (status == STATUS_OK && observer != NULL) {
             status = show(cuda, observer, at, error);
@@ -563,21 +537,24 @@ static enum status queue_ops(struct machine_cuda *cuda, uint32_t first, uint32_t
             return status;
         }
     }
-    return last < tape->op_count
-               ? STATUS_OK
-               : failed(cuda, take_next_states(cuda), "the copy of states", error);
+    return !leg->ends ? STATUS_OK
+                      : cuda_failed(cuda, take_next_states(cuda), "the copy of states", error);
 }
 
-/* The leg's place; NULL where there is none left. *known: it has been queued before. */
-static struct leg *find_leg(bool *known, struct machine_cuda *cuda, uint32_t first, uint32_t last)
+/* Its place among those that are kept; NULL where there is none left. *known: it was there. */
+static struct leg *find_leg(bool *known, struct machine_cuda *cuda, const struct leg *wanted)
 {
     for (int i = 0; i < LEGS_MAX; i++) {
         struct leg *leg = &cuda->legs[i];
 
-        *known = leg->first == first && leg->last == last;
-        if (*known || leg->last == 0) {
-            leg->first = first;
-            leg->last = last;
+        *known = leg->used && leg->first == wanted->first && leg->last == wanted->last &&
+                 leg->ends == wanted->ends;
+        if (*known) {
+            return leg;
+        }
+        if (!leg->used) {
+            *leg = *wanted;
+            leg->used = true;
             return leg;
         }
     }
@@ -595,7 +572,7 @@ static void record_leg(struct machine_cuda *cuda, struct leg *leg)
         cuda->graph_refused = true;
         return;
     }
-    bool queued = queue_ops(cuda, leg->first, leg->last, NULL, &ignored) == STATUS_OK;
+    bool queued = queue_ops(cuda, leg, NULL, &ignored) == STATUS_OK;
 
     if (calls->recorded(cuda->device, &leg->graph) != DEVICE_OK || !queued) {
         calls->forget(cuda->device, leg->graph);
@@ -604,30 +581,66 @@ static void record_leg(struct machine_cuda *cuda, struct leg *leg)
     }
 }
 
+/* The first time is queued plainly: the runtime loads kernels when they are first used. */
+static enum status run_leg(struct machine_cuda *cuda, const struct leg *wanted, struct error *error)
+{
+    bool known = false;
+    struct leg *leg = find_leg(&known, cuda, wanted);
+
+    if (leg != NULL && known && leg->graph == NULL && !cuda->graph_refused) {
+        record_leg(cuda, leg);
+    }
+    if (leg != NULL && leg->graph != NULL) {
+        return cuda_failed(cuda, cuda->way.calls->replay(cuda->device, leg->graph), "the step",
+                           error);
+    }
+    return queue_ops(cuda, wanted, NULL, error);
+}
+
+/*
+ * A step is two legs: up to where it writes states, and on from there. Between them it waits for
+ * the hashing of the states that the step before left, which has gone on beside the first.
+ */
+static enum status run_legs(struct machine_cuda *cuda, uint32_t first, uint32_t last,
+                            struct error *error)
+{
+    const bool ends = last == cuda->machine.tape->op_count;
+    const uint32_t writing = cuda->first_writing < first  ? first
+                             : cuda->first_writing > last ? last
+                                                          : cuda->first_writing;
+    const struct leg before = {.first = first, .last = writing};
+    const struct leg after = {.first = writing, .last = last, .ends = ends};
+    enum status status = STATUS_OK;
+
+    if (cuda->hashing.pending && !cuda->hashing.states_only) {
+        status = cuda_failed(cuda, cuda_hash_join(cuda), "hashing", error);
+    }
+    if (status == STATUS_OK && before.first < before.last) {
+        status = run_leg(cuda, &before, error);
+    }
+    if (status != STATUS_OK || (after.first == after.last && !ends)) {
+        return status;
+    }
+    status = cuda_failed(cuda, cuda_hash_join(cuda), "hashing", error);
+    return status == STATUS_OK ? run_leg(cuda, &after, error) : status;
+}
+
 static enum status cuda_run(struct machine *machine, uint32_t first, uint32_t last,
                             const struct observer *observer, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
+    const struct leg all = {first, last, .ends = last == machine->tape->op_count};
     enum status status = check_bound(cuda, error);
-    struct leg *leg;
-    bool known = false;
 
     assert(observer == NULL || cuda->options.trace);
     if (status != STATUS_OK) {
         return status;
     }
-    if (cuda->options.trace || cuda->options.timed != NULL) {
-        return queue_ops(cuda, first, last, observer, error);
+    if (!cuda->options.trace && cuda->options.timed == NULL) {
+        return run_legs(cuda, first, last, error);
     }
-    /* The first time is queued plainly: the runtime loads kernels when they are first used. */
-    leg = find_leg(&known, cuda, first, last);
-    if (leg != NULL && known && leg->graph == NULL && !cuda->graph_refused) {
-        record_leg(cuda, leg);
-    }
-    if (leg != NULL && leg->graph != NULL) {
-        return failed(cuda, cuda->way.calls->replay(cuda->device, leg->graph), "the step", error);
-    }
-    return queue_ops(cuda, first, last, observer, error);
+    status = cuda_failed(cuda, cuda_hash_join(cuda), "hashing", error);
+    return status == STATUS_OK ? queue_ops(cuda, &all, observer, error) : status;
 }
 
 static enum status cuda_step(struct machine *machine, const struct observer *observer,
@@ -643,98 +656,23 @@ static enum status cuda_take(struct machine *machine, uint32_t tensor, struct ma
     struct machine_cuda *cuda = cuda_of(machine);
     struct machine_cuda *other = cuda_of(from);
     const struct device_calls *calls = cuda->way.calls;
-    enum status status = failed(other, calls->wait(other->device), "what is queued", error);
+    enum status status = cuda_failed(other, calls->wait(other->device), "what is queued", error);
 
-    assert(cuda->plan.in_state[tensor] && can_be_read(other, from_tensor));
+    assert(cuda->plan.in_state[tensor] && cuda_can_be_read(other, from_tensor));
     if (status != STATUS_OK) {
         return status;
     }
-    status = failed(cuda,
-                    calls->copy(cuda->device, cuda->memory[tensor], other->memory[from_tensor],
-                                tensor_bytes(machine->tape, tensor)),
-                    "a copy between devices", error);
+    status = cuda_failed(cuda, cuda_hash_join(cuda), "hashing", error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = cuda_failed(cuda,
+                         calls->copy(cuda->device, cuda->memory[tensor], other->memory[from_tensor],
+                                     cuda_tensor_bytes(machine->tape, tensor)),
+                         "a copy between devices", error);
     return status == STATUS_OK
-               ? failed(cuda, calls->wait(cuda->device), "a copy between devices", error)
+               ? cuda_failed(cuda, calls->wait(cuda->device), "a copy between devices", error)
                : status;
-}
-
-static enum status cuda_diverged(struct machine *machine, bool *diverged, struct error *error)
-{
-    struct machine_cuda *cuda = cuda_of(machine);
-    const struct device_calls *calls = cuda->way.calls;
-    const struct tape *tape = machine->tape;
-    uint32_t *word = cuda->blocks[BLOCK_WORDS];
-    uint32_t found = 0;
-    enum device_result result = calls->fill(cuda->device, word, 0, sizeof(*word));
-
-    for (uint32_t i = 0; i < tape->state_count && result == DEVICE_OK; i++) {
-        const uint32_t id = tape->states[i].before;
-
-        if (tape->tensors[id].dtype == DTYPE_F32) {
-            result =
-                launch_finite(&cuda->launcher, word, cuda->memory[id], tape->tensors[id].count);
-        }
-    }
-    if (result == DEVICE_OK) {
-        result = calls->download(cuda->device, &found, word, sizeof(found));
-    }
-    *diverged = found != 0;
-    return failed(cuda, result, "looking for numbers that are none", error);
-}
-
-/* At most roots_max at once. Roots and the table of items lie in BLOCK_WORDS. */
-static enum device_result hash_some(struct machine_cuda *cuda, struct digest *roots,
-                                    struct hash_item *items, const uint32_t *tensors,
-                                    uint32_t count)
-{
-    const struct device_calls *calls = cuda->way.calls;
-    struct digest *words = cuda->blocks[BLOCK_WORDS];
-    struct hash_item *on_device = (struct hash_item *)(words + cuda->roots_max);
-    enum device_result result;
-
-    for (uint32_t i = 0; i < count; i++) {
-        items[i].bytes = cuda->memory[tensors[i]];
-        items[i].size = tensor_bytes(cuda->machine.tape, tensors[i]);
-    }
-    launch_hash_plan(items, count);
-    /* Each tensor at most once: that is what the scratch was planned for. */
-    assert(launch_hash_scratch_size(items, count) <= cuda->block_sizes[BLOCK_SCRATCH]);
-    result = calls->upload(cuda->device, on_device, items, count * sizeof(*items));
-    if (result == DEVICE_OK) {
-        result = launch_hash(&cuda->launcher, words, on_device, items, count);
-    }
-    if (result == DEVICE_OK) {
-        result = calls->download(cuda->device, roots, words, count * sizeof(*roots));
-    }
-    return result;
-}
-
-static enum status cuda_leaves_roots(struct machine *machine, struct digest *roots,
-                                     const uint32_t *tensors, uint32_t count, struct error *error)
-{
-    struct machine_cuda *cuda = cuda_of(machine);
-    const uint32_t most = count < cuda->roots_max ? count : cuda->roots_max;
-    struct hash_item *items = calloc((size_t)most + 1, sizeof(*items));
-    enum device_result result = DEVICE_OK;
-    enum status status;
-
-    if (items == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to hash %u tensors", count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!can_be_read(cuda, tensors[i])) {
-            free(items);
-            return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensors[i]);
-        }
-    }
-    for (uint32_t first = 0; first < count && result == DEVICE_OK; first += most) {
-        const uint32_t some = count - first < most ? count - first : most;
-
-        result = hash_some(cuda, roots + first, items, tensors + first, some);
-    }
-    status = failed(cuda, result, "hashing", error);
-    free(items);
-    return status;
 }
 
 /* ---- for benchmarks ---------------------------------------------------------------- */
@@ -748,7 +686,7 @@ enum status machine_cuda_wait(struct machine *machine, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
 
-    return failed(cuda, cuda->way.calls->wait(cuda->device), "the queue", error);
+    return cuda_failed(cuda, cuda->way.calls->wait(cuda->device), "the queue", error);
 }
 
 enum status machine_cuda_time(double *seconds, struct machine *machine, uint32_t steps,
@@ -756,16 +694,16 @@ enum status machine_cuda_time(double *seconds, struct machine *machine, uint32_t
 {
     struct machine_cuda *cuda = cuda_of(machine);
     const struct device_calls *calls = cuda->way.calls;
-    enum status status = failed(cuda, calls->mark(cuda->device, 2), "a mark", error);
+    enum status status = cuda_failed(cuda, calls->mark(cuda->device, 2), "a mark", error);
 
     for (uint32_t i = 0; i < steps && status == STATUS_OK; i++) {
         status = cuda_step(machine, NULL, error);
     }
     if (status == STATUS_OK) {
-        status = failed(cuda, calls->mark(cuda->device, 3), "a mark", error);
+        status = cuda_failed(cuda, calls->mark(cuda->device, 3), "a mark", error);
     }
     if (status == STATUS_OK) {
-        status = failed(cuda, calls->seconds(cuda->device, seconds, 2, 3), "a mark", error);
+        status = cuda_failed(cuda, calls->seconds(cuda->device, seconds, 2, 3), "a mark", error);
     }
     return status;
 }
@@ -784,4 +722,6 @@ const struct backend backend_cuda = {
     .peek = cuda_peek,
     .diverged = cuda_diverged,
     .leaves_roots = cuda_leaves_roots,
+    .hash_begin = cuda_hash_begin,
+    .hash_end = cuda_hash_end,
 };

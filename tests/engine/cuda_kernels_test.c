@@ -333,6 +333,13 @@ static const struct product hopper_products[] = {
     {1, 130, 70, 400, 15, 128, 0, true},   {2, 21, 66, 260, 22, 128, 7, false},
 };
 
+/* For clusters of two blocks: an odd number of tiles, tiles without rows, batches inside of atoms. */
+static const struct product pair_products[] = {
+    {1, 300, 140, 390, 14, 128, 0, false},
+    {2, 130, 70, 130, 14, 128, 0, true},
+    {3, 21, 40, 64, 14, 0, 0, false},
+};
+
 static void hold_products(const struct product *all, size_t count, const struct kind *kind)
 {
     for (size_t i = 0; i < count; i++) {
@@ -342,10 +349,13 @@ static void hold_products(const struct product *all, size_t count, const struct 
         uint32_t *a = malloc(a_count * 4);
         uint32_t *b = malloc(b_count * 4);
 
-        for (int nasty = 0; nasty < 2; nasty++) {
-            fill_values(a, a_count, 100 + i, nasty == 1);
-            fill_values(b, b_count, 200 + i, nasty == 1);
-            hold_product(p, kind, a, b);
+        /* Both with nasty values and without; the slow ones have one of them. */
+        for (size_t nasty = 0; nasty < 2; nasty++) {
+            if (kind == &mma_kind || nasty == i % 2) {
+                fill_values(a, a_count, 100 + i, nasty == 1);
+                fill_values(b, b_count, 200 + i, nasty == 1);
+                hold_product(p, kind, a, b);
+            }
         }
         free(a);
         free(b);
@@ -371,10 +381,15 @@ static void test_products_of_wgmma_have_the_bits_of_the_rules(void **state)
 {
     static const struct kind one = {90, 1, 0, 0};
     static const struct kind some = {90, 5, 0, 0};
+    static const struct kind pairs = {90, 2, 0, 1u << CONTRACT_BY_WGMMA};
 
     (void)state;
     hold_products(products, COUNT_OF(products), &one);
     hold_products(hopper_products, COUNT_OF(hopper_products), &some);
+    hold_products(pair_products, COUNT_OF(pair_products), &pairs);
+    for (uint32_t kernel = KERNEL_HOPPER_NARROW; kernel <= KERNEL_HOPPER_THREE; kernel++) {
+        assert_true(fake_device_launches(kernel) > 0);
+    }
 }
 
 /* Two stages as on sm_75, four elsewhere; k split as far as a device with many processors does. */
@@ -433,7 +448,7 @@ static void test_products_of_far_exponents_have_the_bits_of_the_rules(void **sta
 
     (void)state;
     for (int i = 0; i < 12; i++) {
-        const struct product p = {1, 40, 24, 640, widths[i % 3], 128, 0, false};
+        const struct product p = {1, 40, 24, 384, widths[i % 3], 128, 0, false};
         uint32_t *a = malloc((size_t)p.m * (size_t)p.k * 4);
         uint32_t *b = malloc((size_t)p.n * (size_t)p.k * 4);
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "engine/assumptions.h"
+#include "engine/builder_core.h"
 #include "engine/cuda/loader.h"
 #include "tests/support/random_tape.h"
 
@@ -101,17 +102,55 @@ void gpu_check_differs(struct gpu_check *check, const char *what)
 
 /* ---- machines ------------------------------------------------------------------------ */
 
-struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
-                               bool rules_only)
+struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision precision)
+{
+    const uint64_t a_dims[2] = {(uint64_t)m, (uint64_t)k};
+    const uint64_t b_dims[2] = {(uint64_t)n, (uint64_t)k};
+    struct builder *builder = builder_new(precision);
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t a;
+    uint32_t b;
+
+    error_init(&error);
+    a = build_tensor(builder, "a", DTYPE_F32, ROLE_INPUT, 2, a_dims);
+    b = build_tensor(builder, "b", DTYPE_F32, ROLE_INPUT, 2, b_dims);
+    build_output(builder, "out", build_linear(builder, a, b));
+    gpu_check_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
+    return tape;
+}
+
+static struct machine *open_way(const struct machine_way *way, const struct tape *tape, bool trace)
 {
     struct machine_options options = {.trace = trace};
-    struct machine_way way = {.calls = check->calls, .rules_only = rules_only};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    gpu_check_must(machine_cuda_open(&machine, tape, &options, way, &error), &error);
     return machine;
+}
+
+struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
+                                    enum contract_path path)
+{
+    const struct machine_way way = {.calls = check->calls, .barred = ~(1u << path)};
+
+    return open_way(&way, tape, false);
+}
+
+struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
+                               bool rules_only)
+{
+    struct machine_way way = {.calls = check->calls, .rules_only = rules_only};
+    struct paths paths;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_paths(&paths, check->calls, 0, &error), &error);
+    way.barred = paths_barred(&paths);
+    return open_way(&way, tape, trace);
 }
 
 struct machine *gpu_check_open_as(const struct tape *tape, const struct machine_options *options)
@@ -325,6 +364,11 @@ static bool run_section(struct gpu_check *check, const struct gpu_section *secti
 }
 
 static const struct gpu_section sections[] = {
+    {"ways to contract", gpu_check_proof, 0, false},
+    {"contraction by pairs", gpu_check_path, CONTRACT_BY_PAIRS, false},
+    {"contraction by wgmma", gpu_check_path, CONTRACT_BY_WGMMA, false},
+    {"contraction by mma", gpu_check_path, CONTRACT_BY_MMA, false},
+    {"contraction without tensor cores", gpu_check_path, CONTRACT_PLAINLY, false},
     {"functions of nasty numbers", gpu_check_functions, 0, false},
     {"mlp", gpu_check_model, MODEL_MLP, false},
     {"convnet", gpu_check_model, MODEL_CONVNET, false},
@@ -342,6 +386,9 @@ static const struct gpu_section sections[] = {
     {"52 tokens on one and two devices", gpu_check_tokens, 52, false},
     {"512 tokens on one and two devices", gpu_check_tokens, 512, false},
     {"hashing", gpu_check_hashing, 0, true},
+    {"speed of contraction by pairs", gpu_check_path_speed, CONTRACT_BY_PAIRS, true},
+    {"speed of contraction by wgmma", gpu_check_path_speed, CONTRACT_BY_WGMMA, true},
+    {"speed of contraction by mma", gpu_check_path_speed, CONTRACT_BY_MMA, true},
     {"product 0", gpu_check_product, 0, true},
     {"product 1", gpu_check_product, 1, true},
     {"product 2", gpu_check_product, 2, true},

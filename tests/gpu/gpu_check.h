@@ -48,6 +48,14 @@ void gpu_check_must(enum status status, const struct error *error);
 /* The same for a call of the device, outside any machine. */
 void gpu_check_call(const struct gpu_check *check, enum device_result result);
 
+/* out = a b^T with a (m, k) and b (n, k) given: quantizing both is part of the step. */
+struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision precision);
+
+/* As below, with one way to contract and no other. */
+struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
+                                    enum contract_path path);
+
+/* With every way to contract that is sound on this device. */
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only);
 
@@ -89,6 +97,11 @@ void gpu_check_slices(struct gpu_check *check, int kind);
 void gpu_check_split(struct gpu_check *check, int kind);
 void gpu_check_small_memory(struct gpu_check *check, int kind);
 void gpu_check_tokens(struct gpu_check *check, int kind);
+
+/* gpu_paths.c */
+void gpu_check_proof(struct gpu_check *check, int kind);
+void gpu_check_path(struct gpu_check *check, int kind);
+void gpu_check_path_speed(struct gpu_check *check, int kind);
 
 /* gpu_speed.c */
 #define GPU_SHAPES 9

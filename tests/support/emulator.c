@@ -13,6 +13,7 @@
 #define SHARED_SIZE_MAX (48 << 10) /* of what is declared in a kernel */
 #define COPIES_MAX      64         /* unfinished, of one thread */
 #define POISON          0xa5
+#define CLUSTER_MAX     2   /* blocks that run together */
 #define BULK_MAX        64  /* unfinished bulk copies of a block */
 #define GROUP           128 /* threads that multiply together */
 #define GROUPS_MAX      (THREADS_MAX / GROUP)
@@ -90,14 +91,15 @@ struct emulator {
     emulated_kernel *kernel;
     const void *arguments;
     uint8_t *stacks;
-    uint8_t *dynamic;
+    uint8_t *dynamics[CLUSTER_MAX]; /* of each block */
     uint8_t shared[SHARED_SIZE_MAX] __attribute__((aligned(64)));
     uint32_t block[2];
     uint32_t grid;
-    uint32_t threads;
-    uint32_t current;
-    uint32_t arrived; /* at the barrier */
-    uint32_t turn;
+    uint32_t cluster;                  /* blocks */
+    uint32_t threads;                  /* of a block */
+    uint32_t current;                  /* of all blocks' threads */
+    uint32_t arrived[CLUSTER_MAX + 1]; /* at the barrier of each block, and of all */
+    uint32_t turn[CLUSTER_MAX + 1];
     uint64_t progress;
 };
 
@@ -113,6 +115,12 @@ static _Noreturn void give_up(const char *why)
 static struct fiber *me(void)
 {
     return &emulator->fibers[emulator->current];
+}
+
+/* Which block of its cluster runs. */
+static uint32_t rank(void)
+{
+    return emulator->current / emulator->threads;
 }
 
 static void yield(void)
@@ -168,21 +176,24 @@ static void finish_bulks(void);
 
 static void run_block(uint32_t shared_size)
 {
+    const uint32_t all = emulator->threads * emulator->cluster;
     bool alive = true;
 
     memset(emulator->shared, POISON, sizeof(emulator->shared));
-    memset(emulator->dynamic, POISON, shared_size);
-    memset(emulator->warps, 0, (emulator->threads + WARP - 1) / WARP * sizeof(emulator->warps[0]));
+    for (uint32_t i = 0; i < emulator->cluster; i++) {
+        memset(emulator->dynamics[i], POISON, shared_size);
+    }
+    memset(emulator->warps, 0, (all + WARP - 1) / WARP * sizeof(emulator->warps[0]));
     memset(emulator->groups, 0, sizeof(emulator->groups));
-    emulator->arrived = 0;
-    for (uint32_t thread = 0; thread < emulator->threads; thread++) {
+    memset(emulator->arrived, 0, sizeof(emulator->arrived));
+    for (uint32_t thread = 0; thread < all; thread++) {
         start_fiber(thread);
     }
     while (alive) {
         uint64_t before = emulator->progress;
 
         alive = false;
-        for (uint32_t thread = 0; thread < emulator->threads; thread++) {
+        for (uint32_t thread = 0; thread < all; thread++) {
             emulator->current = thread;
             if (!me()->done) {
                 resume(me());
@@ -197,12 +208,14 @@ static void run_block(uint32_t shared_size)
 }
 
 void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t grid[3],
-                  uint32_t block, uint32_t shared_size)
+                  uint32_t block, uint32_t shared_size, uint32_t cluster)
 {
     emulator = calloc(1, sizeof(*emulator));
-    if (emulator == NULL || block > THREADS_MAX || grid[2] != 1) {
+    if (emulator == NULL || block * cluster > THREADS_MAX || grid[2] != 1 ||
+        cluster > CLUSTER_MAX || grid[0] % cluster != 0) {
         abort();
     }
+    emulator->cluster = cluster;
     emulator->kernel = kernel;
     emulator->arguments = arguments;
     emulator->grid = grid[0];
@@ -215,18 +228,22 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     }
     emulator->stacks = stacks;
     /* Not a byte more than was asked for, so that a sanitizer sees any step outside. */
-    emulator->dynamic = malloc(shared_size + (shared_size == 0));
-    if (emulator->stacks == NULL || emulator->dynamic == NULL) {
-        abort();
+    for (uint32_t i = 0; i < cluster; i++) {
+        emulator->dynamics[i] = malloc(shared_size + (shared_size == 0));
+        if (emulator->stacks == NULL || emulator->dynamics[i] == NULL) {
+            abort();
+        }
     }
     for (uint32_t y = 0; y < grid[1]; y++) {
-        for (uint32_t x = 0; x < grid[0]; x++) {
+        for (uint32_t x = 0; x < grid[0]; x += cluster) {
             emulator->block[0] = x;
             emulator->block[1] = y;
             run_block(shared_size);
         }
     }
-    free(emulator->dynamic);
+    for (uint32_t i = 0; i < cluster; i++) {
+        free(emulator->dynamics[i]);
+    }
     free(emulator);
     emulator = NULL;
 }
@@ -235,12 +252,12 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
 
 uint32_t thread_index(void)
 {
-    return emulator->current;
+    return emulator->current % emulator->threads;
 }
 
 uint32_t block_index(void)
 {
-    return emulator->block[0];
+    return emulator->block[0] + rank();
 }
 
 uint32_t block_index_y(void)
@@ -265,7 +282,7 @@ void *emulated_shared(size_t size)
     uint8_t *place = emulator->shared + fiber->shared_used;
 
     fiber->shared_used += (size + 15) / 16 * 16;
-    if (fiber->shared_used > SHARED_SIZE_MAX) {
+    if (fiber->shared_used > SHARED_SIZE_MAX || emulator->cluster > 1) {
         give_up("more shared memory than a device grants");
     }
     return place;
@@ -273,23 +290,28 @@ void *emulated_shared(size_t size)
 
 uint8_t *dynamic_shared(void)
 {
-    return emulator->dynamic;
+    return emulator->dynamics[rank()];
 }
 
 /* ---- meetings ------------------------------------------------------------------ */
 
-void barrier(void)
+static void meet_all(uint32_t where, uint32_t count)
 {
-    uint32_t turn = emulator->turn;
+    uint32_t turn = emulator->turn[where];
 
     emulator->progress++;
-    if (++emulator->arrived == emulator->threads) {
-        emulator->arrived = 0;
-        emulator->turn++;
+    if (++emulator->arrived[where] == count) {
+        emulator->arrived[where] = 0;
+        emulator->turn[where]++;
     }
-    while (emulator->turn == turn) {
+    while (emulator->turn[where] == turn) {
         yield();
     }
+}
+
+void barrier(void)
+{
+    meet_all(rank(), emulator->threads);
 }
 
 /*
@@ -573,7 +595,7 @@ void multiply_uu(int32_t *sums, const uint32_t *a, const uint32_t *b)
 
 uint32_t shared_address(const void *at)
 {
-    return (uint32_t)((const uint8_t *)at - emulator->dynamic) + DYNAMIC_ADDRESS;
+    return (uint32_t)((const uint8_t *)at - dynamic_shared()) + DYNAMIC_ADDRESS;
 }
 
 bool any_of_warp(bool value)
@@ -699,6 +721,38 @@ void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier)
     emulator->bulks[emulator->bulk_count++] = (struct bulk){to, from, size, barrier};
 }
 
+uint32_t cluster_rank(void)
+{
+    return rank();
+}
+
+void cluster_barrier(void)
+{
+    meet_all(CLUSTER_MAX, emulator->cluster * emulator->threads);
+}
+
+/* The same place in another block of the cluster. */
+static void *place_in(uint32_t block, const void *at)
+{
+    return emulator->dynamics[block] + ((const uint8_t *)at - dynamic_shared());
+}
+
+void bring_arrive_pair(uint64_t *barrier)
+{
+    for (uint32_t block = 0; block < 2; block++) {
+        bring_arrive(place_in(block, barrier));
+    }
+}
+
+void bring_bulk_pair(void *to, const void *from, uint32_t size, uint64_t *barrier)
+{
+    for (uint32_t block = 0; block < 2; block++) {
+        bring_bulk(to, from, size, barrier);
+        emulator->bulks[emulator->bulk_count - 1].to = place_in(block, to);
+        emulator->bulks[emulator->bulk_count - 1].barrier = place_in(block, barrier);
+    }
+}
+
 static void finish_bulks(void)
 {
     for (uint32_t i = 0; i < emulator->bulk_count; i++) {
@@ -724,7 +778,7 @@ void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up)
 
 void group_barrier(uint32_t group)
 {
-    struct group *own = &emulator->groups[group];
+    struct group *own = &emulator->groups[rank() * 2 + group];
     uint32_t turn = own->turn;
 
     emulator->progress++;
@@ -778,7 +832,7 @@ void group_multiply(int32_t *sums, uint64_t a, uint64_t b, bool more, bool a_sig
  * the pattern begins at its own multiple; 62-63 the swizzle: 1 exchanges bits 4-6 by 7-9 of the
  * address, 2 bits 4-5 by 7-8.
  */
-static void line_of(uint8_t bytes[32], uint64_t descriptor, uint32_t line)
+static void line_of(int16_t values[32], uint64_t descriptor, uint32_t line, bool is_signed)
 {
     const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4;
     const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4;
@@ -793,16 +847,20 @@ static void line_of(uint8_t bytes[32], uint64_t descriptor, uint32_t line)
         uint32_t address = start + line / 8 * stride + line % 8 * size + half * 16;
 
         address ^= (address >> 7 & (swizzle == 1 ? 7 : 3)) << 4;
-        memcpy(bytes + (size_t)half * 16, emulator->dynamic + (address - DYNAMIC_ADDRESS), 16);
+        const uint8_t *from = dynamic_shared() + (address - DYNAMIC_ADDRESS);
+
+        for (uint32_t k = 0; k < 16; k++) {
+            values[half * 16 + k] = (int16_t)(is_signed ? (int8_t)from[k] : from[k]);
+        }
     }
 }
 
-static int32_t dot_of_lines(const uint8_t *a, const uint8_t *b, bool a_signed, bool b_signed)
+static int32_t dot_of_lines(const int16_t *a, const int16_t *b)
 {
     int32_t sum = 0;
 
     for (uint32_t k = 0; k < 32; k++) {
-        sum += (a_signed ? (int8_t)a[k] : a[k]) * (b_signed ? (int8_t)b[k] : b[k]);
+        sum += a[k] * b[k];
     }
     return sum;
 }
@@ -815,18 +873,18 @@ static void group_product(int32_t *sums, const struct group_product *product, ui
 {
     const uint32_t thread = emulator->current % GROUP;
     const uint32_t row = thread / WARP * 16 + thread % WARP / 4;
-    uint8_t a[2][32];
+    int16_t a[2][32];
 
-    line_of(a[0], product->a, row);
-    line_of(a[1], product->a, row + 8);
+    line_of(a[0], product->a, row, product->a_signed);
+    line_of(a[1], product->a, row + 8, product->a_signed);
     for (uint32_t i = 0; i < columns / 2; i += 4) {
         for (uint32_t c = 0; c < 2; c++) {
-            uint8_t b[32];
+            int16_t b[32];
 
-            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c);
+            line_of(b, product->b, i / 4 * 8 + thread % 4 * 2 + c, product->b_signed);
             for (uint32_t half = 0; half < 2; half++) {
                 int32_t *sum = &sums[i + half * 2 + c];
-                int32_t more = dot_of_lines(a[half], b, product->a_signed, product->b_signed);
+                int32_t more = dot_of_lines(a[half], b);
 
                 if (__builtin_add_overflow(product->more ? *sum : 0, more, sum)) {
                     give_up("a 32-bit sum of products overflows");

@@ -19,9 +19,9 @@
 
 typedef void emulated_kernel(const void *arguments);
 
-/* Runs a grid, block after block. Not from two threads at once. */
+/* Runs a grid, cluster after cluster of one or two blocks. Not from two threads at once. */
 void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t grid[3],
-                  uint32_t block, uint32_t shared_size);
+                  uint32_t block, uint32_t shared_size, uint32_t cluster);
 
 #define KERNEL(name, type)                                                                         \
     static void name##_of(const type args);                                                        \
@@ -32,6 +32,7 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
     static void name##_of(const type args)
 #define KERNEL_LIMITED(name, type, threads) KERNEL(name, type)
 #define KERNEL_ALONE(name, type, threads)   KERNEL(name, type)
+#define KERNEL_PAIRED(name, type, threads)  KERNEL(name, type)
 #define SHARED(type, name, count)           type *name = emulated_shared(sizeof(type) * (count))
 #define CONSTANT                            const
 #define UNROLL
@@ -88,6 +89,12 @@ void bring_arrive(uint64_t *barrier);
 void bring_expect(uint64_t *barrier, uint32_t size);
 void bring_bulk(void *to, const void *from, uint32_t size, uint64_t *barrier);
 void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t gives_up);
+
+/* Of the two blocks of a cluster. */
+uint32_t cluster_rank(void);
+void cluster_barrier(void);
+void bring_arrive_pair(uint64_t *barrier);
+void bring_bulk_pair(void *to, const void *from, uint32_t size, uint64_t *barrier);
 
 void group_barrier(uint32_t group);
 void registers_lower(void);

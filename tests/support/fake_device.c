@@ -33,13 +33,15 @@ static emulated_kernel *const kernels[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_FUNCTI
 
 /* One thing that a stream was told. */
 struct entry {
-    enum { ENTRY_LAUNCH, ENTRY_COPY, ENTRY_FILL } kind;
+    enum { ENTRY_LAUNCH, ENTRY_COPY, ENTRY_FILL, ENTRY_SIGNAL, ENTRY_AWAIT } kind;
     struct device_launch launch;
     uint8_t arguments[ARGUMENTS_MAX];
     void *to;
     const void *from;
     int byte;
     uint64_t size;
+    uint32_t signal;
+    uint64_t turn; /* of the signal */
 };
 
 struct device_graph {
@@ -47,19 +49,42 @@ struct device_graph {
     uint32_t count;
 };
 
+/* What a lane was told and has not done; from first on. */
+struct lane {
+    struct entry *entries;
+    uint32_t first;
+    uint32_t count;
+    uint32_t space;
+};
+
 struct device {
     struct device_graph *recording;
     uint64_t used;
+    struct lane lanes[DEVICE_LANES];
+    uint32_t lane;
+    uint64_t told[DEVICE_SIGNALS]; /* turns of each signal, and those that came */
+    uint64_t came[DEVICE_SIGNALS];
 };
 
 static struct fake_device_switches switches;
 static uint64_t call_count;
 static uint64_t leftovers;
+static uint64_t dice;
+static uint64_t launches[KERNEL_COUNT];
+static uint32_t fake_notes[4];
 
 void fake_device_set(const struct fake_device_switches *wanted)
 {
     switches = *wanted;
     call_count = 0;
+    dice = wanted->seed;
+    memset(launches, 0, sizeof(launches));
+    memset(fake_notes, 0, sizeof(fake_notes));
+}
+
+uint64_t fake_device_launches(uint32_t kernel)
+{
+    return launches[kernel];
 }
 
 uint64_t fake_device_call_count(void)
@@ -90,12 +115,17 @@ static enum device_result count_call(void)
         }                                                                                          \
     } while (0)
 
+static bool is_done(const struct lane *lane)
+{
+    return lane->first == lane->count;
+}
+
 static enum device_result fake_open(struct device **device, struct device_facts *facts, int ordinal)
 {
     (void)ordinal;
     memset(facts, 0, sizeof(*facts));
     (void)snprintf(facts->name, sizeof(facts->name), "fake device");
-    facts->capability = 80;
+    facts->capability = switches.capability == 0 ? 80 : switches.capability;
     facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
@@ -122,6 +152,9 @@ static void fake_forget(struct device *device, struct device_graph *graph)
 
 static void fake_close(struct device *device)
 {
+    for (int i = 0; i < DEVICE_LANES; i++) {
+        free(device->lanes[i].entries);
+    }
     fake_forget(device, device->recording);
     leftovers--;
     free(device);
@@ -145,7 +178,13 @@ static enum device_result fake_allocate(struct device *device, void **memory, ui
 
 static void fake_release(struct device *device, void *memory)
 {
-    (void)device;
+    /* Where a call fails nobody knows what is still queued; it will never run. */
+    for (uint32_t lane = 0; memory != NULL && lane < DEVICE_LANES; lane++) {
+        if (switches.fail_at == 0 && !is_done(&device->lanes[lane])) {
+            fprintf(stderr, "memory is given back while work is queued\n");
+            abort();
+        }
+    }
     if (memory != NULL) {
         leftovers--;
         free(memory);
@@ -156,8 +195,13 @@ static enum device_result run(const struct entry *entry)
 {
     switch (entry->kind) {
     case ENTRY_LAUNCH:
+        launches[entry->launch.kernel]++;
+        if (entry->launch.kernel + 1 == switches.skipped) {
+            break;
+        }
         emulator_run(kernels[entry->launch.kernel], entry->arguments, entry->launch.grid,
-                     entry->launch.block, entry->launch.shared_size);
+                     entry->launch.block, entry->launch.shared_size,
+                     entry->launch.kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
         break;
     case ENTRY_COPY:
         memcpy(entry->to, entry->from, entry->size);
@@ -165,18 +209,87 @@ static enum device_result run(const struct entry *entry)
     case ENTRY_FILL:
         memset(entry->to, entry->byte, entry->size);
         break;
+    case ENTRY_SIGNAL:
+    case ENTRY_AWAIT:
+        break;
     }
     return DEVICE_OK;
 }
 
-/* Runs it, or keeps it where a graph is being recorded. */
+/* ---- lanes ------------------------------------------------------------------ */
+
+/* Does the lane's next entry wait for another lane? */
+static bool is_held(const struct device *device, const struct lane *lane)
+{
+    const struct entry *entry = &lane->entries[lane->first];
+
+    return entry->kind == ENTRY_AWAIT && !switches.deaf &&
+           device->came[entry->signal] < entry->turn;
+}
+
+static void run_next(struct device *device, struct lane *lane)
+{
+    struct entry *entry = &lane->entries[lane->first++];
+
+    if (entry->kind == ENTRY_SIGNAL) {
+        device->came[entry->signal] = entry->turn;
+    }
+    (void)run(entry);
+    if (is_done(lane)) {
+        lane->first = 0;
+        lane->count = 0;
+    }
+}
+
+static enum device_result append(struct device *device, const struct entry *entry)
+{
+    struct lane *lane = &device->lanes[device->lane];
+
+    if (lane->count == lane->space) {
+        lane->space = lane->space * 2 + 64;
+        lane->entries = realloc(lane->entries, lane->space * sizeof(*lane->entries));
+        if (lane->entries == NULL) {
+            return DEVICE_FAILED;
+        }
+    }
+    lane->entries[lane->count++] = *entry;
+    if (switches.seed == 0) {
+        run_next(device, lane);
+    }
+    return DEVICE_OK;
+}
+
+static bool toss(void)
+{
+    dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return dice >> 63 != 0;
+}
+
+/* Until a lane is done. The others go on as they like, or as they must. */
+static void drain(struct device *device, uint32_t wanted)
+{
+    while (!is_done(&device->lanes[wanted])) {
+        uint32_t turn = toss() ? wanted : (wanted + 1) % DEVICE_LANES;
+
+        if (is_done(&device->lanes[turn]) || is_held(device, &device->lanes[turn])) {
+            turn = (turn + 1) % DEVICE_LANES;
+        }
+        if (is_done(&device->lanes[turn]) || is_held(device, &device->lanes[turn])) {
+            fprintf(stderr, "lanes wait for each other for ever\n");
+            abort();
+        }
+        run_next(device, &device->lanes[turn]);
+    }
+}
+
+/* To the lane, or kept where a graph is being recorded. */
 static enum device_result queue(struct device *device, const struct entry *entry)
 {
     struct device_graph *graph = device->recording;
 
     TRY();
     if (graph == NULL) {
-        return run(entry);
+        return append(device, entry);
     }
     if (graph->count == QUEUE_MAX) {
         return DEVICE_FAILED;
@@ -186,10 +299,14 @@ static enum device_result queue(struct device *device, const struct entry *entry
 }
 
 /* What waits cannot be recorded. */
-static enum device_result waits(const struct device *device)
+static enum device_result waits(struct device *device)
 {
     TRY();
-    return device->recording == NULL ? DEVICE_OK : DEVICE_FAILED;
+    if (device->recording != NULL) {
+        return DEVICE_FAILED;
+    }
+    drain(device, device->lane);
+    return DEVICE_OK;
 }
 
 static enum device_result fake_upload(struct device *device, void *to, const void *from,
@@ -225,7 +342,8 @@ static enum device_result fake_launch(struct device *device, const struct device
     /* What a device refuses. */
     if (launch->kernel >= KERNEL_COUNT || launch->grid[0] == 0 || launch->grid[1] == 0 ||
         launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->block == 0 ||
-        launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX) {
+        launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX ||
+        launch->kernel + 1 == switches.refused) {
         return DEVICE_FAILED;
     }
     memcpy(entry.arguments, launch->arguments, launch->arguments_size);
@@ -235,7 +353,35 @@ static enum device_result fake_launch(struct device *device, const struct device
 
 static enum device_result fake_wait(struct device *device)
 {
-    return waits(device);
+    TRY();
+    if (device->recording != NULL) {
+        return DEVICE_FAILED;
+    }
+    for (uint32_t lane = 0; lane < DEVICE_LANES; lane++) {
+        drain(device, lane);
+    }
+    return DEVICE_OK;
+}
+
+static void fake_lane(struct device *device, uint32_t lane)
+{
+    device->lane = lane;
+}
+
+static enum device_result fake_signal(struct device *device, uint32_t signal)
+{
+    struct entry entry = {.kind = ENTRY_SIGNAL, .signal = signal, .turn = device->told[signal] + 1};
+    enum device_result result = device->recording != NULL ? DEVICE_FAILED : queue(device, &entry);
+
+    device->told[signal] += result == DEVICE_OK;
+    return result;
+}
+
+static enum device_result fake_await(struct device *device, uint32_t signal)
+{
+    struct entry entry = {.kind = ENTRY_AWAIT, .signal = signal, .turn = device->told[signal]};
+
+    return device->recording != NULL ? DEVICE_FAILED : queue(device, &entry);
 }
 
 static enum device_result fake_record(struct device *device)
@@ -265,10 +411,11 @@ static enum device_result fake_recorded(struct device *device, struct device_gra
 
 static enum device_result fake_replay(struct device *device, struct device_graph *graph)
 {
-    (void)device;
     TRY();
     for (uint32_t i = 0; i < graph->count; i++) {
-        (void)run(&graph->entries[i]);
+        if (append(device, &graph->entries[i]) != DEVICE_OK) {
+            return DEVICE_FAILED;
+        }
     }
     return DEVICE_OK;
 }
@@ -276,7 +423,8 @@ static enum device_result fake_replay(struct device *device, struct device_graph
 static enum device_result fake_mark(struct device *device, uint32_t mark)
 {
     (void)mark;
-    return waits(device);
+    TRY();
+    return device->recording == NULL ? DEVICE_OK : DEVICE_FAILED;
 }
 
 static enum device_result fake_seconds(struct device *device, double *seconds, uint32_t from,
@@ -292,6 +440,11 @@ static void *fake_stream(struct device *device)
 {
     (void)device;
     return NULL;
+}
+
+static uint32_t *fake_note(int ordinal)
+{
+    return ordinal >= 0 && ordinal < 4 ? &fake_notes[ordinal] : NULL;
 }
 
 static const char *fake_trouble(void)
@@ -316,6 +469,9 @@ const struct device_calls *fake_device_calls(void)
         .fill = fake_fill,
         .launch = fake_launch,
         .wait = fake_wait,
+        .lane = fake_lane,
+        .signal = fake_signal,
+        .await = fake_await,
         .record = fake_record,
         .recorded = fake_recorded,
         .replay = fake_replay,
@@ -323,6 +479,7 @@ const struct device_calls *fake_device_calls(void)
         .mark = fake_mark,
         .seconds = fake_seconds,
         .stream = fake_stream,
+        .note = fake_note,
         .trouble = fake_trouble,
     };
 

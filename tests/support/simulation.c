@@ -493,31 +493,31 @@ static void pass_calm(struct simulation *simulation, uint64_t seconds)
 static void invent_options(struct simulation *simulation)
 {
     static const char *const mirrors[] = {"http://one.example", "http://two.example"};
+    struct node_options *options = &simulation->options;
     uint64_t luck = below(simulation, 10);
 
-    simulation->options =
-        (struct node_options){.mode = luck == 0  ? NODE_OBSERVE
-                                      : luck < 3 ? NODE_DEFEND
-                                                 : NODE_ACT,
-                              .share = chance(simulation, 75) ? 1.0 : 0.5,
-                              .extra = chance(simulation, 75) ? 1.0 : 0.4,
-                              .doubt = chance(simulation, 70) ? 1.0 : 0.3,
-                              .checks_max = 1 + (uint32_t)below(simulation, 3),
-                              .reach = (uint32_t)below(simulation, 3),
-                              .mirrors = mirrors,
-                              .mirror_count = 2,
-                              .cache = simulation->cache,
-                              .memory_max = 1 << 30,
-                              .disk_max = 1 << 30,
-                              .patience_s = 10,
-                              .check_time_s = 60,
-                              .threads = 1,
-                              .withdraw_at = chance(simulation, 30) ? WEI_PER_ETHER / 10 : 0};
+    *options = (struct node_options){.mirrors = mirrors,
+                                     .mirror_count = 2,
+                                     .cache = simulation->cache,
+                                     .memory_max = 1 << 30,
+                                     .disk_max = 1 << 30,
+                                     .patience_s = 10,
+                                     .check_time_s = 60,
+                                     .threads = 1};
+    /* One draw after the other: in an initializer their order would be the compiler's. */
+    options->mode = luck == 0 ? NODE_OBSERVE : luck < 3 ? NODE_DEFEND : NODE_ACT;
+    options->share = chance(simulation, 75) ? 1.0 : 0.5;
+    options->extra = chance(simulation, 75) ? 1.0 : 0.4;
+    options->doubt = chance(simulation, 70) ? 1.0 : 0.3;
+    options->checks_max = 1 + (uint32_t)below(simulation, 3);
+    options->reach = (uint32_t)below(simulation, 3);
+    options->withdraw_at = chance(simulation, 30) ? WEI_PER_ETHER / 10 : 0;
 }
 
 static void found(struct simulation *simulation)
 {
     const uint32_t depths[] = {0, 2, 5};
+    uint64_t ledger_seed;
     struct error error;
 
     for (uint32_t i = 0; i < SIMULATION_ACCOUNTS; i++) {
@@ -533,9 +533,10 @@ static void found(struct simulation *simulation)
     for (uint32_t i = 0; i < SIMULATION_ACCOUNTS; i++) {
         virtual_chain_enrich(simulation->chain, &simulation->accounts[i]);
     }
+    ledger_seed = test_random(&simulation->random);
     virtual_ledger_init(&simulation->ledger, simulation->chain, &simulation->fate,
                         &simulation->accounts[SIMULATION_NODE], depths[below(simulation, 3)],
-                        test_random(&simulation->random));
+                        ledger_seed);
     simulation->ledger.submitted = simulation_submitted;
     simulation->ledger.contradicted = simulation_contradicted;
     simulation->ledger.context = simulation;

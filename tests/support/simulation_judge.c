@@ -439,7 +439,7 @@ static void judge_sample(struct simulation *simulation, const struct simulation_
     /* What was attested was checked, though the node may have forgotten it. */
     if (!segment->stands || segment->final || segment->mine != STORE_MINE_NOT ||
         now_s > claim_end(simulation, segment) ||
-        !had_room(simulation, segment, segment->committed.time_s, CLAIM_ROOM_S) ||
+        !had_room(simulation, segment, segment->round_s, CLAIM_ROOM_S) ||
         job_is_claimed(simulation, segment->job, segment->epoch) ||
         !is_sampled(simulation, segment)) {
         return;

@@ -156,6 +156,7 @@ static void check(const struct virtual_checks *checks, struct check_result *resu
     const struct virtual_segment *segment = NULL;
     uint32_t start = 0;
 
+    assert(request->segment_count > 0);
     if (!find_start(checks, request, &start)) {
         cannot_tell(result, false, "no mirror gives the checkpoint");
         return;
@@ -168,6 +169,7 @@ static void check(const struct virtual_checks *checks, struct check_result *resu
             return;
         }
     }
+    assert(segment != NULL);
     result->outcome = CHECK_PROVEN;
     result->index = request->index;
     result->before = segment->before;

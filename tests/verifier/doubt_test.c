@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proofs/question.h"
-#include "tests/support/defendant.h"
+#include "tests/support/accuser.h"
 
 enum {
     ROUNDS_MAX = 200000, /* minutes: a busy machine is no failure */
@@ -292,6 +291,40 @@ static void test_a_true_attestation_is_not_accused(void **state)
     scene_close(&scene);
 }
 
+/* As a program without doubts has left it: reveals that it passed over are read anew. */
+static void test_an_older_database_learns_to_doubt(void **state)
+{
+    static const char older[] =
+        "DROP TABLE reveals; DROP TABLE accusations; DROP TABLE efforts;"
+        "ALTER TABLE actions DROP COLUMN attestor; ALTER TABLE actions DROP COLUMN refusal;"
+        "ALTER TABLE claims DROP COLUMN attestor; ALTER TABLE claims DROP COLUMN accused;"
+        "ALTER TABLE claims DROP COLUMN asked; PRAGMA user_version = 1";
+    struct scene scene;
+    int64_t proven;
+    wei owed;
+
+    (void)state;
+    scene_open(&scene, "older", true, true);
+    owed = market_owed(&scene.market, MARKET_VERIFIER);
+    scene.node.options.doubt = 0.0;
+    reveal_all(&scene);
+    market_node_settle(&scene.node);
+    proven = market_node_number(&scene.node, "SELECT count(*) FROM tasks WHERE outcome = 1");
+    assert_int_equal(sqlite3_exec(scene.node.store.sql.database, older, NULL, NULL, NULL),
+                     SQLITE_OK);
+    market_node_close(&scene.node);
+    scene.node.options.doubt = 1.0;
+    market_node_open(&scene.node);
+    assert_int_equal(
+        market_node_number(&scene.node, "SELECT count(*) FROM tasks WHERE outcome = 1"), proven);
+    play_until(&scene, GAME_RULED, 1, true);
+    see_rival_convicted(&scene, owed);
+    assert_int_equal(market_count(&scene.market, GAME_ATTESTED,
+                                  signer_address(scene.market.signers[MARKET_VERIFIER])),
+                     3);
+    scene_close(&scene);
+}
+
 static void test_what_is_not_in_the_share_is_passed_over(void **state)
 {
     struct scene scene;
@@ -341,100 +374,10 @@ static void test_two_traces_that_disagree_are_a_fault(void **state)
 
 /* ---- accused ourselves ------------------------------------------------------------------- */
 
-struct accuser {
-    struct ledger *ledger;
-    struct game_case shown;
-    struct hash32 claim;
-    struct run run;
-    struct teller own;
-};
-
-static struct merkle_path path_of(struct scene *scene, uint64_t first, uint32_t step)
-{
-    struct digest hashes[DEFENDANT_SEGMENT];
-    struct merkle_leaves leaves;
-    struct merkle_path path;
-    struct digest root;
-    struct error error;
-
-    error_init(&error);
-    for (uint32_t i = 0; i < DEFENDANT_SEGMENT; i++) {
-        check(bundle_state_root(&root, scene->rival.bundle, first + i + 1, &error), &error);
-        merkle_leaf_hash(&hashes[i], root.bytes, DIGEST_SIZE);
-    }
-    merkle_leaves_init_hashes(&leaves, hashes, DEFENDANT_SEGMENT);
-    merkle_path_build(&path, &leaves, step);
-    return path;
-}
-
-/* The case of the rival against the node, whose attestation is true. */
-static void make_case(struct accuser *accuser, struct scene *scene, uint32_t drawn)
-{
-    struct bundle *bundle = scene->rival.bundle;
-    uint64_t step = INDEX * DEFENDANT_SEGMENT + drawn;
-    struct game_case *shown = &accuser->shown;
-    struct error error;
-
-    error_init(&error);
-    shown->client = *signer_address(scene->market.signers[MARKET_CLIENT]);
-    shown->salt = scene->market.salt;
-    memcpy(shown->job_header, bundle_job(bundle)->header, sizeof(shown->job_header));
-    shown->segment = market_segment(&scene->market, &scene->job, INDEX);
-    shown->step = drawn;
-    if (drawn == 0) {
-        shown->previous = market_segment(&scene->market, &scene->job, INDEX - 1);
-    }
-    check(bundle_state_root(&shown->pre_state, bundle, step, &error), &error);
-    check(bundle_state_root(&shown->post_state, bundle, step + 1, &error), &error);
-    shown->pre_path = path_of(scene, (step - 1) / DEFENDANT_SEGMENT * DEFENDANT_SEGMENT,
-                              (uint32_t)((step - 1) % DEFENDANT_SEGMENT));
-    shown->post_path = path_of(scene, INDEX * DEFENDANT_SEGMENT, drawn);
-}
-
-static void accuse_node(struct accuser *accuser, struct scene *scene)
-{
-    struct ledger_accusation accusation = {.salt.bytes = {9}};
-    struct game_terms terms = market_job(&scene->market, &scene->job).terms;
-    struct error error;
-
-    error_init(&error);
-    accusation.job = scene->job;
-    accusation.segment = accuser->shown.segment;
-    accusation.attestor = *signer_address(scene->market.signers[MARKET_VERIFIER]);
-    check(
-        ledger_seal_accusation(accuser->ledger, "false seal", &accuser->claim, &accusation, &error),
-        &error);
-    market_pass_time(&scene->market, 1);
-    check(ledger_accuse(accuser->ledger, "false accusation", &terms, &accusation, &error), &error);
-}
-
-/* Asks for the list of the trace, as if it differed from what the rival makes of the step. */
-static void ask_node(struct accuser *accuser, struct scene *scene)
-{
-    struct hunt_case other = {.trace_root = scene->rival.teller.trace.root,
-                              .state_root = accuser->shown.pre_state,
-                              .next_root = accuser->shown.post_state,
-                              .is_attestor = true};
-    struct hunt hunt = {0};
-    struct buffer question;
-    struct error error;
-
-    error_init(&error);
-    other.trace_root.bytes[3] ^= 1;
-    buffer_init(&question, QUESTION_SIZE_MAX);
-    check(hunt_open(&hunt, &scene->rival.teller, &other, &error), &error);
-    check(question_write(&question, &hunt, &error), &error);
-    check(ledger_ask(accuser->ledger, "false ask", &accuser->claim, &accuser->shown, question.data,
-                     question.size, &error),
-          &error);
-    hunt_close(&hunt);
-    buffer_release(&question);
-}
-
 /* The node answers, through a restart, and when the accuser has no more to say it says so. */
 static void test_a_false_accusation_is_answered_and_pays_the_node(void **state)
 {
-    struct accuser accuser = {0};
+    struct accuser accuser;
     struct defendant_lie honest = {0};
     struct scene scene;
     uint32_t drawn;
@@ -452,10 +395,9 @@ static void test_a_false_accusation_is_answered_and_pays_the_node(void **state)
     market_node_settle(&scene.node);
     assert_int_equal(count(&scene, GAME_REVEALED), 3);
     owed = market_owed(&scene.market, MARKET_VERIFIER);
-    accuser.ledger = scene.market.ledgers[MARKET_RIVAL];
-    make_case(&accuser, &scene, drawn);
-    accuse_node(&accuser, &scene);
-    ask_node(&accuser, &scene);
+    accuser_open(&accuser, &scene.rival, MARKET_VERIFIER);
+    accuser_accuse(&accuser);
+    accuser_ask(&accuser);
     market_node_close(&scene.node);
     market_node_open(&scene.node);
     play_until(&scene, GAME_TOLD, 1, false);
@@ -477,6 +419,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_accusation_survives_crashes_and_a_lost_database),
         cmocka_unit_test(test_an_accusation_that_comes_second_gives_its_bond_back),
         cmocka_unit_test(test_a_true_attestation_is_not_accused),
+        cmocka_unit_test(test_an_older_database_learns_to_doubt),
         cmocka_unit_test(test_what_is_not_in_the_share_is_passed_over),
         cmocka_unit_test(test_two_traces_that_disagree_are_a_fault),
         cmocka_unit_test(test_a_false_accusation_is_answered_and_pays_the_node),

@@ -17,6 +17,7 @@
 
 #include "base/hex.h"
 #include "proofs/bundle.h"
+#include "proofs/commit.h"
 #include "tests/support/cheat.h"
 #include "verifier/check.h"
 
@@ -385,11 +386,54 @@ static void test_terms_and_data_that_are_not_the_jobs_cannot_be_told(void **stat
     free(result);
 }
 
+/* Who gives a job that this program is too old for has given what was asked for. */
+static void test_a_job_of_unknown_rules_is_no_fault_of_the_mirror(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct check_request *request = request_of(fixture, 1);
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char path[1400];
+    struct file_bytes job;
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(path, sizeof(path), "%s/job", fixture->bundle);
+    assert_int_equal(file_read(&job, &error, path, 1 << 24), STATUS_OK);
+    job.data[11]++; /* FORMATS 5: the version of the rules, at 8 */
+    commit_job_id(&request->job_id, job.data, JOB_HEADER_SIZE);
+    hex_encode(id, request->job_id.bytes, DIGEST_SIZE);
+    (void)snprintf(path, sizeof(path), "%s/newer/v1/jobs/%s", test_temp_dir(), id);
+    make_folder(path);
+    (void)snprintf(path, sizeof(path), "%s/newer/v1/jobs/%s/job", test_temp_dir(), id);
+    assert_int_equal(file_write(path, &error, job.data, job.size, 0600), STATUS_OK);
+    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/newer",
+                   test_temp_dir());
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+    assert_true(result->permanent);
+    assert_non_null(strstr(result->reason, "version 2 of the rules"));
+    assert_int_equal(result->mirrors[0].bad, 0);
+    assert_int_equal(result->mirrors[0].good, 1);
+
+    job.data[20] ^= 1; /* another header: not the job that was asked for */
+    assert_int_equal(file_write(path, &error, job.data, job.size, 0600), STATUS_OK);
+    (void)snprintf(request->cache, sizeof(request->cache), "%s/other-cache", test_temp_dir());
+    make_folder(request->cache);
+    check_run(result, request);
+    assert_false(result->permanent);
+    assert_int_equal(result->mirrors[0].bad, 1);
+    file_bytes_release(&job);
+    free(request);
+    free(result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_mirrors_of_each_kind_give_the_same_verdicts),
         cmocka_unit_test(test_a_hostile_mirror_alone_cannot_be_told),
+        cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
         cmocka_unit_test(test_the_next_mirror_is_tried),
         cmocka_unit_test(test_broken_downloads_are_resumed),
         cmocka_unit_test(test_a_damaged_cache_is_made_up_for),

@@ -52,7 +52,7 @@ class Endpoint:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.owner = self
         self.url = "http://127.0.0.1:%d" % self.server.server_port
-        self.wrong, self.requests, self.numbers = False, 0, random.Random(9)
+        self.wrong, self.requests, self.numbers = False, 0, random.Random(39)
         self.told, self.first = collections.Counter(), {}
         self.lock = threading.Lock()
 

@@ -82,7 +82,7 @@ def play(on_chain, gas, copied_at=None):
         see_pay(town, keys["honest"], nodes[0])
         town.until(lambda: all(twin.code() == 0 for twin in twins), "both solvers' programs end")
         see_money(town, keys, gas)
-        see_once(town, keys)
+        see_once(town, keys, ("verifier", "verifier-twin"))
         for node in nodes:
             assert node.code() is None and "FAULT" not in node.said(), node.said()
             assert node.stop() == 0, node.said()

@@ -55,7 +55,8 @@ def play_through(town, honest, endpoint):
     assert node.stop() == 0, node.said()
     print("# %d of %d requests were answered wrongly: %s" % (
         sum(endpoint.told.values()), endpoint.requests, dict(endpoint.told)))
-    assert all(endpoint.told[how] > 0 for how in endpoint.HOW), endpoint.told
+    # How many requests there are depends on how often the programs looked.
+    assert sum(endpoint.told.values()) >= 3, endpoint.told
 
 
 def a_chain_that_is_reorganized_under_every_move_costs_time_only():

@@ -1,0 +1,44 @@
+/*
+ * paths.h - which ways to contract a device may be trusted with: each is proven before it is used.
+ *
+ * A way whose kernels give other bits than the rules on a small problem (a compiler's fault, a
+ * device's, or ours) is barred, and the next slower one takes its place: no result is ever made by
+ * kernels that were not seen to be right on this very device. What was found out is kept for as
+ * long as the process lives. LOCKSTEP_CUDA_WITHOUT=pairs,wgmma bars ways by name, untried: the way
+ * out where kernels do not even end.
+ */
+#ifndef ENGINE_CUDA_PATHS_H
+#define ENGINE_CUDA_PATHS_H
+
+#include "base/error.h"
+#include "engine/cuda/launch.h"
+
+/* All in bits 1 << enum contract_path. */
+struct paths {
+    uint32_t offered; /* those that the device has */
+    uint32_t unasked; /* of them, barred by LOCKSTEP_CUDA_WITHOUT */
+    uint32_t wrong;   /* of them, those that gave other bits */
+};
+
+/* What launcher.barred is to be. */
+static inline uint32_t paths_barred(const struct paths *paths)
+{
+    return paths->unasked | paths->wrong;
+}
+
+/* "pairs" (of blocks, by wgmma), "wgmma", "mma", "plain". */
+const char *path_name(enum contract_path path);
+
+/* "wgmma, mma, plain", those in use; and where some are not: "; not used: wgmma (other bits)". */
+#define PATHS_TEXT_MAX 192
+void paths_text(char text[PATHS_TEXT_MAX], const struct paths *paths);
+
+/*
+ * Looks at a device that is open. STATUS_DEVICE and STATUS_NO_MEMORY: the device failed meanwhile,
+ * or even its plainest kernels are wrong; STATUS_USAGE: LOCKSTEP_CUDA_WITHOUT names no way.
+ */
+MUST_CHECK enum status paths_prove(struct paths *paths, const struct device_calls *calls,
+                                   struct device *device, const struct device_facts *facts,
+                                   int ordinal, struct error *error);
+
+#endif /* ENGINE_CUDA_PATHS_H */

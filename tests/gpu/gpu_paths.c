@@ -1,0 +1,137 @@
+/*
+ * gpu_paths.c - each way to contract by itself: its bits against the processor's, and its speed.
+ *
+ * The proof that every process makes says which ways are used; here each that the device has is
+ * looked at, the wrong ones too, so that one run shows which kernels fail on which shapes.
+ */
+#include <stdlib.h>
+
+#include "tests/gpu/gpu_check.h"
+
+#define ROUNDS 7
+
+static bool offered(struct gpu_check *check, struct paths *paths, int path)
+{
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_paths(paths, check->calls, 0, &error), &error);
+    return (paths->offered >> path & 1) != 0;
+}
+
+void gpu_check_proof(struct gpu_check *check, int kind)
+{
+    char text[PATHS_TEXT_MAX];
+    struct paths paths;
+
+    (void)offered(check, &paths, kind);
+    paths_text(text, &paths);
+    printf("  contracts by %s\n", text);
+    for (int path = 0; path < CONTRACT_PATHS; path++) {
+        check->tally->comparisons += paths.offered >> path & 1;
+        if (paths.wrong >> path & 1) {
+            char what[64];
+
+            (void)snprintf(what, sizeof(what), "the small products by %s",
+                           path_name((enum contract_path)path));
+            gpu_check_differs(check, what);
+        }
+    }
+}
+
+/* ---- bits ----------------------------------------------------------------------- */
+
+static void hold_path(struct gpu_check *check, enum contract_path path, const int64_t shape[3],
+                      struct precision cut, uint64_t seed)
+{
+    struct tape *tape = gpu_check_linear(shape[0], shape[1], shape[2], cut);
+    struct machine *machines[2] = {gpu_check_cpu(tape, false, false),
+                                   gpu_check_open_path(check, tape, path)};
+    struct error error;
+    char what[96];
+
+    error_init(&error);
+    gpu_check_give(machines, 2, NULL, tape, seed);
+    for (int i = 0; i < 2; i++) {
+        gpu_check_must(machines[i]->backend->step(machines[i], NULL, &error), &error);
+    }
+    (void)snprintf(what, sizeof(what), "contraction by %s, %lld x %lld x %lld, %u/%u",
+                   path_name(path), (long long)shape[0], (long long)shape[1], (long long)shape[2],
+                   cut.bits, cut.block);
+    gpu_check_compare(check, machines[0], machines[1], what);
+    for (int i = 0; i < 2; i++) {
+        machines[i]->backend->close(machines[i]);
+    }
+    tape_free(tape);
+}
+
+/* Products at the edges of tiles, split ones, and some that fill a device. */
+void gpu_check_path(struct gpu_check *check, int kind)
+{
+    static const int64_t shapes[][3] = {{3, 5, 7},         {257, 190, 515}, {1000, 1000, 1000},
+                                        {64, 48, 5000},    {130, 4100, 64}, {2048, 96, 1152},
+                                        {3000, 3001, 2050}};
+    static const struct precision cuts[] = {{14, 128}, {14, 0},  {16, 128}, {15, 512},
+                                            {22, 0},   {14, 32}, {22, 128}};
+    const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
+    struct paths paths;
+
+    for (size_t i = 0; i < count && offered(check, &paths, kind); i++) {
+        for (size_t j = 0; j < sizeof(cuts) / sizeof(cuts[0]); j++) {
+            hold_path(check, (enum contract_path)kind, shapes[i], cuts[j], i);
+        }
+    }
+}
+
+/* ---- speed ----------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void time_path(struct gpu_check *check, enum contract_path path, const int64_t shape[3],
+                      struct precision cut)
+{
+    const double work = 2e-12 * (double)shape[0] * (double)shape[1] * (double)shape[2];
+    struct tape *tape = gpu_check_linear(shape[0], shape[1], shape[2], cut);
+    struct machine *machine = gpu_check_open_path(check, tape, path);
+    double seconds[ROUNDS];
+    struct error error;
+    char name[96];
+
+    error_init(&error);
+    gpu_check_give(&machine, 1, NULL, tape, 5);
+    for (int round = -3; round < ROUNDS; round++) {
+        double took = 0.0;
+
+        gpu_check_must(machine_cuda_time(&took, machine, 1, &error), &error);
+        seconds[round < 0 ? 0 : round] = took;
+    }
+    qsort(seconds, ROUNDS, sizeof(seconds[0]), by_size);
+    (void)snprintf(name, sizeof(name), "%lld x %lld x %lld by %s, %u/%u", (long long)shape[0],
+                   (long long)shape[1], (long long)shape[2], path_name(path), cut.bits, cut.block);
+    gpu_check_number(check, name, work / seconds[ROUNDS / 2], "TFLOP/s");
+    machine->backend->close(machine);
+    tape_free(tape);
+}
+
+/* A way does not take every width: another would be measured in its name. */
+void gpu_check_path_speed(struct gpu_check *check, int kind)
+{
+    static const int64_t shapes[][3] = {{64, 64, 256},     {4096, 4096, 4096}, {8192, 8192, 8192},
+                                        {4096, 2304, 768}, {4096, 768, 3072},  {4096, 50257, 768}};
+    static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
+    const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
+    const size_t widths = kind == CONTRACT_BY_PAIRS ? 1 : kind == CONTRACT_BY_MMA ? 2 : 3;
+    struct paths paths;
+
+    for (size_t i = check->quick ? 0 : 1; i < count && offered(check, &paths, kind); i++) {
+        for (size_t j = 0; j < widths; j++) {
+            time_path(check, (enum contract_path)kind, shapes[i], cuts[j]);
+        }
+    }
+}
