@@ -75,6 +75,12 @@ static enum status reveal(struct node *node, const struct action *action,
     struct book_entry entry = node_entry(node, segment, &action->before);
     enum status status;
 
+    /* A reorganization drew another seed after the seal: the bond is lost, but nothing false said. */
+    if (!hash32_is_zero(&segment->seed) &&
+        action->step != game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
+                                          segment->committed.steps)) {
+        return error_set(error, STATUS_REFUSED, "another step was drawn since it was sealed");
+    }
     entry.step = action->step;
     status = book_find(&entry, node->ports.book, error);
     if (status == STATUS_NOT_FOUND || (status == STATUS_OK && entry.verdict != BOOK_PROVEN)) {

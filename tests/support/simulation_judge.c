@@ -143,9 +143,15 @@ static void judge_reveal(struct simulation *simulation, const char *name,
                          const struct game_move *move)
 {
     struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    const struct ledger_backend *backend = simulation->ledger.ledger.backend;
     const struct simulation_segment *segment;
     struct digest root;
+    struct error error;
+    bool behind = false;
 
+    if (backend->behind(&simulation->ledger, &behind, &error) != STATUS_OK || behind) {
+        return; /* it cannot know yet what the chain has drawn */
+    }
     simulation_look(simulation);
     segment = segment_of(simulation, &hash);
     if (segment == NULL || segment->mine == STORE_MINE_NOT) {
