@@ -29,7 +29,9 @@ struct machine_options {
     int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
-    /* Bytes of the device; what needs more runs by ranges and slices (sliced.h). 0: all there is. */
+    /*
+     * Bytes of the device; what needs more runs by ranges and slices (sliced.h). 0: all there is.
+     */
     uint64_t device_memory;
     /* Told after each operation how long it took; NULL: nothing is timed. */
     void (*timed)(void *context, uint32_t op, double seconds);
@@ -131,10 +133,10 @@ MUST_CHECK enum status machine_options_default(struct machine_options *options,
                                                struct error *error);
 
 /*
- * Chooses the device by name: "cpu", "cuda", "cuda:N", several as "cuda:0,cuda:1", over which a step
- * is split, or "auto", which is the first GPU where one starts and otherwise the CPU. A GPU may be
- * named twice; its memory is then shared by two machines. A GPU that was asked for and does not start is refused here, with
- * what its driver says.
+ * Chooses the device by name: "cpu", "cuda", "cuda:N", several as "cuda:0,cuda:1", over which a
+ * step is split, or "auto", which is the first GPU where one starts and otherwise the CPU. A GPU
+ * may be named twice; its memory is then shared by two machines. A GPU that was asked for and does
+ * not start is refused here, with what its driver says.
  */
 MUST_CHECK enum status machine_options_device(struct machine_options *options, const char *name,
                                               struct error *error);

@@ -52,8 +52,8 @@ struct division {
 
 /*
  * in_order: operations run in the order of the tape, as a trace wants it; else each part goes on as
- * long as it can, so that there are few turns. Refuses more parts than the tape has forward operations, or than
- * DIVISION_PARTS_MAX.
+ * long as it can, so that there are few turns. Refuses more parts than the tape has forward
+ * operations, or than DIVISION_PARTS_MAX.
  */
 MUST_CHECK enum status division_build(struct division *division, const struct tape *tape,
                                       uint32_t part_count, bool in_order, struct error *error);

@@ -31,7 +31,10 @@ struct slice_view {
     uint64_t count;
 };
 
-/* Operation number at of a tape, whole. Inputs have ROLE_INPUT (or ROLE_DATA), outputs ROLE_OUTPUT. */
+/*
+ * Operation number at of a tape, whole. Inputs have ROLE_INPUT (or ROLE_DATA), outputs
+ * ROLE_OUTPUT.
+ */
 void slice_whole(struct slice *slice, const struct tape *tape, uint32_t at);
 
 /* Bytes of all its tensors. */

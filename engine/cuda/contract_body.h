@@ -1,6 +1,6 @@
 /*
- * contract_body.h - exact contraction: by mma on tensor cores for 14, 15 and 16 bits, plainly for 22
- * bits and for blocks of 16. hopper_body.h has it by wgmma,
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15 and 16 bits, plainly for
+ * 22 bits and for blocks of 16. hopper_body.h has it by wgmma,
  * tile_body.h what both share.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down

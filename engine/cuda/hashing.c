@@ -1,10 +1,10 @@
 /*
- * hashing.c - roots of what a machine holds, made where it lies, and the search for numbers that are
- * none; beside the next step, on a lane of their own.
+ * hashing.c - roots of what a machine holds, made where it lies, and the search for numbers that
+ * are none; beside the next step, on a lane of their own.
  *
- * Lane 1 waits for what lane 0 was told before the hashing began, and lane 0 waits for lane 1 before
- * it writes what is hashed: two signals, and nothing else, order the two. Roots, the table of what to
- * hash and scratch have memory that no step touches.
+ * Lane 1 waits for what lane 0 was told before the hashing began, and lane 0 waits for lane 1
+ * before it writes what is hashed: two signals, and nothing else, order the two. Roots, the table
+ * of what to hash and scratch have memory that no step touches.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -23,8 +23,8 @@
  *   22 bits: hh' 2^32, (hm' + mh') 2^24, (hl' + mm' + lh') 2^16, (ml' + lm') 2^8, ll'.
  * Sums of 128 products are below 2^21 (2,064,512 at most), 2^23 (8,355,840) and 2^24: a row's shift
  * of up to 10 (8) stays in 32 bits, and a column's of up to 17 (14) with the largest factor. Where
- * a shift is larger, and with 22 bits, the sums go by shifts of 64 bits. Between the parts a sum may
- * wrap around 2^64; when all are there it is what contraction.h says.
+ * a shift is larger, and with 22 bits, the sums go by shifts of 64 bits. Between the parts a sum
+ * may wrap around 2^64; when all are there it is what contraction.h says.
  */
 
 #define HOPPER_LIMIT_ROW(kind)    ((kind) == HOPPER_NARROW ? 10u : 8u)

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "engine/cuda/contract_way.h"
 #include "engine/cuda/packed.h"
 #include "engine/kernel.h"
 
@@ -362,110 +363,6 @@ static uint64_t operands_size(const struct op *op, bool packed)
                         packed_for(&shape, contract_rows(op, 4)).size;
 }
 
-static bool barred(const struct launcher *launcher, enum contract_path path)
-{
-    return (launcher->barred >> path & 1) != 0;
-}
-
-/* Tiles along m or n. Those of wgmma begin at a multiple of 8 rows of all, before a batch may. */
-static uint64_t tiles_over(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma)
-{
-    const bool before = by_wgmma && batches > 1 && rows % PACKED_ATOM_ROWS != 0;
-
-    return (rows + (before ? PACKED_ATOM_ROWS - 1 : 0) + tile - 1) / tile;
-}
-
-static uint64_t hopper_tiles(const struct contract_args *args, uint32_t columns)
-{
-    return args->batches * tiles_over(args->m, args->batches, HOPPER_ROWS, true) *
-           tiles_over(args->n, args->batches, columns, true);
-}
-
-/* What a wave of half tiles takes of one of whole tiles: more than half, for A is read as often. */
-#define HALF_WAVE_PERCENT 58
-
-/* Half tiles where they leave fewer multiprocessors idle. */
-static enum cuda_kernel narrow_kernel(const struct launcher *launcher,
-                                      const struct contract_args *args)
-{
-    const uint64_t processors = launcher->processors == 0 ? 1 : launcher->processors;
-    const uint64_t whole = hopper_tiles(args, HOPPER_COLUMNS) + processors - 1;
-    const uint64_t half = hopper_tiles(args, HOPPER_COLUMNS / 2) + processors - 1;
-
-    return half / processors * HALF_WAVE_PERCENT < whole / processors * 100
-               ? KERNEL_HOPPER_NARROW_HALF
-               : KERNEL_HOPPER_NARROW;
-}
-
-/* Two tiles to a pair: worth it where every multiprocessor has several. */
-static bool worth_pairs(const struct launcher *launcher, const struct contract_args *args)
-{
-    return launcher->processors > 1 &&
-           hopper_tiles(args, HOPPER_COLUMNS) >= (uint64_t)launcher->processors * 2 &&
-           narrow_kernel(launcher, args) == KERNEL_HOPPER_NARROW;
-}
-
-/* mma takes pieces of whole steps and two limbs, wgmma whole pieces. */
-static enum contract_path contract_path(const struct launcher *launcher,
-                                        const struct contraction_shape *shape,
-                                        const struct contract_args *args)
-{
-    if (launcher->capability == HOPPER_CAPABILITY && shape->piece == CONTRACTION_PIECE) {
-        if (!barred(launcher, CONTRACT_BY_PAIRS) && shape->bits == 14 && args->causal == 0 &&
-            (barred(launcher, CONTRACT_BY_WGMMA) || worth_pairs(launcher, args))) {
-            return CONTRACT_BY_PAIRS;
-        }
-        if (!barred(launcher, CONTRACT_BY_WGMMA)) {
-            return CONTRACT_BY_WGMMA;
-        }
-    }
-    if (shape->bits != 22 && shape->piece % PACKED_STEP == 0 &&
-        !barred(launcher, CONTRACT_BY_MMA)) {
-        return CONTRACT_BY_MMA;
-    }
-    return CONTRACT_PLAINLY;
-}
-
-/* A kernel and its tile. */
-struct contract_way {
-    enum cuda_kernel kernel;
-    uint32_t rows;
-    uint32_t columns;
-};
-
-static struct contract_way contract_way(const struct launcher *launcher,
-                                        const struct contraction_shape *shape,
-                                        const struct contract_args *args)
-{
-    struct contract_way way = {KERNEL_CONTRACT_PLAIN, PLAIN_TILE, PLAIN_TILE};
-
-    switch (contract_path(launcher, shape, args)) {
-    case CONTRACT_BY_PAIRS:
-        way.kernel = KERNEL_HOPPER_NARROW_PAIR;
-        way.rows = HOPPER_ROWS;
-        way.columns = HOPPER_COLUMNS;
-        break;
-    case CONTRACT_BY_WGMMA:
-        way.kernel = shape->bits == 14   ? narrow_kernel(launcher, args)
-                     : shape->bits == 22 ? KERNEL_HOPPER_THREE
-                                         : KERNEL_HOPPER_WIDE;
-        way.rows = HOPPER_ROWS;
-        way.columns = way.kernel == KERNEL_HOPPER_NARROW_HALF || way.kernel == KERNEL_HOPPER_THREE
-                          ? HOPPER_COLUMNS / 2
-                          : HOPPER_COLUMNS;
-        break;
-    case CONTRACT_BY_MMA:
-        way.kernel = shape->bits == 14 ? KERNEL_CONTRACT_NARROW : KERNEL_CONTRACT_WIDE;
-        way.rows = CONTRACT_ROWS;
-        way.columns = CONTRACT_COLUMNS;
-        break;
-    case CONTRACT_PLAINLY:
-    case CONTRACT_PATHS:
-        break;
-    }
-    return way;
-}
-
 /*
  * Splitting k: where there are fewer tiles than multiprocessors. Each split is at least SPLIT_K
  * elements long, and there is scratch for SPLIT_RESULTS_MAX sums.
@@ -481,8 +378,8 @@ static uint64_t split_sums_size(uint64_t results)
 /* Two tickets for each of so many tiles: there are never more than the smallest give. */
 static uint64_t split_tickets_size(uint64_t batches, uint64_t m, uint64_t n)
 {
-    return packed_round_up(batches * tiles_over(m, batches, CONTRACT_ROWS, true) *
-                               tiles_over(n, batches, CONTRACT_COLUMNS, true) * 2 *
+    return packed_round_up(batches * contract_tiles(m, batches, CONTRACT_ROWS, true) *
+                               contract_tiles(n, batches, CONTRACT_COLUMNS, true) * 2 *
                                sizeof(uint32_t),
                            PACKED_ALIGNMENT);
 }
@@ -563,13 +460,13 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
                                                const struct contraction_shape *shape,
                                                struct contract_args *args, uint8_t *scratch)
 {
-    const struct contract_way way = contract_way(launcher, shape, args);
+    const struct contract_way way = contract_way_of(launcher, shape, args);
     const bool paired = way.kernel == KERNEL_HOPPER_NARROW_PAIR;
-    const bool by_wgmma = paired || contract_path(launcher, shape, args) == CONTRACT_BY_WGMMA;
+    const bool by_wgmma = paired || contract_path_of(launcher, shape, args) == CONTRACT_BY_WGMMA;
     enum device_result result = DEVICE_OK;
 
-    args->tiles_m = (uint32_t)tiles_over(args->m, args->batches, way.rows, by_wgmma);
-    args->tiles_n = (uint32_t)tiles_over(args->n, args->batches, way.columns, by_wgmma);
+    args->tiles_m = (uint32_t)contract_tiles(args->m, args->batches, way.rows, by_wgmma);
+    args->tiles_n = (uint32_t)contract_tiles(args->n, args->batches, way.columns, by_wgmma);
     args->tiles_m += paired ? args->tiles_m % 2 : 0;
     args->stages = CONTRACT_STAGES(launcher->shared_max);
     args->gives_up = launcher->gives_up;

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "engine/cuda/loader.h"
+#include "engine/cuda/paths.h"
+#include "engine/plan.h"
 
 #define MIB 1048576.0
 
@@ -326,22 +328,6 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     return STATUS_OK;
 }
 
-enum status machine_cuda_paths(struct paths *paths, const struct device_calls *calls, int ordinal,
-                               struct error *error)
-{
-    struct device_facts facts = {.capability = 0};
-    struct device *device = NULL;
-    enum device_result result = calls->open(&device, &facts, ordinal);
-    enum status status;
-
-    if (result != DEVICE_OK) {
-        return machine_cuda_trouble(calls, &facts, ordinal, result, error);
-    }
-    status = paths_prove(paths, calls, device, &facts, ordinal, error);
-    calls->close(device);
-    return status;
-}
-
 static enum status cuda_open(struct machine **machine, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
@@ -350,7 +336,7 @@ static enum status cuda_open(struct machine **machine, const struct tape *tape,
     enum status status = loader_open(&way.calls, error);
 
     if (status == STATUS_OK) {
-        status = machine_cuda_paths(&paths, way.calls, way.ordinal, error);
+        status = paths_of_device(&paths, way.calls, way.ordinal, error);
     }
     if (status != STATUS_OK) {
         return status;

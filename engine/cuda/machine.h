@@ -8,7 +8,6 @@
 
 #include "engine/backend.h"
 #include "engine/cuda/device.h"
-#include "engine/cuda/paths.h"
 
 struct machine_way {
     const struct device_calls *calls; /* must outlive the machine */
@@ -26,10 +25,6 @@ MUST_CHECK enum status machine_cuda_open(struct machine **machine, const struct 
 MUST_CHECK enum status machine_cuda_trouble(const struct device_calls *calls,
                                             const struct device_facts *facts, int ordinal,
                                             enum device_result result, struct error *error);
-
-/* Opens a device, has its ways to contract proven (once in a process), and closes it. */
-MUST_CHECK enum status machine_cuda_paths(struct paths *paths, const struct device_calls *calls,
-                                          int ordinal, struct error *error);
 
 /* What the machine runs on; borrowed from it. */
 const struct device_facts *machine_cuda_facts(const struct machine *machine);

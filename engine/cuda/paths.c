@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/machine.h"
 #include "engine/cuda/packed.h"
 #include "engine/kernel.h"
 
@@ -372,4 +373,20 @@ enum status paths_prove(struct paths *paths, const struct device_calls *calls,
         *note = NOTE_KNOWN | paths->unasked << NOTE_BITS | paths->wrong;
     }
     return STATUS_OK;
+}
+
+enum status paths_of_device(struct paths *paths, const struct device_calls *calls, int ordinal,
+                            struct error *error)
+{
+    struct device_facts facts = {.capability = 0};
+    struct device *device = NULL;
+    enum device_result result = calls->open(&device, &facts, ordinal);
+    enum status status;
+
+    if (result != DEVICE_OK) {
+        return machine_cuda_trouble(calls, &facts, ordinal, result, error);
+    }
+    status = paths_prove(paths, calls, device, &facts, ordinal, error);
+    calls->close(device);
+    return status;
 }

@@ -41,4 +41,8 @@ MUST_CHECK enum status paths_prove(struct paths *paths, const struct device_call
                                    struct device *device, const struct device_facts *facts,
                                    int ordinal, struct error *error);
 
+/* The same for a device that is opened for it, and closed again. */
+MUST_CHECK enum status paths_of_device(struct paths *paths, const struct device_calls *calls,
+                                       int ordinal, struct error *error);
+
 #endif /* ENGINE_CUDA_PATHS_H */

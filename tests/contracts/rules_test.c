@@ -1,7 +1,9 @@
 /*
- * Goal: the contracts of rules give the bits of the C rules, and refuse evidence that is not whole.
+ * Goal: the contracts of rules give the bits of the C rules, and refuse evidence that is not
+ * whole.
  * Method: random operations with hard shapes and hostile elements (tests/support/shown_random.h),
- * each with the leaves that the C rule reads, many to a call; all parts of sums and of peaks; a leaf that is left out; bytes that are cut, go on, or are changed.
+ * each with the leaves that the C rule reads, many to a call; all parts of sums and of peaks; a
+ * leaf that is left out; bytes that are cut, go on, or are changed.
  */
 #include "tests/support/test.h"
 

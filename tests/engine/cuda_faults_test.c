@@ -1,10 +1,10 @@
 /*
  * cuda_faults_test.c - any call of a device may fail, and nobody is ever wronged by it.
  *
- * Every use that the programs make of a device (steps queued, recorded and replayed; a trace; ranges
- * and slices; a split; roots and the search for numbers that are none; opening and closing) is
- * repeated, each time with the next of its calls failing: once, once for want of memory, or it and
- * all after it, as when a device is lost. The use must then either end with STATUS_DEVICE or
+ * Every use that the programs make of a device (steps queued, recorded and replayed; a trace;
+ * ranges and slices; a split; roots and the search for numbers that are none; opening and closing)
+ * is repeated, each time with the next of its calls failing: once, once for want of memory, or it
+ * and all after it, as when a device is lost. The use must then either end with STATUS_DEVICE or
  * STATUS_NO_MEMORY and a sentence, which is "cannot tell" to whoever asked, or have found another
  * way to the very digest of an undisturbed use: never another one, and never a job that diverged.
  * Nothing may be left behind.
@@ -101,9 +101,6 @@ static enum status use_trace(struct finding *finding, const struct start *start,
     return status;
 }
 
-typedef enum status use_function(struct finding *finding, const struct start *start,
-                                 const struct machine_options *options, struct error *error);
-
 /* ---- each call in turn -------------------------------------------------------------- */
 
 static bool same(const struct finding *a, const struct finding *b)
@@ -112,9 +109,11 @@ static bool same(const struct finding *a, const struct finding *b)
            memcmp(&a->loss, &b->loss, sizeof(a->loss)) == 0 && a->diverged == b->diverged;
 }
 
-static void hold_call(use_function *use, const struct start *start,
-                      const struct machine_options *options, const struct finding *expected,
-                      const struct fake_device_switches *switches, const char *what)
+static void hold_call(enum status (*use)(struct finding *, const struct start *,
+                                         const struct machine_options *, struct error *),
+                      const struct start *start, const struct machine_options *options,
+                      const struct finding *expected, const struct fake_device_switches *switches,
+                      const char *what)
 {
     struct finding finding = {.diverged = false};
     struct error error;
@@ -136,8 +135,9 @@ static void hold_call(use_function *use, const struct start *start,
 }
 
 /* calls_max: of how many calls at the most, evenly, each is tried. */
-static void hold_use(use_function *use, const struct machine_options *options, uint64_t calls_max,
-                     const char *what)
+static void hold_use(enum status (*use)(struct finding *, const struct start *,
+                                        const struct machine_options *, struct error *),
+                     const struct machine_options *options, uint64_t calls_max, const char *what)
 {
     static const struct fake_device_switches ways[3] = {
         {.result = DEVICE_FAILED},

@@ -333,7 +333,7 @@ static const struct product hopper_products[] = {
     {1, 130, 70, 400, 15, 128, 0, true},   {2, 21, 66, 260, 22, 128, 7, false},
 };
 
-/* For clusters of two blocks: an odd number of tiles, tiles without rows, batches inside of atoms. */
+/* For clusters of two blocks: odd numbers of tiles, tiles without rows, batches inside of atoms. */
 static const struct product pair_products[] = {
     {1, 300, 140, 390, 14, 128, 0, false},
     {2, 130, 70, 130, 14, 128, 0, true},

@@ -1,6 +1,6 @@
 /*
- * cuda_overlap_test.c - states are hashed beside the next step, and the roots are those of the state
- * as it was.
+ * cuda_overlap_test.c - states are hashed beside the next step, and the roots are those of the
+ * state as it was.
  *
  * The emulated device runs queued work only when something waits for it, and lets its lanes take
  * turns at random, as far as signals allow: so over many seeds a root that is read too early or a

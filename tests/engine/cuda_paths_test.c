@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/cuda/args.h"
-#include "engine/cuda/machine.h"
+#include "engine/cuda/paths.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/test.h"
 
@@ -18,7 +18,7 @@ static const struct fake_device_switches sound;
 static enum status look(struct paths *paths, struct error *error)
 {
     error_init(error);
-    return machine_cuda_paths(paths, fake_device_calls(), 0, error);
+    return paths_of_device(paths, fake_device_calls(), 0, error);
 }
 
 static void expect_text(const struct fake_device_switches *switches, const char *expected)

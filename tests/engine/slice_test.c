@@ -196,7 +196,9 @@ static enum status open_on_fake(struct machine **machine, const struct tape *tap
     return machine_cuda_open(machine, tape, options, &way, error);
 }
 
-/* Two traces by slices have the roots of the whole; the second step begins where the first ended. */
+/*
+ * Two traces by slices have the roots of the whole; the second step begins where the first ended.
+ */
 static void hold_model(enum model_kind kind, const struct backend *backend, enum isa isa,
                        uint64_t device_memory, uint32_t steps)
 {

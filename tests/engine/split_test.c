@@ -2,10 +2,10 @@
  * split_test.c - a step split over several machines has the bits of one.
  *
  * Small models and random tapes over two, three and five emulated devices, each with memory of its
- * own, against one processor: states, outputs, losses and roots after three steps (queued, recorded,
- * replayed), and traces item by item. What is on a device is poison to the others: the emulated
- * memory of each holds nothing that was not moved there. Then refusals, failures, and how GPT-2 124M
- * is divided.
+ * own, against one processor: states, outputs, losses and roots after three steps (queued,
+ * recorded, replayed), and traces item by item. What is on a device is poison to the others: the
+ * emulated memory of each holds nothing that was not moved there. Then refusals, failures, and how
+ * GPT-2 124M is divided.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
  * training_test.c - whole training runs, to the bit: SHA-256 of the state after 1, 10, 100 steps.
  *
- * The values (training_runs.c) were computed by this program. They pin the arithmetic: any change to a rule, to the
- * order of a tape, to a model or to a first state shows here, and is a new version of the protocol.
- * Optimizers and schedules go wrong late, so the smallest model runs 300 steps. The looped rules,
- * which are the definition, run the whole course; every instruction set, both modes and one and two
- * threads must end at the same bits.
+ * The values (training_runs.c) were computed by this program. They pin the arithmetic: any change
+ * to a rule, to the order of a tape, to a model or to a first state shows here, and is a new
+ * version of the protocol. Optimizers and schedules go wrong late, so the smallest model runs 300
+ * steps. The looped rules, which are the definition, run the whole course; every instruction set,
+ * both modes and one and two threads must end at the same bits.
  *
  * "training_test print" prints the digests instead of comparing them.
  */

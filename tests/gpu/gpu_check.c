@@ -8,8 +8,8 @@
  *     GPU_CHECK_ONLY=bits|speed|NAME       one half alone, or the sections with NAME in theirs
  *     GPU_CHECK_QUICK=1                    small sizes, to see that everything runs
  *
- * It never stops at the first failure: sections are processes, and what one cannot do is told at its
- * end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
+ * It never stops at the first failure: sections are processes, and what one cannot do is told at
+ * its end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
  */
 #include "tests/gpu/gpu_check.h"
 
@@ -148,7 +148,7 @@ struct machine *gpu_check_open(const struct gpu_check *check, const struct tape 
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_paths(&paths, check->calls, 0, &error), &error);
+    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
     way.barred = paths_barred(&paths);
     return open_way(&way, tape, trace);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "engine/cuda/machine.h"
+#include "engine/cuda/paths.h"
 #include "engine/models/model.h"
 
 #define GPU_CHECK_OK        0

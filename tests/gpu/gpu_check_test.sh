@@ -57,7 +57,7 @@ else
     printf '# exit code %s: %s\n' "$code" "$said"
     bad=1
 fi
-said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="pinned" EMULATED_FAIL_AT=40 "$check" 2>&1)
+said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="pinned" EMULATED_FAIL_AT=160 "$check" 2>&1)
 code=$?
 if [ "$code" = 2 ] && [ "$(printf '%s\n' "$said" | grep -c "CANNOT TELL: pinned states of .*: .")" = 4 ]; then
     echo "ok 4 - gpu-check on a device that is lost goes on to the end, and cannot tell"

@@ -1,7 +1,7 @@
 /*
- * gpu_parts.c - steps in parts on a device: by ranges and slices within little memory, and split over
- * two devices (or over two machines on one, each with memory of its own). The bits are those of the
- * whole; what it costs is measured.
+ * gpu_parts.c - steps in parts on a device: by ranges and slices within little memory, and split
+ * over two devices (or over two machines on one, each with memory of its own). The bits are those
+ * of the whole; what it costs is measured.
  */
 #include <stdlib.h>
 #include <string.h>

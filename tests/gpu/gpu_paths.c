@@ -15,7 +15,7 @@ static bool offered(struct gpu_check *check, struct paths *paths, int path)
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_paths(paths, check->calls, 0, &error), &error);
+    gpu_check_must(paths_of_device(paths, check->calls, 0, &error), &error);
     return (paths->offered >> path & 1) != 0;
 }
 

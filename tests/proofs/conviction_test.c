@@ -3,8 +3,8 @@
  * the walk to the judge's ruling; whoever is honest is not.
  * Method: an accused machine that lies (liar.h) and a claimant's honest one; every output of every
  * operation of random tapes until all outputs of all kinds were lied about, and of the small
- * models; states before and after the step; sums that are asked for in parts, and told falsely; a state that is
- * not finite. No ledger: the judge is asked directly.
+ * models; states before and after the step; sums that are asked for in parts, and told falsely; a
+ * state that is not finite. No ledger: the judge is asked directly.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Goal: evidence about the operations of large models fits in transactions, by a part of it where it must;
- * and sizes that only a liar would name do not keep the judge busy.
+ * Goal: evidence about the operations of large models fits in transactions, by a part of it where
+ * it must; and sizes that only a liar would name do not keep the judge busy.
  * Method: giants (tests/support/giant.h) with the shapes of GPT-2 124M at 8,192 tokens a step,
  * whose right elements are known by hand; evidence that claims to cover billions of elements.
  */

@@ -110,6 +110,10 @@ static void accused_until(struct accused *accused, enum game_event_kind kind, ui
             life *= 2;
         }
     }
+    if (crash) { /* right behind the move, too */
+        accused_stop(accused);
+        accused_start(accused);
+    }
 }
 
 /* ---- the claimant ----------------------------------------------------------- */

@@ -33,8 +33,8 @@ struct court {
     struct hash32 claim;
     struct game_event asked; /* the last of its kind; its payload is in asked_bytes */
     uint8_t asked_bytes[GAME_ASKED_MAX];
-    uint32_t drawn; /* the step that the attestor drew */
-    bool first_step;  /* the disputed step is the job's first */
+    uint32_t drawn;  /* the step that the attestor drew */
+    bool first_step; /* the disputed step is the job's first */
     uint64_t salt;
     struct promised_segment promised[COURT_SEGMENTS_MAX];
     uint32_t promised_count;

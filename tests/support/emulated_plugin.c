@@ -2,8 +2,8 @@
  * emulated_plugin.c - the emulated device as a plugin: the one symbol of lockstep_cuda.so.
  *
  * With fake_device.c and the rules it makes build/tests/emulated_cuda.so, which LOCKSTEP_CUDA can
- * name, so that the programs themselves run on "a GPU" where there is none. EMULATED_FAIL_AT=K makes
- * its K-th call fail and all after it, as those of a lost device would.
+ * name, so that the programs themselves run on "a GPU" where there is none. EMULATED_FAIL_AT=K
+ * makes its K-th call fail and all after it, as those of a lost device would.
  */
 #include <stdlib.h>
 

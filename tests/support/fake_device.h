@@ -3,10 +3,10 @@
  * plugin's own sources, run by the emulator.
  *
  * So the CUDA backend's machine, its launches and its kernels are held to the rules on any
- * processor; and any of its calls can be made to fail, the way a device does. With a seed, queued work
- * runs when something waits for it, not sooner, and the lanes take turns at random, as far as signals
- * allow: a signal that is missing shows in the bits. Without, it runs at once. What only a device can show (its compiler's code, its
- * speed) is not here.
+ * processor; and any of its calls can be made to fail, the way a device does. With a seed, queued
+ * work runs when something waits for it, not sooner, and the lanes take turns at random, as far as
+ * signals allow: a signal that is missing shows in the bits. Without, it runs at once. What only a
+ * device can show (its compiler's code, its speed) is not here.
  */
 #ifndef TESTS_SUPPORT_FAKE_DEVICE_H
 #define TESTS_SUPPORT_FAKE_DEVICE_H

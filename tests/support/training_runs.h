@@ -1,7 +1,8 @@
 /*
  * training_runs.h - the pinned states of the small models: SHA-256 after so many steps.
  *
- * Whatever computes must end there: each instruction set (training_test.c) and each GPU (gpu-check).
+ * Whatever computes must end there: each instruction set (training_test.c) and each GPU
+ * (gpu-check).
  */
 #ifndef TESTS_SUPPORT_TRAINING_RUNS_H
 #define TESTS_SUPPORT_TRAINING_RUNS_H

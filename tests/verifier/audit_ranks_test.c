@@ -319,7 +319,8 @@ static void pretend(void *context, struct audit_result *result, struct report *r
                     uint32_t share, uint32_t share_count, struct stop *stop)
 {
     const char *word = context;
-    bool here = strcmp(getenv("OMPI_COMM_WORLD_RANK"), "1") == 0;
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    bool here = rank != NULL && strcmp(rank, "1") == 0;
 
     (void)report;
     (void)share;
