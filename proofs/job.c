@@ -154,6 +154,25 @@ enum status job_header_make(struct job *job, const struct digest *body, struct e
     return STATUS_OK;
 }
 
+uint32_t job_unknown_rules(const char *path, const struct digest *id)
+{
+    uint8_t header[JOB_HEADER_SIZE];
+    FILE *file = fopen(path, "rbe");
+    size_t size = file == NULL ? 0 : fread(header, 1, sizeof(header), file);
+    struct digest found;
+    uint32_t version;
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (size != sizeof(header)) {
+        return 0;
+    }
+    commit_job_id(&found, header, sizeof(header));
+    version = endian_load_be32(header + 8);
+    return digest_equal(&found, id) && version != RULES_VERSION ? version : 0;
+}
+
 /* ---- checks and making -------------------------------------------------- */
 
 enum status job_terms_check(const struct job *job, struct error *error)

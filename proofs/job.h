@@ -90,6 +90,10 @@ void job_free(struct job *job); /* NULL is allowed */
 /* The bytes of the job file. */
 MUST_CHECK enum status job_encode(struct buffer *bytes, const struct job *job, struct error *error);
 
+/* The version of the rules in the header of a file, when it is the job of that id (an id binds the
+ * header alone) and of rules that are not known here. 0: it is neither. */
+uint32_t job_unknown_rules(const char *path, const struct digest *id);
+
 /* Makes a checked job of untrusted bytes; refuses rules that this program does not know. */
 MUST_CHECK enum status job_parse(struct job **job, const uint8_t *bytes, size_t size,
                                  struct error *error);

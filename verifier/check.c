@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/endian.h"
 #include "engine/rule.h"
 #include "proofs/commit.h"
 #include "proofs/run.h"
@@ -18,10 +17,6 @@
 #include "proofs/trace.h"
 #include "verifier/duel.h"
 #include "verifier/known_data.h"
-
-enum {
-    HEADER_RULES = 8, /* docs/FORMATS.md, job */
-};
 
 struct checker {
     const struct check_request *request;
@@ -38,20 +33,6 @@ struct checker {
     struct run run;
 };
 
-const char *check_outcome_name(enum check_outcome outcome)
-{
-    static const char *const names[] = {"cannot-tell", "proven", "refuted", "fault"};
-
-    return names[outcome];
-}
-
-const char *check_flaw_name(enum check_flaw flaw)
-{
-    static const char *const names[] = {"none", "state", "went-on", "not-diverged"};
-
-    return names[flaw];
-}
-
 static enum status give_up(struct checker *checker, enum status status)
 {
     checker->result->permanent = true;
@@ -60,34 +41,13 @@ static enum status give_up(struct checker *checker, enum status status)
 
 /* ---- the job ------------------------------------------------------------ */
 
-/* The header alone is what an id binds, whatever rules the rest is written for. 0: it is not the
- * job that was asked for, or its rules are known here, so that it can be looked at as a whole. */
-static uint32_t unknown_rules(const struct checker *checker, const char *path)
-{
-    uint8_t header[JOB_HEADER_SIZE];
-    FILE *file = fopen(path, "rbe");
-    size_t size = file == NULL ? 0 : fread(header, 1, sizeof(header), file);
-    struct digest id;
-    uint32_t version;
-
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    if (size != sizeof(header)) {
-        return 0;
-    }
-    commit_job_id(&id, header, sizeof(header));
-    version = endian_load_be32(header + HEADER_RULES);
-    return digest_equal(&id, &checker->request->job_id) && version != RULES_VERSION ? version : 0;
-}
-
 static enum status take_job(void *context, const char *path, struct error *error)
 {
     struct checker *checker = context;
     struct job *job = NULL;
     enum status status;
 
-    checker->unknown_rules = unknown_rules(checker, path);
+    checker->unknown_rules = job_unknown_rules(path, &checker->request->job_id);
     if (checker->unknown_rules != 0) {
         return STATUS_OK; /* who gives it gives what was asked for */
     }

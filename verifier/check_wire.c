@@ -154,6 +154,22 @@ static enum status read_fields(void *to, const json_t *object, const struct fiel
     return status;
 }
 
+/* ---- names ---- */
+
+const char *check_outcome_name(enum check_outcome outcome)
+{
+    static const char *const names[] = {"cannot-tell", "proven", "refuted", "fault"};
+
+    return names[outcome];
+}
+
+const char *check_flaw_name(enum check_flaw flaw)
+{
+    static const char *const names[] = {"none", "state", "went-on", "not-diverged"};
+
+    return names[flaw];
+}
+
 /* ---- requests ----------------------------------------------------------- */
 
 static json_t *texts_json(const char (*texts)[FILE_PATH_MAX], uint32_t count)

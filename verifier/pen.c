@@ -75,7 +75,7 @@ static enum status reveal(struct node *node, const struct action *action,
     struct book_entry entry = node_entry(node, segment, &action->before);
     enum status status;
 
-    /* A reorganization drew another seed after the seal: the bond is lost, but nothing false said. */
+    /* A reorganization drew another seed after the seal: the bond is lost, nothing false said. */
     if (!hash32_is_zero(&segment->seed) &&
         action->step != game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
                                           segment->committed.steps)) {
