@@ -5,6 +5,14 @@
 #include <assert.h>
 #include <stdbool.h>
 
+/* The rules that both units of the plugin contain have names of their own here: nvcc leaves a
+ * symbol for the host behind even of what only a device has. */
+#define contraction_shape_of hopper_shape_of
+#define quantize_place       hopper_quantize_place
+#define contraction_lowest   hopper_lowest
+#define contraction_partial  hopper_partial
+#define contraction_finish   hopper_finish
+
 #include "engine/cuda/hopper.cuh"
 
 #include "engine/cuda/args.h"
