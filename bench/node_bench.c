@@ -3,9 +3,9 @@
  *
  * A solver trains a small GPT in this process, and after each segment a child of the kind that a
  * node starts checks that very segment, so both meet the same neighbours; the cost is the median
- * of the ratios, by processor time and by the clock. Then a node is given 200 small jobs at once; then cheats, each timed
- * from the block with its commitment to the block with the claim; and where mpirun is, an audit by
- * one rank against two.
+ * of the ratios, by processor time and by the clock. Then a node is given 200 small jobs at once;
+ * then cheats, each timed from the block with its commitment to the block with the claim; and where
+ * mpirun is, an audit by one rank against two.
  *
  *     NODE_THREADS=1       of solver and verifier
  *     NODE_SEGMENTS=7      segments of each length

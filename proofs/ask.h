@@ -77,8 +77,8 @@ MUST_CHECK enum status ask_read(struct ask *ask, const uint8_t *bytes, size_t si
 
 /*
  * The same as text, which is also the end of its place in an address: list/trace, list/next,
- * node/trace/LEVEL/INDEX, tensor/ITEM, tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT. Numbers are decimal
- * without signs or leading zeros.
+ * node/trace/LEVEL/INDEX, tensor/ITEM, tensor-node/ITEM/LEVEL/INDEX, diverged, parts/ITEM/ELEMENT.
+ * Numbers are decimal without signs or leading zeros.
  */
 void ask_text(char text[ASK_TEXT_MAX], const struct ask *ask);
 MUST_CHECK enum status ask_parse(struct ask *ask, const char *text);

@@ -32,8 +32,8 @@ MUST_CHECK enum status conviction_other(struct conviction *conviction, uint32_t 
 void conviction_close(struct conviction *conviction); /* a zero-filled one is allowed */
 
 /*
- * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written whole
- * while it has at most CONVICTION_WHOLE_MAX bytes; of a longer one whose rule has parts (rule.h)
+ * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written
+ * whole while it has at most CONVICTION_WHOLE_MAX bytes; of a longer one whose rule has parts (rule.h)
  * the accused must first tell what they come to: *asks says that the move is that question. told is
  * what he told last on the ledger, whatever it answers. After a restart the same element is chosen
  * again. STATUS_OVER_LIMIT: the evidence does not fit.

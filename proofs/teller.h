@@ -48,8 +48,9 @@ MUST_CHECK enum status teller_open(struct teller *teller, struct machine *machin
 void teller_close(struct teller *teller); /* a zero-filled one is allowed */
 
 /*
- * The answer to any ask about a tree (not ASK_DIVERGED or ASK_PARTS, see conviction.h); bytes has room for TELL_BYTES_MAX. STATUS_NOT_FOUND: the
- * step has no such thing. STATUS_DEVICE: the machine made another tensor than the first time.
+ * The answer to any ask about a tree (not ASK_DIVERGED or ASK_PARTS, see conviction.h); bytes has
+ * room for TELL_BYTES_MAX. STATUS_NOT_FOUND: the step has no such thing. STATUS_DEVICE: the machine
+ * made another tensor than the first time.
  */
 MUST_CHECK enum status teller_answer(uint8_t *bytes, size_t *size, struct teller *teller,
                                      const struct ask *ask, struct error *error);

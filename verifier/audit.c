@@ -104,8 +104,8 @@ static enum status replay_again(struct auditor *auditor, struct digest *root, bo
     return status;
 }
 
-/* What is wrong with a step that gives this state: nothing, usually. A journal that ends with a state
- * that is not finite may be one that was cut off before the end was said. */
+/* What is wrong with a step that gives this state: nothing, usually. A journal that ends with a
+ * state that is not finite may be one that was cut off before the end was said. */
 static enum audit_flaw judge_step(const struct auditor *auditor, const struct bundle_step *entry,
                                   const struct digest *root, bool finite)
 {

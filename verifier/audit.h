@@ -62,8 +62,8 @@ struct audit_result {
     struct error reason;      /* CANNOT_TELL: why */
 };
 
-/* Replays; the answer and all else is in result, which is released with audit_result_release(). paths
- * name the job's data. */
+/* Replays; the answer and all else is in result, which is released with audit_result_release().
+ * paths name the job's data. */
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options);
 

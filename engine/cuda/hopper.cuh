@@ -18,7 +18,7 @@
     extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(threads, 1)             \
         name(const __grid_constant__ type args)
 
-/* A barrier that is not done by then never will be; in a proof, which takes microseconds, sooner. */
+/* A barrier that is not done by then never will be; in a proof, which takes moments, sooner. */
 #define WAIT_NS_MAX       UINT64_C(4000000000)
 #define WAIT_NS_MAX_PROOF UINT64_C(50000000)
 

@@ -1,6 +1,6 @@
 /*
- * gas_shapes.h - elements of every kind of operation, with tensors as a step of GPT-2 124M has them:
- * what it costs to recompute each is in docs/GAS.md.
+ * gas_shapes.h - elements of every kind of operation, with tensors as a step of GPT-2 124M has
+ * them: what it costs to recompute each is in docs/GAS.md.
  */
 #ifndef TESTS_SUPPORT_GAS_SHAPES_H
 #define TESTS_SUPPORT_GAS_SHAPES_H
