@@ -121,6 +121,10 @@ MUST_CHECK enum status node_start(struct node *node, int64_t number, const struc
 MUST_CHECK enum status node_request(struct node *node, struct check_request **made,
                                     const struct store_segment *segment, struct error *error);
 
+/* Plans a move anew where an earlier round missed it: a renewed segment has another time. */
+MUST_CHECK enum status node_plan_again(struct node *node, const struct action *action,
+                                       struct error *error);
+
 /* Nothing is signed any more until somebody has looked. */
 MUST_CHECK enum status node_fault(struct node *node, const char *text, struct error *error);
 

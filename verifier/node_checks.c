@@ -231,8 +231,8 @@ enum status node_plan_claim(struct node *node, const struct action *seal, struct
     claim.kind = ACTION_CLAIM;
     action_name(claim.name, ACTION_CLAIM, &seal->claim);
     (void)snprintf(claim.after, sizeof(claim.after), "%s", seal->name);
-    status = action_plan(node->ports.store, seal, error);
-    return status == STATUS_OK ? action_plan(node->ports.store, &claim, error) : status;
+    status = node_plan_again(node, seal, error);
+    return status == STATUS_OK ? node_plan_again(node, &claim, error) : status;
 }
 
 static enum status plan_claim(struct node *node, const struct store_segment *segment,

@@ -126,7 +126,7 @@ static enum status choose(void *context, const struct store_segment *segment, st
 
 /* ---- samples whose step must be drawn, or is ------------------------------ */
 
-static enum status plan_again(struct node *node, const struct action *action, struct error *error)
+enum status node_plan_again(struct node *node, const struct action *action, struct error *error)
 {
     struct action before;
     enum status status = action_find(node->ports.store, &before, action->name, error);
@@ -155,7 +155,7 @@ static enum status ask_for_draw(void *context, const struct store_segment *segme
         return add_extra(node, segment, "its step was not drawn in time", error);
     }
     action_name(action.name, ACTION_DRAW, &segment->hash);
-    return plan_again(node, &action, error);
+    return node_plan_again(node, &action, error);
 }
 
 enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
@@ -178,10 +178,10 @@ enum status node_plan_attestation(struct node *node, const struct store_segment 
     reveal.late_s = node_reveal_end(segment);
     if (segment->mine == STORE_MINE_NOT) {
         (void)snprintf(reveal.after, sizeof(reveal.after), "%s", attest.name);
-        status = plan_again(node, &attest, error);
+        status = node_plan_again(node, &attest, error);
     }
     return status == STATUS_OK && segment->mine <= STORE_MINE_SEALED
-               ? plan_again(node, &reveal, error)
+               ? node_plan_again(node, &reveal, error)
                : status;
 }
 
