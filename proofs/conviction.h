@@ -33,10 +33,10 @@ void conviction_close(struct conviction *conviction); /* a zero-filled one is al
 
 /*
  * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written
- * whole while it has at most CONVICTION_WHOLE_MAX bytes; of a longer one whose rule has parts (rule.h)
- * the accused must first tell what they come to: *asks says that the move is that question. told is
- * what he told last on the ledger, whatever it answers. After a restart the same element is chosen
- * again. STATUS_OVER_LIMIT: the evidence does not fit.
+ * whole while it has at most CONVICTION_WHOLE_MAX bytes; of a longer one whose rule has parts
+ * (rule.h) the accused must first tell what they come to: *asks says that the move is that
+ * question. told is what he told last on the ledger, whatever it answers. After a restart the same
+ * element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
  */
 #define CONVICTION_WHOLE_MAX (32 * 1024)
 MUST_CHECK enum status conviction_write(struct buffer *bytes, bool *asks,
