@@ -224,6 +224,33 @@ enum status book_find_refuted(struct book_entry *entry, struct book *book, struc
     return status;
 }
 
+enum status book_find_proven(struct book_entry *entry, struct book *book, struct error *error)
+{
+    sqlite3_stmt *row = sql_query(
+        &book->sql, error,
+        "SELECT verdict, pre, post, trace, before" PLACE_WHERE
+        " AND root = ? AND step = ? AND verdict = 1",
+        "tbbibi", entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
+        &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
+        &(struct sql_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step);
+    enum status status = row == NULL ? STATUS_IO : sql_step(&book->sql, row, error);
+
+    if (status == STATUS_OK) {
+        status = read_row(entry, row, 0, error);
+    }
+    if (status == STATUS_OK && !sql_blob_column(row, 4, entry->before.bytes, DIGEST_SIZE)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "the verdict book is damaged");
+    }
+    if (status == STATUS_OK) {
+        status = sql_step(&book->sql, row, error);
+        status = status == STATUS_OK          ? STATUS_NOT_FOUND
+                 : status == STATUS_NOT_FOUND ? STATUS_OK
+                                              : status;
+    }
+    (void)sqlite3_finalize(row);
+    return status;
+}
+
 static bool says_the_same(const struct book_entry *left, const struct book_entry *right)
 {
     return left->verdict == right->verdict && digest_equal(&left->pre_state, &right->pre_state) &&

@@ -59,6 +59,11 @@ MUST_CHECK enum status book_find(struct book_entry *entry, struct book *book, st
 MUST_CHECK enum status book_find_refuted(struct book_entry *entry, struct book *book,
                                          struct error *error);
 
+/* The proven row of entry's place, job, segment, root and step, whatever the segment begins with.
+ * STATUS_NOT_FOUND: there is none, or more than one. */
+MUST_CHECK enum status book_find_proven(struct book_entry *entry, struct book *book,
+                                        struct error *error);
+
 /* keccak256(the book's secret, words, bytes): the same for ever, and nobody else's guess. */
 struct hash32 book_derive(const struct book *book, const char *words, const void *bytes,
                           size_t size);

@@ -185,6 +185,33 @@ enum status node_plan_attestation(struct node *node, const struct store_segment 
                : status;
 }
 
+/* What was found about a step: in the queue or, if the database was lost since it was sealed, in
+ * the book. */
+static enum status find_answer(struct node *node, struct check_result **result,
+                               const struct store_segment *segment, uint32_t step,
+                               struct error *error)
+{
+    const struct digest unknown = {{0}};
+    struct book_entry entry = node_entry(node, segment, &unknown);
+    enum status status = queue_answer(node->ports.store, result, segment, step, error);
+
+    if (status != STATUS_NOT_FOUND || segment->mine != STORE_MINE_SEALED) {
+        return status;
+    }
+    entry.step = step;
+    status = book_find_proven(&entry, node->ports.book, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *result = calloc(1, sizeof(**result));
+    if (*result == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
+    }
+    (*result)->before = entry.before;
+    (*result)->trace_root = entry.trace_root;
+    return STATUS_OK;
+}
+
 /* The step is drawn: the check can begin, or was made in an earlier round. */
 static enum status add_sample(void *context, const struct store_segment *segment,
                               struct error *error)
@@ -198,7 +225,7 @@ static enum status add_sample(void *context, const struct store_segment *segment
                               .expiry_s = node_claim_end(segment)};
     struct check_result *result = NULL;
     bool full = false;
-    enum status status = queue_answer(node->ports.store, &result, segment, task.traced_step, error);
+    enum status status = find_answer(node, &result, segment, task.traced_step, error);
 
     if (status == STATUS_OK) {
         status = node_plan_attestation(node, segment, task.traced_step, result, error);
