@@ -309,6 +309,27 @@ enum status book_enter(struct book *book, const struct book_entry *entry, struct
                                : status;
 }
 
+/* ---- the machine -------------------------------------------------------- */
+
+enum status book_fault(struct book *book, char text[BOOK_FAULT_MAX], struct error *error)
+{
+    sqlite3_stmt *row =
+        sql_query(&book->sql, error, "SELECT value FROM meta WHERE name = 'fault'", "");
+    enum status status = row == NULL ? STATUS_IO : sql_step(&book->sql, row, error);
+
+    text[0] = '\0';
+    if (status == STATUS_OK) {
+        (void)snprintf(text, BOOK_FAULT_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
+    }
+    (void)sqlite3_finalize(row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status book_set_fault(struct book *book, const char *text, struct error *error)
+{
+    return sql_run(&book->sql, error, "INSERT OR REPLACE INTO meta VALUES ('fault', ?)", "t", text);
+}
+
 /* ---- export and import -------------------------------------------------- */
 
 static json_t *hex_of(const void *bytes, size_t size)

@@ -9,7 +9,8 @@
  * that contradict each other.
  *
  * The file is locked for one process: a second node with the same book is refused. It also keeps
- * a secret of the node's, from which salts and secret samples are drawn.
+ * a secret of the node's, from which salts and secret samples are drawn, and whether this machine
+ * was found at fault: what must not be said must be remembered as well as what was.
  */
 #ifndef VERIFIER_BOOK_H
 #define VERIFIER_BOOK_H
@@ -20,6 +21,7 @@
 #include "chain/ledger.h"
 
 #define BOOK_EXPORT_SIZE_MAX ((size_t)256 << 20)
+#define BOOK_FAULT_MAX       512
 
 enum book_verdict {
     BOOK_PROVEN = 1,
@@ -60,6 +62,12 @@ MUST_CHECK enum status book_find_refuted(struct book_entry *entry, struct book *
 /* keccak256(the book's secret, words, bytes): the same for ever, and nobody else's guess. */
 struct hash32 book_derive(const struct book *book, const char *words, const void *bytes,
                           size_t size);
+
+/* Why nothing is to be signed on this machine; empty: no fault was found, or it was looked into. It
+ * is on disk before book_set_fault() returns, and no part of an export: it is the machine's. */
+MUST_CHECK enum status book_fault(struct book *book, char text[BOOK_FAULT_MAX],
+                                  struct error *error);
+MUST_CHECK enum status book_set_fault(struct book *book, const char *text, struct error *error);
 
 /* All rows and the secret; *view is the caller's. Whoever reads it can foresee secret samples. */
 MUST_CHECK enum status book_export(json_t **view, struct book *book, struct error *error);

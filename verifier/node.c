@@ -18,10 +18,39 @@ enum {
     CACHE_FILES_MAX = 65536,
 };
 
+/* The fault stands until somebody has looked, whichever of the two files was lost since. */
+static enum status load_fault(struct node *node, struct error *error)
+{
+    const struct node_ports *ports = &node->ports;
+    char fault[STORE_REASON_MAX];
+    char kept[BOOK_FAULT_MAX];
+    enum status status = store_text(ports->store, fault, "fault", error);
+
+    if (status == STATUS_OK) {
+        status = book_fault(ports->book, kept, error);
+    }
+    if (status != STATUS_OK || (fault[0] == '\0' && kept[0] == '\0')) {
+        return status;
+    }
+    node->fault = true;
+    log_error(ports->log, "verifier", "nothing is signed, because of an earlier fault: %s",
+              kept[0] != '\0' ? kept : fault);
+    if (kept[0] == '\0') {
+        return book_set_fault(ports->book, fault, error);
+    }
+    return fault[0] == '\0' ? store_set_text(ports->store, "fault", kept, error) : STATUS_OK;
+}
+
+enum status node_forget_fault(struct store *store, struct book *book, struct error *error)
+{
+    enum status status = store_set_text(store, "fault", "", error);
+
+    return status == STATUS_OK ? book_set_fault(book, "", error) : status;
+}
+
 enum status node_open(struct node *node, const struct node_options *options,
                       const struct node_ports *ports, struct error *error)
 {
-    char fault[STORE_REASON_MAX];
     enum status status;
 
     memset(node, 0, sizeof(*node));
@@ -35,12 +64,7 @@ enum status node_open(struct node *node, const struct node_options *options,
     if (node->actions == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a node");
     }
-    status = store_text(ports->store, fault, "fault", error);
-    node->fault = fault[0] != '\0';
-    if (status == STATUS_OK && node->fault) {
-        log_error(ports->log, "verifier", "nothing is signed, because of an earlier fault: %s",
-                  fault);
-    }
+    status = load_fault(node, error);
     if (status == STATUS_OK) {
         status = queue_recover(ports->store, error);
     }

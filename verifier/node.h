@@ -93,6 +93,10 @@ MUST_CHECK enum status node_open(struct node *node, const struct node_options *o
                                  const struct node_ports *ports, struct error *error);
 void node_close(struct node *node);
 
+/* Somebody has looked into a fault of the machine: a node that is opened then signs again. */
+MUST_CHECK enum status node_forget_fault(struct store *store, struct book *book,
+                                         struct error *error);
+
 /* One round. *busy: there was something to do, so the next one should come soon. A ledger that
  * cannot be reached is weather, and told in the store; a failure is one of our own disk. */
 MUST_CHECK enum status node_round(struct node *node, bool *busy, struct error *error);

@@ -358,10 +358,13 @@ static enum status vouch(struct node *node, const struct task *task,
 
 enum status node_fault(struct node *node, const char *text, struct error *error)
 {
+    enum status status;
+
     node->fault = true;
     log_error(node->ports.log, "verifier",
               "FAULT OF THIS MACHINE, nothing is attested or claimed any more: %s", text);
-    return store_set_text(node->ports.store, "fault", text, error);
+    status = book_set_fault(node->ports.book, text, error);
+    return status == STATUS_OK ? store_set_text(node->ports.store, "fault", text, error) : status;
 }
 
 /* This machine cannot be believed: it says so, and signs nothing until somebody has looked. */

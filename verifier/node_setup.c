@@ -184,7 +184,7 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
         status = check_owner(setup, error);
     }
     if (status == STATUS_OK && forget_fault) {
-        status = store_set_text(&setup->store, "fault", "", error);
+        status = node_forget_fault(&setup->store, setup->book, error);
     }
     if (status == STATUS_OK) {
         status = workers_open(&setup->workers, setup->options.checks_max + 1,

@@ -127,7 +127,8 @@ static enum status close_claim(struct store *store, const struct ledger_entry *e
                : status;
 }
 
-/* An attestor that was convicted by anybody has no attestation left to be accused for. */
+/* An attestor that was convicted by anybody has no attestation left to be accused for, and its
+ * place is free again: who passed the segment over, because all places were taken, thinks anew. */
 static enum status take_ruled(struct store *store, const struct ledger_entry *entry,
                               struct error *error)
 {
@@ -137,10 +138,17 @@ static enum status take_ruled(struct store *store, const struct ledger_entry *en
     if (status != STATUS_OK || !event->flag) {
         return status;
     }
-    return sql_run(&store->sql, error,
-                   "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
-                   " (SELECT segment, attestor FROM accusations WHERE key = ?)",
-                   "b", BLOB(event->claim));
+    status = sql_run(&store->sql, error,
+                     "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
+                     " (SELECT segment, attestor FROM accusations WHERE key = ?)",
+                     "b", BLOB(event->claim));
+    return status == STATUS_OK
+               ? sql_run(&store->sql, error,
+                         "UPDATE segments SET revealed = max(revealed - 1, 0), choice = CASE WHEN"
+                         " mine = 0 AND choice IN (2, 3) THEN 0 ELSE choice END WHERE hash ="
+                         " (SELECT segment FROM accusations WHERE key = ?)",
+                         "b", BLOB(event->claim))
+               : status;
 }
 
 enum status store_take_claim(struct store *store, const struct ledger_entry *entry,

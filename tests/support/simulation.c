@@ -236,6 +236,7 @@ static void open_node(struct simulation *simulation)
         return;
     }
     simulation_judge_book(simulation);
+    simulation_judge_fault(simulation);
 }
 
 /* The process is gone; what is on the disk stays, or what was synced of it. */
@@ -254,11 +255,13 @@ static void bury(struct simulation *simulation, bool power_fails)
         if (chance(simulation, 6)) {
             simulation_tell(simulation, "the node's database is lost");
             virtual_disk_lose(simulation->disk, simulation->store_path);
+            simulation->fault_in_store = false;
         }
         if (chance(simulation, 1)) {
             simulation_tell(simulation, "the verdict book is lost");
             virtual_disk_lose(simulation->disk, simulation->book_path);
             simulation->book_was_lost = true;
+            simulation->fault_in_book = false;
         }
     }
     simulation_tell(simulation, "the node is dead%s", power_fails ? ", and the power failed" : "");
@@ -269,6 +272,17 @@ static void start_node(struct simulation *simulation)
     open_node(simulation);
     if (simulation->fate.dead) {
         bury(simulation, chance(simulation, 30));
+    }
+}
+
+/* A round that failed, or was the last, may have kept what the child told, or may not. */
+static void keep_fault(struct simulation *simulation)
+{
+    if (simulation->fault_told || simulation->fault) {
+        simulation->fault = true;
+        simulation->fault_in_store = true;
+        simulation->fault_in_book = true;
+        simulation->fault_told = false;
     }
 }
 
@@ -290,7 +304,7 @@ static void run_node(struct simulation *simulation)
             return;
         }
         if (status == STATUS_OK) {
-            simulation->fault = simulation->fault || simulation->fault_told;
+            keep_fault(simulation);
             continue;
         }
         simulation_tell(simulation, "a round fails: %s", error.text);

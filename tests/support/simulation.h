@@ -181,8 +181,10 @@ struct simulation {
     char book_path[FILE_PATH_MAX];
     char store_path[FILE_PATH_MAX];
 
-    bool fault_told; /* in this round: a child said that the machine is at fault */
-    bool fault;      /* and the node has heard it */
+    bool fault_told;     /* in this round: a child said that the machine is at fault */
+    bool fault;          /* and the node has heard it */
+    bool fault_in_store; /* since a round that ended well, until that file is lost */
+    bool fault_in_book;
     bool book_was_lost;
     struct simulation_statement statements[SIMULATION_STATEMENTS_MAX];
     uint32_t statement_count;
@@ -212,6 +214,8 @@ bool simulation_guilty(void *context, const struct game_case *shown,
                        const struct local_claim *claim);
 /* After a restart: everything that was said is still in the book. */
 void simulation_judge_book(struct simulation *simulation);
+/* And a fault of the machine is remembered, unless all files that tell of it were lost. */
+void simulation_judge_fault(struct simulation *simulation);
 /* After each step; in the end. */
 void simulation_judge(struct simulation *simulation);
 void simulation_judge_money(struct simulation *simulation);

@@ -364,6 +364,19 @@ bool simulation_guilty(void *context, const struct game_case *shown,
     return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
 }
 
+void simulation_judge_fault(struct simulation *simulation)
+{
+    bool stands = simulation->node.fault;
+
+    if (!stands && (simulation->fault_in_store || simulation->fault_in_book)) {
+        simulation_wrong(simulation, "the fault of the machine is forgotten");
+    }
+    if (stands && simulation->result->faults == 0) {
+        simulation_wrong(simulation, "a fault of the machine that no child told of");
+    }
+    simulation->fault = stands;
+}
+
 /* ---- what the node must do ---------------------------------------------------------- */
 
 static uint64_t attest_end(const struct simulation *simulation,

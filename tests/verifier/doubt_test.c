@@ -152,6 +152,20 @@ static void see_rival_convicted(struct scene *scene, wei owed)
     assert_int_equal(market_job(&scene->market, &scene->job).epoch, 0);
 }
 
+/* In the node's own account of the ledger only what stands is counted: a place is free again. */
+static void see_place_freed(struct scene *scene, bool answers)
+{
+    static const char query[] =
+        "SELECT count(*) FROM segments s WHERE idx = 1 AND NOT void AND revealed = (SELECT count(*)"
+        " FROM reveals WHERE segment = s.hash AND stands) AND EXISTS (SELECT 1 FROM reveals WHERE"
+        " segment = s.hash AND NOT stands)";
+
+    for (int i = 0; market_node_number(&scene->node, query) == 0; i++) {
+        assert_true(i < ROUNDS_MAX);
+        round_of_both(scene, answers);
+    }
+}
+
 static void convict_rival(const char *name, bool embedded, bool answers)
 {
     struct scene scene;
@@ -172,6 +186,7 @@ static void convict_rival(const char *name, bool embedded, bool answers)
         round_of_both(&scene, answers);
     }
     assert_int_equal(count(&scene, GAME_ACCUSED), 1);
+    see_place_freed(&scene, answers);
     scene_close(&scene);
 }
 

@@ -228,6 +228,59 @@ static void test_a_fault_of_this_machine_stops_the_pen(void **state)
     free(oracle);
 }
 
+static void lose(struct market *market, const char *name)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+
+    for (int end = 0; end < 3; end++) {
+        char path[700];
+
+        (void)snprintf(path, sizeof(path), "%s/%s%s", market->folders[MARKET_VERIFIER], name,
+                       ends[end]);
+        (void)unlink(path);
+    }
+}
+
+/* Either file is enough to remember it; only a person makes the node forget. */
+static void test_a_fault_outlives_a_lost_database_and_a_lost_book(void **state)
+{
+    static const char *const lost[] = {"node.db", "verdicts.db", "node.db"};
+    struct oracle *oracle = calloc(1, sizeof(*oracle));
+    struct market_node node;
+    struct market market;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    market_open(&market, true, "lost-fault");
+    (void)commit_one(&market, "lost-fault-run");
+    oracle->answer.outcome = CHECK_FAULT;
+    market_node_defaults(&node, &market, "/nowhere");
+    open_with_oracle(&node, oracle);
+    market_node_settle(&node);
+    assert_true(node.node.fault);
+    oracle->answer.outcome = CHECK_PROVEN;
+    oracle->asked = 0;
+    for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+        market_node_close(&node);
+        lose(&market, lost[i]);
+        open_with_oracle(&node, oracle);
+        market_node_settle(&node);
+        assert_true(node.node.fault);
+        assert_int_equal(oracle->asked, 0);
+        assert_int_equal(market_count(&market, GAME_ATTESTED, NULL), 0);
+    }
+    assert_int_equal(node_forget_fault(&node.store, node.book, &error), STATUS_OK);
+    market_node_close(&node);
+    open_with_oracle(&node, oracle);
+    assert_false(node.node.fault);
+    market_node_settle(&node);
+    assert_true(oracle->asked > 0);
+    market_node_close(&node);
+    market_close(&market);
+    free(oracle);
+}
+
 /* A child that was taken over by what it read answers with claims about what nobody asked. */
 static void test_answers_about_other_segments_claim_nothing(void **state)
 {
@@ -336,6 +389,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_node_that_is_killed_loses_and_doubles_nothing),
         cmocka_unit_test(test_a_fault_of_this_machine_stops_the_pen),
+        cmocka_unit_test(test_a_fault_outlives_a_lost_database_and_a_lost_book),
         cmocka_unit_test(test_answers_about_other_segments_claim_nothing),
         cmocka_unit_test(test_the_book_stands_before_the_pen),
         cmocka_unit_test(test_a_lost_database_does_not_lose_a_reveal),
