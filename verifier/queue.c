@@ -94,9 +94,10 @@ enum status queue_revive(struct store *store, const struct store_segment *segmen
                          const struct task *task, struct error *error)
 {
     return sql_run(&store->sql, error,
-                   "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = 0, next_ms = 0 WHERE"
+                   "UPDATE tasks SET deadline_s = ?, expiry_s = ?,"
+                   " state = CASE state WHEN 1 THEN 1 ELSE 0 END, next_ms = 0 WHERE"
                    " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-                   " (outcome = ? AND state IN (0, 3) OR outcome = ? AND state = 2)",
+                   " (state = 1 OR outcome = ? AND state IN (0, 3) OR outcome = ? AND state = 2)",
                    "iibibbiii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
                    BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
                    BLOB(segment->committed.root), traced_column(task->traced, task->traced_step),

@@ -128,9 +128,10 @@ static enum status close_claim(struct store *store, const struct ledger_entry *e
 }
 
 /* An attestor that was convicted by anybody has no attestation left to be accused for, and its
- * place is free again: who passed the segment over, because all places were taken, thinks anew. */
+ * place is free again: who passed the segment over, because all places were taken, thinks anew. Of
+ * an attestation of ours nothing is left to be settled. */
 static enum status take_ruled(struct store *store, const struct ledger_entry *entry,
-                              struct error *error)
+                              const struct address *own, struct error *error)
 {
     const struct game_event *event = &entry->event;
     enum status status = close_claim(store, entry, event->flag ? "upheld" : "refuted", error);
@@ -144,10 +145,11 @@ static enum status take_ruled(struct store *store, const struct ledger_entry *en
                      "b", BLOB(event->claim));
     return status == STATUS_OK
                ? sql_run(&store->sql, error,
-                         "UPDATE segments SET revealed = max(revealed - 1, 0), choice = CASE WHEN"
-                         " mine = 0 AND choice IN (2, 3) THEN 0 ELSE choice END WHERE hash ="
-                         " (SELECT segment FROM accusations WHERE key = ?)",
-                         "b", BLOB(event->claim))
+                         "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
+                         " choice = CASE WHEN mine = 0 AND choice IN (2, 3) THEN 0 ELSE choice END,"
+                         " mine = CASE WHEN a.attestor = ?2 THEN 3 ELSE mine END"
+                         " FROM accusations AS a WHERE a.key = ?1 AND s.hash = a.segment",
+                         "bb", BLOB(event->claim), BLOB(*own))
                : status;
 }
 
@@ -168,7 +170,7 @@ enum status store_take_claim(struct store *store, const struct ledger_entry *ent
     case GAME_ASKED:
         return take_asked(store, event, error);
     case GAME_RULED:
-        return take_ruled(store, entry, error);
+        return take_ruled(store, entry, own, error);
     case GAME_LAPSED:
         return close_claim(store, entry, "lapsed", error);
     default:

@@ -294,6 +294,18 @@ static bool is_statement(enum game_move_kind kind)
            kind == GAME_ACCUSE;
 }
 
+/* In a storm the node may not have heard of it yet. */
+static void judge_settle(struct simulation *simulation, const char *name,
+                         const struct game_move *move)
+{
+    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    const struct simulation_segment *segment = segment_of(simulation, &hash);
+
+    if (segment != NULL && segment->mine == STORE_MINE_SETTLED && !simulation->storm) {
+        simulation_wrong(simulation, "%s, though nothing is left of it", name);
+    }
+}
+
 void simulation_submitted(void *context, const char *name, const struct game_move *move, bool again)
 {
     struct simulation *simulation = context;
@@ -323,6 +335,9 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
         break;
     case GAME_ACCUSE:
         judge_accuse(simulation, name, move);
+        break;
+    case GAME_SETTLE:
+        judge_settle(simulation, name, move);
         break;
     default:
         break;

@@ -124,6 +124,9 @@ static void take_attestor_convicted(struct simulation_view *view,
             address_equal(&reveal->attestor, &claim->attestor)) {
             reveal->stands = false;
             view->segments[claim->segment].revealed--;
+            if (claim->against_us) { /* nothing is left to be settled */
+                view->segments[claim->segment].mine = STORE_MINE_SETTLED;
+            }
         }
     }
 }
