@@ -67,7 +67,7 @@ MUST_CHECK enum status queue_answer(struct store *store, struct check_result **r
 
 /* A check that was given up gets the task's new times, and another chance; so does one that refuted
  * what it looked at: the same lie was committed again, by the next solver, and is claimed again.
- * One that runs gets the times: if it ends without an answer, it is tried again until then. */
+ * One that runs gets the times: should it end without an answer, it is tried again until then. */
 MUST_CHECK enum status queue_revive(struct store *store, const struct store_segment *segment,
                                     const struct task *task, struct error *error);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "engine/cuda/machine.h"
+#include "engine/real.h"
 #include "engine/sliced.h"
 #include "engine/split.h"
 #include "proofs/sha256.h"
@@ -106,7 +107,7 @@ static enum status use_trace(struct finding *finding, const struct start *start,
 static bool same(const struct finding *a, const struct finding *b)
 {
     return digest_equal(&a->roots[0], &b->roots[0]) && digest_equal(&a->roots[1], &b->roots[1]) &&
-           memcmp(&a->loss, &b->loss, sizeof(a->loss)) == 0 && a->diverged == b->diverged;
+           real_to_bits(a->loss) == real_to_bits(b->loss) && a->diverged == b->diverged;
 }
 
 static void hold_call(enum status (*use)(struct finding *, const struct start *,

@@ -40,6 +40,7 @@ void gpu_check_compare(struct gpu_check *check, struct machine *cpu, struct mach
         got = malloc(size);
         if (got == NULL) {
             gpu_check_must(error_set(&error, STATUS_NO_MEMORY, "no memory to compare"), &error);
+            return;
         }
         gpu_check_must(other->backend->read(other, id, got, &error), &error);
         check->tally->comparisons++;
