@@ -87,8 +87,8 @@ static void test_a_node_keeps_its_promises_in_any_weather(void **state)
     assert_true(sum.deaths > 0 && sum.power_failures > 0 && sum.reorganizations > 0);
 }
 
-/* A fault forgotten with the database, a place taken by who was convicted, a settlement of what was,
- * a check given up in a new round, a seal that only the book remembered. */
+/* A fault forgotten with the database, a place taken by who was convicted, a settlement of what
+ * was, a check given up in a new round, a seal that only the book remembered. */
 static void test_promises_that_were_broken_once_are_kept(void **state)
 {
     static const uint64_t seeds[] = {237, 595, 619, 737, 981, 1149};
