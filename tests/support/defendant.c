@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/rule.h"
 #include "proofs/conviction.h"
 #include "proofs/question.h"
 #include "proofs/replay.h"
@@ -56,6 +57,24 @@ struct defendant_lie defendant_choose(const struct job *job, uint64_t step, uint
     lie.trace.item = next[state];
     free(next);
     return lie;
+}
+
+uint32_t defendant_longest_sum(const struct tape *tape, uint64_t least)
+{
+    struct rule_axis longest = {0};
+    uint32_t item = 0;
+
+    for (uint32_t op = 0; op < tape->op_count; op++) {
+        struct rule_axis axis;
+
+        rule_axis_of(&axis, &tape->ops[op], 0, 0);
+        if (tape->ops[op].kind == OP_CONTRACT && axis.length > longest.length) {
+            longest = axis;
+            item = trace_item_of_output(tape, op, 0);
+        }
+    }
+    assert_true(longest.length >= least);
+    return item;
 }
 
 static void record_step(struct bundle *bundle, struct run *run, uint64_t step)

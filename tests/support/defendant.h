@@ -47,6 +47,10 @@ struct job *defendant_job(enum model_kind kind, uint64_t seed);
 /* A float state that the step changes: its next value is wrong, in the bundle and in the trace. */
 struct defendant_lie defendant_choose(const struct job *job, uint64_t step, uint64_t *random);
 
+/* The output, as an item of the trace, of the matmul that sums along the longest axis; that axis
+ * has at least this many terms. */
+uint32_t defendant_longest_sum(const struct tape *tape, uint64_t least);
+
 /* The whole bundle, with the lie. Takes job. */
 void defendant_write(const char *path, struct job *job, const struct defendant_lie *lie);
 

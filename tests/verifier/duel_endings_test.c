@@ -158,25 +158,6 @@ static void test_a_divergence_that_is_none_is_convicted(void **state)
     market_close(&market);
 }
 
-/* The output of the matmul of the tape that sums along the longest axis. */
-static uint32_t longest_sum(const struct tape *tape)
-{
-    struct rule_axis longest = {0};
-    uint32_t item = 0;
-
-    for (uint32_t op = 0; op < tape->op_count; op++) {
-        struct rule_axis axis;
-
-        rule_axis_of(&axis, &tape->ops[op], 0, 0);
-        if (tape->ops[op].kind == OP_CONTRACT && axis.length > longest.length) {
-            longest = axis;
-            item = trace_item_of_output(tape, op, 0);
-        }
-    }
-    assert_true(longest.length >= BATCH);
-    return item;
-}
-
 /* Was the last question one for parts? */
 static bool asked_for_parts(struct market *market)
 {
@@ -210,7 +191,7 @@ static void test_a_sum_that_is_too_long_for_a_move_is_asked_for_in_parts(void **
     options.model.batch = BATCH;
     job = defendant_job_of(&options, 14);
     lie = defendant_choose(job, STEP, &random);
-    lie.trace = (struct lie){.item = longest_sum(job->tape), .element = 3};
+    lie.trace = (struct lie){.item = defendant_longest_sum(job->tape, BATCH), .element = 3};
     market_open(&market, true, "parts");
     convict(&market, "parts", job, &lie, FEW_BYTES);
     assert_true(asked_for_parts(&market));

@@ -215,23 +215,6 @@ static void test_a_claimant_that_is_killed_anywhere_convicts(void **state)
     world_close(&world);
 }
 
-static uint32_t longest_sum(const struct tape *tape)
-{
-    struct rule_axis longest = {0};
-    uint32_t item = 0;
-
-    for (uint32_t op = 0; op < tape->op_count; op++) {
-        struct rule_axis axis;
-
-        rule_axis_of(&axis, &tape->ops[op], 0, 0);
-        if (tape->ops[op].kind == OP_CONTRACT && axis.length > longest.length) {
-            longest = axis;
-            item = trace_item_of_output(tape, op, 0);
-        }
-    }
-    return item;
-}
-
 static void test_the_parts_of_a_long_sum_convict_through_kills(void **state)
 {
     struct small_job_options options;
@@ -245,7 +228,7 @@ static void test_the_parts_of_a_long_sum_convict_through_kills(void **state)
     options.model.batch = BATCH;
     job = defendant_job_of(&options, 52);
     lie = defendant_choose(job, STEP, &random);
-    lie.trace = (struct lie){.item = longest_sum(job->tape), .element = 5};
+    lie.trace = (struct lie){.item = defendant_longest_sum(job->tape, BATCH), .element = 5};
     world_open(&world, "parts");
     world.node.options.move_max = FEW_BYTES;
     accuse_solver(&world, small_path("parts-run"), job, &lie);
