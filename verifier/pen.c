@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verifier/moves.h"
+#include "verifier/vanished.h"
 
 enum {
     RETRY_S = 2,
@@ -144,6 +145,12 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_SEAL:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);
+    case ACTION_FINALIZE:
+        return ledger_finalize(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_RENEW:
+        return ledger_renew(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_EXPIRE:
+        return ledger_expire(ledger, action->name, &segment->job, error);
     case ACTION_TIMEOUT:
     case ACTION_LAPSE:
     case ACTION_WITHDRAW:
@@ -276,7 +283,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     if (outcome.state == LEDGER_MOVE_FINAL) {
         return set(node, action, ACTION_DONE, action->due_s, "", error);
     }
-    if (outcome.refusal.kind == GAME_TOO_EARLY && action->kind != ACTION_TIMEOUT) {
+    if (outcome.refusal.kind == GAME_TOO_EARLY && action->kind != ACTION_TIMEOUT &&
+        !vanished_makes(action->kind)) {
         action->tries++;
         return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
                    game_refusal_text(outcome.refusal.kind), error);
@@ -284,6 +292,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
         status = moves_refused(node, &state, &due_s, action, error);
+    } else if (vanished_makes(action->kind)) {
+        state = vanished_refused(&due_s, node, outcome.refusal.kind);
     }
     if (status != STATUS_OK) {
         return status;
