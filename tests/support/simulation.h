@@ -46,6 +46,7 @@ struct simulation_result {
     uint64_t reorganizations;
     uint64_t faults;
     uint64_t promises; /* that were held against the node, and kept */
+    uint64_t tended;   /* moves of the node that a solver should have made */
 };
 
 /* log: where a player tells what happens, or NULL. */
@@ -169,6 +170,7 @@ struct simulation {
     int64_t skew_ms; /* of the node's clock */
     bool storm;
     uint64_t calm_since_s;
+    bool forsaken; /* nobody but the node makes the moves that only time allows */
 
     struct node node;
     struct node_options options;

@@ -12,6 +12,8 @@ enum {
     REVEAL_ROOM_S = 150, /* from the end of attesting to a reveal */
     TURN_ROOM_S = 150,   /* from the other's move, or the end of its time, to ours */
     SETTLE_ROOM_S = 150,
+    TEND_ROOM_S = 150,   /* from where the node makes a segment final that nobody else does */
+    EXPIRY_ROOM_S = 600, /* from where it has a job expire, after what may come before that */
 };
 
 static const struct address *own(const struct simulation *simulation)
@@ -320,6 +322,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
         simulation_wrong(simulation, "%s after a fault of the machine", name);
     }
     simulation->result->asked += game_move_is_of_referee(move->kind);
+    simulation->result->tended += move->kind == GAME_FINALIZE || move->kind == GAME_EXPIRE;
     switch ((int)move->kind) {
     case GAME_ATTEST:
         judge_attest(simulation, name, move);
@@ -604,6 +607,82 @@ static void judge_reveals(struct simulation *simulation, const struct simulation
                      segment->committed.index, segment->job);
 }
 
+/* ---- where the solver has vanished ---------------------------------------------------- */
+
+/* What of the node waits in a job behind its first segment that is not final. */
+struct waiting {
+    const struct simulation_segment *first; /* NULL: all are final */
+    const struct simulation_segment *last_final;
+    bool revealed;
+    bool sealed;
+};
+
+static struct waiting waiting_in(const struct simulation *simulation, uint32_t job)
+{
+    const struct simulation_segment *segment;
+    struct waiting waiting = {0};
+
+    for (uint32_t i = 0; (segment = simulation_standing(simulation, job, i)) != NULL; i++) {
+        if (segment->final) {
+            waiting.last_final = segment;
+            continue;
+        }
+        waiting.first = waiting.first == NULL ? segment : waiting.first;
+        waiting.revealed |= segment->mine == STORE_MINE_REVEALED;
+        waiting.sealed |= segment->mine == STORE_MINE_SEALED;
+    }
+    return waiting;
+}
+
+static bool is_disputed(const struct simulation *simulation, uint32_t job,
+                        const struct simulation_segment *only)
+{
+    for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
+        const struct simulation_claim *claim = &simulation->view.claims[i];
+        const struct simulation_segment *segment = &simulation->view.segments[claim->segment];
+
+        if (claim->phase != GAME_CLAIM_CLOSED && segment->job == job && segment->stands &&
+            (only == NULL || only == segment)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Bonds and fees do not wait for ever, whoever has vanished. */
+static void judge_waiting(struct simulation *simulation, uint32_t job)
+{
+    const struct game_terms *terms = &simulation->jobs[job].terms;
+    const uint64_t patience_s = simulation->options.grace_s + simulation->options.grace_s / 5;
+    const struct waiting waiting = waiting_in(simulation, job);
+    uint64_t now_s = virtual_chain_time(simulation->chain);
+    uint64_t since_s;
+    bool covered;
+
+    if (waiting.first == NULL || (!waiting.revealed && !waiting.sealed) ||
+        simulation->options.mode == NODE_OBSERVE) {
+        return;
+    }
+    covered = terms->coverage_ppm == 0 || waiting.first->revealed >= terms->attestors;
+    since_s = claim_end(simulation, waiting.first) + patience_s;
+    if (waiting.last_final != NULL && waiting.last_final->ended_s + patience_s > since_s) {
+        since_s = waiting.last_final->ended_s + patience_s;
+    }
+    since_s = simulation->calm_since_s > since_s ? simulation->calm_since_s : since_s;
+    if (waiting.revealed && covered && now_s > since_s + TEND_ROOM_S &&
+        !is_disputed(simulation, job, waiting.first)) {
+        simulation_wrong(simulation, "segment %u of job %u is made final by nobody",
+                         waiting.first->committed.index, job);
+    }
+    since_s = terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
+              terms->claim_period_s + patience_s;
+    since_s = simulation->calm_since_s > since_s ? simulation->calm_since_s : since_s;
+    if (!(waiting.revealed && covered) && now_s > since_s + EXPIRY_ROOM_S &&
+        !is_disputed(simulation, job, NULL)) {
+        simulation_wrong(simulation, "bonds wait in job %u, which does not expire", job);
+    }
+}
+
 void simulation_judge(struct simulation *simulation)
 {
     simulation_look(simulation);
@@ -621,6 +700,9 @@ void simulation_judge(struct simulation *simulation)
         if (!simulation->book_was_lost) {
             judge_seals(simulation, segment);
         }
+    }
+    for (uint32_t i = 0; i < simulation->job_count && !simulation->book_was_lost; i++) {
+        judge_waiting(simulation, i);
     }
     for (uint32_t i = 0; i < simulation->view.claim_count && !simulation->book_was_lost; i++) {
         judge_claims(simulation, &simulation->view.claims[i]);
