@@ -66,7 +66,7 @@ static enum status previous_root(struct store *store, struct digest *root,
     if (status == STATUS_OK && !sql_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -323,7 +323,7 @@ enum status store_segments(struct store *store, const char *where,
             count++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
@@ -344,7 +344,7 @@ static enum status one_segment(struct store *store, struct store_segment *segmen
     if (status == STATUS_OK) {
         status = read_segment(segment, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
