@@ -131,8 +131,10 @@ enum status node_plan_again(struct node *node, const struct action *action, stru
     struct action before;
     enum status status = action_find(node->ports.store, &before, action->name, error);
 
-    /* An earlier round missed it; on the ledger a refused name may be tried again. */
-    if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
+    /* An earlier round missed it, or is about to; on the ledger a refused name may be tried again. */
+    if (status == STATUS_OK &&
+        (before.state == ACTION_REFUSED || before.state == ACTION_LATE ||
+         (before.state == ACTION_PLANNED && before.late_s < action->late_s))) {
         status = sql_run(&node->ports.store->sql, error, "DELETE FROM actions WHERE name = ?", "t",
                          action->name);
     }

@@ -330,6 +330,15 @@ enum status store_take_reveal(struct store *store, const struct game_event *even
                    (int64_t)event->index);
 }
 
+enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE reveals SET doubt = 0 WHERE doubt <> ? AND segment IN"
+                   " (SELECT hash FROM segments WHERE job = ? AND idx = ? AND NOT void)",
+                   "ibi", (int64_t)STORE_DOUBT_TRUE, BLOB(event->job), (int64_t)event->index);
+}
+
 #define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt FROM reveals "
 
 static enum status read_reveal(struct store_reveal *reveal, sqlite3_stmt *row, struct error *error)

@@ -117,10 +117,13 @@ static enum status take_drawn(struct store *store, const struct game_event *even
 static enum status take_renewed(struct store *store, const struct game_event *event,
                                 struct error *error)
 {
-    return sql_run(&store->sql, error,
-                   "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
-                   " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
-                   "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+    enum status status =
+        sql_run(&store->sql, error,
+                "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
+                " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
+                "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+
+    return status == STATUS_OK ? store_renew_reveals(store, event, error) : status;
 }
 
 static enum status take_conviction(struct store *store, const struct game_event *event, bool again,
