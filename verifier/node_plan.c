@@ -128,16 +128,24 @@ static enum status choose(void *context, const struct store_segment *segment, st
 
 enum status node_plan_again(struct node *node, const struct action *action, struct error *error)
 {
+    struct sql *sql = &node->ports.store->sql;
     struct action before;
     enum status status = action_find(node->ports.store, &before, action->name, error);
 
+    if (status == STATUS_NOT_FOUND) {
+        return action_plan(node->ports.store, action, error);
+    }
     /* An earlier round missed it; on the ledger a refused name may be tried again. */
     if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
-        status = sql_run(&node->ports.store->sql, error, "DELETE FROM actions WHERE name = ?", "t",
-                         action->name);
+        status = sql_run(sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
+        return status == STATUS_OK ? action_plan(node->ports.store, action, error) : status;
     }
-    return status == STATUS_OK || status == STATUS_NOT_FOUND
-               ? action_plan(node->ports.store, action, error)
+    /* It waits, or was sent in that round and may be refused as too late. */
+    return status == STATUS_OK
+               ? sql_run(sql, error,
+                         "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
+                         " WHERE name = ? AND state IN (0, 1)",
+                         "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name)
                : status;
 }
 

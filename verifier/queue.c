@@ -86,7 +86,7 @@ enum status queue_answer(struct store *store, struct check_result **result,
                                  : check_result_parse(*result, sqlite3_column_text(row, 0),
                                                       (size_t)sqlite3_column_bytes(row, 0), error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -145,7 +145,7 @@ static enum status read_task(struct store *store, struct task *task, sqlite3_stm
             status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -284,7 +284,7 @@ enum status action_find(struct store *store, struct action *action, const char *
     if (status == STATUS_OK) {
         status = read_action(action, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -308,7 +308,7 @@ enum status action_list(struct store *store, struct action *actions, uint32_t *c
             (*count)++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -349,7 +349,7 @@ enum status action_of_turn(struct store *store, struct action *action, uint32_t 
     if (status == STATUS_OK) {
         status = read_action(action, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

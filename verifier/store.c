@@ -212,7 +212,7 @@ enum status store_text(struct store *store, char *text, const char *name, struct
     if (status == STATUS_OK && sqlite3_column_text(row, 0) != NULL) {
         (void)snprintf(text, STORE_REASON_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
