@@ -63,6 +63,13 @@ static const struct option_spec run_options[] = {
      .value = "AMOUNT",
      .fallback = "0.1ether",
      .help = "withdraw when that much is owed; 0: never"},
+    {.name = "grace",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "10m",
+     .maximum = GAME_PERIOD_MAX,
+     .help = "when bonds or fees of ours wait for a solver that has vanished, make the moves that "
+             "anybody may make so long after it could have"},
     {.name = "status",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
@@ -111,6 +118,7 @@ static enum status read_options(struct node_options *options, const struct optio
     options->extra = options_real(given, "extra");
     options->doubt = options_real(given, "doubt");
     options->checks_max = (uint32_t)options_number(given, "checks");
+    options->grace_s = (uint32_t)options_number(given, "grace");
     if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
         return error_set(error, STATUS_USAGE,
                          "--share, --extra and --doubt are fractions, from 0 to 1");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "verifier/doubt.h"
+#include "verifier/vanished.h"
 
 uint64_t node_attest_end(const struct store_segment *segment)
 {
@@ -318,6 +319,9 @@ static enum status plan_all(struct node *node, struct error *error)
     }
     if (status == STATUS_OK && !node->options.by_hand) {
         status = doubt_round(node, error);
+    }
+    if (status == STATUS_OK && !node->options.by_hand && node->options.mode != NODE_OBSERVE) {
+        status = vanished_round(node, error);
     }
     if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
         status = plan_withdrawal(node, error);
