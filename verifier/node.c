@@ -43,8 +43,11 @@ static enum status load_fault(struct node *node, struct error *error)
 
 enum status node_forget_fault(struct store *store, struct book *book, struct error *error)
 {
-    enum status status = store_set_text(store, "fault", "", error);
+    enum status status = queue_forget_fault(store, error);
 
+    if (status == STATUS_OK) {
+        status = store_set_text(store, "fault", "", error);
+    }
     return status == STATUS_OK ? book_set_fault(book, "", error) : status;
 }
 

@@ -315,7 +315,7 @@ static int show(struct command_context *context,
                 void (*print)(FILE *out, const json_t *made))
 {
     char path[FILE_PATH_MAX];
-    struct store store = {{NULL}};
+    struct store store = {0};
     json_t *made = NULL;
     struct error error;
     enum status status;

@@ -259,14 +259,18 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
 }
 
-/* Too late for the round in which it was sent, it may be in time for the one that has begun. */
+/* A reorganization may have put it before what must come first; and what is too late for the round in
+ * which it was sent, may be in time for the one that has begun. */
 static bool is_worth_another_try(const struct node *node, const struct action *action,
                                  enum game_refusal_kind kind)
 {
-    return (kind == GAME_TOO_EARLY && action->kind != ACTION_TIMEOUT &&
-            !vanished_makes(action->kind)) ||
-           (kind == GAME_TOO_LATE && is_statement(action->kind) &&
-            node->clock.time_s <= action->late_s);
+    bool has_time = node->clock.time_s <= action->late_s;
+
+    if (kind == GAME_TOO_EARLY) {
+        return action->kind != ACTION_TIMEOUT && !vanished_makes(action->kind);
+    }
+    return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
+           (is_statement(action->kind) || action->kind == ACTION_REVEAL);
 }
 
 static enum status look_after(struct node *node, struct action *action, struct error *error)

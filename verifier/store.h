@@ -25,6 +25,7 @@
 
 struct store {
     struct sql sql;
+    uint32_t tasks_max; /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
 };
 
 enum store_mode {

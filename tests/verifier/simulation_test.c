@@ -16,7 +16,7 @@
 
 enum {
     LIVES_SOAK = 10000,
-    LIVES = 60,
+    LIVES = 300,
     TWICE_EVERY = 20,
     TOLD_EVERY = 100,
 };
@@ -38,6 +38,9 @@ static void add(struct simulation_result *sum, const struct simulation_result *r
     sum->reorganizations += result->reorganizations;
     sum->faults += result->faults;
     sum->promises += result->promises;
+    for (int i = 0; i < SIMULATION_TROUBLES; i++) {
+        sum->recovered[i] += result->recovered[i];
+    }
 }
 
 static void tell(const struct simulation_result *sum, uint64_t lives)
@@ -54,6 +57,13 @@ static void tell(const struct simulation_result *sum, uint64_t lives)
                   (unsigned long long)sum->acquitted, (unsigned long long)sum->asked,
                   (unsigned long long)sum->deaths, (unsigned long long)sum->power_failures,
                   (unsigned long long)sum->reorganizations, (unsigned long long)sum->faults);
+    print_message("statements in the calm after");
+    for (int i = 0; i < SIMULATION_TROUBLES; i++) {
+        print_message("%s %s: %llu", i == 0 ? "" : ",",
+                      simulation_trouble_name((enum simulation_trouble)i),
+                      (unsigned long long)sum->recovered[i]);
+    }
+    print_message("\n");
 }
 
 /* Was every promise kept? */
@@ -88,6 +98,9 @@ static void test_a_node_keeps_its_promises_in_any_weather(void **state)
     assert_true(sum.attested > 0 && sum.revealed > 0 && sum.upheld > 0 && sum.asked > 0);
     assert_true(sum.attestors_convicted > 0 && sum.acquitted > 0);
     assert_true(sum.deaths > 0 && sum.power_failures > 0 && sum.reorganizations > 0);
+    for (int i = 0; i < SIMULATION_TROUBLES && lives >= LIVES; i++) {
+        assert_true(sum.recovered[i] > 0);
+    }
 }
 
 /* A fault forgotten with the database, a place taken by who was convicted, a settlement of what
