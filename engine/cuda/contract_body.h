@@ -29,33 +29,33 @@
 #define LIMB_SUMS        5 /* at most */
 
 /* Every kernel has one kind of limbs, and all that follows from it is known when it is compiled. */
-static RULE inline uint32_t limb_planes(enum limb_kind kind)
+static RULE INLINED uint32_t limb_planes(enum limb_kind kind)
 {
     return kind == LIMBS_THREE ? 3 : 2;
 }
 
-static RULE inline uint32_t limb_sums(enum limb_kind kind)
+static RULE INLINED uint32_t limb_sums(enum limb_kind kind)
 {
     return kind == LIMBS_THREE ? 5 : 3;
 }
 
-static RULE inline uint32_t fragment_rows(enum limb_kind kind)
+static RULE INLINED uint32_t fragment_rows(enum limb_kind kind)
 {
     return kind == LIMBS_THREE ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
 }
 
 /* Rows of A in a tile, of both operands, and the bytes of one plane of them. */
-static RULE inline uint32_t tile_rows_a(enum limb_kind kind)
+static RULE INLINED uint32_t tile_rows_a(enum limb_kind kind)
 {
     return kind == LIMBS_THREE ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
 }
 
-static RULE inline uint32_t tile_rows(enum limb_kind kind)
+static RULE INLINED uint32_t tile_rows(enum limb_kind kind)
 {
     return tile_rows_a(kind) + CONTRACT_COLUMNS;
 }
 
-static RULE inline uint32_t limb_plane_size(enum limb_kind kind)
+static RULE INLINED uint32_t limb_plane_size(enum limb_kind kind)
 {
     return tile_rows(kind) * CONTRACT_STAGE;
 }
@@ -77,8 +77,8 @@ struct contract_tile {
     uint8_t *stages;
 };
 
-static RULE inline struct contract_tile contract_tile_of(const struct contract_args *args,
-                                                         enum limb_kind kind)
+static RULE INLINED struct contract_tile contract_tile_of(const struct contract_args *args,
+                                                          enum limb_kind kind)
 {
     const uint32_t index = block_index() / args->splits;
     struct contract_tile tile;
@@ -99,7 +99,7 @@ static RULE inline struct contract_tile contract_tile_of(const struct contract_a
 
 #define FILL_ROWS (CONTRACT_TILE_ROWS * 4 / CONTRACT_THREADS) /* of which a thread copies pieces */
 
-static RULE inline uint32_t fill_rows(enum limb_kind kind)
+static RULE INLINED uint32_t fill_rows(enum limb_kind kind)
 {
     return tile_rows(kind) * 4 / CONTRACT_THREADS;
 }
@@ -113,13 +113,13 @@ struct filler {
     bool there[FILL_ROWS];
 };
 
-static RULE inline uint32_t fill_row(uint32_t i)
+static RULE INLINED uint32_t fill_row(uint32_t i)
 {
     return thread_index() / 4 + i * (CONTRACT_THREADS / 4);
 }
 
-static RULE inline void filler_init(struct filler *filler, const struct contract_args *args,
-                                    const struct contract_tile *tile, enum limb_kind kind)
+static RULE INLINED void filler_init(struct filler *filler, const struct contract_args *args,
+                                     const struct contract_tile *tile, enum limb_kind kind)
 {
     UNROLL
     for (uint32_t i = 0; i < fill_rows(kind); i++) {
@@ -141,14 +141,14 @@ static RULE inline void filler_init(struct filler *filler, const struct contract
 }
 
 /* A row of a stage is 64 bytes; its pieces are exchanged so that 8 rows share no bank. */
-static RULE inline uint32_t stage_place(uint32_t row, uint32_t piece)
+static RULE INLINED uint32_t stage_place(uint32_t row, uint32_t piece)
 {
     return row * CONTRACT_STAGE + (piece ^ (row / 2 % 4)) * 16;
 }
 
 /* The shifts of both steps, each by threads of its own. */
-static RULE inline void shifts_fill(const struct contract_args *args,
-                                    const struct contract_tile *tile, uint8_t *stage, uint64_t k)
+static RULE INLINED void shifts_fill(const struct contract_args *args,
+                                     const struct contract_tile *tile, uint8_t *stage, uint64_t k)
 {
     const uint32_t pieces = CONTRACT_SHIFTS_SIZE / 16;
     const uint32_t step = thread_index() / pieces;
@@ -168,9 +168,9 @@ static RULE inline void shifts_fill(const struct contract_args *args,
 }
 
 /* Starts the copies of a stage, from element k on. */
-static RULE inline void stage_fill(const struct contract_args *args,
-                                   const struct contract_tile *tile, const struct filler *filler,
-                                   uint8_t *stage, uint64_t k, enum limb_kind kind)
+static RULE INLINED void stage_fill(const struct contract_args *args,
+                                    const struct contract_tile *tile, const struct filler *filler,
+                                    uint8_t *stage, uint64_t k, enum limb_kind kind)
 {
     const uint32_t piece = thread_index() % 4;
     const uint64_t strip = k >> args->line_log;
@@ -201,9 +201,9 @@ struct fragments {
 };
 
 /* Places by the lane: the PTX ISA's ldmatrix gives lane l the row l / 4, bytes 4 (l % 4) .. +3. */
-static RULE inline void fragments_load(struct fragments *fragments, const uint8_t *limbs,
-                                       uint32_t warp_row, uint32_t warp_column, uint32_t step,
-                                       enum limb_kind kind)
+static RULE INLINED void fragments_load(struct fragments *fragments, const uint8_t *limbs,
+                                        uint32_t warp_row, uint32_t warp_column, uint32_t step,
+                                        enum limb_kind kind)
 {
     const uint32_t lane = thread_index() % CUDA_WARP;
 
@@ -233,8 +233,8 @@ static RULE inline void fragments_load(struct fragments *fragments, const uint8_
     }
 }
 
-static RULE inline void fragments_add(uint32_t *sum, const uint32_t *a, const uint32_t *b,
-                                      uint32_t count)
+static RULE INLINED void fragments_add(uint32_t *sum, const uint32_t *a, const uint32_t *b,
+                                       uint32_t count)
 {
     UNROLL
     for (uint32_t i = 0; i < count; i++) {
@@ -243,7 +243,7 @@ static RULE inline void fragments_add(uint32_t *sum, const uint32_t *a, const ui
 }
 
 /* The products of one step, of row i and column j of fragments. */
-static RULE inline void
+static RULE INLINED void
 fragments_narrow(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                  const struct fragments *f, uint32_t i, uint32_t j)
 {
@@ -257,7 +257,7 @@ fragments_narrow(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGME
     multiply_ss(sums[2][i][j], both_a, both_b);
 }
 
-static RULE inline void
+static RULE INLINED void
 fragments_wide(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                const struct fragments *f, uint32_t i, uint32_t j)
 {
@@ -267,7 +267,7 @@ fragments_wide(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT
     multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
 }
 
-static RULE inline void
+static RULE INLINED void
 fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                 const struct fragments *f, uint32_t i, uint32_t j)
 {
@@ -282,7 +282,7 @@ fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMEN
     multiply_uu(sums[4][i][j], f->a[2][i], f->b[1][j]);
 }
 
-static RULE inline void
+static RULE INLINED void
 fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                    const struct fragments *f, enum limb_kind kind)
 {
@@ -302,12 +302,12 @@ fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAG
 }
 
 /* Which row and column of a fragment a lane's c-th result is: the PTX ISA's m16n8k32. */
-static RULE inline uint32_t sum_row(uint32_t c)
+static RULE INLINED uint32_t sum_row(uint32_t c)
 {
     return thread_index() % CUDA_WARP / 4 + c / 2 * 8;
 }
 
-static RULE inline uint32_t sum_column(uint32_t c)
+static RULE INLINED uint32_t sum_column(uint32_t c)
 {
     return thread_index() % CUDA_WARP % 4 * 2 + c % 2;
 }
@@ -319,7 +319,7 @@ static RULE inline uint32_t sum_column(uint32_t c)
 #define SHIFT_QUICK 22
 
 /* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
-static RULE inline int64_t
+static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
             uint32_t i, uint32_t j, uint32_t c, uint32_t shift, bool quick, enum limb_kind kind)
 {
@@ -346,7 +346,7 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
 }
 
 /* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
-static RULE inline void
+static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            const uint8_t *row_shifts, const uint8_t *column_shifts, enum limb_kind kind)
@@ -392,7 +392,7 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
 /* ---- the tile ------------------------------------------------------------------- */
 
 /* The last split to come sees what all of them added. */
-static RULE inline bool last_of_splits(const struct contract_args *args, uint32_t ticket)
+static RULE INLINED bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
     SHARED(uint32_t, before, 1);
 
@@ -406,11 +406,10 @@ static RULE inline bool last_of_splits(const struct contract_args *args, uint32_
     return *before + 1 == args->splits;
 }
 
-static RULE inline void contract_write(const struct contract_args *args,
-                                       const struct contract_tile *tile,
-                                       int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                                       uint32_t warp_row, uint32_t warp_column, bool add,
-                                       enum limb_kind kind)
+static RULE INLINED void
+contract_write(const struct contract_args *args, const struct contract_tile *tile,
+               int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS], uint32_t warp_row,
+               uint32_t warp_column, bool add, enum limb_kind kind)
 {
     const bool split = args->splits > 1;
 
@@ -444,7 +443,7 @@ static RULE inline void contract_write(const struct contract_args *args,
     }
 }
 
-static RULE inline void contract_tensor(const struct contract_args *args, enum limb_kind kind)
+static RULE INLINED void contract_tensor(const struct contract_args *args, enum limb_kind kind)
 {
     const struct contract_tile tile = contract_tile_of(args, kind);
     const uint32_t warp = thread_index() / CUDA_WARP;
