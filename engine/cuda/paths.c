@@ -101,6 +101,8 @@ static const struct problem {
     {CONTRACT_BY_MMA, 14, 128, 130, 66, 300, 0, false},
     {CONTRACT_BY_MMA, 16, 32, 70, 40, 160, 0, false},
     {CONTRACT_BY_MMA, 14, 64, 40, 40, 1200, 40, true},
+    {CONTRACT_BY_MMA, 22, 0, 70, 70, 300, 0, false},
+    {CONTRACT_BY_MMA, 22, 128, 40, 20, 1200, 40, true},
     {CONTRACT_PLAINLY, 22, 0, 40, 33, 100, 0, false},
     {CONTRACT_PLAINLY, 14, 16, 33, 40, 100, 0, false},
 };
