@@ -315,7 +315,7 @@ static int show(struct command_context *context,
                 void (*print)(FILE *out, const json_t *made))
 {
     char path[FILE_PATH_MAX];
-    struct store store = {{NULL}};
+    struct store store = {0};
     json_t *made = NULL;
     struct error error;
     enum status status;
@@ -476,10 +476,14 @@ static const struct command commands[] = {
          "cost, asks (--yes does not), sends the claim and makes every move of the dispute until "
          "the verdict. Interrupted, it goes on with the same command, or with a node in the same "
          "folder. STEP counts from 0 over the whole job. With --attestor it is the step that an "
-         "attestor drew, and the trace root that it revealed is claimed to be false.",
-     .arguments = "JOB STEP",
+         "attestor drew, and the trace root that it revealed is claimed to be false. An evidence "
+         "file of an audit says the step by itself (--evidence), must be about what stands on the "
+         "ledger, and convicts in one move whoever tells the trace that it is about: nothing is "
+         "asked of the accused then, and who tells another trace is walked down as ever.",
+     .arguments = "JOB [STEP]",
      .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
                 "text.run\n"
+                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence\n"
                 "lockstep verifier claim 0x41...c7 1042 --attestor 0x70...c8 --yes --json",
      OPTIONS(claim_command_options),
      .run = claim_command},

@@ -64,7 +64,7 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
             (void)json_array_append_new(*rows, object);
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -148,7 +148,7 @@ static enum status sum_payments(json_t *object, struct store *store, struct erro
                 sum += amount;
             }
         }
-        (void)sqlite3_finalize(row);
+        sql_done(&store->sql, row);
         status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
         wei_print_plain(text, sum);
         (void)json_object_set_new(sums, kinds[i], json_string(text));

@@ -259,6 +259,20 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
 }
 
+/* A reorganization may have put it before what must come first; and what is too late for the round in
+ * which it was sent, may be in time for the one that has begun. */
+static bool is_worth_another_try(const struct node *node, const struct action *action,
+                                 enum game_refusal_kind kind)
+{
+    bool has_time = node->clock.time_s <= action->late_s;
+
+    if (kind == GAME_TOO_EARLY) {
+        return action->kind != ACTION_TIMEOUT && !vanished_makes(action->kind);
+    }
+    return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
+           (is_statement(action->kind) || action->kind == ACTION_REVEAL);
+}
+
 static enum status look_after(struct node *node, struct action *action, struct error *error)
 {
     enum action_state state = ACTION_REFUSED;
@@ -283,8 +297,7 @@ static enum status look_after(struct node *node, struct action *action, struct e
     if (outcome.state == LEDGER_MOVE_FINAL) {
         return set(node, action, ACTION_DONE, action->due_s, "", error);
     }
-    if (outcome.refusal.kind == GAME_TOO_EARLY && action->kind != ACTION_TIMEOUT &&
-        !vanished_makes(action->kind)) {
+    if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
         return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
                    game_refusal_text(outcome.refusal.kind), error);

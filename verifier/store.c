@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "verifier/queue.h"
 
 /* One script for each version; the n-th brings a file from version n-1 to n. */
 static const char *const migrations[] = {
@@ -138,6 +139,7 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
     enum status status;
 
     memset(store, 0, sizeof(*store));
+    store->tasks_max = QUEUE_TASKS_MAX;
     if (mode == STORE_READ && !file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND, "no node has worked here: %s is not there", path);
         error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
@@ -221,7 +223,7 @@ enum status store_text(struct store *store, char *text, const char *name, struct
     if (status == STATUS_OK && sqlite3_column_text(row, 0) != NULL) {
         (void)snprintf(text, STORE_REASON_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

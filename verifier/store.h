@@ -25,6 +25,7 @@
 
 struct store {
     struct sql sql;
+    uint32_t tasks_max; /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
 };
 
 enum store_mode {
@@ -238,6 +239,9 @@ MUST_CHECK enum status store_take_payment(struct store *store, const struct ledg
                                           const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
                                          struct error *error);
+/* In the new round there is time again to accuse who revealed in an earlier one. */
+MUST_CHECK enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                           struct error *error);
 
 /* ---- mirrors ---- */
 

@@ -272,7 +272,7 @@ enum status store_open_claims(struct store *store,
             count++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
@@ -290,7 +290,7 @@ enum status store_claim(struct store *store, struct store_claim *claim, const st
     if (status == STATUS_OK) {
         status = read_claim(claim, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -305,7 +305,7 @@ enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
     if (status == STATUS_OK) {
         (void)snprintf(outcome, size, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -389,7 +389,7 @@ enum status store_effort(struct store *store, struct store_effort *effort,
         effort->tries = (uint32_t)sqlite3_column_int64(row, 0);
         effort->next_ms = (uint64_t)sqlite3_column_int64(row, 1);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -420,6 +420,15 @@ enum status store_take_reveal(struct store *store, const struct game_event *even
                    (int64_t)event->index);
 }
 
+enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE reveals SET doubt = 0 WHERE doubt <> ? AND segment IN"
+                   " (SELECT hash FROM segments WHERE job = ? AND idx = ? AND NOT void)",
+                   "ibi", (int64_t)STORE_DOUBT_TRUE, BLOB(event->job), (int64_t)event->index);
+}
+
 #define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt FROM reveals "
 
 static enum status read_reveal(struct store_reveal *reveal, sqlite3_stmt *row, struct error *error)
@@ -448,7 +457,7 @@ static enum status read_reveals(struct store_reveal found[REVEALS_MAX], uint32_t
             (*count)++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -483,7 +492,7 @@ enum status store_reveal(struct store *store, struct store_reveal *reveal,
     if (status == STATUS_OK) {
         status = read_reveal(reveal, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

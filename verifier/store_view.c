@@ -66,7 +66,7 @@ static enum status previous_root(struct store *store, struct digest *root,
     if (status == STATUS_OK && !sql_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -119,10 +119,13 @@ static enum status take_drawn(struct store *store, const struct game_event *even
 static enum status take_renewed(struct store *store, const struct game_event *event,
                                 struct error *error)
 {
-    return sql_run(&store->sql, error,
-                   "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
-                   " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
-                   "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+    enum status status =
+        sql_run(&store->sql, error,
+                "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
+                " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
+                "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+
+    return status == STATUS_OK ? store_renew_reveals(store, event, error) : status;
 }
 
 static enum status take_conviction(struct store *store, const struct game_event *event, bool again,
@@ -329,7 +332,7 @@ enum status store_segments(struct store *store, const char *where,
             count++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
@@ -350,7 +353,7 @@ static enum status one_segment(struct store *store, struct store_segment *segmen
     if (status == STATUS_OK) {
         status = read_segment(segment, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

@@ -12,8 +12,6 @@ enum {
     REVEAL_ROOM_S = 150, /* from the end of attesting to a reveal */
     TURN_ROOM_S = 150,   /* from the other's move, or the end of its time, to ours */
     SETTLE_ROOM_S = 150,
-    TEND_ROOM_S = 150,   /* from where the node makes a segment final that nobody else does */
-    EXPIRY_ROOM_S = 600, /* from where it has a job expire, after what may come before that */
 };
 
 static const struct address *own(const struct simulation *simulation)
@@ -78,7 +76,7 @@ static void judge_entry(struct simulation *simulation, const struct book_entry *
 
 void simulation_judge_book(struct simulation *simulation)
 {
-    for (uint32_t i = 0; i < simulation->statement_count && !simulation->book_was_lost; i++) {
+    for (uint32_t i = 0; i < simulation->statement_count; i++) {
         judge_entry(simulation, &simulation->statements[i].entry, simulation->statements[i].name);
     }
 }
@@ -308,6 +306,15 @@ static void judge_settle(struct simulation *simulation, const char *name,
     }
 }
 
+/* It does its work again, though all that happened in the storm before. */
+static void count_recovery(struct simulation *simulation, enum game_move_kind kind)
+{
+    for (int i = 0; i < SIMULATION_TROUBLES; i++) {
+        simulation->result->recovered[i] +=
+            !simulation->storm && is_statement(kind) && simulation->troubles[i];
+    }
+}
+
 void simulation_submitted(void *context, const char *name, const struct game_move *move, bool again)
 {
     struct simulation *simulation = context;
@@ -323,6 +330,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
     }
     simulation->result->asked += game_move_is_of_referee(move->kind);
     simulation->result->tended += move->kind == GAME_FINALIZE || move->kind == GAME_EXPIRE;
+    count_recovery(simulation, move->kind);
     switch ((int)move->kind) {
     case GAME_ATTEST:
         judge_attest(simulation, name, move);
@@ -382,6 +390,24 @@ bool simulation_guilty(void *context, const struct game_case *shown,
     return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
 }
 
+/* Which of the two files was lost: what disagreed is told by the other, and from then on by both. */
+static void judge_evidence(struct simulation *simulation)
+{
+    char in_store[STORE_REASON_MAX] = "";
+    char in_book[BOOK_FAULT_MAX] = "";
+    struct error error;
+
+    error_init(&error);
+    if (store_text(&simulation->store, in_store, "fault", &error) != STATUS_OK ||
+        book_fault(simulation->book, in_book, &error) != STATUS_OK) {
+        simulation_wrong(simulation, "the evidence of a fault cannot be read: %s", error.text);
+    } else if (strstr(in_store, "two replays disagree") == NULL ||
+               strstr(in_book, "two replays disagree") == NULL) {
+        simulation_wrong(simulation, "the evidence of a fault is lost: '%s', '%s'", in_store,
+                         in_book);
+    }
+}
+
 void simulation_judge_fault(struct simulation *simulation)
 {
     bool stands = simulation->node.fault;
@@ -391,6 +417,9 @@ void simulation_judge_fault(struct simulation *simulation)
     }
     if (stands && simulation->result->faults == 0) {
         simulation_wrong(simulation, "a fault of the machine that no child told of");
+    }
+    if (stands) {
+        judge_evidence(simulation);
     }
     simulation->fault = stands;
 }
@@ -415,6 +444,14 @@ static uint64_t claim_end(const struct simulation *simulation,
     return reveal_end(simulation, segment) + simulation->jobs[segment->job].terms.claim_period_s;
 }
 
+/* Is it younger than the book? Of what was committed before a book was lost the node may have said
+ * what it does not know any more, and to say nothing more about it is all that it can do. */
+static bool is_remembered(const struct simulation *simulation,
+                          const struct simulation_segment *segment)
+{
+    return !simulation->book_was_lost || segment->committed.time_s > simulation->book_lost_s;
+}
+
 /* Was there calm, with data, for that long since a moment? */
 static bool had_room(const struct simulation *simulation, const struct simulation_segment *segment,
                      uint64_t since_s, uint64_t room_s)
@@ -425,6 +462,7 @@ static bool had_room(const struct simulation *simulation, const struct simulatio
     begin_s = simulation->calm_since_s > begin_s ? simulation->calm_since_s : begin_s;
     begin_s = job->data_since_s > begin_s ? job->data_since_s : begin_s;
     return !simulation->storm && !job->withheld && !job->poisoned && !job->unknown &&
+           is_remembered(simulation, segment) &&
            virtual_chain_time(simulation->chain) >= begin_s + room_s;
 }
 
@@ -607,82 +645,6 @@ static void judge_reveals(struct simulation *simulation, const struct simulation
                      segment->committed.index, segment->job);
 }
 
-/* ---- where the solver has vanished ---------------------------------------------------- */
-
-/* What of the node waits in a job behind its first segment that is not final. */
-struct waiting {
-    const struct simulation_segment *first; /* NULL: all are final */
-    const struct simulation_segment *last_final;
-    bool revealed;
-    bool sealed;
-};
-
-static struct waiting waiting_in(const struct simulation *simulation, uint32_t job)
-{
-    const struct simulation_segment *segment;
-    struct waiting waiting = {0};
-
-    for (uint32_t i = 0; (segment = simulation_standing(simulation, job, i)) != NULL; i++) {
-        if (segment->final) {
-            waiting.last_final = segment;
-            continue;
-        }
-        waiting.first = waiting.first == NULL ? segment : waiting.first;
-        waiting.revealed |= segment->mine == STORE_MINE_REVEALED;
-        waiting.sealed |= segment->mine == STORE_MINE_SEALED;
-    }
-    return waiting;
-}
-
-static bool is_disputed(const struct simulation *simulation, uint32_t job,
-                        const struct simulation_segment *only)
-{
-    for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
-        const struct simulation_claim *claim = &simulation->view.claims[i];
-        const struct simulation_segment *segment = &simulation->view.segments[claim->segment];
-
-        if (claim->phase != GAME_CLAIM_CLOSED && segment->job == job && segment->stands &&
-            (only == NULL || only == segment)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Bonds and fees do not wait for ever, whoever has vanished. */
-static void judge_waiting(struct simulation *simulation, uint32_t job)
-{
-    const struct game_terms *terms = &simulation->jobs[job].terms;
-    const uint64_t patience_s = simulation->options.grace_s + simulation->options.grace_s / 5;
-    const struct waiting waiting = waiting_in(simulation, job);
-    uint64_t now_s = virtual_chain_time(simulation->chain);
-    uint64_t since_s;
-    bool covered;
-
-    if (waiting.first == NULL || (!waiting.revealed && !waiting.sealed) ||
-        simulation->options.mode == NODE_OBSERVE) {
-        return;
-    }
-    covered = terms->coverage_ppm == 0 || waiting.first->revealed >= terms->attestors;
-    since_s = claim_end(simulation, waiting.first) + patience_s;
-    if (waiting.last_final != NULL && waiting.last_final->ended_s + patience_s > since_s) {
-        since_s = waiting.last_final->ended_s + patience_s;
-    }
-    since_s = simulation->calm_since_s > since_s ? simulation->calm_since_s : since_s;
-    if (waiting.revealed && covered && now_s > since_s + TEND_ROOM_S &&
-        !is_disputed(simulation, job, waiting.first)) {
-        simulation_wrong(simulation, "segment %u of job %u is made final by nobody",
-                         waiting.first->committed.index, job);
-    }
-    since_s = terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
-              terms->claim_period_s + patience_s;
-    since_s = simulation->calm_since_s > since_s ? simulation->calm_since_s : since_s;
-    if (!(waiting.revealed && covered) && now_s > since_s + EXPIRY_ROOM_S &&
-        !is_disputed(simulation, job, NULL)) {
-        simulation_wrong(simulation, "bonds wait in job %u, which does not expire", job);
-    }
-}
-
 void simulation_judge(struct simulation *simulation)
 {
     simulation_look(simulation);
@@ -693,28 +655,24 @@ void simulation_judge(struct simulation *simulation)
     for (uint32_t i = 0; i < simulation->view.segment_count; i++) {
         const struct simulation_segment *segment = &simulation->view.segments[i];
 
-        if (!simulation->fault && !simulation->book_was_lost && !simulation->checks.barren) {
+        if (!simulation->fault && !simulation->checks.barren) {
             judge_sample(simulation, segment);
             judge_attesting(simulation, segment);
         }
-        if (!simulation->book_was_lost) {
-            judge_seals(simulation, segment);
-        }
+        judge_seals(simulation, segment);
     }
-    for (uint32_t i = 0; i < simulation->job_count && !simulation->book_was_lost; i++) {
-        judge_waiting(simulation, i);
+    for (uint32_t i = 0; i < simulation->job_count; i++) {
+        simulation_judge_waiting(simulation, i);
     }
-    for (uint32_t i = 0; i < simulation->view.claim_count && !simulation->book_was_lost; i++) {
+    for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
         judge_claims(simulation, &simulation->view.claims[i]);
     }
-    for (uint32_t i = 0;
-         i < simulation->view.reveal_count && !simulation->fault && !simulation->book_was_lost;
-         i++) {
+    for (uint32_t i = 0; i < simulation->view.reveal_count && !simulation->fault; i++) {
         judge_reveals(simulation, &simulation->view.reveals[i]);
     }
 }
 
-/* ---- money ---------------------------------------------------------------------------- */
+/* ---- in the end ----------------------------------------------------------------------- */
 
 static wei sum_of(const json_t *sums, const char *kind)
 {
@@ -728,7 +686,7 @@ static wei sum_of(const json_t *sums, const char *kind)
 }
 
 /* What the node says that it got is what the ledger has credited it with. */
-void simulation_judge_money(struct simulation *simulation)
+static void judge_money(struct simulation *simulation)
 {
     struct local_account account;
     struct error error;
@@ -756,4 +714,32 @@ void simulation_judge_money(struct simulation *simulation)
         simulation_wrong(simulation, "the status tells of %s, the ledger of %s", told, true_sum);
     }
     json_decref(view);
+}
+
+/* Nothing that is due lies where no round comes to it: what is tried and fails is due later. */
+static void judge_leftovers(struct simulation *simulation)
+{
+    int64_t now_s = (int64_t)virtual_chain_time(simulation->chain);
+    int64_t left = 0;
+    struct error error;
+
+    error_init(&error);
+    if (simulation->options.mode == NODE_OBSERVE || simulation->fault) {
+        return;
+    }
+    if (sql_number(&simulation->store.sql, &left, 0, &error,
+                   "SELECT count(*) FROM actions WHERE state = 0 AND after = '' AND late_s > ? AND"
+                   " due_s < ? AND due_height < ?",
+                   "iii", now_s, now_s - SETTLE_ROOM_S,
+                   (int64_t)simulation->chain->height) != STATUS_OK) {
+        simulation_wrong(simulation, "the store cannot be read: %s", error.text);
+    } else if (left > 0) {
+        simulation_wrong(simulation, "%lld moves are due and not tried", (long long)left);
+    }
+}
+
+void simulation_judge_end(struct simulation *simulation)
+{
+    judge_money(simulation);
+    judge_leftovers(simulation);
 }
