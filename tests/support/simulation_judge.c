@@ -8,9 +8,10 @@
 
 /* Seconds of calm within which the node keeps its promises. */
 enum {
-    CLAIM_ROOM_S = 300,  /* from a commit to a claim, an attestation */
-    REVEAL_ROOM_S = 150, /* from the end of attesting to a reveal */
-    TURN_ROOM_S = 150,   /* from the other's move, or the end of its time, to ours */
+    CLAIM_ROOM_S = 300,  /* from a commit to a claim */
+    ATTEST_ROOM_S = 140, /* and to an attestation: less than the shortest time to attest */
+    REVEAL_ROOM_S = 110, /* from the end of attesting to a reveal */
+    TURN_ROOM_S = 120,   /* from the other's move, or the end of its time, to ours */
     SETTLE_ROOM_S = 150,
 };
 
@@ -541,7 +542,7 @@ static void judge_attesting(struct simulation *simulation, const struct simulati
         segment->final || segment->mine != STORE_MINE_NOT || segment->truth->lie != VIRTUAL_TRUE ||
         segment->attested + segment->revealed >= job->terms.attestors ||
         now_s > attest_end(simulation, segment) ||
-        !had_room(simulation, segment, begin_s, CLAIM_ROOM_S) ||
+        !had_room(simulation, segment, begin_s, ATTEST_ROOM_S) ||
         job_is_claimed(simulation, segment->job, segment->epoch)) {
         return;
     }
