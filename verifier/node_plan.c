@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "verifier/doubt.h"
+#include "verifier/vanished.h"
 
 enum {
     SETTLE_AGAIN_S = 30, /* there is no hurry */
@@ -347,6 +348,9 @@ static enum status plan_all(struct node *node, struct error *error)
     }
     if (status == STATUS_OK && !node->options.by_hand) {
         status = doubt_round(node, error);
+    }
+    if (status == STATUS_OK && !node->options.by_hand && node->options.mode != NODE_OBSERVE) {
+        status = vanished_round(node, error);
     }
     if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
         status = plan_withdrawal(node, error);

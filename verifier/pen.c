@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verifier/moves.h"
+#include "verifier/vanished.h"
 
 enum {
     RETRY_S = 2,
@@ -144,6 +145,12 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_SEAL:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);
+    case ACTION_FINALIZE:
+        return ledger_finalize(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_RENEW:
+        return ledger_renew(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_EXPIRE:
+        return ledger_expire(ledger, action->name, &segment->job, error);
     case ACTION_TIMEOUT:
     case ACTION_LAPSE:
     case ACTION_WITHDRAW:
@@ -260,7 +267,7 @@ static bool is_worth_another_try(const struct node *node, const struct action *a
     bool has_time = node->clock.time_s <= action->late_s;
 
     if (kind == GAME_TOO_EARLY) {
-        return action->kind != ACTION_TIMEOUT;
+        return action->kind != ACTION_TIMEOUT && !vanished_makes(action->kind);
     }
     return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
            (is_statement(action->kind) || action->kind == ACTION_REVEAL);
@@ -298,6 +305,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
         status = moves_refused(node, &state, &due_s, action, error);
+    } else if (vanished_makes(action->kind)) {
+        state = vanished_refused(&due_s, node, outcome.refusal.kind);
     }
     if (status != STATUS_OK) {
         return status;

@@ -14,16 +14,16 @@
 
 const char *action_kind_name(enum action_kind kind)
 {
-    static const char *const names[] = {"draw",     "attest", "reveal",  "settle",
-                                        "seal",     "claim",  "timeout", "lapse",
-                                        "withdraw", "ask",    "convict", "tell"};
+    static const char *const names[] = {"draw",    "attest",  "reveal",   "settle",   "seal",
+                                        "claim",   "timeout", "lapse",    "withdraw", "ask",
+                                        "convict", "tell",    "finalize", "expire",   "renew"};
 
     return names[kind];
 }
 
 const char *action_state_name(enum action_state state)
 {
-    static const char *const names[] = {"planned", "sent", "done", "refused", "late"};
+    static const char *const names[] = {"planned", "sent", "done", "refused", "late", "overtaken"};
 
     return names[state];
 }
@@ -274,7 +274,7 @@ static enum status read_action(struct action *action, sqlite3_stmt *row, struct 
 
     memset(action, 0, sizeof(*action));
     if (refusal < 0 || refusal >= GAME_REFUSAL_KINDS || kind < 0 || kind >= ACTION_KINDS ||
-        state < 0 || state > ACTION_LATE ||
+        state < 0 || state >= ACTION_STATES ||
         !sql_blob_column(row, 2, action->segment.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 3, action->claim.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 4, action->before.bytes, DIGEST_SIZE) ||

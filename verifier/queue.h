@@ -96,16 +96,21 @@ enum action_kind {
     ACTION_ASK, /* moves of a dispute, whose bytes lie in the claim's folder (claimant.h) */
     ACTION_CONVICT,
     ACTION_TELL,
+    ACTION_FINALIZE, /* anybody's moves, for who has vanished (vanished.h) */
+    ACTION_EXPIRE,
+    ACTION_RENEW,
 };
-#define ACTION_KINDS 12
+#define ACTION_KINDS 15
 
 enum action_state {
     ACTION_PLANNED = 0,
     ACTION_SENT,
     ACTION_DONE,
     ACTION_REFUSED,
-    ACTION_LATE, /* its time was over before it could be sent */
+    ACTION_LATE,      /* its time was over before it could be sent */
+    ACTION_OVERTAKEN, /* anybody's move: somebody else has made it */
 };
+#define ACTION_STATES 6
 
 struct action {
     char name[LEDGER_NAME_MAX + 1];

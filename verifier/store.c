@@ -65,6 +65,15 @@ static const char *const migrations[] = {
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
     "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
     "DELETE FROM facts WHERE name = 'cursor';",
+    /* What holds up segments: everybody's claims, and what must be covered. Read anew too. */
+    "ALTER TABLE segments ADD COLUMN mandatory INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN finalized_s INTEGER NOT NULL DEFAULT 0;"
+    "DROP TABLE accusations;"
+    "CREATE TABLE disputes (key BLOB PRIMARY KEY, segment BLOB NOT NULL, attestor BLOB NOT NULL,"
+    " deadline_s INTEGER NOT NULL, open INTEGER NOT NULL DEFAULT 1);"
+    "CREATE INDEX disputes_segment ON disputes (segment, open);"
+    "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
+    "DELETE FROM reveals; DELETE FROM facts WHERE name = 'cursor';",
 };
 
 #define VERSION ((int64_t)(sizeof(migrations) / sizeof(migrations[0])))
