@@ -299,7 +299,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
-        return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
+        due_s = retry_at(node, action->tries);
+        return set(node, action, ACTION_PLANNED, due_s > action->due_s ? due_s : action->due_s,
                    game_refusal_text(outcome.refusal.kind), error);
     }
     action->refusal = outcome.refusal.kind;

@@ -20,6 +20,14 @@ static const struct address *own(const struct simulation *simulation)
     return &simulation->accounts[SIMULATION_NODE];
 }
 
+/* ---- times ---------------------------------------------------------------------- */
+
+static uint64_t attest_end(const struct simulation *simulation,
+                           const struct simulation_segment *segment)
+{
+    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
+}
+
 /* ---- what the node says --------------------------------------------------------- */
 
 /* Any segment that was ever committed with this hash: content and job are part of it. */
@@ -162,6 +170,10 @@ static void judge_reveal(struct simulation *simulation, const char *name,
                               virtual_state_before(segment->truth, segment->mine_step));
     if (!digest_equal(&root, &move->root)) {
         simulation_wrong(simulation, "%s is false of the step that was drawn", name);
+    }
+    if (segment->stands && !segment->mine_lost &&
+        virtual_chain_time(simulation->chain) <= attest_end(simulation, segment)) {
+        simulation_wrong(simulation, "%s lets others attest who did not replay", name);
     }
 }
 
@@ -425,12 +437,6 @@ void simulation_judge_fault(struct simulation *simulation)
 }
 
 /* ---- what the node must do ---------------------------------------------------------- */
-
-static uint64_t attest_end(const struct simulation *simulation,
-                           const struct simulation_segment *segment)
-{
-    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
-}
 
 static uint64_t reveal_end(const struct simulation *simulation,
                            const struct simulation_segment *segment)
