@@ -402,7 +402,7 @@ bool simulation_guilty(void *context, const struct game_case *shown,
     return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
 }
 
-/* Which of the two files was lost: what disagreed is told by the other, and from then on by both. */
+/* Whichever of the two files was lost: what disagreed is told by the other, and then by both. */
 static void judge_evidence(struct simulation *simulation)
 {
     char in_store[STORE_REASON_MAX] = "";

@@ -57,7 +57,7 @@ void simulation_invent_world(struct simulation *simulation)
 {
     struct simulation_world *world = &simulation->world;
 
-    /* Half of it is left by the first job, half of that by the next: a place is left for the last. */
+    /* Half is left by the first job, half of that by the next: a place is left for the last. */
     if (chance(simulation, 25)) {
         world->tasks_max =
             (UINT32_C(1) << (simulation->job_count - 1)) + (uint32_t)below(simulation, 2);

@@ -1,6 +1,6 @@
 /*
- * Goal: the queue is bounded, and no job fills it or stands in the way of another; what a machine at
- * fault left undecided is checked again.
+ * Goal: the queue is bounded, and no job fills it or stands in the way of another; what a machine
+ * at fault left undecided is checked again.
  * Method: small queues filled by hand; a node's plan over far more segments than there is room for.
  */
 #include "verifier/queue.h"

@@ -3,8 +3,8 @@
  * it has said, does not stand still, and does its work as soon as it can.
  * Method: whole lives of a node in a world that is made of one number (tests/support/simulation.h).
  * A life in which something went wrong tells its seed; SIMULATION_SEED=N tells its story, and
- * SIMULATION_FIRST=N SIMULATION_LIVES=K lives only those seeds, so that a soak can be carried on, or
- * split over processes.
+ * SIMULATION_FIRST=N SIMULATION_LIVES=K lives only those seeds, so that a soak can be carried on,
+ * or split over processes.
  */
 #include "tests/support/test.h"
 
