@@ -555,33 +555,35 @@ static enum status note_loss(struct checker *checker, uint32_t place, uint32_t s
     return status;
 }
 
-/* One step in trace mode, on a machine of its own; the fast one then goes on from its end. */
+/* One step in trace mode, on a machine of its own; the fast one then goes on from its end. The
+ * trace holds the roots of the next states, so they are not hashed once more. */
 static enum status trace_step(struct checker *checker, struct digest *root, bool *finite,
                               struct error *error)
 {
-    struct machine_options fast = checker->run.options;
-    struct machine_options traced = fast;
+    struct run *run = &checker->run;
+    struct machine_options traced = run->options;
     struct trace trace;
+    bool diverged = true;
     enum status status;
 
     traced.trace = true;
-    status = run_reopen(&checker->run, &traced, error);
+    status = run_enter(run, &traced, error);
     if (status == STATUS_OK) {
-        status = trace_run(&trace, checker->run.machine, NULL, 0, error);
+        status = trace_run(&trace, run->machine, NULL, 0, error);
     }
     if (status != STATUS_OK) {
         return status;
     }
     checker->result->trace_root = trace.root;
+    *root = trace.next_root;
     trace_release(&trace);
     status = note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
                        error);
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = run->machine->backend->diverged(run->machine, &diverged, error);
     }
-    status =
-        state_root_find(root, finite, checker->run.machine, (int)checker->request->threads, error);
-    return status == STATUS_OK ? run_reopen(&checker->run, &fast, error) : status;
+    *finite = !diverged;
+    return status == STATUS_OK ? run_return(run, error) : status;
 }
 
 /* The second opinion about a trace that somebody else has attested otherwise. */
@@ -636,7 +638,6 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
                                struct error *error)
 {
     const struct check_request *request = checker->request;
-    struct machine *machine = checker->run.machine;
     bool traced =
         request->traced && place == request->segment_count - 1 && step == request->traced_step;
     enum check_flaw flaw = CHECK_FLAW_STATE;
@@ -647,6 +648,8 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
     if (traced) {
         status = trace_step(checker, &root, &finite, error);
     } else {
+        struct machine *machine = checker->run.machine;
+
         status = machine->backend->step(machine, NULL, error);
         if (status == STATUS_OK) {
             status = note_loss(checker, place, step, error);
