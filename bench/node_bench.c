@@ -37,7 +37,8 @@ enum {
     TOKENS = 4 << 20,
     SEGMENTS_MOST = 1000,
     NUMBERS_MAX = 4096,
-    IDLE_MS = 500, /* as `lockstep verifier run` waits */
+    LONG_STEPS = 200, /* of a segment beside which a cold start is nothing */
+    IDLE_MS = 500,    /* as `lockstep verifier run` waits */
 };
 
 /* ---- numbers ------------------------------------------------------------------ */
@@ -176,6 +177,12 @@ static double run_check(const struct pairs *pairs, const struct check_request *r
     return start;
 }
 
+/* The first of short segments warms everything up. */
+static bool counts(const struct pairs *pairs)
+{
+    return pairs->told > 0 || bundle_job(pairs->bundle)->segment_length >= LONG_STEPS;
+}
+
 static void check_one(struct pairs *pairs, bool traced, double trained_s, double training_s)
 {
     struct check_request *request = request_of(pairs, traced);
@@ -185,7 +192,7 @@ static void check_one(struct pairs *pairs, bool traced, double trained_s, double
 
     checking_s = processor_s(RUSAGE_CHILDREN) - checking_s;
     free(request);
-    if (pairs->told > 0) { /* the first segment warms everything up */
+    if (counts(pairs)) {
         numbers_add(&costs->ratios, checked_s / trained_s);
         numbers_add(&costs->processor_ratios, checking_s / training_s);
         numbers_add(&costs->excess_s, checking_s - training_s);
@@ -209,7 +216,7 @@ static enum status took_segment(void *context, struct error *error)
     for (uint32_t i = 0; i < 2; i++) {
         check_one(pairs, (pairs->told + i) % 2 == 1, trained_s, training_s);
     }
-    if (pairs->told > 0) {
+    if (counts(pairs)) {
         numbers_add(&pairs->steps_s,
                     training_s / (double)bundle_job(pairs->bundle)->segment_length);
     }
@@ -265,12 +272,12 @@ static void record_costs(struct bench *bench, struct pairs *pairs, uint64_t leng
                  numbers_at(&costs->excess_s, 0.5) * 1e3, 0.0, 0);
 }
 
-/* As many as take about as long as those of 50 steps, and one that warms everything up. */
+/* As many as take about as long as those of 50 steps. */
 static uint64_t segments_of(uint64_t length)
 {
     uint64_t count = wish("NODE_SEGMENTS", 7) * 50 / (length < 50 ? 50 : length);
 
-    return (count < 2 ? 2 : count) + 1;
+    return length < LONG_STEPS ? count + 1 : (count < 2 ? 2 : count);
 }
 
 static void compare_costs(struct bench *bench, const char *data, uint64_t length)
