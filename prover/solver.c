@@ -757,6 +757,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     solver->view.pending = 0;
     solver->view.hopeless = 0;
     status = go_round(solver, error);
+    solver->view.unreachable = status == STATUS_UNREACHABLE;
     if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
         solver->view.trouble[0] = '\0';
         solver->view.collected = false;
