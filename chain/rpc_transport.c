@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/http_only.h"
+
 enum {
     HTTP_OK = 200,
     REPLY_FIRST_SIZE = 4096,
@@ -100,12 +102,7 @@ static bool set_options(struct rpc_transport *transport, const char *url, uint32
     CURL *curl = transport->curl;
     bool good = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK;
 
-#if LIBCURL_VERSION_NUM >= 0x075500
-    good = good && curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
-#else
-    good = good && curl_easy_setopt(curl, CURLOPT_PROTOCOLS,
-                                    (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS)) == CURLE_OK;
-#endif
+    good = good && http_only_set(curl);
     good = good && curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK;
