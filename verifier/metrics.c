@@ -126,6 +126,12 @@ static void add_moves(struct buffer *text, const struct vitals *vitals)
                               vitals->actions[kind][state]);
         }
     }
+    head(text, "lockstep_moves_lost", "gauge",
+         "Moves that were ours to make and never will be: refused for good, or too late.");
+    for (size_t kind = 0; kind < ACTION_KINDS; kind++) {
+        labelled(text, "lockstep_moves_lost", "kind", action_kind_name((enum action_kind)kind),
+                 vitals->lost[kind]);
+    }
     head(text, "lockstep_claims", "gauge", "Claims of this node that are on the ledger.");
     labelled(text, "lockstep_claims", "state", "open", vitals->claims_open);
     labelled(text, "lockstep_claims", "state", "upheld", vitals->claims_upheld);

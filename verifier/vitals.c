@@ -79,6 +79,41 @@ static void take_actions(struct vitals *vitals, sqlite3_stmt *row)
     }
 }
 
+/* What anybody may do is done when it is refused to us; of the rest, some seats and turns are taken
+ * by others, and what is done already need not be done. */
+static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
+{
+    return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_TIMEOUT ||
+           kind == ACTION_LAPSE || refusal == GAME_FULL || refusal == GAME_ALREADY_ATTESTED ||
+           refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
+           refusal == GAME_NOTHING_OWED;
+}
+
+static void take_lost(struct vitals *vitals, sqlite3_stmt *row)
+{
+    uint64_t kind = column(row, 0);
+    bool refused = column(row, 1) == ACTION_REFUSED;
+    uint64_t refusal = column(row, 2);
+
+    if (kind < ACTION_KINDS &&
+        !(refused && is_no_loss((enum action_kind)kind, (enum game_refusal_kind)refusal))) {
+        vitals->lost[kind] += column(row, 3);
+    }
+}
+
+/* A void segment needs no move; what waits for a lost move is not lost once more; a move of a
+ * dispute is lost with the dispute, and only the last one. */
+#define LOST_MOVES                                                                                 \
+    "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
+    " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \
+    " LEFT JOIN actions f ON f.name = a.after"                                                     \
+    " WHERE a.state IN (3, 4) AND coalesce(s.void, 0) = 0"                                         \
+    " AND coalesce(f.state, 0) NOT IN (3, 4)"                                                      \
+    " AND (a.kind NOT IN (9, 10, 11) OR (c.phase = 3"                                              \
+    " AND c.outcome = CASE c.accused WHEN 1 THEN 'upheld' ELSE 'refuted' END"                      \
+    " AND NOT EXISTS (SELECT 1 FROM actions m WHERE m.claim = a.claim AND m.kind IN (9, 10, 11)"   \
+    " AND m.rowid > a.rowid))) GROUP BY a.kind, a.state, a.refusal"
+
 static void take_phases(struct vitals *vitals, sqlite3_stmt *row)
 {
     uint64_t phase = column(row, 0);
@@ -145,6 +180,7 @@ static enum status look_at_counts(struct vitals *vitals, struct store *store, st
          take_steps_proven},
         {"SELECT min(deadline_s) FROM tasks WHERE state IN (0, 1)", take_deadline},
         {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
+        {LOST_MOVES, take_lost},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
         {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
         {"SELECT outcome, count(*) FROM claims WHERE NOT accused GROUP BY outcome",

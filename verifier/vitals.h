@@ -93,6 +93,9 @@ struct vitals {
     uint64_t compute_ns;
     uint64_t next_deadline_s; /* of what waits; 0: nothing does */
     uint64_t actions[ACTION_KINDS][VITALS_ACTION_STATES];
+    /* Of those that are refused or late: that will not be made any more, though they were ours to
+     * make. Not what was made anew, what another did first, or what nobody needs any more. */
+    uint64_t lost[ACTION_KINDS];
     uint64_t jobs[VITALS_PHASES];
     uint64_t committed;
     uint64_t finalized;
