@@ -322,7 +322,7 @@ static enum device_result forgiven(enum device_result result, const struct launc
     return result == DEVICE_NO_MEMORY ? result : launcher->calls->wait(launcher->device);
 }
 
-static enum device_result prove_others(struct paths *paths, struct launcher *launcher)
+static enum device_result prove_others(struct paths *paths, const struct launcher *launcher)
 {
     enum device_result result = DEVICE_OK;
 
