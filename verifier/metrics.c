@@ -154,6 +154,8 @@ static void add_mirrors(struct buffer *text, const struct vitals *vitals)
          offsetof(struct vitals_mirror, good)},
         {"lockstep_mirror_bad_total", "Answers that were something else.",
          offsetof(struct vitals_mirror, bad)},
+        {"lockstep_mirror_silent_total", "Times that it could not be asked, or gave up.",
+         offsetof(struct vitals_mirror, silent)},
         {"lockstep_mirror_bytes_total", "Bytes that were fetched.",
          offsetof(struct vitals_mirror, bytes)},
     };
@@ -168,6 +170,13 @@ static void add_mirrors(struct buffer *text, const struct vitals *vitals)
             buffer_add_format(text, "\"} %" PRIu64 "\n",
                               *(const uint64_t *)((const char *)mirror + families[i].offset));
         }
+    }
+    head(text, "lockstep_mirror_resting", "gauge",
+         "1 while it is asked after all others, because it was silent or lied lately.");
+    for (uint32_t m = 0; m < vitals->mirror_count; m++) {
+        buffer_add_text(text, "lockstep_mirror_resting{mirror=\"");
+        add_label(text, vitals->mirror[m].name);
+        buffer_add_format(text, "\"} %d\n", vitals->mirror[m].rests ? 1 : 0);
     }
 }
 

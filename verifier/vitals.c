@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verifier/mirrors.h"
+
 static uint64_t column(sqlite3_stmt *row, int number)
 {
     int64_t value = sqlite3_column_int64(row, number);
@@ -333,6 +335,7 @@ static void take_claim(struct vitals *vitals, sqlite3_stmt *row)
 static void take_mirror(struct vitals *vitals, sqlite3_stmt *row)
 {
     struct vitals_mirror *mirror = &vitals->mirror[vitals->mirror_count];
+    struct mirrors_health health = {0};
 
     if (vitals->mirror_count >= VITALS_MIRRORS_MAX) {
         return;
@@ -343,6 +346,12 @@ static void take_mirror(struct vitals *vitals, sqlite3_stmt *row)
     mirror->bad = column(row, 2);
     mirror->bytes = column(row, 3);
     column_text(mirror->trouble, sizeof(mirror->trouble), row, 4);
+    mirror->silent = column(row, 5);
+    health.failures = (uint32_t)column(row, 6);
+    health.rest_until_ms = column(row, 7);
+    mirror->rests = mirrors_rests(&health, vitals->now_ms);
+    mirror->rest_until_s = health.rest_until_ms / 1000;
+    mirror->failures = mirrors_failures(&health, vitals->now_ms);
 }
 
 /* The shortest of a few spans that shows all of what was done lately, so that a young node has
@@ -385,8 +394,8 @@ static enum status look_at_lists(struct vitals *vitals, struct store *store, str
 
     if (status == STATUS_OK) {
         status = each_row(vitals, store,
-                          "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY name"
-                          " LIMIT 32",
+                          "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
+                          " FROM mirrors ORDER BY name LIMIT 32",
                           NULL, take_mirror, error);
     }
     if (status == STATUS_OK) {

@@ -68,7 +68,11 @@ struct vitals_mirror {
     char name[VITALS_NAME_MAX];
     uint64_t good;
     uint64_t bad;
+    uint64_t silent;
     uint64_t bytes;
+    bool rests; /* it is asked last, */
+    uint64_t rest_until_s;
+    uint64_t failures;
     char trouble[VITALS_NAME_MAX];
 };
 

@@ -147,8 +147,9 @@ static void fill_rest(struct store *store, uint8_t job, uint64_t *number)
     action.segment = segment.hash;
     OK(action_plan(store, &action, &error));
     OK(action_set(store, &action, ACTION_SENT, 0, "<script>alert(1)</script>", &error));
-    OK(sql_run(&store->sql, &error, "INSERT INTO mirrors VALUES (?, 5, 1, 12345678, ?)", "tt",
-               "https://a.example/\"x\\y\n<img src=x>\xff", "'stale' & \"foreign\" <data>"));
+    OK(sql_run(&store->sql, &error, "INSERT INTO mirrors VALUES (?, 5, 1, 12345678, ?, 3, 1, ?)",
+               "tti", "https://a.example/\"x\\y\n<img src=x>\xff", "'stale' & \"foreign\" <data>",
+               (int64_t)now_ms + 20000));
     OK(store_set_text(store, "owner", "0x07 at local:1 <b>", &error));
     OK(store_set_number(store, "started_ms", (int64_t)now_ms - 2 * HOUR_MS, &error));
     OK(store_set_number(store, "alive_ms", (int64_t)now_ms - 1000, &error));
@@ -371,6 +372,10 @@ static void test_metrics_follow_the_text_format(void **state)
     assert_non_null(strstr(buffer_text(&text),
                            "\nlockstep_mirror_bytes_total{mirror=\"https://a.example/\\\"x\\\\y\\n"
                            "<img src=x>?\"} 12345678\n"));
+    assert_non_null(strstr(buffer_text(&text), "<img src=x>?\"} 3\n# HELP")); /* silent */
+    assert_non_null(strstr(buffer_text(&text),
+                           "\nlockstep_mirror_resting{mirror=\"https://a.example/\\\"x\\\\y\\n"
+                           "<img src=x>?\"} 1\n"));
     buffer_release(&text);
     free(vitals);
     store_close(&store);
