@@ -115,8 +115,10 @@ static void must(enum status status, const struct error *error)
 static bool is_across(const struct op *op)
 {
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+    const int64_t step = dims[5] > 1 ? strides[5] : dims[4] > 1 ? strides[4] : 1;
 
-    return op->kind == OP_QUANTIZE && dims[5] > 1 && op->attributes[QUANTIZE_STRIDES + 5] != 1;
+    return op->kind == OP_QUANTIZE && step != 1;
 }
 
 #define ROW_COUNT (OP_KIND_COUNT + 1)

@@ -33,6 +33,9 @@
     ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
     ENTRY(DOTS, kernel_dots, struct dots_args) \
+    ENTRY(UPDATES, kernel_updates, struct updates_args) \
+    ENTRY(SQUARES, kernel_squares, struct squares_args) \
+    ENTRY(TOTAL, kernel_total, struct total_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
     ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
@@ -186,6 +189,55 @@ struct dots_args {
     uint32_t team; /* warps that share a row, 1 or all of a block */
 };
 
+/* One tensor of a list of parameters: as an operation of its own, SGD or AdamW, would update it. */
+struct update_item {
+    const void *inputs[OP_INPUTS_MAX]; /* in the rule's order; NULL behind the last */
+    void *outputs[3];
+    const struct op *op; /* the device's */
+    uint64_t count;
+    uint32_t quads; /* all of it can be read and written by 16 bytes */
+    uint32_t reserved;
+};
+
+/* Work is counted through all items, from firsts[item] on. */
+struct updates_args {
+    const struct update_item *items;
+    const uint64_t *firsts;
+    uint64_t first_tile;
+    uint64_t end_tile;
+    uint32_t item_count;
+    uint32_t reserved;
+};
+
+/* Rows of numbers, of each of which the sum of its squares, or its sum, is wanted. */
+struct square_item {
+    const float *x;
+    uint32_t *out; /* (rows): bits */
+    uint64_t rows;
+    uint64_t k;
+    int32_t window;
+    int32_t bits;
+    uint32_t whole;   /* the row is one block; otherwise a piece is */
+    uint32_t squares; /* or the sum of the numbers themselves */
+    uint32_t quads;   /* rows can be read by 16 bytes */
+    uint32_t reserved;
+};
+
+struct squares_args {
+    const struct square_item *items;
+    const uint64_t *firsts;
+    uint64_t tiles;
+    uint32_t item_count;
+    uint32_t reserved;
+};
+
+struct total_args {
+    const float *const *terms;
+    float *out;
+    uint32_t count;
+    uint32_t reserved;
+};
+
 #define HASH_LEAF    1024
 #define HASH_DIGEST  32
 #define HASH_SEGMENT 256 /* digests that a block folds into one */
@@ -276,6 +328,9 @@ enum hopper_kind { HOPPER_NARROW, HOPPER_WIDE, HOPPER_THREE };
 
 #define QUANTIZE_TILE_ROWS 32
 #define QUANTIZE_TILE_K    128
+
+#define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
+#define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */
 
 #define ROWS_WARPS         8 /* of a block of kernel_rows */
 #define HASH_NODES_THREADS 128

@@ -565,6 +565,11 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     if (launcher->rules_only) {
         return launch_rules(launcher, at);
     }
+    for (uint32_t i = 0; launcher->fusion != NULL && i < launcher->fusion->squares_count; i++) {
+        if (launcher->fusion->squares[i].at == at) {
+            return launch_squares(launcher, &launcher->fusion->squares[i]);
+        }
+    }
     if (is_elementwise(op->kind) && all_words(op, launcher->tape->tensors)) {
         return launch_elements(launcher, at);
     }
@@ -583,6 +588,25 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     default:
         return launch_rules(launcher, at);
     }
+}
+
+enum device_result launch_unit(uint32_t *next, const struct launcher *launcher, uint32_t at,
+                               uint32_t last)
+{
+    const struct fusion *fusion = launcher->fusion;
+
+    *next = at + 1;
+    if (fusion == NULL || fusion->ends[at] == at + 1 || fusion->ends[at] > last) {
+        return launch_op(launcher, at);
+    }
+    *next = fusion->ends[at];
+    for (uint32_t i = 0; i < fusion->updates_count; i++) {
+        if (fusion->updates[i].at == at) {
+            return launch_updates(launcher, &fusion->updates[i]);
+        }
+    }
+    assert(false);
+    return DEVICE_FAILED;
 }
 
 uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, bool packed)

@@ -21,3 +21,33 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
     args->team = args->k > DOTS_TEAM_K ? warps : 1;
     return LAUNCH_WORK(launcher, KERNEL_DOTS, args->rows, warps / args->team, *args);
 }
+
+/* ---- lists ------------------------------------------------------------------------- */
+
+enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run)
+{
+    const struct updates_args args = {.items = run->items,
+                                      .firsts = run->firsts,
+                                      .end_tile = run->tiles,
+                                      .item_count = run->end - run->at};
+
+    return LAUNCH_WORK(launcher, KERNEL_UPDATES, run->tiles, 1, args);
+}
+
+enum device_result launch_squares(const struct launcher *launcher, const struct fused_squares *run)
+{
+    const struct op *op = &launcher->fusion->ops[run->at];
+    const struct total_args total = {
+        .terms = run->terms, .out = output_memory(launcher, op, 0), .count = run->term_count};
+    enum device_result result = DEVICE_OK;
+
+    if (run->rows.tiles > 0) {
+        result = LAUNCH_WORK(launcher, KERNEL_SQUARES, run->rows.tiles, 1, run->rows);
+    }
+    if (result == DEVICE_OK && run->sums.tiles > 0) {
+        result = LAUNCH_WORK(launcher, KERNEL_SQUARES, run->sums.tiles, 1, run->sums);
+    }
+    return result != DEVICE_OK
+               ? result
+               : launch_grid(launcher, KERNEL_TOTAL, 1, CUDA_WARP, &total, (uint32_t)sizeof(total));
+}

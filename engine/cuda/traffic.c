@@ -274,6 +274,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_DOTS:
         count_dots(traffic, args);
         break;
+    case KERNEL_UPDATES:
+    case KERNEL_SQUARES:
+    case KERNEL_TOTAL:
+        break; /* lists are the device's: add_lists() */
     case KERNEL_HASH_LEAVES:
     case KERNEL_HASH_NODES:
     case KERNEL_FINITE:
@@ -298,7 +302,7 @@ static enum device_result count_fill(struct device *device, void *to, int byte, 
 
 static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, uint32_t id)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     uint64_t size = cuda_tensor_bytes(tape, id);
 
     for (uint32_t i = 0; i < op->output_count; i++) {
@@ -328,7 +332,7 @@ static bool is_needed(const struct tape *tape, uint32_t id)
 /* A causal softmax needs what it sees; a gather and its like as much as they give. */
 static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op, uint32_t slot)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     const uint64_t size = cuda_tensor_bytes(tape, op->inputs[slot]);
     uint64_t made = 0;
 
@@ -354,7 +358,7 @@ static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op
 /* q tensors lie packed: what an operation reads of them is what another wrote. */
 static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
@@ -368,7 +372,7 @@ static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
 
 static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
 {
-    const struct op *op = &cuda->machine.tape->ops[at];
+    const struct op *op = &cuda->tape.ops[at];
     uint64_t least = 0;
 
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -381,11 +385,33 @@ static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
         least += twice ? 0 : packed != 0 ? packed : least_input(cuda, op, i);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (is_needed(cuda->machine.tape, op->outputs[i])) {
+        if (is_needed(&cuda->tape, op->outputs[i])) {
             least += bytes_of(cuda, op, op->outputs[i]);
         }
     }
     return least;
+}
+
+/* What the lists of a launch hold. The squares look at their numbers twice. */
+static void add_lists(struct traffic *traffic, const struct machine_cuda *cuda, uint32_t at,
+                      uint32_t next)
+{
+    const struct fusion *fusion = &cuda->fusion;
+
+    for (uint32_t i = 0; i < fusion->squares_count; i++) {
+        if (fusion->squares[i].at == at) {
+            traffic->read += 2 * 4 * fusion->squares[i].elements;
+            traffic->least += 4 * fusion->squares[i].elements;
+        }
+    }
+    for (uint32_t op = at; next > at + 1 && op < next; op++) {
+        for (uint32_t i = 0; i < cuda->tape.ops[op].input_count; i++) {
+            traffic->read += cuda_tensor_bytes(&cuda->tape, cuda->tape.ops[op].inputs[i]);
+        }
+        for (uint32_t i = 0; i < cuda->tape.ops[op].output_count; i++) {
+            traffic->written += cuda_tensor_bytes(&cuda->tape, cuda->tape.ops[op].outputs[i]);
+        }
+    }
 }
 
 /* ---- a step ------------------------------------------------------------------------------ */
@@ -396,13 +422,19 @@ void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
     const struct machine_cuda *cuda = (const struct machine_cuda *)machine;
     struct launcher launcher = cuda->launcher;
 
+    uint32_t next;
+
     launcher.calls = &counting;
-    for (uint32_t at = 0; at < machine->tape->op_count; at++) {
-        counts[at] = (struct traffic){.launches = 0};
-        if (cuda->plan.runs[at]) {
-            launcher.device = (struct device *)&counts[at];
-            (void)launch_op(&launcher, at);
-            counts[at].least = least_bytes(cuda, at);
+    for (uint32_t at = 0; at < machine->tape->op_count; at = next) {
+        next = at + 1;
+        if (!cuda->plan.runs[at]) {
+            continue;
+        }
+        launcher.device = (struct device *)&counts[at];
+        (void)launch_unit(&next, &launcher, at, machine->tape->op_count);
+        add_lists(&counts[at], cuda, at, next);
+        for (uint32_t op = at; op < next; op++) {
+            counts[at].least += least_bytes(cuda, op);
         }
     }
 }

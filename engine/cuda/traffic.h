@@ -18,7 +18,7 @@ struct traffic {
     uint64_t least; /* bytes: each input read once, each output that anybody needs written once */
 };
 
-/* counts[op_count]; what is launched together is counted at its first operation. */
+/* counts[op_count], all zero; what is launched together is counted at its first operation. */
 void machine_cuda_traffic(struct traffic *counts, const struct machine *machine);
 
 #endif /* ENGINE_CUDA_TRAFFIC_H */
