@@ -128,10 +128,10 @@ static void write_row(struct bench *bench, const char *name, const struct traffi
     const double moved = (double)traffic->read + (double)traffic->written;
     const double least = (double)traffic->least;
 
-    printf("| %s | %llu | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name,
+    printf("| %s | %llu | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name,
            (unsigned long long)traffic->launches, 1e-9 * (double)traffic->read,
-           1e-9 * (double)traffic->written, 1e-9 * least, 1e3 * moved / BYTES_PER_S,
-           1e3 * least / BYTES_PER_S);
+           1e-9 * (double)traffic->again, 1e-9 * (double)traffic->written, 1e-9 * least,
+           1e3 * moved / BYTES_PER_S, 1e3 * least / BYTES_PER_S);
     bench_record(bench, name, "GB", 1e-9 * moved, 1e-9 * least, 0);
 }
 
@@ -139,6 +139,7 @@ static void add(struct traffic *sum, const struct traffic *more)
 {
     sum->launches += more->launches;
     sum->read += more->read;
+    sum->again += more->again;
     sum->written += more->written;
     sum->least += more->least;
 }
@@ -154,8 +155,9 @@ static void write_table(struct bench *bench, const struct tape *tape, const stru
         add(&rows[is_across(op) ? OP_KIND_COUNT : (int)op->kind], &counts[at]);
         add(&all, &counts[at]);
     }
-    printf("| operations | launches | GB read | GB written | GB at least | ms at 4.8 TB/s | ms at "
-           "least |\n|---|---:|---:|---:|---:|---:|---:|\n");
+    printf(
+        "| operations | launches | GB read | GB again | GB written | GB at least | ms at 4.8 TB/s "
+        "| ms at least |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int row = 0; row < ROW_COUNT; row++) {
         if (rows[row].launches > 0) {
             write_row(bench,

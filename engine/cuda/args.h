@@ -22,6 +22,7 @@
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
+    ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
@@ -99,7 +100,9 @@ struct quantize_args {
     int32_t across; /* neighbouring rows are neighbours in memory */
     uint32_t line_log;
     uint32_t block_log; /* k >> block_log is the block of k */
-    uint32_t team;      /* of kernel_quantize_rows: warps that share a row, 1 or all of a block */
+    /* Of kernel_quantize_rows: warps that share a row, 1 or all of a block. Of
+     * kernel_quantize_columns: columns of memory that a block holds. */
+    uint32_t team;
 };
 
 /* Planes, shifts and lowest[] of a canonical q. */
@@ -328,6 +331,18 @@ enum hopper_kind { HOPPER_NARROW, HOPPER_WIDE, HOPPER_THREE };
 
 #define QUANTIZE_TILE_ROWS 32
 #define QUANTIZE_TILE_K    128
+
+/*
+ * Columns of memory that a block holds whole, to write them as rows: columns_body.h. A column is
+ * as long as its pieces, and four more, so that lanes find it in other banks.
+ */
+#define COLUMNS_THREADS            512
+#define COLUMNS_MAX                32
+#define COLUMNS_MIN                8
+#define COLUMNS_PIECES_MAX         1024 /* of all columns of a block */
+#define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
+#define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
+#define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
 
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
 #define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */

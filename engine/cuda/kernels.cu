@@ -56,6 +56,8 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/lists_body.h"
 
+#include "engine/cuda/columns_body.h"
+
 #include "engine/cuda/rows_body.h"
 
 /* hopper.cu has these. */

@@ -236,6 +236,11 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
         return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
                            BLOCK_THREADS / CUDA_WARP / args.team, args);
     }
+    args.team = launch_columns_fit(launcher, &args);
+    if (args.team != 0) {
+        args.peaks = output_memory(launcher, op, 0);
+        return launch_columns(launcher, &args);
+    }
     width = args.planes != NULL ? packed_round_up(args.k, UINT64_C(1) << args.line_log) : args.k;
     result = LAUNCH_WORK(launcher, KERNEL_QUANTIZE_PEAKS, rows * args.pieces, 8, args);
     if (result == DEVICE_OK) {

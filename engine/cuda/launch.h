@@ -25,6 +25,7 @@ enum contract_path {
 enum launch_way {
     WAY_DOTS = CONTRACT_PATHS, /* sums of rows without tiles */
     WAY_LISTS,                 /* many tensors at once: updates, squares of gradients */
+    WAY_COLUMNS,               /* quantization across rows in one look */
     WAY_COUNT
 };
 

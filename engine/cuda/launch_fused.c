@@ -22,6 +22,45 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
     return LAUNCH_WORK(launcher, KERNEL_DOTS, args->rows, warps / args->team, *args);
 }
 
+/* ---- columns ----------------------------------------------------------------------- */
+
+#define COLUMNS_SHARED_TWICE (96 * 1024) /* so much leaves room for a second block beside it */
+
+/* As many columns as let two blocks lie side by side, else as few as are worth it. */
+uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args)
+{
+    const uint64_t most = launcher->shared_max == 0 ? 48 * 1024 : launcher->shared_max;
+    uint32_t columns = COLUMNS_MAX;
+
+    if (!launch_way_free(launcher, WAY_COLUMNS) || !args->across || args->planes == NULL ||
+        args->piece != CONTRACTION_PIECE || (args->blocks > 1 && args->block_span != 1)) {
+        return 0;
+    }
+    while (columns > COLUMNS_MIN && (COLUMNS_SHARED(columns, args->k) > COLUMNS_SHARED_TWICE ||
+                                     columns * args->pieces > COLUMNS_PIECES_MAX)) {
+        columns /= 2;
+    }
+    if (COLUMNS_SHARED(columns, args->k) + COLUMNS_SHARED_STATIC > most ||
+        columns * args->pieces > COLUMNS_PIECES_MAX) {
+        return 0;
+    }
+    return columns;
+}
+
+enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args)
+{
+    const uint64_t groups = (args->rows + args->team - 1) / args->team;
+    const struct device_launch launch = {
+        .kernel = KERNEL_QUANTIZE_COLUMNS,
+        .grid = {(uint32_t)(groups < launcher->block_count ? groups : launcher->block_count), 1, 1},
+        .block = COLUMNS_THREADS,
+        .shared_size = (uint32_t)COLUMNS_SHARED(args->team, args->k),
+        .arguments_size = sizeof(*args),
+        .arguments = args};
+
+    return launcher->calls->launch(launcher->device, &launch);
+}
+
 /* ---- lists ------------------------------------------------------------------------- */
 
 enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run)

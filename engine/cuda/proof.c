@@ -241,12 +241,35 @@ static void build_lists(struct proof *proof, uint32_t part)
     }
 }
 
+/* Views across memory, some rows too many for a group, all widths. */
+static void build_columns(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t batches;
+        int64_t rows;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{2, 37, 300, 14, 128}, {1, 19, 1030, 16, 128}, {1, 9, 60, 22, 0}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const struct op *q =
+        add_quantize(proof, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
+
+    (void)add_dots(proof, q, q, batches * rows, k);
+    (void)add_ones(proof, q, batches * rows, k);
+    proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
 } ways[WAY_COUNT - CONTRACT_PATHS] = {
     [WAY_DOTS - CONTRACT_PATHS] = {build_dots, 3},
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
+    [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
 };
 
 /* ---- running --------------------------------------------------------------------------- */

@@ -97,33 +97,49 @@ static void count_row_numbers(struct traffic *traffic, const struct rows_args *a
     }
 }
 
+#define AGAIN_MAX 16384 /* bytes of a row that a cache has still */
+
+/* So many looks at rows of so many bytes; bytes: of all rows. */
+static void count_looks(struct traffic *traffic, uint64_t looks, uint64_t bytes, uint64_t row)
+{
+    if (row <= AGAIN_MAX) {
+        traffic->read += bytes;
+        traffic->again += (looks - 1) * bytes;
+    } else {
+        traffic->read += looks * bytes;
+    }
+}
+
 /* Looks at each element of a row, by kind: rows_body.h. */
 static void count_rows(struct traffic *traffic, const struct rows_args *args)
 {
     const uint64_t seen = 4 * visible_elements(args->rows, args->columns, args->causal);
+    const uint64_t row = 4 * args->columns;
 
     switch ((int)args->kind) {
     case OP_LAYER_NORM:
-        traffic->read += 3 * seen;
+        count_looks(traffic, 3, seen, row);
         break;
     case OP_RMS_NORM:
     case OP_CROSS_ENTROPY:
-        traffic->read += 2 * seen;
+        count_looks(traffic, 2, seen, row);
         break;
     case OP_LAYER_NORM_GRAD:
-        traffic->read += 5 * seen;
+        count_looks(traffic, 3, seen, row);
+        count_looks(traffic, 2, seen, row);
         break;
     case OP_RMS_NORM_GRAD:
     case OP_SOFTMAX_GRAD:
-        traffic->read += 4 * seen;
+        count_looks(traffic, 2, seen, row);
+        count_looks(traffic, 2, seen, row);
         break;
     case OP_SOFTMAX:
         /* The exponentials are written where p will be. */
-        traffic->read += 3 * seen;
-        traffic->written += args->outputs[2] == NULL ? seen : 0;
+        count_looks(traffic, 3, seen, row);
+        traffic->again += args->outputs[2] == NULL ? seen : 0;
         break;
     default:
-        traffic->read += seen;
+        count_looks(traffic, 1, seen, row);
         break;
     }
     count_row_numbers(traffic, args);
@@ -158,8 +174,12 @@ static void count_quantize(struct traffic *traffic, uint32_t kernel,
         traffic->read += x + exponents;
         traffic->written += q;
         break;
+    case KERNEL_QUANTIZE_COLUMNS:
+        traffic->read += x;
+        traffic->written += exponents + q;
+        break;
     default:
-        traffic->read += 2 * x;
+        count_looks(traffic, 2, x, 4 * args->k);
         traffic->written += peaks + exponents + q;
         break;
     }
@@ -251,6 +271,7 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_QUANTIZE_EXPONENTS:
     case KERNEL_QUANTIZE_INTEGERS:
     case KERNEL_QUANTIZE_ROWS:
+    case KERNEL_QUANTIZE_COLUMNS:
         count_quantize(traffic, launch->kernel, args);
         break;
     case KERNEL_PACK:
@@ -400,7 +421,7 @@ static void add_lists(struct traffic *traffic, const struct machine_cuda *cuda, 
 
     for (uint32_t i = 0; i < fusion->squares_count; i++) {
         if (fusion->squares[i].at == at) {
-            traffic->read += 2 * 4 * fusion->squares[i].elements;
+            count_looks(traffic, 2, 4 * fusion->squares[i].elements, 0);
             traffic->least += 4 * fusion->squares[i].elements;
         }
     }

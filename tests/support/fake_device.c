@@ -25,6 +25,8 @@
 
 #include "engine/cuda/lists_body.h"
 
+#include "engine/cuda/columns_body.h"
+
 #include "engine/cuda/rows_body.h"
 
 #define QUEUE_MAX      8192
