@@ -333,7 +333,7 @@ static uint64_t split_sums_size(uint64_t results)
 /* Two tickets for each of so many tiles: there are never more than the smallest give. */
 static uint64_t split_tickets_size(uint64_t batches, uint64_t m, uint64_t n)
 {
-    return packed_round_up(batches * contract_tiles(m, batches, CONTRACT_ROWS, true) *
+    return packed_round_up(batches * contract_tiles(m, batches, CONTRACT_ROWS_THREE, true) *
                                contract_tiles(n, batches, CONTRACT_COLUMNS, true) * 2 *
                                sizeof(uint32_t),
                            PACKED_ALIGNMENT);

@@ -102,6 +102,8 @@ static const struct problem {
     {CONTRACT_BY_MMA, 14, 128, 130, 66, 300, 0, false},
     {CONTRACT_BY_MMA, 16, 32, 70, 40, 160, 0, false},
     {CONTRACT_BY_MMA, 14, 64, 40, 40, 1200, 40, true},
+    {CONTRACT_BY_MMA, 22, 0, 70, 70, 300, 0, false},
+    {CONTRACT_BY_MMA, 22, 128, 40, 20, 1200, 40, true},
     {CONTRACT_PLAINLY, 22, 0, 40, 33, 100, 0, false},
     {CONTRACT_PLAINLY, 14, 16, 33, 40, 100, 0, false},
 };
@@ -273,8 +275,10 @@ static enum device_result proof_run(bool *right, struct proof *proof, struct lau
 
 /* Does this path give the rules' bits on this problem? */
 static enum device_result problem_run(bool *right, const struct problem *problem,
-                                      struct launcher *launcher)
+                                      const struct launcher *device_launcher)
 {
+    /* A copy: it points into the proof, which ends here. */
+    struct launcher launcher = *device_launcher;
     struct proof proof;
     enum device_result result = DEVICE_NO_MEMORY;
     uint64_t place = 0;
@@ -285,21 +289,21 @@ static enum device_result problem_run(bool *right, const struct problem *problem
         for (int id = 0; id < TENSORS; id++) {
             place += packed_round_up(proof.sizes[id], PACKED_ALIGNMENT);
         }
-        result = launcher->calls->allocate(launcher->device, &block, place + proof.scratch_size);
+        result = launcher.calls->allocate(launcher.device, &block, place + proof.scratch_size);
     }
     if (result == DEVICE_OK) {
-        launcher->scratch = (uint8_t *)block + place;
+        launcher.scratch = (uint8_t *)block + place;
         place = 0;
         for (int id = 0; id < TENSORS; id++) {
             proof.device[id] = (uint8_t *)block + place;
             place += packed_round_up(proof.sizes[id], PACKED_ALIGNMENT);
         }
-        launcher->barred = ~(1u << problem->path);
-        launcher->processors = problem->split ? 64 : 1;
-        result = proof_run(right, &proof, launcher);
+        launcher.barred = ~(1u << problem->path);
+        launcher.processors = problem->split ? 64 : 1;
+        result = proof_run(right, &proof, &launcher);
     }
     if (block != NULL) {
-        launcher->calls->release(launcher->device, block);
+        launcher.calls->release(launcher.device, block);
     }
     proof_release(&proof);
     return result;
@@ -319,7 +323,7 @@ static enum device_result forgiven(enum device_result result, const struct launc
     return result == DEVICE_NO_MEMORY ? result : launcher->calls->wait(launcher->device);
 }
 
-static enum device_result prove_others(struct paths *paths, struct launcher *launcher)
+static enum device_result prove_others(struct paths *paths, const struct launcher *launcher)
 {
     enum device_result result = DEVICE_OK;
 
@@ -335,7 +339,7 @@ static enum device_result prove_others(struct paths *paths, struct launcher *lau
     return result;
 }
 
-static enum device_result prove(struct paths *paths, struct launcher *launcher)
+static enum device_result prove(struct paths *paths, const struct launcher *launcher)
 {
     enum device_result result = DEVICE_OK;
 
@@ -358,13 +362,13 @@ enum status paths_prove(struct paths *paths, const struct device_calls *calls,
                         struct device *device, const struct device_facts *facts, int ordinal,
                         struct error *error)
 {
-    struct launcher launcher = {.calls = calls,
-                                .device = device,
-                                .block_count = 64,
-                                .capability = facts->capability,
-                                .shared_max = facts->shared_max,
-                                .gives_up = true,
-                                .packed = true};
+    const struct launcher launcher = {.calls = calls,
+                                      .device = device,
+                                      .block_count = 64,
+                                      .capability = facts->capability,
+                                      .shared_max = facts->shared_max,
+                                      .gives_up = true,
+                                      .packed = true};
     uint32_t *note = calls->note(ordinal);
     enum device_result result = DEVICE_OK;
     enum status status;

@@ -279,6 +279,7 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_CONTRACT_NARROW:
     case KERNEL_CONTRACT_WIDE:
+    case KERNEL_CONTRACT_THREE:
     case KERNEL_CONTRACT_PLAIN:
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:

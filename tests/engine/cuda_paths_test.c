@@ -55,7 +55,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
                                         KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
     static const struct fake_device_switches pair = {.capability = 90,
                                                      .skipped = KERNEL_HOPPER_NARROW_PAIR + 1};
-    static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
+    static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE,
+                                      KERNEL_CONTRACT_THREE};
 
     (void)state;
     for (size_t i = 0; i < sizeof(of_wgmma) / sizeof(of_wgmma[0]); i++) {
