@@ -3,7 +3,8 @@
  *
  * With fake_device.c and the rules it makes build/tests/emulated_cuda.so, which LOCKSTEP_CUDA can
  * name, so that the programs themselves run on "a GPU" where there is none. EMULATED_FAIL_AT=K
- * makes its K-th call fail and all after it, as those of a lost device would.
+ * makes its K-th call fail and all after it, as those of a lost device would; EMULATED_NAME names
+ * the device.
  */
 #include <stdlib.h>
 
@@ -14,12 +15,12 @@ device_plugin lockstep_cuda_device;
 const struct device_calls *lockstep_cuda_device(void)
 {
     const char *fail_at = getenv("EMULATED_FAIL_AT");
+    const struct fake_device_switches wanted = {
+        .fail_at = fail_at == NULL ? 0 : strtoull(fail_at, NULL, 10),
+        .result = DEVICE_FAILED,
+        .for_good = true,
+        .name = getenv("EMULATED_NAME")};
 
-    if (fail_at != NULL) {
-        const struct fake_device_switches lost = {
-            .fail_at = strtoull(fail_at, NULL, 10), .result = DEVICE_FAILED, .for_good = true};
-
-        fake_device_set(&lost);
-    }
+    fake_device_set(&wanted);
     return fake_device_calls();
 }
