@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/http_only.h"
+
 enum {
     HTTP_OK = 200,
     HTTP_PARTIAL = 206,
@@ -143,8 +145,7 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     curl_easy_reset(curl);
     http->curl_error[0] = '\0';
-    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
            curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&

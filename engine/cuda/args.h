@@ -33,6 +33,7 @@
     ENTRY(HOPPER_WIDE, kernel_hopper_wide, struct contract_args) \
     ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
+    ENTRY(DOTS, kernel_dots, struct dots_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
     ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
@@ -167,6 +168,23 @@ struct sums_args {
     uint32_t line_log;
     uint32_t block_log;
     uint32_t reserved;
+};
+
+/* Sums of a row of A by the same row of B, or of A alone where B has no planes. */
+struct dots_args {
+    struct packed_operand a;
+    struct packed_operand b;
+    uint32_t
+        *out; /* bits; row r at r / rows_inner * stride_outer + r % rows_inner * stride_inner */
+    uint64_t rows;
+    uint64_t rows_inner;
+    uint64_t stride_outer;
+    uint64_t stride_inner;
+    uint64_t k;
+    int32_t bits;
+    uint32_t line_log;
+    uint32_t block_log;
+    uint32_t team; /* warps that share a row, 1 or all of a block */
 };
 
 #define HASH_LEAF    1024
