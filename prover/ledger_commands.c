@@ -184,10 +184,12 @@ static enum status post_with(struct solver_view *view, struct session *session,
     const struct options *options = posting->computes ? context->options : NULL;
     struct session_plan plan = posting->plan;
     struct machine_options machine;
+    struct patience patience = session_patience(context, stop, notify);
     enum status status = session_open(session, context, bundle, true, error);
 
     if (status == STATUS_OK && !session->has_job) {
-        status = session_find_job(session, NULL, context, bundle_job(bundle), error);
+        status = session_find_job(session, NULL, context, bundle_job(bundle),
+                                  posting->forever ? &patience : NULL, error);
     }
     if (status == STATUS_OK && posting->plan.sign) {
         status = session_remember(session, bundle, error);
@@ -431,7 +433,7 @@ static enum status show_standing(struct command_context *context, json_t *object
                              : session_open(session, context, bundle, false, error);
 
     if (status == STATUS_OK && !session->has_job) {
-        status = session_find_job(session, NULL, context, bundle_job(bundle), error);
+        status = session_find_job(session, NULL, context, bundle_job(bundle), NULL, error);
     }
     if (status == STATUS_OK) {
         status = read_standing(&standing, session, error);

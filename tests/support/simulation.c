@@ -130,6 +130,7 @@ static enum virtual_answer choose_answer(void *context, const struct check_reque
         return ANSWER_NOTHING;
     }
     if (!request->disputed && simulation_diverges(simulation)) {
+        *takes_ms = 0; /* before what is planned can be said */
         return ANSWER_FAULT;
     }
     if (!simulation->storm || luck >= 290) {
