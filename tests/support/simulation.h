@@ -138,7 +138,7 @@ struct simulation_claim {
     uint32_t step;
     enum game_claim_phase phase;
     enum game_turn turn;
-    uint64_t turned_s;
+    uint64_t turned_s; /* or ended */
     uint64_t deadline_s;
     uint8_t asked[4]; /* what the accused is to tell */
     size_t asked_size;
