@@ -599,9 +599,6 @@ static void commit(struct solver *solver)
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    const struct game_terms *terms = &record->terms;
-    uint64_t end_s =
-        terms->deadline_s + terms->attest_period_s + terms->reveal_period_s + terms->claim_period_s;
     bool due =
         record->finalized < record->committed &&
         job_record_waits_for(record, record->finalized, solver->clock.time_s) == JOB_RECORD_DUE;
@@ -609,10 +606,11 @@ static void take_back_stake(struct solver *solver)
     if (due || solver->view.disputed > 0) {
         return;
     }
-    if (solver->clock.time_s > end_s) {
+    if (solver->clock.time_s > job_record_end(record)) {
         move_job(solver, "expire", ledger_expire);
     } else if (solver->view.late && solver->options.again &&
-               record->committed == record->finalized && solver->clock.time_s < terms->deadline_s) {
+               record->committed == record->finalized &&
+               solver->clock.time_s < record->terms.deadline_s) {
         move_job(solver, "release", ledger_release);
     }
 }
