@@ -70,7 +70,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
     AMOUNT("fee", "of an attestor for a segment (default: a tenth of its reward)"),
     AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
     AMOUNT("gas", "what sealing and revealing an attestation costs"),
-    COUNT("attestors", "1", 0, 64, "paid verifiers of each segment"),
+    COUNT("attestors", "2", 0, 64, "paid verifiers of each segment"),
     SHARE("coverage", "1", "share of the segments that must be attested"),
     SHARE("honest", "0.5", "the chance that a paid seat is held by a node that replays all"),
     COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),

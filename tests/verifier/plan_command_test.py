@@ -50,7 +50,7 @@ def money_is_the_closed_form():
                 "--coverage", "0.5", "--honest", "0.8", "--watchers", "3", "--extra", "0.1",
                 "--accomplice", "1", "--open-segments", "2", "--saved", "0.5", "--bad", "4")
     money = told["money"]
-    d = 1 - (1 - 0.5 * 0.8) * 0.9**3
+    d = 1 - (1 - 0.5 * (1 - (1 - 0.8)**2)) * 0.9**3  # two attestors, as 'job open' asks for
     gain, loss = 0.5 * 0.01, 0.5 + 2 * 0.02
     assert math.isclose(told["detection_of_a_segment"], d)
     assert math.isclose(told["detection_least"], gain / loss)
