@@ -51,7 +51,14 @@ bench_support := $(patsubst %.c,%.o,$(filter bench/support/%,$(bench_sources)))
 
 # Numerics are protocol: no contraction, no fast math, whatever CFLAGS says.
 NUMERICS := -ffp-contract=off -fno-fast-math
-WARNINGS := -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla -Werror
+WARNINGS = -Wall -Wextra -Wswitch-enum -Wstrict-prototypes -Wvla $(if $(WERROR),-Werror)
+# A warning is an error where we know the compiler. What a later one has learnt to say is shown, and
+# stops nobody from building. WERROR=1 or WERROR= decides for any.
+known_gcc := 11 12 13 14
+known_clang := 14 15 16 17 18 19
+major = $(firstword $(subst ., ,$(shell $1 -dumpversion 2>/dev/null)))
+known = $(filter $(known_$(if $(findstring clang,$1),clang,gcc)),$(call major,$1))
+WERROR ?= $(call known,$(CC))
 ISA_avx2 := -mavx2 -mfma -mf16c -mbmi2
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 # What benchmarks are measured against; never for anything of ours.
@@ -125,7 +132,7 @@ clean: ## remove everything that was built
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "Variables: CC CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE NVCC CUDA_ARCHS JOBS NAME TORCH V=1"
-	@echo "           FUZZ_SECONDS SOAK_MINUTES TEST_SECONDS LOCKSTEP_NO_INSTALL=1"
+	@echo "           FUZZ_SECONDS SOAK_MINUTES TEST_SECONDS WERROR LOCKSTEP_NO_INSTALL=1"
 
 .PHONY: all demo clean help
 

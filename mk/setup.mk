@@ -4,12 +4,24 @@
 installing := $(filter demo test check asan soak fuzz bench lint,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
+# All that the goals will want is told and installed at once and first, not in the midst of the build.
+wanted_all := build test bench
+wanted_demo := build $(if $(filter anvil,$(LEDGER)),node)
+wanted_test := build test node
+wanted_check := build test
+wanted_asan := $(wanted_test)
+wanted_soak := $(wanted_test)
+wanted_bench := build test bench $(if $(TORCH),torch)
+wanted_fuzz := build fuzz
+wanted_lint := build test bench lint
+wanted := $(foreach goal,$(or $(MAKECMDGOALS),all),$(wanted_$(goal)))
+
 # The compiler first: on a fresh machine "make -j" would otherwise install everything at once.
 $(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint evm)): | $(ready)
 
 $(BUILD)/setup/%.ok: scripts/setup
 	@mkdir -p $(@D)
-	$(Q)CC="$(CC)" scripts/setup $(setup_mode) $*
+	$(Q)CC="$(CC)" scripts/setup $(setup_mode) $* $(sort $(filter-out $*,$(wanted)))
 	@touch $@
 
 # The chain node and the Solidity compiler of the EVM tests, exactly as the lock file says.

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/http_only.h"
+
 enum {
     HTTP_OK = 200,
     HTTP_PARTIAL = 206,
@@ -54,9 +56,14 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
         return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
     }
     made->bandwidth_max = bandwidth_max;
-    made->patience_s = patience_s == 0 ? 1 : patience_s;
+    fetch_http_be_patient(made, patience_s);
     *http = made;
     return STATUS_OK;
+}
+
+void fetch_http_be_patient(struct fetch_http *http, uint32_t patience_s)
+{
+    http->patience_s = patience_s == 0 ? 1 : patience_s;
 }
 
 void fetch_http_close(struct fetch_http *http)
@@ -143,8 +150,7 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     curl_easy_reset(curl);
     http->curl_error[0] = '\0';
-    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
            curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&

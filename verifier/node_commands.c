@@ -63,6 +63,13 @@ static const struct option_spec run_options[] = {
      .value = "AMOUNT",
      .fallback = "0.1ether",
      .help = "withdraw when that much is owed; 0: never"},
+    {.name = "grace",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "10m",
+     .maximum = GAME_PERIOD_MAX,
+     .help = "when bonds or fees of ours wait for a solver that has vanished, make the moves that "
+             "anybody may make so long after it could have"},
     {.name = "status",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
@@ -111,6 +118,7 @@ static enum status read_options(struct node_options *options, const struct optio
     options->extra = options_real(given, "extra");
     options->doubt = options_real(given, "doubt");
     options->checks_max = (uint32_t)options_number(given, "checks");
+    options->grace_s = (uint32_t)options_number(given, "grace");
     if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
         return error_set(error, STATUS_USAGE,
                          "--share, --extra and --doubt are fractions, from 0 to 1");
@@ -119,23 +127,6 @@ static enum status read_options(struct node_options *options, const struct optio
         return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
     }
     return STATUS_OK;
-}
-
-static enum status open_node(struct running_node *running, struct error *error)
-{
-    struct node_setup *setup = &running->setup;
-    const struct options *given = setup->context->options;
-    enum status status = read_options(&setup->options, given, error);
-
-    if (status == STATUS_OK) {
-        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
-                                 options_flag(given, "forget-fault"), error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
-    }
-    return status;
 }
 
 static enum status open_server(struct running_node *running, struct error *error)
@@ -160,6 +151,37 @@ static enum status open_server(struct running_node *running, struct error *error
                  strchr(place.address, ':') == NULL ? "" : "[", place.address,
                  strchr(place.address, ':') == NULL ? "" : "]",
                  status_server_port(running->server));
+    }
+    return status;
+}
+
+/* The page is there before the ledger is: it says what the node waits for. */
+static enum status open_node(struct running_node *running, struct error *error)
+{
+    struct node_setup *setup = &running->setup;
+    const struct options *given = setup->context->options;
+    struct patience patience = {.stop = &setup->stop,
+                                .notify = &running->notify,
+                                .log = setup->context->log,
+                                .area = "verifier",
+                                .terminal = stderr};
+    enum status status = read_options(&setup->options, given, error);
+
+    if (status == STATUS_OK) {
+        status = node_setup_prepare(setup, error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
+    }
+    if (status == STATUS_OK) {
+        status = open_server(running, error);
+    }
+    if (status == STATUS_OK) {
+        setup->patience = &patience;
+        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
+                                 options_flag(given, "forget-fault"), error);
+        setup->patience = NULL;
     }
     return status;
 }
@@ -278,14 +300,13 @@ static int run_run(struct command_context *context)
         enum status status = open_node(running, &error);
 
         if (status == STATUS_OK) {
-            status = open_server(running, &error);
-        }
-        if (status == STATUS_OK) {
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             notify_ready(&running->notify, "following the ledger");
             work(running);
             notify_stopping(&running->notify);
             log_info(context->log, "verifier", "stopped");
+        } else if (status == STATUS_STOPPED) {
+            log_info(context->log, "verifier", "%s", error.text);
         } else {
             code = command_fail(context, &error);
         }
@@ -307,7 +328,7 @@ static int show(struct command_context *context,
                 void (*print)(FILE *out, const json_t *made))
 {
     char path[FILE_PATH_MAX];
-    struct store store = {{NULL}};
+    struct store store = {0};
     json_t *made = NULL;
     struct error error;
     enum status status;

@@ -22,9 +22,11 @@
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
+    ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
+    ENTRY(CONTRACT_THREE, kernel_contract_three, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
@@ -32,6 +34,10 @@
     ENTRY(HOPPER_WIDE, kernel_hopper_wide, struct contract_args) \
     ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
+    ENTRY(DOTS, kernel_dots, struct dots_args) \
+    ENTRY(UPDATES, kernel_updates, struct updates_args) \
+    ENTRY(SQUARES, kernel_squares, struct squares_args) \
+    ENTRY(TOTAL, kernel_total, struct total_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
     ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
@@ -95,7 +101,9 @@ struct quantize_args {
     int32_t across; /* neighbouring rows are neighbours in memory */
     uint32_t line_log;
     uint32_t block_log; /* k >> block_log is the block of k */
-    uint32_t team;      /* of kernel_quantize_rows: warps that share a row, 1 or all of a block */
+    /* Of kernel_quantize_rows: warps that share a row, 1 or all of a block. Of
+     * kernel_quantize_columns: columns of memory that a block holds. */
+    uint32_t team;
 };
 
 /* Planes, shifts and lowest[] of a canonical q. */
@@ -168,6 +176,72 @@ struct sums_args {
     uint32_t reserved;
 };
 
+/* Sums of a row of A by the same row of B, or of A alone where B has no planes. */
+struct dots_args {
+    struct packed_operand a;
+    struct packed_operand b;
+    uint32_t
+        *out; /* bits; row r at r / rows_inner * stride_outer + r % rows_inner * stride_inner */
+    uint64_t rows;
+    uint64_t rows_inner;
+    uint64_t stride_outer;
+    uint64_t stride_inner;
+    uint64_t k;
+    int32_t bits;
+    uint32_t line_log;
+    uint32_t block_log;
+    uint32_t team; /* warps that share a row, 1 or all of a block */
+};
+
+/* One tensor of a list of parameters: as an operation of its own, SGD or AdamW, would update it. */
+struct update_item {
+    const void *inputs[OP_INPUTS_MAX]; /* in the rule's order; NULL behind the last */
+    void *outputs[3];
+    const struct op *op; /* the device's */
+    uint64_t count;
+    uint32_t quads; /* all of it can be read and written by 16 bytes */
+    uint32_t reserved;
+};
+
+/* Work is counted through all items, from firsts[item] on. */
+struct updates_args {
+    const struct update_item *items;
+    const uint64_t *firsts;
+    uint64_t first_tile;
+    uint64_t end_tile;
+    uint32_t item_count;
+    uint32_t reserved;
+};
+
+/* Rows of numbers, of each of which the sum of its squares, or its sum, is wanted. */
+struct square_item {
+    const float *x;
+    uint32_t *out; /* (rows): bits */
+    uint64_t rows;
+    uint64_t k;
+    int32_t window;
+    int32_t bits;
+    uint32_t whole;   /* the row is one block; otherwise a piece is */
+    uint32_t squares; /* or the sum of the numbers themselves */
+    uint32_t quads;   /* rows can be read by 16 bytes */
+    uint32_t reserved;
+};
+
+struct squares_args {
+    const struct square_item *items;
+    const uint64_t *firsts;
+    uint64_t tiles;
+    uint32_t item_count;
+    uint32_t reserved;
+};
+
+struct total_args {
+    const float *const *terms;
+    float *out;
+    uint32_t count;
+    uint32_t reserved;
+};
+
 #define HASH_LEAF    1024
 #define HASH_DIGEST  32
 #define HASH_SEGMENT 256 /* digests that a block folds into one */
@@ -213,21 +287,25 @@ struct finite_args {
     +((KERNEL_##number + 1) * (uint32_t)sizeof(arguments))
 #define KERNEL_ARGUMENTS_CHECK (0u KERNEL_LIST(KERNEL_SIZE) + (uint32_t)sizeof(struct op))
 
+/* Which limbs are multiplied: of 14 bits, of 15 and 16, of 22 (packed.h). */
+enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
+
 /*
- * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes of
- * rows of 64 bytes, and the shifts of its two steps, in pieces of 16 bytes that begin at or before
- * the first row.
+ * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes (22
+ * bits: three, of tiles with half the rows of A) of rows of 64 bytes, and the shifts of its two
+ * steps, in pieces of 16 bytes that begin at or before the first row.
  */
 #define CONTRACT_THREADS     256
 #define CONTRACT_ROWS        128 /* of A in a tile */
+#define CONTRACT_ROWS_THREE  64  /* where there are three limbs */
 #define CONTRACT_COLUMNS     64  /* rows of B in a tile */
 #define CONTRACT_STAGE       64  /* elements of k that lie in shared memory together */
 #define CONTRACT_STAGES_MAX  4
 #define CONTRACT_TILE_ROWS   (CONTRACT_ROWS + CONTRACT_COLUMNS)
-#define CONTRACT_PLANE_SIZE  (CONTRACT_TILE_ROWS * CONTRACT_STAGE)
+#define CONTRACT_LIMBS_SIZE  (2 * CONTRACT_TILE_ROWS * CONTRACT_STAGE) /* or three of fewer rows */
 #define CONTRACT_SHIFTS_A    (CONTRACT_ROWS + 16)
 #define CONTRACT_SHIFTS_SIZE (CONTRACT_SHIFTS_A + CONTRACT_COLUMNS + 16) /* of a step */
-#define CONTRACT_STAGE_SIZE  (2 * CONTRACT_PLANE_SIZE + 2 * CONTRACT_SHIFTS_SIZE)
+#define CONTRACT_STAGE_SIZE  (CONTRACT_LIMBS_SIZE + 2 * CONTRACT_SHIFTS_SIZE)
 
 /* As many stages as blocks of a device have room for: 4, or 2 (sm_75). 0: not known, enough. */
 #define CONTRACT_STAGES(shared_max)                                                                \
@@ -251,13 +329,26 @@ struct finite_args {
 #define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
 
-enum hopper_kind { HOPPER_NARROW, HOPPER_WIDE, HOPPER_THREE };
-
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */
 
 #define QUANTIZE_TILE_ROWS 32
 #define QUANTIZE_TILE_K    128
+
+/*
+ * Columns of memory that a block holds whole, to write them as rows: columns_body.h. A column is
+ * as long as its pieces, and four more, so that lanes find it in other banks.
+ */
+#define COLUMNS_THREADS            512
+#define COLUMNS_MAX                32
+#define COLUMNS_MIN                8
+#define COLUMNS_PIECES_MAX         1024 /* of all columns of a block */
+#define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
+#define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
+#define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
+
+#define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
+#define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */
 
 #define ROWS_WARPS         8 /* of a block of kernel_rows */
 #define HASH_NODES_THREADS 128

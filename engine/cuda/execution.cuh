@@ -23,6 +23,8 @@
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define CONSTANT                  __constant__ const
 #define UNROLL                    _Pragma("unroll")
+/* In the inner loops: a call would have arrays of registers lie in memory. */
+#define INLINED                   __forceinline__
 #define LANES_ALL                 0xffffffffu
 
 static RULE inline uint32_t thread_index(void)
@@ -123,6 +125,11 @@ static RULE inline void load_quad(float *to, const float *from)
     to[1] = quad.y;
     to[2] = quad.z;
     to[3] = quad.w;
+}
+
+static RULE inline void store_quad(uint32_t *to, const uint32_t *from)
+{
+    *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
 }
 
 /* Nearest, ties to even. */

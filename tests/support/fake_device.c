@@ -18,9 +18,15 @@
 #include "engine/cuda/tile_body.h"
 
 #include "engine/cuda/contract_body.h"
+#include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
 #include "engine/cuda/hopper_body.h"
 #include "engine/cuda/quantize_body.h"
+
+#include "engine/cuda/lists_body.h"
+
+#include "engine/cuda/columns_body.h"
+
 #include "engine/cuda/rows_body.h"
 
 #define QUEUE_MAX      8192

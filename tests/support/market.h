@@ -27,6 +27,7 @@ enum {
     MARKET_REVEAL_S = 3600,
     MARKET_CLAIM_S = 3600,
     MARKET_RESPONSE_S = 3600,
+    MARKET_GRACE_S = 600, /* of the node */
 };
 
 struct market {
@@ -97,6 +98,7 @@ struct market_node {
     struct store store;
     struct book *book;
     struct workers *workers;
+    const char *program; /* that checks; NULL: the one that runs */
     struct node node;
     struct node_options options;
     const char *mirrors[8];

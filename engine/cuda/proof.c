@@ -1,0 +1,512 @@
+/* proof.c - see proof.h. */
+#include "engine/cuda/proof.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/fuse.h"
+#include "engine/cuda/packed.h"
+#include "engine/kernel.h"
+#include "engine/real.h"
+
+#define TENSORS_MAX 96
+#define OPS_MAX     24
+
+/* A tape in the making; tensors that no operation makes are given. */
+struct proof {
+    struct tape tape;
+    struct tensor tensors[TENSORS_MAX];
+    struct op ops[OPS_MAX];
+    struct fusion fusion;
+    bool made[TENSORS_MAX];
+    bool needed[TENSORS_MAX]; /* by an operation that is made, or to be compared */
+    uint64_t sizes[TENSORS_MAX];
+    void *host[TENSORS_MAX];
+    void *device[TENSORS_MAX];
+};
+
+/* ---- building ------------------------------------------------------------------- */
+
+static uint32_t give(struct proof *proof, enum dtype dtype, uint64_t count)
+{
+    const uint32_t id = proof->tape.tensor_count++;
+
+    assert(id < TENSORS_MAX);
+    proof->tensors[id] =
+        (struct tensor){.dtype = dtype, .rank = 1, .dims = {count}, .count = count};
+    return id;
+}
+
+static struct op *add_op(struct proof *proof, enum op_kind kind)
+{
+    struct op *op = &proof->ops[proof->tape.op_count++];
+
+    assert(proof->tape.op_count <= OPS_MAX);
+    op->kind = kind;
+    return op;
+}
+
+static void add_input(struct op *op, uint32_t id)
+{
+    op->inputs[op->input_count++] = id;
+}
+
+static uint32_t add_output(struct proof *proof, struct op *op, enum dtype dtype, uint64_t count)
+{
+    const uint32_t id = give(proof, dtype, count);
+
+    proof->tensors[id].role = ROLE_OUTPUT;
+    op->outputs[op->output_count++] = id;
+    proof->made[id] = true;
+    return id;
+}
+
+/* One that nobody has to see: it may be left out, or lie in a layout of its own. */
+static uint32_t hide(struct proof *proof, uint32_t id)
+{
+    proof->tensors[id].role = ROLE_TEMPORARY;
+    return id;
+}
+
+/* A view of rows of k; along: row after row; else a row's elements lie `rows` apart. */
+static const struct op *add_quantize(struct proof *proof, uint32_t x, int64_t batches, int64_t rows,
+                                     int64_t k, int bits, int block, bool along)
+{
+    const struct contraction_shape shape = contraction_shape(k, bits, block);
+    const int64_t dims[6] = {batches, 1, 1, rows, 1, k};
+    const int64_t strides[6] = {rows * k, 0, 0, along ? k : 1, 0, along ? 1 : rows};
+    const uint64_t all = (uint64_t)(batches * rows);
+    struct op *op = add_op(proof, OP_QUANTIZE);
+
+    for (int axis = 0; axis < 6; axis++) {
+        op->attributes[QUANTIZE_DIMS + axis] = dims[axis];
+        op->attributes[QUANTIZE_STRIDES + axis] = strides[axis];
+    }
+    op->attributes[QUANTIZE_BITS] = bits;
+    op->attributes[QUANTIZE_BLOCK] = block;
+    op->attribute_count = QUANTIZE_ATTRIBUTES;
+    add_input(op, x);
+    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.pieces));
+    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.blocks));
+    (void)hide(proof, add_output(proof, op, bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)k));
+    return op;
+}
+
+/* Sums of the rows of a quantized operand, by which its integers are judged. */
+static uint32_t add_ones(struct proof *proof, const struct op *quantize, int64_t rows, int64_t k)
+{
+    struct op *op = add_op(proof, OP_CONTRACT_ONES);
+
+    op->attributes[ONES_ROWS] = rows;
+    op->attributes[ONES_K] = k;
+    op->attributes[ONES_BITS] = quantize->attributes[QUANTIZE_BITS];
+    op->attributes[ONES_BLOCK] = quantize->attributes[QUANTIZE_BLOCK];
+    op->attribute_count = ONES_ATTRIBUTES;
+    add_input(op, quantize->outputs[2]);
+    add_input(op, quantize->outputs[1]);
+    return add_output(proof, op, DTYPE_F32, (uint64_t)rows);
+}
+
+/* One result for each batch of two operands of one row each. */
+static uint32_t add_dots(struct proof *proof, const struct op *a, const struct op *b,
+                         int64_t batches, int64_t k)
+{
+    struct op *op = add_op(proof, OP_CONTRACT);
+
+    for (int axis = 0; axis < 6; axis++) {
+        op->attributes[CONTRACT_DIMS + axis] = axis == 0 ? batches : 1;
+        op->attributes[CONTRACT_STRIDES + axis] = 1;
+    }
+    op->attributes[CONTRACT_K] = k;
+    op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
+    op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
+    op->attribute_count = CONTRACT_ATTRIBUTES;
+    add_input(op, a->outputs[2]);
+    add_input(op, a->outputs[1]);
+    add_input(op, b->outputs[2]);
+    add_input(op, b->outputs[1]);
+    return add_output(proof, op, DTYPE_F32, (uint64_t)batches);
+}
+
+/* ---- the ways ------------------------------------------------------------------------ */
+
+/* Rows of a warp and of a block, of all widths. */
+static void build_dots(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t rows;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{37, 300, 14, 128}, {5, 1300, 16, 128}, {3, 1030, 22, 0}};
+    const int64_t rows = shapes[part].rows;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(rows * k));
+    const uint32_t y = give(proof, DTYPE_F32, (uint64_t)(rows * k));
+    const struct op *a =
+        add_quantize(proof, x, rows, 1, k, shapes[part].bits, shapes[part].block, true);
+    const struct op *b =
+        add_quantize(proof, y, rows, 1, k, shapes[part].bits, shapes[part].block, true);
+
+    (void)add_dots(proof, a, b, rows, k);
+    (void)add_dots(proof, a, a, rows, k);
+    (void)add_ones(proof, b, rows, k);
+}
+
+/* The squares of a tensor as build_square_sum() writes them. */
+static uint32_t add_square_sum(struct proof *proof, uint32_t x, int64_t rows, int64_t k, int bits,
+                               int block)
+{
+    const struct op *q = add_quantize(proof, x, rows, 1, k, bits, block, true);
+    const uint32_t partial = hide(proof, add_dots(proof, q, q, rows, k));
+
+    if (rows == 1) {
+        return partial;
+    }
+    q = add_quantize(proof, partial, 1, 1, rows, 22, 0, true);
+    return hide(proof, add_ones(proof, q, 1, rows));
+}
+
+/* A few numbers and four that are the same for all of them, as an optimizer reads them. */
+static void add_update(struct proof *proof, enum op_kind kind, uint32_t gradient,
+                       const uint32_t scalars[4], uint64_t count)
+{
+    static const float adamw[] = {0.9f, 0.1f, 0.999f, 0.001f, 1e-8f, 0.1f};
+    static const float sgd[] = {0.9f, 0.01f};
+    const bool is_adamw = kind == OP_ADAMW;
+    const uint32_t p = give(proof, DTYPE_F32, count);
+    const uint32_t v = give(proof, DTYPE_F32, count);
+    const uint32_t m = is_adamw ? give(proof, DTYPE_F32, count) : 0;
+    struct op *op = add_op(proof, kind);
+
+    op->attribute_count = is_adamw ? ADAMW_ATTRIBUTES : SGD_ATTRIBUTES;
+    for (uint32_t i = 0; i < op->attribute_count; i++) {
+        op->attributes[i] = real_to_bits(is_adamw ? adamw[i] : sgd[i]);
+    }
+    add_input(op, p);
+    add_input(op, gradient);
+    if (is_adamw) {
+        add_input(op, m);
+    }
+    add_input(op, v);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (is_adamw || i == 0 || i == 3) {
+            add_input(op, scalars[i]);
+        }
+    }
+    for (uint32_t i = 0; i < (is_adamw ? 3 : 2); i++) {
+        (void)add_output(proof, op, DTYPE_F32, count);
+    }
+}
+
+/* Tensors of all sizes: their squares, added up, and the update of each. */
+static void build_lists(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t rows;
+        int64_t k;
+    } shapes[4] = {{11, 300}, {1, 36}, {2, 1301}, {9, 128}};
+    uint32_t gradients[4];
+    uint32_t scalars[4];
+    uint32_t total = 0;
+
+    for (int i = 0; i < 4; i++) {
+        gradients[i] = give(proof, DTYPE_F32, (uint64_t)(shapes[i].rows * shapes[i].k));
+        scalars[i] = give(proof, DTYPE_F32, 1);
+    }
+    for (int i = 0; i < 4; i++) {
+        const uint32_t square = add_square_sum(proof, gradients[i], shapes[i].rows, shapes[i].k,
+                                               part == 0 ? 14 : 16, part == 0 ? 128 : 0);
+
+        if (i == 0) {
+            total = square;
+        } else {
+            struct op *op = add_op(proof, OP_ADD);
+
+            op->attributes[BROADCAST_DIV] = 1;
+            op->attributes[BROADCAST_MOD] = 1;
+            add_input(op, total);
+            add_input(op, square);
+            total = add_output(proof, op, DTYPE_F32, 1);
+            if (i < 3) {
+                (void)hide(proof, total);
+            }
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        add_update(proof, part == 0 ? OP_ADAMW : OP_SGD, gradients[i], scalars,
+                   (uint64_t)(shapes[i].rows * shapes[i].k));
+    }
+}
+
+/* Views across memory, some rows too many for a group, all widths. */
+static void build_columns(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t batches;
+        int64_t rows;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{2, 37, 300, 14, 128}, {1, 19, 1030, 16, 128}, {1, 9, 60, 22, 0}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const struct op *q =
+        add_quantize(proof, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
+
+    (void)add_dots(proof, q, q, batches * rows, k);
+    (void)add_ones(proof, q, batches * rows, k);
+    proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
+}
+
+static const struct {
+    void (*build)(struct proof *proof, uint32_t part);
+    uint32_t parts;
+} ways[WAY_COUNT - CONTRACT_PATHS] = {
+    [WAY_DOTS - CONTRACT_PATHS] = {build_dots, 3},
+    [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
+    [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
+};
+
+/* ---- running --------------------------------------------------------------------------- */
+
+/* Numbers of all sizes, a hundredth of them zeros of both signs; of indices, small ones. */
+static void fill(void *values, const struct tensor *tensor, uint64_t seed)
+{
+    uint64_t random = seed;
+
+    for (uint64_t i = 0; i < tensor->count; i++) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        if (tensor->dtype == DTYPE_F32) {
+            const float value = (float)((int64_t)(random >> 40) - (1 << 23));
+            const bool zero = random >> 32 & 1 ? false : (random >> 20) % 50 == 0;
+
+            ((float *)values)[i] =
+                zero ? value * 0.0f : ldexpf(value, -23 - (int)((random >> 12) % 7 * (i % 3)));
+        } else {
+            ((uint32_t *)values)[i] = (uint32_t)(random >> 33) % 32;
+        }
+    }
+}
+
+static bool rules(struct proof *proof)
+{
+    for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
+        const struct tensor *tensor = &proof->tensors[id];
+
+        proof->sizes[id] = tensor->count * dtype_size(tensor->dtype);
+        proof->host[id] = malloc(proof->sizes[id]);
+        if (proof->host[id] == NULL) {
+            return false;
+        }
+        if (!proof->made[id]) {
+            fill(proof->host[id], tensor, id + 1);
+        }
+    }
+    for (uint32_t at = 0; at < proof->tape.op_count; at++) {
+        const struct op *op = &proof->ops[at];
+        struct kernel_call call = {.op = op, .tensors = proof->tensors, .thread_count = 1};
+
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            call.inputs[i] = proof->host[op->inputs[i]];
+        }
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            call.outputs[i] = proof->host[op->outputs[i]];
+            proof->sizes[op->outputs[i]] = launch_output_size(op, i, proof->tensors, true);
+        }
+        kernel_run_rules(&call);
+    }
+    return true;
+}
+
+/* Device memory for all: tensors, operations, scratch. */
+static enum device_result place(void **block, uint8_t **lists_at, struct proof *proof,
+                                struct launcher *launcher)
+{
+    const uint64_t ops_size = packed_round_up(sizeof(proof->ops), PACKED_ALIGNMENT);
+    uint64_t size = ops_size;
+    uint64_t scratch = 0;
+
+    for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
+        size += packed_round_up(proof->sizes[id], PACKED_ALIGNMENT);
+    }
+    for (uint32_t at = 0; at < proof->tape.op_count; at++) {
+        const uint64_t own = launch_scratch_size(&proof->ops[at], proof->tensors, true);
+
+        scratch = own > scratch ? own : scratch;
+    }
+    const uint64_t lists = packed_round_up(proof->fusion.size, PACKED_ALIGNMENT);
+    const enum device_result result =
+        launcher->calls->allocate(launcher->device, block, size + lists + scratch);
+    uint8_t *at = *block;
+
+    if (result != DEVICE_OK) {
+        return result;
+    }
+    launcher->ops = (const struct op *)at;
+    at += ops_size;
+    for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
+        proof->device[id] = at;
+        at += packed_round_up(proof->sizes[id], PACKED_ALIGNMENT);
+    }
+    *lists_at = at;
+    launcher->scratch = at + lists;
+    launcher->tape = &proof->tape;
+    launcher->memory = proof->device;
+    launcher->fusion = &proof->fusion;
+    return launcher->calls->upload(launcher->device, *block, proof->fusion.ops,
+                                   proof->tape.op_count * sizeof(struct op));
+}
+
+/* Which operations are made once all is rewritten: those whose outputs someone needs. */
+static void find_needed(struct proof *proof)
+{
+    for (uint32_t at = proof->tape.op_count; at > 0; at--) {
+        const struct op *op = &proof->fusion.ops[at - 1];
+        bool makes = false;
+
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            const uint32_t id = op->outputs[i];
+
+            makes = makes || proof->needed[id] || proof->tensors[id].role == ROLE_OUTPUT;
+        }
+        for (uint32_t i = 0; makes && i < op->input_count; i++) {
+            proof->needed[op->inputs[i]] = true;
+        }
+        proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */
+    }
+}
+
+/* What a kernel does not write is no result by luck. */
+static enum device_result give_values(struct proof *proof, const struct launcher *launcher)
+{
+    const struct device_calls *calls = launcher->calls;
+    enum device_result result = DEVICE_OK;
+
+    for (uint32_t id = 0; id < proof->tape.tensor_count && result == DEVICE_OK; id++) {
+        result = proof->made[id]
+                     ? calls->fill(launcher->device, proof->device[id], 0xa5, proof->sizes[id])
+                     : calls->upload(launcher->device, proof->device[id], proof->host[id],
+                                     proof->sizes[id]);
+    }
+    return result;
+}
+
+static enum device_result compare(bool *right, const struct proof *proof,
+                                  const struct launcher *launcher)
+{
+    enum device_result result = DEVICE_OK;
+
+    *right = true;
+    for (uint32_t id = 0; id < proof->tape.tensor_count && result == DEVICE_OK; id++) {
+        void *got;
+
+        if (proof->tensors[id].role != ROLE_OUTPUT) {
+            continue;
+        }
+        got = malloc(proof->sizes[id]);
+        if (got == NULL) {
+            return DEVICE_NO_MEMORY;
+        }
+        result =
+            launcher->calls->download(launcher->device, got, proof->device[id], proof->sizes[id]);
+        *right =
+            *right && result == DEVICE_OK && memcmp(got, proof->host[id], proof->sizes[id]) == 0;
+        free(got);
+    }
+    *right = *right && result == DEVICE_OK;
+    return result;
+}
+
+static enum device_result run(bool *right, struct proof *proof, struct launcher *launcher)
+{
+    enum device_result result = give_values(proof, launcher);
+    uint32_t next;
+
+    for (uint32_t at = 0; at < proof->tape.op_count && result == DEVICE_OK; at = next) {
+        next = at + 1;
+        if (proof->needed[proof->fusion.ops[at].outputs[0]]) {
+            result = launch_unit(&next, launcher, at, proof->tape.op_count);
+        }
+    }
+    return result == DEVICE_OK ? compare(right, proof, launcher) : result;
+}
+
+/* With what the machine would rewrite and launch together. */
+static enum device_result run_fused(bool *right, struct proof *proof, struct launcher *launcher)
+{
+    struct tape rewritten = proof->tape;
+    enum device_result result;
+    uint8_t *lists = NULL;
+    void *block = NULL;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (fusion_build(&proof->fusion, &proof->tape, launcher->barred, &ignored) != STATUS_OK) {
+        return DEVICE_NO_MEMORY;
+    }
+    find_needed(proof);
+    rewritten.ops = proof->fusion.ops;
+    result = place(&block, &lists, proof, launcher);
+    launcher->tape = &rewritten;
+    if (result == DEVICE_OK &&
+        fusion_upload(&result, &proof->fusion, launcher, lists, &ignored) != STATUS_OK) {
+        result = DEVICE_NO_MEMORY;
+    }
+    if (result == DEVICE_OK) {
+        result = run(right, proof, launcher);
+    }
+    if (block != NULL) {
+        launcher->calls->release(launcher->device, block);
+    }
+    fusion_release(&proof->fusion);
+    launcher->fusion = NULL;
+    return result;
+}
+
+static enum device_result prove_part(bool *right, struct launcher *launcher, uint32_t way,
+                                     uint32_t part)
+{
+    struct proof *proof = calloc(1, sizeof(*proof));
+    enum device_result result = DEVICE_NO_MEMORY;
+
+    *right = false;
+    if (proof == NULL) {
+        return result;
+    }
+    proof->tape.tensors = proof->tensors;
+    proof->tape.ops = proof->ops;
+    proof->tape.loss = TENSOR_NONE;
+    ways[way - CONTRACT_PATHS].build(proof, part);
+    if (rules(proof)) {
+        result = run_fused(right, proof, launcher);
+    }
+    for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
+        free(proof->host[id]);
+    }
+    free(proof);
+    return result;
+}
+
+enum device_result proof_of_way(bool *right, const struct launcher *device_launcher, uint32_t way)
+{
+    /* A copy: it points into the proofs, which end here. */
+    struct launcher launcher = *device_launcher;
+    enum device_result result = DEVICE_OK;
+
+    assert(way >= CONTRACT_PATHS && way < WAY_COUNT);
+    *right = true;
+    launcher.barred = ~(1u << way | 1u << CONTRACT_PLAINLY);
+    launcher.processors = 1;
+    for (uint32_t part = 0; part < ways[way - CONTRACT_PATHS].parts && *right; part++) {
+        result = prove_part(right, &launcher, way, part);
+        if (result != DEVICE_OK) {
+            return result;
+        }
+    }
+    return result;
+}
