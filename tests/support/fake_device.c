@@ -29,6 +29,8 @@
 
 #include "engine/cuda/rows_body.h"
 
+#include "engine/cuda/held_body.h"
+
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
 #define ALLOCATION_PAD 256
