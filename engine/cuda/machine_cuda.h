@@ -7,7 +7,6 @@
 
 #include "engine/cuda/launch.h"
 #include "engine/cuda/machine.h"
-#include "engine/once.h"
 #include "engine/plan.h"
 
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
@@ -50,7 +49,6 @@ struct machine_cuda {
     struct machine_way way;
     struct device *device;
     struct device_facts facts;
-    struct once once; /* fast: the tape as it is run; else empty */
     struct plan plan;
     struct launcher launcher;
     void *blocks[BLOCK_COUNT];
