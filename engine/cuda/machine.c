@@ -106,12 +106,6 @@ static void raise_to(uint64_t *most, uint64_t size)
     *most = size > *most ? size : *most;
 }
 
-/* The operations as they are run: of the machine's tape, but what is quantized twice. */
-static const struct tape *run_tape(const struct machine_cuda *cuda)
-{
-    return cuda->once.tape.ops == NULL ? cuda->machine.tape : &cuda->once.tape;
-}
-
 /* Scratch of operations. */
 static uint64_t scratch_size(const struct machine_cuda *cuda)
 {
@@ -179,10 +173,7 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
                              "operation %u contracts rows too long for the CUDA backend", at);
         }
     }
-    status = fast ? once_build(&cuda->once, tape, error) : STATUS_OK;
-    if (status == STATUS_OK) {
-        status = plan_build(&cuda->plan, run_tape(cuda), &hooks, error);
-    }
+    status = plan_build(&cuda->plan, tape, &hooks, error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -283,12 +274,12 @@ static enum status fill_first(struct machine_cuda *cuda, struct error *error)
             calls->fill(cuda->device, cuda->blocks[BLOCK_STATE], 0, cuda->block_sizes[BLOCK_STATE]);
     }
     if (result == DEVICE_OK && tape->op_count > 0) {
-        result = calls->upload(cuda->device, cuda->blocks[BLOCK_OPS], run_tape(cuda)->ops,
+        result = calls->upload(cuda->device, cuda->blocks[BLOCK_OPS], tape->ops,
                                (uint64_t)tape->op_count * sizeof(*tape->ops));
     }
     cuda->launcher.calls = calls;
     cuda->launcher.device = cuda->device;
-    cuda->launcher.tape = run_tape(cuda);
+    cuda->launcher.tape = tape;
     cuda->launcher.ops = cuda->blocks[BLOCK_OPS];
     cuda->launcher.memory = cuda->memory;
     cuda->launcher.scratch = cuda->blocks[BLOCK_SCRATCH];
@@ -336,7 +327,6 @@ static void cuda_close(struct machine *machine)
     free(cuda->shown);
     plan_release(&cuda->plan);
     fusion_release(&cuda->fusion);
-    once_release(&cuda->once);
     free(cuda);
 }
 
@@ -405,7 +395,6 @@ static enum status cuda_size(uint64_t *size, const struct tape *tape,
     }
     plan_release(&cuda.plan);
     fusion_release(&cuda.fusion);
-    once_release(&cuda.once);
     return status;
 }
 

@@ -7,7 +7,6 @@
 
 #include "engine/cuda/fuse.h"
 #include "engine/cuda/machine.h"
-#include "engine/once.h"
 #include "engine/plan.h"
 
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
@@ -51,7 +50,6 @@ struct machine_cuda {
     struct machine_way way;
     struct device *device;
     struct device_facts facts;
-    struct once once; /* fast: the tape as it is run; else empty */
     struct plan plan;
     bool fused;           /* fast mode: operations are rewritten, and some launched together */
     struct fusion fusion; /* where fused */

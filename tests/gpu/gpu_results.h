@@ -26,7 +26,7 @@ struct gpu_results {
 void gpu_results_name(char name[GPU_RESULTS_NAME_MAX], const char *device, const char *date,
                       const char *rest);
 
-/* Opens check->json and check->table in folder, and writes what was measured on; or says why not. */
+/* Opens check->json and check->table in folder and says what is measured; or tells why not. */
 bool gpu_results_begin(struct gpu_results *results, struct gpu_check *check, const char *folder,
                        const char *only);
 
