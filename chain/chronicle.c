@@ -19,7 +19,7 @@ static enum status read_block(struct sql *sql, sqlite3_stmt *row, struct chronic
             status = error_set(error, STATUS_BAD_FORMAT, "the chronicle is damaged");
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(sql, row);
     return status;
 }
 
@@ -150,7 +150,7 @@ enum status chronicle_logs_hash(struct sql *sql, struct hash32 *hash,
             hash_log(&keccak, &log, (uint32_t)sqlite3_column_int64(rows, 0));
         }
     }
-    (void)sqlite3_finalize(rows);
+    sql_done(sql, rows);
     *hash = keccak_end(&keccak);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -206,7 +206,7 @@ enum status chronicle_next(struct sql *sql, struct ledger_entry *entry,
             status = status == STATUS_NOT_FOUND ? STATUS_BAD_FORMAT : status;
         }
     }
-    (void)sqlite3_finalize(rows);
+    sql_done(sql, rows);
     if (status == STATUS_OK && entry->kind == LEDGER_EVENT && entry->height > height_most) {
         return STATUS_NOT_FOUND;
     }

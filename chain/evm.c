@@ -23,8 +23,14 @@ static size_t majority_of(const struct rpc *rpc)
 }
 
 static enum status no_agreement(struct error *error, const char *method, size_t answers,
-                                const struct rpc *rpc)
+                                const struct rpc *rpc, const struct error *trouble)
 {
+    if (rpc_is_stopped(rpc)) {
+        return error_set(error, STATUS_STOPPED, "%s: stopped", method);
+    }
+    if (rpc_endpoint_count(rpc) == 1 && trouble->text[0] != '\0') {
+        return error_set(error, STATUS_UNREACHABLE, "%s", trouble->text);
+    }
     return error_set(error, STATUS_UNREACHABLE,
                      "%s: no %zu of %zu endpoints give the same answer (%zu answered)", method,
                      majority_of(rpc), rpc_endpoint_count(rpc), answers);
@@ -55,42 +61,69 @@ static json_t *ask_one(struct rpc *rpc, size_t endpoint, const char *method, jso
     return status == STATUS_OK ? answer : NULL;
 }
 
-/* Takes params. *answer is one of the answers that agree. */
+/* What each endpoint says to one question; NULL: nothing, or nothing that can be an answer. */
+struct poll {
+    json_t *answers[RPC_ENDPOINTS_MAX];
+    char *texts[RPC_ENDPOINTS_MAX];
+    size_t answer_count;
+};
+
+/* Keeps the answer of an endpoint that has given none; true when more than half say the same. */
+static bool ask_for_poll(struct poll *poll, struct rpc *rpc, size_t endpoint, const char *method,
+                         json_t *params, reduce_answer *reduce, struct error *trouble)
+{
+    size_t same = 0;
+    json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
+
+    if (answer == NULL || !reduce(&poll->texts[endpoint], answer)) {
+        json_decref(answer);
+        return false;
+    }
+    poll->answers[endpoint] = answer;
+    poll->answer_count++;
+    for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
+        same += poll->texts[i] != NULL && strcmp(poll->texts[i], poll->texts[endpoint]) == 0;
+    }
+    return same >= majority_of(rpc);
+}
+
+static void poll_release(struct poll *poll)
+{
+    for (size_t i = 0; i < RPC_ENDPOINTS_MAX; i++) {
+        json_decref(poll->answers[i]);
+        free(poll->texts[i]);
+    }
+}
+
+/* Takes params. *answer is one of the answers that agree. Who did not answer is asked again before
+ * the question is given up: one lost request must not cost a round of many. */
 static enum status ask_majority(struct rpc *rpc, json_t **answer, const char *method,
                                 json_t *params, reduce_answer *reduce, struct error *error)
 {
-    json_t *answers[RPC_ENDPOINTS_MAX] = {NULL};
-    char *texts[RPC_ENDPOINTS_MAX] = {NULL};
+    struct poll poll = {0};
     size_t endpoint_count = rpc_endpoint_count(rpc);
-    size_t answer_count = 0;
+    size_t order[RPC_ENDPOINTS_MAX];
+    uint32_t round = 1;
     struct error trouble;
 
     *answer = NULL;
     error_init(&trouble);
-    for (size_t i = 0; i < endpoint_count && *answer == NULL; i++) {
-        size_t same = 0;
+    do {
+        (void)rpc_endpoint_order(rpc, order);
+        for (size_t i = 0; i < endpoint_count && *answer == NULL; i++) {
+            size_t endpoint = order[i];
 
-        answers[i] = ask_one(rpc, i, method, params, &trouble);
-        if (answers[i] == NULL || !reduce(&texts[i], answers[i])) {
-            continue;
+            if (poll.answers[endpoint] == NULL &&
+                ask_for_poll(&poll, rpc, endpoint, method, params, reduce, &trouble)) {
+                *answer = json_incref(poll.answers[endpoint]);
+            }
         }
-        answer_count++;
-        for (size_t j = 0; j <= i; j++) {
-            same += texts[j] != NULL && strcmp(texts[j], texts[i]) == 0 ? 1 : 0;
-        }
-        if (same >= majority_of(rpc)) {
-            *answer = json_incref(answers[i]);
-        }
-    }
-    for (size_t i = 0; i < endpoint_count; i++) {
-        json_decref(answers[i]);
-        free(texts[i]);
-    }
+    } while (*answer == NULL && poll.answer_count < endpoint_count &&
+             rpc_endpoint_again(rpc, &round));
+    poll_release(&poll);
     json_decref(params);
-    if (*answer == NULL && endpoint_count == 1 && trouble.text[0] != '\0') {
-        return error_set(error, STATUS_UNREACHABLE, "%s", trouble.text);
-    }
-    return *answer != NULL ? STATUS_OK : no_agreement(error, method, answer_count, rpc);
+    return *answer != NULL ? STATUS_OK
+                           : no_agreement(error, method, poll.answer_count, rpc, &trouble);
 }
 
 static bool reduce_whole(char **text, const json_t *answer)
@@ -108,36 +141,56 @@ static bool reduce_whole(char **text, const json_t *answer)
     return *text != NULL;
 }
 
-/* Takes params. The largest number that more than half have reached. */
+/* A number from one endpoint, put among those of the others, the largest first. */
+static bool ask_for_number(uint64_t *reached, size_t *count, struct rpc *rpc, size_t endpoint,
+                           const char *method, json_t *params, struct error *trouble)
+{
+    json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
+    uint64_t value;
+    bool good = answer != NULL && rpc_value_u64(&value, answer, method, trouble) == STATUS_OK;
+
+    json_decref(answer);
+    if (good) {
+        size_t at = (*count)++;
+
+        for (; at > 0 && reached[at - 1] < value; at--) {
+            reached[at] = reached[at - 1];
+        }
+        reached[at] = value;
+    }
+    return good;
+}
+
+/* Takes params. The largest number that more than half have reached; those that failed lately are
+ * asked only where there is no majority without them. */
 static enum status ask_reached(struct rpc *rpc, uint64_t *number, const char *method,
                                json_t *params, struct error *error)
 {
     uint64_t reached[RPC_ENDPOINTS_MAX];
+    bool answered[RPC_ENDPOINTS_MAX] = {false};
+    size_t order[RPC_ENDPOINTS_MAX];
+    size_t endpoint_count = rpc_endpoint_count(rpc);
+    size_t majority = majority_of(rpc);
     size_t count = 0;
+    uint32_t round = 1;
     struct error trouble;
 
     error_init(&trouble);
-    for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
-        json_t *answer = ask_one(rpc, i, method, params, &trouble);
-        uint64_t value;
+    do {
+        size_t well = rpc_endpoint_order(rpc, order);
 
-        if (answer != NULL && rpc_value_u64(&value, answer, method, &trouble) == STATUS_OK) {
-            size_t at = count++;
+        for (size_t i = 0; i < endpoint_count; i++) {
+            size_t at = order[i];
 
-            for (; at > 0 && reached[at - 1] < value; at--) {
-                reached[at] = reached[at - 1]; /* descending */
-            }
-            reached[at] = value;
+            answered[at] = answered[at] || (count >= majority && i >= well) ||
+                           ask_for_number(reached, &count, rpc, at, method, params, &trouble);
         }
-        json_decref(answer);
-    }
+    } while (count < majority && rpc_endpoint_again(rpc, &round));
     json_decref(params);
-    if (count < majority_of(rpc)) {
-        return rpc_endpoint_count(rpc) == 1
-                   ? error_set(error, STATUS_UNREACHABLE, "%s", trouble.text)
-                   : no_agreement(error, method, count, rpc);
+    if (count < majority) {
+        return no_agreement(error, method, count, rpc, &trouble);
     }
-    *number = reached[majority_of(rpc) - 1];
+    *number = reached[majority - 1];
     return STATUS_OK;
 }
 

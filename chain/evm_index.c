@@ -1,6 +1,8 @@
 /* evm_index.c - see evm_index.h. */
 #include "chain/evm_index.h"
 
+#include <time.h>
+
 #include "chain/chronicle.h"
 #include "chain/evm.h"
 
@@ -118,34 +120,63 @@ static enum status compare_again(struct evm_index *index, struct error *error)
     return STATUS_OK;
 }
 
+static time_t steady_s(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* The block that follows *top, into the chronicle. STATUS_NOT_FOUND: there is none now, or none
+ * that continues it: then the next round drops the orphans. */
+static enum status take_next(struct evm_index *index, struct chronicle_block *top, bool *empty,
+                             struct error *error)
+{
+    struct evm_block block;
+    enum status status =
+        evm_block_at(index->rpc, &block, *empty ? index->first_height : top->height + 1, error);
+
+    if (status == STATUS_OK && !*empty && !hash32_equal(&block.parent, &top->hash)) {
+        return STATUS_NOT_FOUND;
+    }
+    if (status == STATUS_OK) {
+        status = add_block(index, &block, error);
+    }
+    if (status == STATUS_OK) {
+        *top = as_chronicle_block(&block);
+        *empty = false;
+    }
+    return status;
+}
+
 static enum status catch_up(struct evm_index *index, struct error *error)
 {
+    time_t end_s = steady_s() + EVM_INDEX_ROUND_S;
     struct chronicle_block top;
+    uint32_t added = 0;
     enum status status = chronicle_top(index->sql, &top, error);
     bool empty = status == STATUS_NOT_FOUND;
-    uint64_t next = empty ? index->first_height : top.height + 1;
 
     if (status != STATUS_OK && !empty) {
         return status;
     }
-    for (uint32_t i = 0; i < EVM_INDEX_BLOCKS_MAX && next <= index->head; i++, next++) {
-        struct evm_block block;
-
-        status = evm_block_at(index->rpc, &block, next, error);
-        if (status != STATUS_OK) {
-            return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    status = STATUS_OK;
+    while (status == STATUS_OK && added < EVM_INDEX_BLOCKS_MAX &&
+           (empty ? index->first_height : top.height + 1) <= index->head) {
+        if (rpc_is_stopped(index->rpc)) {
+            return error_set(error, STATUS_STOPPED, "stopped while reading the ledger");
         }
-        if (!empty && !hash32_equal(&block.parent, &top.hash)) {
-            return STATUS_OK; /* reorganized since we looked: the next round drops the orphans */
+        if (steady_s() > end_s) { /* whoever waits for this round has a watchdog */
+            return STATUS_OK;
         }
-        status = add_block(index, &block, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        top = as_chronicle_block(&block);
-        empty = false;
+        status = take_next(index, &top, &empty, error);
+        added += status == STATUS_OK;
     }
-    return STATUS_OK;
+    if (status == STATUS_NOT_FOUND || (status == STATUS_UNREACHABLE && added > 0)) {
+        return STATUS_OK;
+    }
+    return status;
 }
 
 enum status evm_index_work(struct evm_index *index, struct error *error)

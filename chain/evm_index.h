@@ -5,6 +5,9 @@
  * hash, because an endpoint that lags answers a question about heights with an empty list, and a
  * missed event is a missed fraud. The newest blocks are asked for again: what changed is told
  * again after a rewind.
+ *
+ * Each block is on disk before the next is asked for, so nothing is asked for twice because a later
+ * question failed.
  */
 #ifndef CHAIN_EVM_INDEX_H
 #define CHAIN_EVM_INDEX_H
@@ -14,6 +17,7 @@
 
 #define EVM_INDEX_BLOCKS_MAX 200 /* of one round */
 #define EVM_INDEX_AGAIN      4   /* newest blocks whose logs are compared every round */
+#define EVM_INDEX_ROUND_S    20  /* after which a round ends although there are more blocks */
 
 #define EVM_INDEX_CONTRACTS_MAX 2
 
@@ -26,7 +30,8 @@ struct evm_index {
     uint64_t head; /* as of the last round */
 };
 
-/* One round. STATUS_UNREACHABLE: the endpoints do not agree, now. */
+/* One round. STATUS_UNREACHABLE: the endpoints do not agree, now, and not a block was added;
+ * where some were, what fails after them is left to the next round. STATUS_STOPPED. */
 MUST_CHECK enum status evm_index_work(struct evm_index *index, struct error *error);
 
 #endif /* CHAIN_EVM_INDEX_H */

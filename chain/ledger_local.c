@@ -220,7 +220,7 @@ static enum status find_move(struct local *local, const char *name, const struct
     } else if (status == STATUS_OK && sqlite3_column_int(row, 1) == 0) {
         status = STATUS_NOT_FOUND; /* it was refused: it may try again */
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&local->sql, row);
     return status;
 }
 
@@ -275,7 +275,7 @@ static enum status local_look(void *self, struct ledger_outcome *outcome, const 
     } else if (status == STATUS_NOT_FOUND) {
         status = error_set(error, STATUS_NOT_FOUND, "there is no move named '%s'", name);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&local->sql, row);
     return status;
 }
 
@@ -422,7 +422,7 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
         (status == STATUS_OK && !sql_blob_column(row, 0, bytes, size))) {
         status = error_set(error, STATUS_BAD_FORMAT, "not an embedded ledger, or a damaged one");
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&local->sql, row);
     return status;
 }
 

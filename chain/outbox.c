@@ -96,7 +96,7 @@ static enum status claim_file(struct outbox *outbox, struct error *error)
         status = error_set(error, STATUS_REFUSED, "%s belongs to another key or chain",
                            outbox->options.path);
     }
-    (void)sqlite3_finalize(statement);
+    sql_done(&outbox->sql, statement);
     return status;
 }
 
@@ -192,7 +192,7 @@ static enum status for_each(struct outbox *outbox, enum outbox_state state, size
             status = read_intent(&intents[count++], rows, error);
         }
     }
-    (void)sqlite3_finalize(rows);
+    sql_done(&outbox->sql, rows);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (size_t i = 0; i < count; i++) {
         if (status == STATUS_OK) {
@@ -502,7 +502,7 @@ static enum status load_attempt(struct outbox *outbox, const struct intent *inte
             *fee = uint256_from_bytes(fee_bytes);
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&outbox->sql, row);
     return status;
 }
 
@@ -624,7 +624,7 @@ static enum status find_receipt(struct outbox *outbox, struct intent *intent, bo
         seen = evm_receipt_of(outbox->rpc, &receipt, &hash, &trouble);
         if (seen == STATUS_OK) {
             *found = true;
-            (void)sqlite3_finalize(rows);
+            sql_done(&outbox->sql, rows);
             rows = NULL;
             status = mark_mined(outbox, intent, &hash, &receipt, error);
             if (status == STATUS_OK && receipt.reverted) {
@@ -634,7 +634,7 @@ static enum status find_receipt(struct outbox *outbox, struct intent *intent, bo
             *certain = false;
         }
     }
-    (void)sqlite3_finalize(rows);
+    sql_done(&outbox->sql, rows);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -781,6 +781,6 @@ enum status outbox_look(struct outbox *outbox, struct outbox_status *found, cons
     } else if (status == STATUS_NOT_FOUND) {
         status = error_set(error, STATUS_NOT_FOUND, "the outbox has nothing named '%s'", name);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&outbox->sql, row);
     return status;
 }

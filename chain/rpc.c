@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/backoff.h"
 #include "base/secret.h"
 #include "base/strict_json.h"
 #include "chain/rpc_transport.h"
@@ -13,11 +14,20 @@
 enum {
     CODE_LIMIT_EXCEEDED = -32005, /* EIP-1474 */
     WAIT_SLICE_MS = 50,           /* how soon a stop is noticed */
+    REST_MS_FIRST = 1000,         /* of an endpoint that failed, and of one that always does: */
+    REST_MS_MAX = 60000,
+};
+
+/* How an endpoint did lately: one that hangs must not cost its timeout at every question. */
+struct health {
+    uint32_t failures;      /* in a row */
+    uint64_t rest_until_ms; /* on the steady clock */
 };
 
 struct rpc {
     struct rpc_options options;
     struct rpc_transport *endpoints[RPC_ENDPOINTS_MAX];
+    struct health health[RPC_ENDPOINTS_MAX];
     size_t endpoint_count;
     size_t preferred; /* the endpoint that answered last */
     uint64_t next_id;
@@ -60,6 +70,7 @@ struct rpc *rpc_new(const struct rpc_options *options, struct error *error)
         if (rpc->endpoints[i] == NULL) {
             goto out;
         }
+        rpc_transport_stop_by(rpc->endpoints[i], options->stopped, options->context);
         rpc->endpoint_count++;
     }
     rpc->options.urls = NULL;
@@ -96,11 +107,54 @@ const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint)
     return rpc_transport_label(rpc->endpoints[endpoint]);
 }
 
+static uint64_t steady_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX])
+{
+    uint64_t now_ms = steady_ms();
+    size_t count = 0;
+    size_t well = 0;
+
+    for (int resting = 0; resting < 2; resting++) {
+        for (size_t i = 0; i < rpc->endpoint_count; i++) {
+            if ((rpc->health[i].rest_until_ms > now_ms) == (resting != 0)) {
+                order[count++] = i;
+            }
+        }
+        well = resting == 0 ? count : well;
+    }
+    return well;
+}
+
+static void note_health(struct rpc *rpc, size_t endpoint, bool answered)
+{
+    struct health *health = &rpc->health[endpoint];
+
+    if (answered) {
+        *health = (struct health){0};
+        return;
+    }
+    health->rest_until_ms =
+        steady_ms() + backoff_pause(REST_MS_FIRST, REST_MS_MAX, health->failures);
+    health->failures += health->failures < UINT32_MAX;
+}
+
 /* Somewhere from half of the time to all of it, so that many nodes do not return together. */
 static uint32_t with_jitter(struct rpc *rpc, uint32_t wait_ms)
 {
     rpc->jitter = rpc->jitter * 6364136223846793005u + 1442695040888963407u;
     return wait_ms / 2 + (uint32_t)((rpc->jitter >> 33) % (wait_ms / 2 + 1));
+}
+
+bool rpc_is_stopped(const struct rpc *rpc)
+{
+    return rpc->options.stopped != NULL && rpc->options.stopped(rpc->options.context);
 }
 
 static enum status wait_for(struct rpc *rpc, uint32_t wait_ms, struct error *error)
@@ -109,13 +163,22 @@ static enum status wait_for(struct rpc *rpc, uint32_t wait_ms, struct error *err
         uint32_t slice_ms = wait_ms < WAIT_SLICE_MS ? wait_ms : WAIT_SLICE_MS;
         const struct timespec slice = {0, (long)slice_ms * 1000000};
 
-        if (rpc->options.stopped != NULL && rpc->options.stopped(rpc->options.context)) {
+        if (rpc_is_stopped(rpc)) {
             return error_set(error, STATUS_STOPPED, "stopped while waiting for an endpoint");
         }
         (void)nanosleep(&slice, NULL);
         wait_ms -= slice_ms;
     }
     return STATUS_OK;
+}
+
+/* round: counts from 0, and nobody waits before that one. */
+static enum status wait_before(struct rpc *rpc, uint32_t round, struct error *error)
+{
+    uint64_t wait_ms =
+        backoff_pause(rpc->options.wait_ms_first, rpc->options.wait_ms_max, round - 1);
+
+    return wait_for(rpc, with_jitter(rpc, (uint32_t)wait_ms), error);
 }
 
 /* {"jsonrpc":"2.0","id":...,"method":...,"params":...}; the caller releases body in any case. */
@@ -135,8 +198,8 @@ static enum status write_request(struct buffer *body, uint64_t id, const char *m
     return status;
 }
 
-static enum status ask(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
-                       json_t *params, struct error *error)
+static enum status post(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                        json_t *params, struct error *error)
 {
     uint64_t id = rpc->next_id++;
     struct buffer body;
@@ -166,6 +229,17 @@ static bool worth_retrying(const struct rpc *rpc, enum status status)
            (status == STATUS_REFUSED && rpc->failure.code == CODE_LIMIT_EXCEEDED);
 }
 
+static enum status ask(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                       json_t *params, struct error *error)
+{
+    enum status status = post(rpc, endpoint, result, method, params, error);
+
+    if (status != STATUS_STOPPED) {
+        note_health(rpc, endpoint, !worth_retrying(rpc, status));
+    }
+    return status;
+}
+
 static enum status ask_all(struct rpc *rpc, json_t **result, const char *method, json_t *params,
                            struct error *error)
 {
@@ -186,7 +260,6 @@ static enum status ask_all(struct rpc *rpc, json_t **result, const char *method,
 enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_t *params,
                      struct error *error)
 {
-    uint32_t wait_ms = rpc->options.wait_ms_first;
     struct error own;
     enum status status = STATUS_UNREACHABLE;
 
@@ -197,13 +270,9 @@ enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_
         params = json_array();
     }
     for (uint32_t round = 0; round < rpc->options.rounds_max; round++) {
-        if (round > 0) {
-            if (wait_for(rpc, with_jitter(rpc, wait_ms), error) != STATUS_OK) {
-                status = STATUS_STOPPED;
-                break;
-            }
-            wait_ms =
-                wait_ms > rpc->options.wait_ms_max / 2 ? rpc->options.wait_ms_max : 2 * wait_ms;
+        if (round > 0 && wait_before(rpc, round, error) != STATUS_OK) {
+            status = STATUS_STOPPED;
+            break;
         }
         status = ask_all(rpc, result, method, params, error);
         if (!worth_retrying(rpc, status)) {
@@ -217,6 +286,14 @@ enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_
         return STATUS_UNREACHABLE;
     }
     return status;
+}
+
+bool rpc_endpoint_again(struct rpc *rpc, uint32_t *round)
+{
+    struct error stopped;
+
+    error_init(&stopped);
+    return *round < rpc->options.rounds_max && wait_before(rpc, (*round)++, &stopped) == STATUS_OK;
 }
 
 enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,

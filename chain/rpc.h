@@ -55,6 +55,19 @@ MUST_CHECK enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **re
 const struct rpc_failure *rpc_failure(const struct rpc *rpc);
 
 size_t rpc_endpoint_count(const struct rpc *rpc);
+
+/* The endpoints in the order in which they should be asked, rpc_endpoint_count() of them: those
+ * that failed lately come last, longer the more often they failed in a row. Returns how many come
+ * before these. */
+size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX]);
+
+/* Is a stop asked for? */
+bool rpc_is_stopped(const struct rpc *rpc);
+
+/* May those that gave no answer in rounds 1 to *round be asked once more? Then counts and waits,
+ * as rpc_call() does between its rounds. False: that was often enough, or a stop is asked for. */
+bool rpc_endpoint_again(struct rpc *rpc, uint32_t *round);
+
 const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint);
 
 /* Calls whose result is one quantity, or a hash. */

@@ -24,6 +24,8 @@ struct rpc_transport {
     size_t reply_room; /* bytes allocated */
     size_t reply_size_max;
     bool too_long;
+    bool (*stopped)(void *context); /* NULL: nobody stops it */
+    void *context;
     char curl_error[CURL_ERROR_SIZE];
 };
 
@@ -82,6 +84,19 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return more;
 }
 
+/* libcurl's progress callback: anything but 0 ends the transfer. */
+static int look_up(void *context, curl_off_t down, curl_off_t down_now, curl_off_t up,
+                   curl_off_t up_now)
+{
+    struct rpc_transport *transport = context;
+
+    (void)down;
+    (void)down_now;
+    (void)up;
+    (void)up_now;
+    return transport->stopped != NULL && transport->stopped(transport->context) ? 1 : 0;
+}
+
 static bool set_options(struct rpc_transport *transport, const char *url, uint32_t timeout_ms)
 {
     CURL *curl = transport->curl;
@@ -98,6 +113,9 @@ static bool set_options(struct rpc_transport *transport, const char *url, uint32
     good = good && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_WRITEDATA, transport) == CURLE_OK;
+    good = good && curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
+    good = good && curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up) == CURLE_OK;
+    good = good && curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transport) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transport->curl_error) == CURLE_OK;
     return good;
 }
@@ -146,6 +164,13 @@ void rpc_transport_free(struct rpc_transport *transport)
     }
 }
 
+void rpc_transport_stop_by(struct rpc_transport *transport, bool (*stopped)(void *context),
+                           void *context)
+{
+    transport->stopped = stopped;
+    transport->context = context;
+}
+
 const char *rpc_transport_label(const struct rpc_transport *transport)
 {
     return transport->label;
@@ -170,6 +195,9 @@ enum status rpc_transport_post(struct rpc_transport *transport, const char **rep
     if (transport->too_long) {
         return error_set(error, STATUS_UNREACHABLE, "%s: the reply is longer than %zu bytes",
                          transport->label, transport->reply_size_max);
+    }
+    if (code == CURLE_ABORTED_BY_CALLBACK) {
+        return error_set(error, STATUS_STOPPED, "stopped while asking %s", transport->label);
     }
     if (code != CURLE_OK) {
         /* Not libcurl's longer text: it can quote the URL. */

@@ -7,6 +7,7 @@
 #ifndef CHAIN_RPC_TRANSPORT_H
 #define CHAIN_RPC_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,11 @@ struct rpc_transport;
 struct rpc_transport *rpc_transport_new(const char *url, uint32_t timeout_ms, size_t reply_size_max,
                                         struct error *error);
 void rpc_transport_free(struct rpc_transport *transport); /* NULL is fine */
+
+/* stopped is asked about once a second while a request is on its way, which then is given up with
+ * STATUS_STOPPED. */
+void rpc_transport_stop_by(struct rpc_transport *transport, bool (*stopped)(void *context),
+                           void *context);
 
 /* "https://host:port" */
 const char *rpc_transport_label(const struct rpc_transport *transport);

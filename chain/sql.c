@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -17,11 +18,105 @@ static enum status failed(struct sql *sql, struct error *error)
                      sqlite3_errmsg(sql->database));
 }
 
+/* ---- statements that are kept ------------------------------------------------ */
+
+/* Free ones only: who uses one has taken it out. Equal texts may be kept more than once. */
+struct sql_kept {
+    struct {
+        sqlite3_stmt *statement; /* NULL: the place is free */
+        uint64_t hash;           /* of its text */
+        uint64_t used;
+    } places[SQL_KEPT_MAX];
+    uint64_t uses;
+};
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* NULL: there is none of this text. */
+static sqlite3_stmt *take_kept(struct sql *sql, const char *text)
+{
+    sqlite3_mutex *mutex = sqlite3_db_mutex(sql->database);
+    uint64_t hash = hash_of(text);
+    sqlite3_stmt *found = NULL;
+
+    sqlite3_mutex_enter(mutex);
+    for (int i = 0; i < SQL_KEPT_MAX && sql->kept != NULL && found == NULL; i++) {
+        sqlite3_stmt *kept = sql->kept->places[i].statement;
+
+        if (kept != NULL && sql->kept->places[i].hash == hash &&
+            strcmp(sqlite3_sql(kept), text) == 0) {
+            found = kept;
+            sql->kept->places[i].statement = NULL;
+        }
+    }
+    sqlite3_mutex_leave(mutex);
+    return found;
+}
+
+/* In the place of the one that was not used for longest, which is returned. */
+static sqlite3_stmt *keep(struct sql_kept *kept, sqlite3_stmt *statement)
+{
+    int best = 0;
+    sqlite3_stmt *old;
+
+    for (int i = 1; i < SQL_KEPT_MAX; i++) {
+        if (kept->places[best].statement != NULL &&
+            (kept->places[i].statement == NULL || kept->places[i].used < kept->places[best].used)) {
+            best = i;
+        }
+    }
+    old = kept->places[best].statement;
+    kept->places[best].statement = statement;
+    kept->places[best].hash = hash_of(sqlite3_sql(statement));
+    kept->places[best].used = ++kept->uses;
+    return old;
+}
+
+/* sqlite3 may do what a pragma says while it is prepared, and not when it is run again. */
+static bool may_be_kept(const char *text)
+{
+    return sqlite3_strnicmp(text, "PRAGMA", 6) != 0;
+}
+
+void sql_done(struct sql *sql, sqlite3_stmt *statement)
+{
+    if (statement != NULL && sql->kept != NULL && may_be_kept(sqlite3_sql(statement))) {
+        sqlite3_mutex *mutex = sqlite3_db_mutex(sql->database);
+
+        (void)sqlite3_reset(statement); /* tells again how it ended, which was told */
+        (void)sqlite3_clear_bindings(statement);
+        sqlite3_mutex_enter(mutex);
+        statement = keep(sql->kept, statement);
+        sqlite3_mutex_leave(mutex);
+    }
+    (void)sqlite3_finalize(statement);
+}
+
+static void finalize_kept(struct sql *sql)
+{
+    for (int i = 0; i < SQL_KEPT_MAX && sql->kept != NULL; i++) {
+        (void)sqlite3_finalize(sql->kept->places[i].statement);
+    }
+    free(sql->kept);
+    sql->kept = NULL;
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
 enum status sql_open(struct sql *sql, const char *path, const char *schema, struct error *error)
 {
     enum status status = STATUS_OK;
 
     sql->database = NULL;
+    sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory for it: none are kept */
     if (sqlite3_open_v2(path, &sql->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
                         NULL) != SQLITE_OK) {
@@ -43,9 +138,12 @@ enum status sql_open(struct sql *sql, const char *path, const char *schema, stru
 
 void sql_close(struct sql *sql)
 {
+    finalize_kept(sql);
     (void)sqlite3_close(sql->database);
     sql->database = NULL;
 }
+
+/* ---- running ------------------------------------------------------------------- */
 
 static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *values)
 {
@@ -72,8 +170,9 @@ static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *va
 static sqlite3_stmt *prepare(struct sql *sql, struct error *error, const char *text,
                              const char *format, va_list *values)
 {
-    sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(sql->database, text, -1, &statement, NULL);
+    sqlite3_stmt *statement = take_kept(sql, text);
+    int result = statement != NULL ? SQLITE_OK
+                                   : sqlite3_prepare_v2(sql->database, text, -1, &statement, NULL);
 
     for (int i = 0; result == SQLITE_OK && format[i] != '\0'; i++) {
         result = bind_one(statement, i + 1, format[i], values);
@@ -125,7 +224,7 @@ enum status sql_run(struct sql *sql, struct error *error, const char *text, cons
     while (status == STATUS_OK) {
         status = sql_step(sql, statement, error);
     }
-    (void)sqlite3_finalize(statement);
+    sql_done(sql, statement);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -147,7 +246,7 @@ enum status sql_number(struct sql *sql, int64_t *number, int64_t fallback, struc
     if (status == STATUS_OK && sqlite3_column_type(statement, 0) != SQLITE_NULL) {
         *number = sqlite3_column_int64(statement, 0);
     }
-    (void)sqlite3_finalize(statement);
+    sql_done(sql, statement);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

@@ -1,8 +1,9 @@
 /*
  * sql.h - sqlite3 with less ceremony: open with our settings, run, bind by a format.
  *
- * Statements are prepared, run and finalized in one go; the tables here are small and indexed.
- * Every failure tells the file and sqlite3's reason.
+ * The tables here are small and indexed, so to prepare a statement takes far longer than to run it:
+ * those that were used last are kept, each connection its own. Every failure tells the file and
+ * sqlite3's reason.
  */
 #ifndef CHAIN_SQL_H
 #define CHAIN_SQL_H
@@ -14,8 +15,13 @@
 
 #include "base/error.h"
 
+#define SQL_KEPT_MAX 64 /* statements of one connection */
+
+struct sql_kept;
+
 struct sql {
     sqlite3 *database;
+    struct sql_kept *kept; /* NULL: none are */
 };
 
 struct sql_blob {
@@ -29,17 +35,20 @@ MUST_CHECK enum status sql_open(struct sql *sql, const char *path, const char *s
 void sql_close(struct sql *sql);
 
 /*
- * Prepares text and binds its parameters by format, one letter each: i int64_t, t const char *
- * (NULL binds NULL), b const struct sql_blob *. NULL, and error set, on failure. What is bound must
- * stay until the statement is finalized.
+ * The statement of this text, its parameters bound by format, one letter each: i int64_t, t const
+ * char * (NULL binds NULL), b const struct sql_blob *. NULL, and error set, on failure. What is
+ * bound must stay until the caller hands the statement back (or finalizes it).
  */
 sqlite3_stmt *sql_query(struct sql *sql, struct error *error, const char *text, const char *format,
                         ...);
 
-/* STATUS_OK: there is a row. STATUS_NOT_FOUND: no more. The caller finalizes the statement. */
+/* STATUS_OK: there is a row. STATUS_NOT_FOUND: no more. */
 MUST_CHECK enum status sql_step(struct sql *sql, sqlite3_stmt *statement, struct error *error);
 
-/* Prepares, binds, runs to the end, finalizes. */
+/* Hands back what sql_query() gave; NULL is nothing. Its rows, and their bytes, are gone. */
+void sql_done(struct sql *sql, sqlite3_stmt *statement);
+
+/* Binds, runs to the end. */
 MUST_CHECK enum status sql_run(struct sql *sql, struct error *error, const char *text,
                                const char *format, ...);
 

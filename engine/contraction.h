@@ -12,10 +12,10 @@
  * because W = floor((62 - 2(bits-1) - ceil(log2 K)) / 2). Every partial sum obeys the same bound,
  * so any cut of K over threads, tiles or processes adds up without overflow.
  *
- * The packed layout of fast mode. OP_QUANTIZE writes, and every consumer (CONTRACT, ONES, ONEHOT)
- * reads, one layout that depends only on rows, K, bits and block: see cpu/contraction_packed.h. The
- * buffer of such a q tensor needs contraction_packed_size() bytes, aligned to 64; the exponents
- * stay canonical; peaks may be NULL. Packed or canonical is the same for all q tensors of a tape.
+ * The packed layout of the CPU's kernels. OP_QUANTIZE writes, and every consumer (CONTRACT, ONES,
+ * ONEHOT) reads, one layout that depends only on rows, K, bits and block: see
+ * cpu/contraction_packed.h. The buffer of such a q tensor needs contraction_packed_size() bytes,
+ * aligned to 64; the exponents stay canonical; peaks may be NULL. The rules know nothing of it.
  *
  * Nothing here allocates. Callers guarantee what op_check() checks. To a rule the values of
  * elements may be anything at all, since it also judges what a liar wrote, and none leads to
@@ -141,7 +141,7 @@ RULE int64_t contraction_partial(const struct contraction_shape *shape,
  */
 RULE uint32_t contraction_finish(int64_t sum, int exponent);
 
-/* Bytes of the q buffer of a quantize operation in fast mode; a multiple of 64. */
+/* Bytes of the packed q of a quantize operation; a multiple of 64. */
 size_t contraction_packed_size(const struct op *quantize);
 
 #endif /* ENGINE_CONTRACTION_H */

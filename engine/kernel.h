@@ -5,9 +5,10 @@
  * no bit may depend on how many. It does not allocate: scratch is given, of the size that the
  * kernel's own function asked for when the machine was planned.
  *
- * In fast mode outputs that nobody reads are NULL and are not written, and the quantized operands
- * of contractions stay in the kernels' own packed layout (contraction.h). In trace mode every
- * output is there, in canonical layout.
+ * In fast mode outputs that nobody reads are NULL and are not written; in trace mode every output
+ * is there. All are in canonical layout but for the quantized operands of contractions, which stay
+ * in the kernels' own packed layout (contraction.h); a table unpacks them for whoever is to see
+ * them. The rules read and write the canonical layout only.
  */
 #ifndef ENGINE_KERNEL_H
 #define ENGINE_KERNEL_H
@@ -21,7 +22,6 @@ struct kernel_call {
     void *outputs[OP_OUTPUTS_MAX]; /* NULL: not wanted */
     void *scratch;                 /* aligned to 64 bytes */
     int thread_count;              /* at least 1 */
-    bool packed; /* fast mode: q tensors hold packed panels, not the canonical layout */
 };
 
 struct kernel {
@@ -34,6 +34,8 @@ struct kernel {
 struct kernel_table {
     const char *name;
     struct kernel kernels[OP_KIND_COUNT];
+    /* The canonical q of a quantize operation from the packed one; NULL: there is none packed. */
+    void (*unpack)(void *q, const void *packed, const struct op *quantize, int thread_count);
 };
 
 /*

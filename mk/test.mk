@@ -61,7 +61,7 @@ all test check asan soak: $(sudden_death)
 evm_ready := $(BUILD)/setup/evm.ok
 
 test: $(host_tests) $(program) $(evm_ready) ## run all tests; installs what is missing first
-	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) $(host_tests)
+	$(Q)$(call run_tests,$(BUILD),$(TEST_SECONDS)) -a $(host_tests)
 
 quick_tests := $(filter-out %_slow_test %_slow_test.sh %_slow_test.py %_slow_test.mjs,$(host_tests))
 check: $(quick_tests) $(program) ## run the fast tests only, for the inner loop

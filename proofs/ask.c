@@ -131,6 +131,64 @@ enum status ask_check(const struct ask *ask, const struct tape *tape, struct err
                             error);
 }
 
+/* ---- all of them --------------------------------------------------------- */
+
+/* The asks about nodes below one that was told of: `first` is its first leaf, count its leaves. */
+static enum status visit_below(const struct ask_visitor *visitor, const struct ask *about,
+                               uint64_t first, uint64_t count, struct error *error)
+{
+    bool of_list = about->kind == ASK_LIST || about->kind == ASK_LIST_NODE;
+    struct ask_span span = ask_span(count);
+    struct ask ask = *about;
+    enum status status = STATUS_OK;
+
+    if (of_list ? span.level == 0 : count <= ASK_LEAVES_MAX) {
+        return STATUS_OK; /* the answer has shown the items, or the leaves */
+    }
+    ask.kind = of_list ? ASK_LIST_NODE : ASK_TENSOR_NODE;
+    ask.level = span.level;
+    for (uint32_t i = 0; i < span.entries && status == STATUS_OK; i++) {
+        uint64_t covered = (uint64_t)i << span.level;
+        uint64_t left = count - covered;
+
+        ask.index = (first + covered) >> span.level;
+        status = visitor->told(visitor->context, &ask, error);
+        if (status == STATUS_OK) {
+            status = visit_below(
+                visitor, &ask, first + covered,
+                left < UINT64_C(1) << span.level ? left : UINT64_C(1) << span.level, error);
+        }
+    }
+    return status;
+}
+
+static enum status visit_tree(const struct ask_visitor *visitor, const struct ask *root,
+                              uint64_t count, struct error *error)
+{
+    enum status status = visitor->told(visitor->context, root, error);
+
+    return status == STATUS_OK ? visit_below(visitor, root, 0, count, error) : status;
+}
+
+enum status ask_visit(const struct tape *tape, const struct ask_visitor *visitor,
+                      struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    for (int list = ASK_TRACE; list <= ASK_NEXT_STATE && status == STATUS_OK; list++) {
+        const struct ask ask = {.kind = ASK_LIST, .list = (enum ask_list)list};
+
+        status = visit_tree(visitor, &ask, ask_list_count(tape, ask.list), error);
+    }
+    for (uint32_t item = 0; item < trace_item_count(tape) && status == STATUS_OK; item++) {
+        const struct ask ask = {.kind = ASK_TENSOR, .item = item};
+        const struct tensor *tensor = &tape->tensors[trace_tensor_at(tape, item)];
+
+        status = visit_tree(visitor, &ask, ask_tensor_count(tensor), error);
+    }
+    return status;
+}
+
 /* ---- as bytes ------------------------------------------------------------ */
 
 /* Is what the kind does not use zero, and no level beyond any tree? */

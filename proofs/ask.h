@@ -71,6 +71,17 @@ uint32_t ask_tells_max(const struct tape *tape);
 MUST_CHECK enum status ask_check(const struct ask *ask, const struct tape *tape,
                                  struct error *error);
 
+/* Told of an ask; but for STATUS_OK the visit ends. */
+struct ask_visitor {
+    enum status (*told)(void *context, const struct ask *ask, struct error *error);
+    void *context;
+};
+
+/* Tells every ask about trees that a walk about a step of tape can come to: those about the lists,
+ * then those about each tensor in turn. */
+MUST_CHECK enum status ask_visit(const struct tape *tape, const struct ask_visitor *visitor,
+                                 struct error *error);
+
 /* The canonical bytes (docs/FORMATS.md). Only bytes that ask_write() would write are read. */
 void ask_write(uint8_t bytes[ASK_SIZE], const struct ask *ask);
 MUST_CHECK enum status ask_read(struct ask *ask, const uint8_t *bytes, size_t size);

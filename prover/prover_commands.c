@@ -557,11 +557,15 @@ static const struct command commands[] = {
      .run = run_serve},
     {.name = "publish",
      .summary = "write the same tree as files, for any web server",
-     .description = "Writes what 'lockstep prover serve' shows, but for traces, into a folder that "
-                    "any static web server or object store can offer. Run it again when the bundle "
-                    "has grown: what is there is kept.",
+     .description =
+         "Writes what 'lockstep prover serve' shows into a folder that any static web "
+         "server or object store can offer. Run it again when the bundle has grown: what "
+         "is there is kept. Of traces only those of the steps named by --trace are "
+         "written: whoever doubts such a step can then follow it to the operation and "
+         "element without asking anybody.",
      .arguments = "BUNDLE...",
-     .example = "lockstep prover publish text.run --to /srv/www/lockstep",
+     .example = "lockstep prover publish text.run --to /srv/www/lockstep\n"
+                "lockstep prover publish text.run --to /srv/www/lockstep --trace 513",
      .options = publish_options_table,
      .option_count = PUBLISH_OPTION_COUNT,
      .run = run_publish},

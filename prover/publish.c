@@ -17,6 +17,9 @@ struct publisher {
     struct publish_result *result;
     struct site *site;
     const char *folder;
+    void (*tell)(void *context, uint64_t answers); /* or NULL */
+    void *tell_context;
+    uint64_t answers;
     uint8_t buffer[COPY_SIZE];
 };
 
@@ -120,23 +123,62 @@ static enum status put(void *context, const char *name, const char *root_name, s
     return status;
 }
 
+/* The publisher, and the folder made; the caller frees it. */
+static enum status begin(struct publisher **publisher, struct publish_result *result,
+                         struct site *site, const char *folder, struct error *error)
+{
+    struct publisher *made = calloc(1, sizeof(*made));
+
+    *publisher = made;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to publish");
+    }
+    made->result = result;
+    made->site = site;
+    made->folder = folder;
+    return file_make_folder(folder, error, 0755);
+}
+
 enum status publish(struct publish_result *result, struct site *site, const char *folder,
                     struct error *error)
 {
-    struct publisher *publisher = malloc(sizeof(*publisher));
-    struct site_visitor visitor = {put, publisher};
-    enum status status;
+    struct publisher *publisher;
+    enum status status = begin(&publisher, result, site, folder, error);
+    const struct site_visitor visitor = {put, publisher};
 
-    *result = (struct publish_result){0};
-    if (publisher == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to publish");
-    }
-    publisher->result = result;
-    publisher->site = site;
-    publisher->folder = folder;
-    status = file_make_folder(folder, error, 0755);
     if (status == STATUS_OK) {
         status = site_walk(site, &visitor, error);
+    }
+    free(publisher);
+    return status;
+}
+
+/* ---- traces -------------------------------------------------------------- */
+
+static enum status put_answer(void *context, const char *name, const char *root_name,
+                              struct error *error)
+{
+    struct publisher *publisher = context;
+    enum status status = put(publisher, name, root_name, error);
+
+    if (status == STATUS_OK && publisher->tell != NULL) {
+        publisher->tell(publisher->tell_context, ++publisher->answers);
+    }
+    return status;
+}
+
+enum status publish_trace(struct publish_result *result, struct site *site, uint64_t step,
+                          const char *folder, void (*tell)(void *context, uint64_t answers),
+                          void *tell_context, struct error *error)
+{
+    struct publisher *publisher;
+    enum status status = begin(&publisher, result, site, folder, error);
+    const struct site_visitor visitor = {put_answer, publisher};
+
+    if (status == STATUS_OK) {
+        publisher->tell = tell;
+        publisher->tell_context = tell_context;
+        status = site_walk_trace(site, step, &visitor, error);
     }
     free(publisher);
     return status;

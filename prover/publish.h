@@ -6,6 +6,7 @@
 
 #include "prover/site.h"
 
+/* Counts go on from what they are. */
 struct publish_result {
     uint64_t written;
     uint64_t kept; /* were there already */
@@ -13,11 +14,21 @@ struct publish_result {
 };
 
 /*
- * Writes what the site shows now, but no traces, below folder. Each file is whole or not there;
+ * Writes what the site shows now, but for traces, below folder. Each file is whole or not there;
  * what is there already under a root is not written again, and jobs.json comes last. Files that the
  * site no longer has are left alone.
  */
 MUST_CHECK enum status publish(struct publish_result *result, struct site *site, const char *folder,
                                struct error *error);
+
+/*
+ * Writes all answers about a step of the site's first bundle likewise: as many bytes as its trace
+ * has. They are written again where they are there already. The site must answer asks. tell is
+ * told how many there are; or NULL.
+ */
+MUST_CHECK enum status publish_trace(struct publish_result *result, struct site *site,
+                                     uint64_t step, const char *folder,
+                                     void (*tell)(void *context, uint64_t answers),
+                                     void *tell_context, struct error *error);
 
 #endif /* PROVER_PUBLISH_H */

@@ -1,11 +1,13 @@
 /* serve_commands.c - see serve_commands.h. */
 #include "prover/serve_commands.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/notify.h"
+#include "base/progress.h"
 #include "prover/access.h"
 #include "prover/publish.h"
 #include "prover/serve.h"
@@ -54,11 +56,14 @@ const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
 };
 
 const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT] = {
-    {.name = "data",
-     .kind = OPTION_LIST,
-     .value = "FILE",
-     .help = "a data file of a job, to be published as well"},
+    ACCESS_RUN_OPTIONS,
     {.name = "to", .kind = OPTION_TEXT, .value = "FOLDER", .help = "where the tree goes"},
+    {.name = "trace",
+     .kind = OPTION_LIST,
+     .value = "STEP",
+     .help = "write all answers about the trace of this step of the one bundle as well: as many "
+             "bytes as all that the step computes; once for each step",
+     .command_line_only = true},
 };
 
 /* The bundles and data that the command line names; lists are the caller's to free. */
@@ -178,22 +183,71 @@ int run_serve(struct command_context *context)
 
 /* ---- publish ------------------------------------------------------------ */
 
+static void tell_answers(void *context, uint64_t answers)
+{
+    progress_update(context, answers, "", progress_now());
+}
+
+static enum status publish_one_trace(struct publish_result *result, struct site *site,
+                                     const char *text, const char *folder, struct error *error)
+{
+    struct progress progress;
+    uint64_t before = result->written;
+    uint64_t step = 0;
+    char *end = NULL;
+    enum status status;
+
+    errno = 0;
+    step = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || step > INT64_MAX) {
+        return error_set(error, STATUS_USAGE, "--trace: '%.40s' is not the number of a step", text);
+    }
+    progress_init(&progress, stderr, "tracing", "answers", 0, 0, progress_now());
+    status = publish_trace(result, site, step, folder, tell_answers, &progress, error);
+    progress_finish(&progress, result->written - before, "", progress_now());
+    return status;
+}
+
+/* Traces first: who sees jobs.json may ask for all else. */
+static enum status publish_all(struct publish_result *result, struct site *site,
+                               struct command_context *context, struct error *error)
+{
+    const char *folder = options_text(context->options, "to");
+    size_t traces = options_list_count(context->options, "trace");
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < traces && status == STATUS_OK; i++) {
+        status = publish_one_trace(result, site, options_list_item(context->options, "trace", i),
+                                   folder, error);
+    }
+    return status == STATUS_OK ? publish(result, site, folder, error) : status;
+}
+
 int run_publish(struct command_context *context)
 {
     const char *folder = options_text(context->options, "to");
-    struct site_options options = {.traces = false};
+    struct site_options options = {.traces = options_list_count(context->options, "trace") > 0,
+                                   .as_files = true};
     struct publish_result result = {0};
     struct site *site = NULL;
     struct error error;
-    enum status status;
+    enum status status = STATUS_OK;
 
     if (folder == NULL) {
         return command_usage(context, "where to? name the folder with --to");
     }
+    if (options.traces && context->options->argument_count > 1) {
+        return command_usage(context, "--trace is of one bundle: publish it alone");
+    }
     error_init(&error);
-    status = open_site(&site, context, &options, &error);
+    if (options.traces) {
+        status = access_machine(&options.machine, context->options, &error);
+    }
     if (status == STATUS_OK) {
-        status = publish(&result, site, folder, &error);
+        status = open_site(&site, context, &options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = publish_all(&result, site, context, &error);
     }
     site_close(site);
     if (status != STATUS_OK) {

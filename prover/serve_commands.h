@@ -7,7 +7,7 @@
 #include "base/command.h"
 
 #define SERVE_OPTION_COUNT   13
-#define PUBLISH_OPTION_COUNT 2
+#define PUBLISH_OPTION_COUNT 7
 
 extern const struct option_spec serve_options_table[SERVE_OPTION_COUNT];
 extern const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT];

@@ -1,6 +1,7 @@
 /* site.c - see site.h. */
 #include "prover/site.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -37,6 +38,7 @@ struct site {
     struct site_data *data;
     size_t data_count;
     struct site_trace *traces; /* NULL: none are answered */
+    bool promises_traces;      /* for any step */
 };
 
 /* ---- opening ------------------------------------------------------------ */
@@ -172,6 +174,7 @@ enum status site_open(struct site **site, const struct site_options *options, st
     }
     if (status == STATUS_OK && options->traces) {
         status = site_trace_open(&made->traces, &options->machine, error);
+        made->promises_traces = !options->as_files;
     }
     if (status != STATUS_OK) {
         site_close(made);
@@ -369,7 +372,7 @@ static enum status list_content(struct site_content *content, struct site *site,
                       (json_int_t)job->steps, "steps_done", (json_int_t)steps, "segments",
                       (json_int_t)entry->segment_count, "checkpoints", checkpoints_json(entry),
                       "data", entry->data_count == job->data_count, "traces",
-                      site->traces != NULL && entry->data_count == job->data_count));
+                      site->promises_traces && entry->data_count == job->data_count));
     }
     text = list == NULL ? NULL : json_dumps(list, JSON_INDENT(2));
     json_decref(list);
@@ -635,4 +638,40 @@ enum status site_walk(struct site *site, const struct site_visitor *visitor, str
     }
     return status == STATUS_OK ? visitor->told(visitor->context, "v1/jobs.json", NULL, error)
                                : status;
+}
+
+/* One answer after another, as a server names them. */
+struct trace_walk {
+    const struct site_visitor *visitor;
+    char job[HEX_SIZE(DIGEST_SIZE)];
+    uint64_t step;
+};
+
+static enum status tell_ask(void *context, const struct ask *ask, struct error *error)
+{
+    const struct trace_walk *walk = context;
+    char path[SITE_PATH_MAX];
+    char text[ASK_TEXT_MAX];
+
+    ask_text(text, ask);
+    (void)snprintf(path, sizeof(path), "v1/jobs/%s/trace/%" PRIu64 "/%s", walk->job, walk->step,
+                   text);
+    return walk->visitor->told(walk->visitor->context, path, NULL, error);
+}
+
+enum status site_walk_trace(struct site *site, uint64_t step, const struct site_visitor *visitor,
+                            struct error *error)
+{
+    const struct job *job = bundle_job(site->bundles[0].bundle);
+    struct trace_walk walk = {.visitor = visitor, .step = step};
+    const struct ask_visitor asks = {tell_ask, &walk};
+
+    assert(site->traces != NULL);
+    if (site->bundles[0].data_count != job->data_count) {
+        (void)error_set(error, STATUS_USAGE, "the trace of a step needs the job's data");
+        error_advise(error, "name the %u files with --data", job->data_count);
+        return STATUS_USAGE;
+    }
+    hex_encode(walk.job, job->id.bytes, DIGEST_SIZE);
+    return ask_visit(job->tape, &asks, error);
 }

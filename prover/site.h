@@ -32,6 +32,7 @@ struct site_options {
     const char *const *data; /* served by their roots, where a job has such a root */
     size_t data_count;
     bool traces;                    /* answer asks: costs a replay for each step asked about */
+    bool as_files;                  /* jobs.json is not to promise answers: files give none */
     struct machine_options machine; /* for these */
 };
 
@@ -67,5 +68,13 @@ struct site_visitor {
 /* Tells every name that there is now but traces; jobs.json comes last. */
 MUST_CHECK enum status site_walk(struct site *site, const struct site_visitor *visitor,
                                  struct error *error);
+
+/*
+ * Tells the names of all answers about a step of the first bundle, those about a tensor one after
+ * the other: finding them in this order costs a run of the step for each tensor. The site must
+ * answer asks. STATUS_USAGE: the job's data is not at hand.
+ */
+MUST_CHECK enum status site_walk_trace(struct site *site, uint64_t step,
+                                       const struct site_visitor *visitor, struct error *error);
 
 #endif /* PROVER_SITE_H */

@@ -178,7 +178,9 @@ static void print_finding(FILE *out, const struct audit_view *view)
         }
     }
     if (view->evidence[0] != '\0') {
-        fprintf(out, "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --evidence'\n",
+        fprintf(out,
+                "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --evidence', take it "
+                "to the ledger with 'lockstep verifier claim JOB --evidence'\n",
                 view->evidence, finding_kind_name(finding->kind), finding->evidence_size);
     }
     if (finding->lacking[0] != '\0') {

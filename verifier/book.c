@@ -73,7 +73,7 @@ static enum status load_secret(struct book *book, struct error *error)
     if (status == STATUS_OK && !sql_blob_column(row, 0, book->secret.bytes, HASH32_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the verdict book's secret is damaged");
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&book->sql, row);
     if (status != STATUS_NOT_FOUND) {
         return status;
     }
@@ -198,7 +198,7 @@ enum status book_find(struct book_entry *entry, struct book *book, struct error 
     if (status == STATUS_OK) {
         status = read_row(entry, row, 0, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&book->sql, row);
     return status;
 }
 
@@ -220,7 +220,7 @@ enum status book_find_refuted(struct book_entry *entry, struct book *book, struc
         entry->step = (uint32_t)sqlite3_column_int64(row, 0);
         status = read_row(entry, row, 1, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&book->sql, row);
     return status;
 }
 
@@ -247,7 +247,7 @@ enum status book_find_proven(struct book_entry *entry, struct book *book, struct
                  : status == STATUS_NOT_FOUND ? STATUS_OK
                                               : status;
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&book->sql, row);
     return status;
 }
 
@@ -348,7 +348,7 @@ enum status book_fault(struct book *book, char text[BOOK_FAULT_MAX], struct erro
     if (status == STATUS_OK) {
         (void)snprintf(text, BOOK_FAULT_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&book->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -407,7 +407,7 @@ enum status book_export(json_t **view, struct book *book, struct error *error)
             status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict book");
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&book->sql, row);
     if (status != STATUS_NOT_FOUND) {
         json_decref(rows);
         return status;

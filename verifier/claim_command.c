@@ -10,6 +10,7 @@
 #include "base/hex.h"
 #include "chain/commands.h"
 #include "chain/hex_data.h"
+#include "verifier/claim_evidence.h"
 #include "verifier/doubt.h"
 #include "verifier/node_setup.h"
 
@@ -36,6 +37,12 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "ADDRESS",
      .help = "accuse this attestor of a false trace root of the step, not the solver"},
+    {.name = "evidence",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "evidence about the step, as 'lockstep audit' writes it: it says which step, and is "
+             "shown as soon as the accused tells the trace that it is about",
+     .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
      .help = "stake the bond without asking",
@@ -49,6 +56,7 @@ struct claiming {
     uint64_t job_step;
     bool against_attestor;
     struct address attestor;
+    struct claim_evidence evidence;
 
     struct store_segment segment;
     uint32_t step; /* within it */
@@ -61,6 +69,11 @@ struct claiming {
     char last[STORE_REASON_MAX];
 };
 
+static bool has_evidence(const struct claiming *claiming)
+{
+    return claiming->evidence.path[0] != '\0';
+}
+
 /* ---- what is asked for ------------------------------------------------------------ */
 
 static enum status read_step(uint64_t *step, const char *text, struct error *error)
@@ -71,6 +84,33 @@ static enum status read_step(uint64_t *step, const char *text, struct error *err
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *step <= INT64_MAX
                ? STATUS_OK
                : error_set(error, STATUS_USAGE, "'%.40s' is not the number of a step", text);
+}
+
+/* Which step: as the evidence says, or as it was named; not two of them. */
+static enum status find_step(struct claiming *claiming, struct error *error)
+{
+    const struct options *given = claiming->setup.context->options;
+    const char *path = options_text(given, "evidence");
+    const char *named = given->argument_count > 1 ? given->arguments[1] : NULL;
+    enum status status = STATUS_OK;
+
+    if (path == NULL && named == NULL) {
+        (void)error_set(error, STATUS_USAGE, "which step is false?");
+        error_advise(error, "name it behind the job's key, or evidence about it with --evidence");
+        return STATUS_USAGE;
+    }
+    if (path != NULL) {
+        status = claim_evidence_open(&claiming->evidence, path, error);
+        claiming->job_step = claiming->evidence.file.step;
+    }
+    if (status == STATUS_OK && named != NULL) {
+        status = read_step(&claiming->job_step, named, error);
+    }
+    if (status == STATUS_OK && path != NULL && claiming->job_step != claiming->evidence.file.step) {
+        status = error_set(error, STATUS_USAGE, "%s is about step %" PRIu64 ", not %" PRIu64, path,
+                           claiming->evidence.file.step, claiming->job_step);
+    }
+    return status;
 }
 
 static enum status read_arguments(struct claiming *claiming, struct error *error)
@@ -92,7 +132,7 @@ static enum status read_arguments(struct claiming *claiming, struct error *error
     if (attestor != NULL && address_parse(&claiming->attestor, attestor) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--attestor: not an address");
     }
-    return read_step(&claiming->job_step, given->arguments[1], error);
+    return find_step(claiming, error);
 }
 
 /* ---- rounds ------------------------------------------------------------------------ */
@@ -498,6 +538,10 @@ static enum status claim(struct claiming *claiming, struct error *error)
     if (status == STATUS_OK && claiming->against_attestor) {
         status = find_reveal(claiming, error);
     }
+    if (status == STATUS_OK && has_evidence(claiming)) {
+        status = claim_evidence_fits(&claiming->evidence, &claiming->segment,
+                                     claiming->against_attestor ? &claiming->reveal : NULL, error);
+    }
     if (status == STATUS_OK) {
         log_info(claiming->setup.context->log, "claim", "segment %" PRIu32 " is run again",
                  claiming->segment.committed.index);
@@ -506,9 +550,16 @@ static enum status claim(struct claiming *claiming, struct error *error)
     if (status == STATUS_OK) {
         status = would_win(claiming, error);
     }
+    if (status == STATUS_OK && has_evidence(claiming) && !claiming->against_attestor) {
+        status = claim_evidence_agrees(&claiming->evidence, claiming->result, error);
+    }
     if (status == STATUS_OK) {
         name_claim(claiming);
         status = confirm(claiming, error);
+    }
+    if (status == STATUS_OK && has_evidence(claiming)) {
+        status = claim_evidence_keep(&claiming->evidence, &claiming->setup.node, &claiming->claim,
+                                     error);
     }
     if (status == STATUS_OK) {
         status = plan(claiming, error);
@@ -563,6 +614,7 @@ int claim_command(struct command_context *context)
     code = status == STATUS_OK ? show(claiming) : command_fail(context, &error);
     node_setup_close(&claiming->setup);
     stop_close(&claiming->setup.stop);
+    claim_evidence_close(&claiming->evidence);
     free(claiming->request);
     free(claiming->result);
     free(claiming);

@@ -93,7 +93,12 @@ static enum status want_check(struct node *node, const struct store_reveal *reve
     if (status != STATUS_OK || full) {
         return status; /* full: it stays undecided until there is room */
     }
-    status = queue_doubt(node->ports.store, segment, &task, error);
+    if (reveal->doubt == STORE_DOUBT_NEW) { /* an earlier round may have given it up */
+        status = queue_revive(node->ports.store, segment, &task, error);
+    }
+    if (status == STATUS_OK) {
+        status = queue_doubt(node->ports.store, segment, &task, error);
+    }
     if (status != STATUS_OK || reveal->doubt == STORE_DOUBT_CHECKED) {
         return status;
     }

@@ -285,18 +285,77 @@ static enum status read_told(struct file_bytes *told, const struct play *play, s
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* What the accused has committed to in this dispute. */
+static enum status context_of(struct evidence_context *context, const struct duel *duel,
+                              struct error *error)
+{
+    *context = (struct evidence_context){.before = duel->pre_state,
+                                         .after = duel->list[duel->request->disputed_step],
+                                         .trace = duel->request->accused_root,
+                                         .attestor = duel->request->against_attestor,
+                                         .diverged = duel->is_last};
+    return evidence_context_of_job(context, duel->run->job->header, error);
+}
+
+/* Does the file of evidence that was given convict here? What it says of itself is not believed:
+ * it is judged by what stands on the ledger. */
+static enum status judge_given(bool *convicts, const struct duel *duel,
+                               const struct file_bytes *bytes, struct evidence_file *file,
+                               struct error *error)
+{
+    struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
+    struct evidence_context context;
+    struct error unread;
+    enum status status;
+
+    error_init(&unread);
+    if (evidence_file_read(file, bytes->data, bytes->size, &unread) != STATUS_OK ||
+        file->size > payload_max(duel->request)) {
+        return STATUS_OK;
+    }
+    status = context_of(&context, duel, error);
+    if (status == STATUS_OK) {
+        status = evidence_judge(&ruling, &context, file->evidence, file->size, error);
+    }
+    *convicts = ruling.answer == EVIDENCE_UPHELD;
+    return status;
+}
+
+/* The move, where somebody has given evidence that convicts; *made: there was such. */
+static enum status show_given(const struct play *play, bool *made, struct error *error)
+{
+    struct file_bytes bytes = {0};
+    struct evidence_file file;
+    struct buffer payload;
+    char path[FILE_PATH_MAX];
+    struct error none;
+    enum status status =
+        file_path_join(path, sizeof(path), error, play->duel->request->folder, DUEL_EVIDENCE);
+
+    error_init(&none);
+    if (status != STATUS_OK ||
+        file_read(&bytes, &none, path, EVIDENCE_FILE_SIZE_MAX) != STATUS_OK) {
+        return status;
+    }
+    buffer_init(&payload, GAME_PAYLOAD_MAX);
+    status = judge_given(made, play->duel, &bytes, &file, error);
+    if (status == STATUS_OK && *made) {
+        buffer_add(&payload, file.evidence, file.size);
+        status = keep_move(play, DUEL_CONVICT, &payload, error);
+    }
+    buffer_release(&payload);
+    file_bytes_release(&bytes);
+    return status;
+}
+
 /* Evidence, or the question that must come before it. *convicts: the C rules take it. */
 static enum status write_proof(struct buffer *payload, bool *asks, bool *convicts,
                                const struct duel *duel, struct conviction *conviction,
                                const struct file_bytes *told, struct error *error)
 {
-    struct evidence_context context = {.before = duel->pre_state,
-                                       .after = duel->list[duel->request->disputed_step],
-                                       .trace = duel->request->accused_root,
-                                       .attestor = duel->request->against_attestor,
-                                       .diverged = duel->is_last};
     struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
-    enum status status = evidence_context_of_job(&context, duel->run->job->header, error);
+    struct evidence_context context;
+    enum status status = context_of(&context, duel, error);
 
     buffer_clear(payload);
     if (status == STATUS_OK) {
@@ -466,21 +525,15 @@ static enum status make_claim(struct play *play, struct error *error)
     return status;
 }
 
-enum status duel_play(const struct duel *duel, struct error *error)
+/* With the step run again, its trace kept. */
+static enum status play_traced(struct play *play, struct error *error)
 {
+    const struct duel *duel = play->duel;
     struct machine_options traced = duel->run->options;
-    struct play *play = calloc(1, sizeof(*play));
     enum status status;
 
-    if (play == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a dispute");
-    }
-    play->duel = duel;
     traced.trace = true;
     status = run_reopen(duel->run, &traced, error);
-    if (status == STATUS_OK) {
-        status = file_make_folder(duel->request->folder, error, 0700);
-    }
     if (status == STATUS_OK) {
         status = teller_open(&play->own, duel->run->machine, error);
     }
@@ -488,6 +541,26 @@ enum status duel_play(const struct duel *duel, struct error *error)
         status = duel->request->answering ? make_answer(play, error) : make_claim(play, error);
     }
     teller_close(&play->own);
+    return status;
+}
+
+enum status duel_play(const struct duel *duel, struct error *error)
+{
+    struct play *play = calloc(1, sizeof(*play));
+    bool made = false;
+    enum status status;
+
+    if (play == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a dispute");
+    }
+    play->duel = duel;
+    status = file_make_folder(duel->request->folder, error, 0700);
+    if (status == STATUS_OK && !duel->request->answering) {
+        status = show_given(play, &made, error);
+    }
+    if (status == STATUS_OK && !made) {
+        status = play_traced(play, error);
+    }
     free(play);
     return status;
 }

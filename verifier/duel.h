@@ -4,10 +4,11 @@
  * A folder holds the dispute's memory: `hunt`, what the accused has told so far (proofs/hunt.h),
  * and `told`, what the ledger brought last. Answers are looked for there, then at the mirrors; when
  * nobody has the next one, the move is to ask on the ledger. When the lie is found, the move is
- * the evidence, which the C rules have judged before. Who is accused himself finds `asked` there,
- * and the move is to tell. Each move is written once, whole, under the name that the node wished
- * for, together with the case that goes with it: killed at any point, a child leaves a memory that
- * the next one goes on with.
+ * the evidence, which the C rules have judged before. `evidence`, a file that somebody gave
+ * (evidence_file.h), spares the hunt where it convicts the trace that the accused told. Who is
+ * accused himself finds `asked` there, and the move is to tell. Each move is written once, whole,
+ * under the name that the node wished for, together with the case that goes with it: killed at any
+ * point, a child leaves a memory that the next one goes on with.
  */
 #ifndef VERIFIER_DUEL_H
 #define VERIFIER_DUEL_H
@@ -27,8 +28,9 @@ enum duel_kind {
 #define DUEL_PATH_MAX 40 /* siblings */
 
 /* Names in the folder. */
-#define DUEL_TOLD  "told"
-#define DUEL_ASKED "asked"
+#define DUEL_TOLD     "told"
+#define DUEL_ASKED    "asked"
+#define DUEL_EVIDENCE "evidence"
 
 /* What a file of a move holds. payload is borrowed of bytes when it was read. */
 struct duel_move {

@@ -315,6 +315,9 @@ static enum status make_anew(struct node *node, const struct action *action,
     bool left = attempt < MOVES_ATTEMPTS_MAX;
     char why[STORE_REASON_MAX];
 
+    if (action->kind == ACTION_CONVICT) {
+        drop(node, &action->claim, DUEL_EVIDENCE); /* not shown again */
+    }
     (void)snprintf(why, sizeof(why), "%.120s is refused: %.200s; %s", action->name,
                    game_refusal_text(action->refusal),
                    !left                         ? "no other is tried in this turn"

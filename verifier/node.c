@@ -43,8 +43,11 @@ static enum status load_fault(struct node *node, struct error *error)
 
 enum status node_forget_fault(struct store *store, struct book *book, struct error *error)
 {
-    enum status status = store_set_text(store, "fault", "", error);
+    enum status status = queue_forget_fault(store, error);
 
+    if (status == STATUS_OK) {
+        status = store_set_text(store, "fault", "", error);
+    }
     return status == STATUS_OK ? book_set_fault(book, "", error) : status;
 }
 
@@ -157,17 +160,37 @@ static int older_first(const void *left, const void *right)
     return (a->used > b->used) - (a->used < b->used);
 }
 
+/* Room for one more; false: there is none. */
+static bool grow(struct cached **files, size_t count, size_t *room)
+{
+    struct cached *more;
+
+    if (count < *room) {
+        return true;
+    }
+    more = count >= CACHE_FILES_MAX
+               ? NULL
+               : realloc(*files, (count == 0 ? 64 : 2 * count) * sizeof(*more));
+    if (more == NULL) {
+        return false;
+    }
+    *files = more;
+    *room = count == 0 ? 64 : 2 * count;
+    return true;
+}
+
 /* Removes the files that were not read for longest until the rest fits. A check that loses a file
  * under its hands cannot tell, and is tried again. */
 static void sweep_cache(struct node *node)
 {
-    struct cached *files = calloc(CACHE_FILES_MAX, sizeof(*files));
-    DIR *folder = files == NULL ? NULL : opendir(node->options.cache);
+    struct cached *files = NULL;
+    DIR *folder = opendir(node->options.cache);
     struct dirent *entry;
     uint64_t total = 0;
     size_t count = 0;
+    size_t room = 0;
 
-    while (folder != NULL && count < CACHE_FILES_MAX && (entry = readdir(folder)) != NULL) {
+    while (folder != NULL && grow(&files, count, &room) && (entry = readdir(folder)) != NULL) {
         struct stat about;
 
         if (strlen(entry->d_name) < sizeof(files->name) && strstr(entry->d_name, ".lock") == NULL &&

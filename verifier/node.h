@@ -13,6 +13,7 @@
  *     pen.c          what is signed of itself: seals, claims, attestations and what follows
  *     claimant.c     what becomes of a claim once it is on the ledger
  *     moves.c        the moves of its dispute, and what a refusal of one means
+ *     vanished.c     the moves of a solver that makes them no more, where our money waits for them
  */
 #ifndef VERIFIER_NODE_H
 #define VERIFIER_NODE_H
@@ -54,6 +55,7 @@ struct node_options {
     const char *device;     /* where a check computes; NULL: on the CPU */
     uint64_t device_memory; /* of each device; 0: all of it */
     wei withdraw_at;        /* owed; 0: never */
+    uint32_t grace_s;       /* until moves that anybody may make are made for who did not */
 };
 
 struct node_ports {
@@ -93,7 +95,8 @@ MUST_CHECK enum status node_open(struct node *node, const struct node_options *o
                                  const struct node_ports *ports, struct error *error);
 void node_close(struct node *node);
 
-/* Somebody has looked into a fault of the machine: a node that is opened then signs again. */
+/* Somebody has looked into a fault of the machine: a node that is opened then signs again, and makes
+ * the checks once more that ended in it. */
 MUST_CHECK enum status node_forget_fault(struct store *store, struct book *book,
                                          struct error *error);
 

@@ -63,6 +63,13 @@ static const struct option_spec run_options[] = {
      .value = "AMOUNT",
      .fallback = "0.1ether",
      .help = "withdraw when that much is owed; 0: never"},
+    {.name = "grace",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "10m",
+     .maximum = GAME_PERIOD_MAX,
+     .help = "when bonds or fees of ours wait for a solver that has vanished, make the moves that "
+             "anybody may make so long after it could have"},
     {.name = "status",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
@@ -111,6 +118,7 @@ static enum status read_options(struct node_options *options, const struct optio
     options->extra = options_real(given, "extra");
     options->doubt = options_real(given, "doubt");
     options->checks_max = (uint32_t)options_number(given, "checks");
+    options->grace_s = (uint32_t)options_number(given, "grace");
     if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
         return error_set(error, STATUS_USAGE,
                          "--share, --extra and --doubt are fractions, from 0 to 1");
@@ -307,7 +315,7 @@ static int show(struct command_context *context,
                 void (*print)(FILE *out, const json_t *made))
 {
     char path[FILE_PATH_MAX];
-    struct store store = {{NULL}};
+    struct store store = {0};
     json_t *made = NULL;
     struct error error;
     enum status status;
@@ -468,10 +476,14 @@ static const struct command commands[] = {
          "cost, asks (--yes does not), sends the claim and makes every move of the dispute until "
          "the verdict. Interrupted, it goes on with the same command, or with a node in the same "
          "folder. STEP counts from 0 over the whole job. With --attestor it is the step that an "
-         "attestor drew, and the trace root that it revealed is claimed to be false.",
-     .arguments = "JOB STEP",
+         "attestor drew, and the trace root that it revealed is claimed to be false. An evidence "
+         "file of an audit says the step by itself (--evidence), must be about what stands on the "
+         "ledger, and convicts in one move whoever tells the trace that it is about: nothing is "
+         "asked of the accused then, and who tells another trace is walked down as ever.",
+     .arguments = "JOB [STEP]",
      .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
                 "text.run\n"
+                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence\n"
                 "lockstep verifier claim 0x41...c7 1042 --attestor 0x70...c8 --yes --json",
      OPTIONS(claim_command_options),
      .run = claim_command},

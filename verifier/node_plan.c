@@ -4,6 +4,17 @@
 #include <string.h>
 
 #include "verifier/doubt.h"
+#include "verifier/vanished.h"
+
+enum {
+    SETTLE_AGAIN_S = 30, /* there is no hurry */
+};
+
+#define QUEUE_IS_FULL "the queue is full"
+
+/* Of more segments than are looked at in a round, those that found no room come behind the others,
+ * and in random order, so that none is in the way of one whose job has room. */
+#define IN_TURN "CASE s.reason WHEN '" QUEUE_IS_FULL "' THEN abs(random() / 2) ELSE -1 END"
 
 uint64_t node_attest_end(const struct store_segment *segment)
 {
@@ -84,8 +95,11 @@ static enum status add_extra(struct node *node, const struct store_segment *segm
     bool full = false;
     enum status status = queue_add(node->ports.store, &full, segment, &task, error);
 
-    if (status != STATUS_OK || full) {
-        return status; /* full: it stays undecided until there is room */
+    if (status == STATUS_OK && full) { /* it stays undecided until there is room */
+        return store_choose(node->ports.store, segment->row, segment->choice, QUEUE_IS_FULL, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
     }
     /* A reorganization may have taken it away while its check was waiting. */
     status = queue_revive(node->ports.store, segment, &task, error);
@@ -128,16 +142,24 @@ static enum status choose(void *context, const struct store_segment *segment, st
 
 enum status node_plan_again(struct node *node, const struct action *action, struct error *error)
 {
+    struct sql *sql = &node->ports.store->sql;
     struct action before;
     enum status status = action_find(node->ports.store, &before, action->name, error);
 
+    if (status == STATUS_NOT_FOUND) {
+        return action_plan(node->ports.store, action, error);
+    }
     /* An earlier round missed it; on the ledger a refused name may be tried again. */
     if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
-        status = sql_run(&node->ports.store->sql, error, "DELETE FROM actions WHERE name = ?", "t",
-                         action->name);
+        status = sql_run(sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
+        return status == STATUS_OK ? action_plan(node->ports.store, action, error) : status;
     }
-    return status == STATUS_OK || status == STATUS_NOT_FOUND
-               ? action_plan(node->ports.store, action, error)
+    /* It waits, or was sent in that round and may be refused as too late. */
+    return status == STATUS_OK
+               ? sql_run(sql, error,
+                         "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
+                         " WHERE name = ? AND state IN (0, 1)",
+                         "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name)
                : status;
 }
 
@@ -236,19 +258,32 @@ static enum status add_sample(void *context, const struct store_segment *segment
         }
     }
     free(result);
-    return status == STATUS_OK && !full ? store_choose(node->ports.store, segment->row,
-                                                       STORE_SAMPLED, "to be attested", error)
-                                        : status;
+    return status == STATUS_OK ? store_choose(node->ports.store, segment->row,
+                                              full ? segment->choice : STORE_SAMPLED,
+                                              full ? QUEUE_IS_FULL : "to be attested", error)
+                               : status;
 }
 
+/* A reorganization may have put the settlement before what must come first; it is tried again. */
 static enum status settle(void *context, const struct store_segment *segment, struct error *error)
 {
     struct node *node = context;
     struct action action = {
         .kind = ACTION_SETTLE, .segment = segment->hash, .late_s = GAME_TIME_MAX};
+    struct action before;
+    enum status status;
 
     action_name(action.name, ACTION_SETTLE, &segment->hash);
-    return action_plan(node->ports.store, &action, error);
+    status = action_find(node->ports.store, &before, action.name, error);
+    if (status == STATUS_NOT_FOUND) {
+        return action_plan(node->ports.store, &action, error);
+    }
+    if (status == STATUS_OK && before.state == ACTION_REFUSED) {
+        before.tries++;
+        status = action_set(node->ports.store, &before, ACTION_PLANNED,
+                            node->clock.time_s + SETTLE_AGAIN_S, "", error);
+    }
+    return status;
 }
 
 /* ---- money --------------------------------------------------------------- */
@@ -291,11 +326,14 @@ static enum status plan_all(struct node *node, struct error *error)
                              struct error *error);
         bool signs;
     } plans[] = {
-        {"s.choice = 0 AND NOT s.void ORDER BY s.attested + s.revealed, s.round_s", choose, false},
+        {"s.choice = 0 AND NOT s.void ORDER BY " IN_TURN ", s.attested + s.revealed, s.round_s",
+         choose, false},
         {"s.choice = 1 AND s.seed IS NULL AND NOT s.void", ask_for_draw, true},
-        {"s.choice = 1 AND s.seed IS NOT NULL AND NOT s.void AND s.mine < 2", add_sample, true},
+        {"s.choice = 1 AND s.seed IS NOT NULL AND NOT s.void AND s.mine < 2 ORDER BY " IN_TURN,
+         add_sample, true},
         {"((s.mine = 2 AND (s.void OR s.idx < j.finalized)) OR (s.mine = 1 AND s.void))"
-         " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = 3)",
+         " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = 3 AND"
+         " a.state <> 3)",
          settle, true},
     };
     enum status status = STATUS_OK;
@@ -310,6 +348,9 @@ static enum status plan_all(struct node *node, struct error *error)
     }
     if (status == STATUS_OK && !node->options.by_hand) {
         status = doubt_round(node, error);
+    }
+    if (status == STATUS_OK && !node->options.by_hand && node->options.mode != NODE_OBSERVE) {
+        status = vanished_round(node, error);
     }
     if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
         status = plan_withdrawal(node, error);

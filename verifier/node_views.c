@@ -64,7 +64,7 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
             (void)json_array_append_new(*rows, object);
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -111,10 +111,17 @@ static const struct {
     {"moves",
      "SELECT CASE kind WHEN 0 THEN 'draw' WHEN 1 THEN 'attest' WHEN 2 THEN 'reveal' WHEN 3 THEN"
      " 'settle' WHEN 4 THEN 'seal' WHEN 5 THEN 'claim' WHEN 6 THEN 'timeout' WHEN 7 THEN 'lapse'"
-     " WHEN 8 THEN 'withdraw' WHEN 9 THEN 'ask' WHEN 10 THEN 'convict' ELSE 'tell' END AS move,"
-     " CASE state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2"
-     " THEN 'done' WHEN 3 THEN 'refused' ELSE 'late' END AS state, count(*) AS count,"
+     " WHEN 8 THEN 'withdraw' WHEN 9 THEN 'ask' WHEN 10 THEN 'convict' WHEN 11 THEN 'tell' WHEN 12"
+     " THEN 'finalize' WHEN 13 THEN 'expire' ELSE 'renew' END AS move,"
+     " CASE state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN 'refused'"
+     " WHEN 4 THEN 'late' ELSE 'overtaken' END AS state, count(*) AS count,"
      " max(trouble) AS trouble FROM actions GROUP BY kind, state ORDER BY kind, state"},
+    {"unsettled",
+     "SELECT s.job, sum(s.mine = 1) AS sealed, sum(s.mine = 2) AS revealed, j.finalized,"
+     " (SELECT count(*) FROM segments c WHERE c.job = s.job AND NOT c.void) AS committed, (SELECT"
+     " count(*) FROM disputes d JOIN segments o ON o.hash = d.segment WHERE o.job = s.job AND"
+     " NOT o.void AND d.open) AS claims FROM segments s JOIN jobs j ON j.key = s.job WHERE"
+     " s.mine IN (1, 2) GROUP BY s.job ORDER BY j.rowid DESC"},
     {"mirrors", "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY bad, name"},
 };
 
@@ -141,7 +148,7 @@ static enum status sum_payments(json_t *object, struct store *store, struct erro
                 sum += amount;
             }
         }
-        (void)sqlite3_finalize(row);
+        sql_done(&store->sql, row);
         status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
         wei_print_plain(text, sum);
         (void)json_object_set_new(sums, kinds[i], json_string(text));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verifier/moves.h"
+#include "verifier/vanished.h"
 
 enum {
     RETRY_S = 2,
@@ -144,6 +145,12 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_SEAL:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);
+    case ACTION_FINALIZE:
+        return ledger_finalize(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_RENEW:
+        return ledger_renew(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_EXPIRE:
+        return ledger_expire(ledger, action->name, &segment->job, error);
     case ACTION_TIMEOUT:
     case ACTION_LAPSE:
     case ACTION_WITHDRAW:
@@ -252,6 +259,20 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
 }
 
+/* A reorganization may have put it before what must come first; and what is too late for the round in
+ * which it was sent, may be in time for the one that has begun. */
+static bool is_worth_another_try(const struct node *node, const struct action *action,
+                                 enum game_refusal_kind kind)
+{
+    bool has_time = node->clock.time_s <= action->late_s;
+
+    if (kind == GAME_TOO_EARLY) {
+        return action->kind != ACTION_TIMEOUT && !vanished_makes(action->kind);
+    }
+    return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
+           (is_statement(action->kind) || action->kind == ACTION_REVEAL);
+}
+
 static enum status look_after(struct node *node, struct action *action, struct error *error)
 {
     enum action_state state = ACTION_REFUSED;
@@ -276,7 +297,7 @@ static enum status look_after(struct node *node, struct action *action, struct e
     if (outcome.state == LEDGER_MOVE_FINAL) {
         return set(node, action, ACTION_DONE, action->due_s, "", error);
     }
-    if (outcome.refusal.kind == GAME_TOO_EARLY && action->kind != ACTION_TIMEOUT) {
+    if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
         return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
                    game_refusal_text(outcome.refusal.kind), error);
@@ -284,6 +305,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
         status = moves_refused(node, &state, &due_s, action, error);
+    } else if (vanished_makes(action->kind)) {
+        state = vanished_refused(&due_s, node, outcome.refusal.kind);
     }
     if (status != STATUS_OK) {
         return status;

@@ -14,16 +14,16 @@
 
 const char *action_kind_name(enum action_kind kind)
 {
-    static const char *const names[] = {"draw",     "attest", "reveal",  "settle",
-                                        "seal",     "claim",  "timeout", "lapse",
-                                        "withdraw", "ask",    "convict", "tell"};
+    static const char *const names[] = {"draw",    "attest",  "reveal",   "settle",   "seal",
+                                        "claim",   "timeout", "lapse",    "withdraw", "ask",
+                                        "convict", "tell",    "finalize", "expire",   "renew"};
 
     return names[kind];
 }
 
 const char *action_state_name(enum action_state state)
 {
-    static const char *const names[] = {"planned", "sent", "done", "refused", "late"};
+    static const char *const names[] = {"planned", "sent", "done", "refused", "late", "overtaken"};
 
     return names[state];
 }
@@ -42,14 +42,29 @@ static int64_t traced_column(bool traced, uint32_t step)
     return traced ? (int64_t)step : -1;
 }
 
+/* What waits or runs already needs no place. */
+static enum status find_room(struct store *store, bool *full, const struct store_segment *segment,
+                             const struct task *task, struct error *error)
+{
+    int64_t without = 0;
+    enum status status = sql_number(
+        &store->sql, &without, 0, error,
+        "SELECT coalesce(sum(job = ?2), 0) >= ?1 - count(*) AND NOT EXISTS (SELECT 1 FROM tasks"
+        " WHERE job = ?2 AND idx = ?3 AND previous = ?4 AND root = ?5 AND traced_step = ?6 AND"
+        " state IN (0, 1)) FROM tasks WHERE state = 0",
+        "ibibbi", (int64_t)store->tasks_max, BLOB(segment->job), (int64_t)segment->committed.index,
+        BLOB(segment->previous), BLOB(segment->committed.root),
+        traced_column(task->traced, task->traced_step));
+
+    *full = without != 0;
+    return status;
+}
+
 enum status queue_add(struct store *store, bool *full, const struct store_segment *segment,
                       const struct task *task, struct error *error)
 {
-    int64_t waiting = 0;
-    enum status status = sql_number(&store->sql, &waiting, 0, error,
-                                    "SELECT count(*) FROM tasks WHERE state = 0", "");
+    enum status status = find_room(store, full, segment, task, error);
 
-    *full = waiting >= QUEUE_TASKS_MAX;
     if (status != STATUS_OK || *full) {
         return status;
     }
@@ -86,7 +101,7 @@ enum status queue_answer(struct store *store, struct check_result **result,
                                  : check_result_parse(*result, sqlite3_column_text(row, 0),
                                                       (size_t)sqlite3_column_bytes(row, 0), error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -97,11 +112,12 @@ enum status queue_revive(struct store *store, const struct store_segment *segmen
                    "UPDATE tasks SET deadline_s = ?, expiry_s = ?,"
                    " state = CASE state WHEN 1 THEN 1 ELSE 0 END, next_ms = 0 WHERE"
                    " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-                   " (state = 1 OR outcome = ? AND state IN (0, 3) OR outcome = ? AND state = 2)",
-                   "iibibbiii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+                   " (state = 1 OR outcome IN (?8, ?10) AND state IN (0, 3) OR"
+                   " outcome IN (?9, ?10) AND state = 2)",
+                   "iibibbiiii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
                    BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
                    BLOB(segment->committed.root), traced_column(task->traced, task->traced_step),
-                   (int64_t)CHECK_CANNOT_TELL, (int64_t)CHECK_REFUTED);
+                   (int64_t)CHECK_CANNOT_TELL, (int64_t)CHECK_REFUTED, (int64_t)CHECK_FAULT);
 }
 
 enum status queue_doubt(struct store *store, const struct store_segment *segment,
@@ -145,7 +161,7 @@ static enum status read_task(struct store *store, struct task *task, sqlite3_stm
             status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -206,6 +222,13 @@ enum status queue_recover(struct store *store, struct error *error)
                    "");
 }
 
+enum status queue_forget_fault(struct store *store, struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE tasks SET state = 0, next_ms = 0 WHERE state = 2 AND outcome = ?", "i",
+                   (int64_t)CHECK_FAULT);
+}
+
 enum status queue_expire(struct store *store, uint64_t now_s, struct error *error)
 {
     return sql_run(&store->sql, error,
@@ -251,7 +274,7 @@ static enum status read_action(struct action *action, sqlite3_stmt *row, struct 
 
     memset(action, 0, sizeof(*action));
     if (refusal < 0 || refusal >= GAME_REFUSAL_KINDS || kind < 0 || kind >= ACTION_KINDS ||
-        state < 0 || state > ACTION_LATE ||
+        state < 0 || state >= ACTION_STATES ||
         !sql_blob_column(row, 2, action->segment.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 3, action->claim.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 4, action->before.bytes, DIGEST_SIZE) ||
@@ -284,7 +307,7 @@ enum status action_find(struct store *store, struct action *action, const char *
     if (status == STATUS_OK) {
         status = read_action(action, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -308,7 +331,7 @@ enum status action_list(struct store *store, struct action *actions, uint32_t *c
             (*count)++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -349,7 +372,7 @@ enum status action_of_turn(struct store *store, struct action *action, uint32_t 
     if (status == STATUS_OK) {
         status = read_action(action, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

@@ -3,7 +3,8 @@
  *
  * Checks are taken by deadline, then least covered first. A check that could not tell is tried
  * again, later and later, until its time is over; a job that keeps failing stands behind those that
- * do not, so it blocks nobody. Every check that ends without an answer keeps its reason.
+ * do not, so it blocks nobody. A job has no more places in the queue than it leaves free, so that no
+ * job fills it. Every check that ends without an answer keeps its reason.
  *
  * Moves are kept before they are sent, under the name that they have on the ledger.
  */
@@ -37,7 +38,8 @@ struct task {
     uint64_t expiry_s;
 };
 
-/* Once for each segment, pre-state and step. *full: the queue is, and nothing was added. */
+/* Once for each segment, pre-state and step. *full: the queue is, or this job's share of it; nothing
+ * was added. */
 MUST_CHECK enum status queue_add(struct store *store, bool *full,
                                  const struct store_segment *segment, const struct task *task,
                                  struct error *error);
@@ -58,6 +60,8 @@ MUST_CHECK enum status queue_finish(struct store *store, const struct task *task
 
 /* What runs has died with the node that ran it. */
 MUST_CHECK enum status queue_recover(struct store *store, struct error *error);
+/* What a machine could not tell that was at fault is checked once more: it may be a lie. */
+MUST_CHECK enum status queue_forget_fault(struct store *store, struct error *error);
 MUST_CHECK enum status queue_expire(struct store *store, uint64_t now_s, struct error *error);
 
 /* The answer to the traced check of this content, if it was proven: *result is the caller's. */
@@ -66,7 +70,8 @@ MUST_CHECK enum status queue_answer(struct store *store, struct check_result **r
                                     struct error *error);
 
 /* A check that was given up gets the task's new times, and another chance; so does one that refuted
- * what it looked at: the same lie was committed again, by the next solver, and is claimed again.
+ * what it looked at: the same lie was committed again, by the next solver, and is claimed again; and
+ * one that ended in a fault of the machine, for when somebody has looked at that.
  * One that runs gets the times: should it end without an answer, it is tried again until then. */
 MUST_CHECK enum status queue_revive(struct store *store, const struct store_segment *segment,
                                     const struct task *task, struct error *error);
@@ -91,16 +96,21 @@ enum action_kind {
     ACTION_ASK, /* moves of a dispute, whose bytes lie in the claim's folder (claimant.h) */
     ACTION_CONVICT,
     ACTION_TELL,
+    ACTION_FINALIZE, /* anybody's moves, for who has vanished (vanished.h) */
+    ACTION_EXPIRE,
+    ACTION_RENEW,
 };
-#define ACTION_KINDS 12
+#define ACTION_KINDS 15
 
 enum action_state {
     ACTION_PLANNED = 0,
     ACTION_SENT,
     ACTION_DONE,
     ACTION_REFUSED,
-    ACTION_LATE, /* its time was over before it could be sent */
+    ACTION_LATE,      /* its time was over before it could be sent */
+    ACTION_OVERTAKEN, /* anybody's move: somebody else has made it */
 };
+#define ACTION_STATES 6
 
 struct action {
     char name[LEDGER_NAME_MAX + 1];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "verifier/queue.h"
 
 /* One script for each version; the n-th brings a file from version n-1 to n. */
 static const char *const migrations[] = {
@@ -64,6 +65,15 @@ static const char *const migrations[] = {
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
     "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
     "DELETE FROM facts WHERE name = 'cursor';",
+    /* What holds up segments: everybody's claims, and what must be covered. Read anew too. */
+    "ALTER TABLE segments ADD COLUMN mandatory INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN finalized_s INTEGER NOT NULL DEFAULT 0;"
+    "DROP TABLE accusations;"
+    "CREATE TABLE disputes (key BLOB PRIMARY KEY, segment BLOB NOT NULL, attestor BLOB NOT NULL,"
+    " deadline_s INTEGER NOT NULL, open INTEGER NOT NULL DEFAULT 1);"
+    "CREATE INDEX disputes_segment ON disputes (segment, open);"
+    "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
+    "DELETE FROM reveals; DELETE FROM facts WHERE name = 'cursor';",
 };
 
 #define VERSION ((int64_t)(sizeof(migrations) / sizeof(migrations[0])))
@@ -129,6 +139,7 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
     enum status status;
 
     memset(store, 0, sizeof(*store));
+    store->tasks_max = QUEUE_TASKS_MAX;
     if (mode == STORE_READ && !file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND, "no node has worked here: %s is not there", path);
         error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
@@ -212,7 +223,7 @@ enum status store_text(struct store *store, char *text, const char *name, struct
     if (status == STATUS_OK && sqlite3_column_text(row, 0) != NULL) {
         (void)snprintf(text, STORE_REASON_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

@@ -25,6 +25,7 @@
 
 struct store {
     struct sql sql;
+    uint32_t tasks_max; /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
 };
 
 enum store_mode {
@@ -97,7 +98,9 @@ struct store_segment {
     struct digest job_id;
     struct game_terms terms;
     enum game_phase phase; /* of the job */
-    uint32_t finalized;    /* of the job's segments */
+    uint32_t finalized;    /* of the job's segments, */
+    uint64_t finalized_s;  /* the last of them then; 0: none is */
+    bool mandatory;        /* drawn to be covered; where the terms cover all it need not be */
 };
 
 /* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in order. */
@@ -165,6 +168,32 @@ MUST_CHECK enum status store_set_effort(struct store *store, const struct hash32
 MUST_CHECK enum status store_end_effort(struct store *store, const struct hash32 *claim,
                                         struct error *error);
 
+/* ---- claims of everybody ---- */
+
+/* A claim that is open on a segment that stands. */
+struct store_dispute {
+    struct hash32 key;
+    uint32_t index; /* of the segment */
+    uint64_t deadline_s;
+    bool ours; /* or against us: store_open_claims() tells of it */
+    bool gone; /* the attestor that it accuses was convicted by another */
+};
+
+MUST_CHECK enum status store_disputes(struct store *store,
+                                      enum status (*visit)(void *context,
+                                                           const struct store_dispute *dispute,
+                                                           struct error *error),
+                                      void *context, const struct hash32 *job, struct error *error);
+
+/* What of ours waits in a job for its segments to be final, or void. */
+struct store_stake {
+    uint32_t unsettled; /* attestations */
+    bool revealed;      /* at least one of them, */
+    uint32_t nearest;   /* the first of which is about this segment */
+};
+MUST_CHECK enum status store_stake(struct store *store, struct store_stake *stake,
+                                   const struct hash32 *job, struct error *error);
+
 /* ---- what others attested ---- */
 
 /* What the node makes of a revealed trace root. */
@@ -210,6 +239,9 @@ MUST_CHECK enum status store_take_payment(struct store *store, const struct ledg
                                           const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
                                          struct error *error);
+/* In the new round there is time again to accuse who revealed in an earlier one. */
+MUST_CHECK enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                           struct error *error);
 
 /* ---- mirrors ---- */
 

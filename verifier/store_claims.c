@@ -29,6 +29,17 @@ static enum status take_claimed(struct store *store, const struct game_event *ev
                    (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
 }
 
+/* Whoever makes it: it holds up the segment. */
+static enum status take_dispute(struct store *store, const struct game_event *event,
+                                const struct address *attestor, struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "INSERT OR REPLACE INTO disputes (key, segment, attestor, deadline_s)"
+                   " SELECT ?, hash, ?, ? FROM segments WHERE job = ? AND idx = ? AND NOT void",
+                   "bbibi", BLOB(event->claim), BLOB(*attestor), (int64_t)event->time_s,
+                   BLOB(event->job), (int64_t)event->index);
+}
+
 /* The step is the one that the attestor drew. */
 static enum status take_accused(struct store *store, const struct game_event *event,
                                 const struct address *own, struct error *error)
@@ -40,10 +51,6 @@ static enum status take_accused(struct store *store, const struct game_event *ev
 
     if (status == STATUS_NOT_FOUND) {
         return STATUS_OK;
-    }
-    if (status == STATUS_OK) {
-        status = sql_run(&store->sql, error, "INSERT OR REPLACE INTO accusations VALUES (?, ?, ?)",
-                         "bbb", BLOB(event->claim), BLOB(segment.hash), BLOB(event->other));
     }
     if (status != STATUS_OK || (!against_us && !address_equal(&event->account, own))) {
         return status;
@@ -62,10 +69,16 @@ static enum status take_accused(struct store *store, const struct game_event *ev
 static enum status take_turn(struct store *store, const struct game_event *event,
                              enum game_turn turn, struct error *error)
 {
-    return sql_run(&store->sql, error,
-                   "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?", "iiib",
-                   (int64_t)GAME_CLAIM_TRIED, (int64_t)turn, (int64_t)event->time_s,
-                   BLOB(event->claim));
+    enum status status =
+        sql_run(&store->sql, error, "UPDATE disputes SET deadline_s = ? WHERE key = ?", "ib",
+                (int64_t)event->time_s, BLOB(event->claim));
+
+    return status == STATUS_OK
+               ? sql_run(&store->sql, error,
+                         "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?",
+                         "iiib", (int64_t)GAME_CLAIM_TRIED, (int64_t)turn, (int64_t)event->time_s,
+                         BLOB(event->claim))
+               : status;
 }
 
 static enum status take_asked(struct store *store, const struct game_event *event,
@@ -120,6 +133,10 @@ static enum status close_claim(struct store *store, const struct ledger_entry *e
 {
     enum status status = take_income(store, entry, error);
 
+    if (status == STATUS_OK) {
+        status = sql_run(&store->sql, error, "UPDATE disputes SET open = 0 WHERE key = ?", "b",
+                         BLOB(entry->event.claim));
+    }
     return status == STATUS_OK
                ? sql_run(&store->sql, error,
                          "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?", "itb",
@@ -133,6 +150,7 @@ static enum status close_claim(struct store *store, const struct ledger_entry *e
 static enum status take_ruled(struct store *store, const struct ledger_entry *entry,
                               const struct address *own, struct error *error)
 {
+    static const struct address solver;
     const struct game_event *event = &entry->event;
     enum status status = close_claim(store, entry, event->flag ? "upheld" : "refuted", error);
 
@@ -141,28 +159,35 @@ static enum status take_ruled(struct store *store, const struct ledger_entry *en
     }
     status = sql_run(&store->sql, error,
                      "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
-                     " (SELECT segment, attestor FROM accusations WHERE key = ?)",
+                     " (SELECT segment, attestor FROM disputes WHERE key = ?)",
                      "b", BLOB(event->claim));
     return status == STATUS_OK
                ? sql_run(&store->sql, error,
                          "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
                          " choice = CASE WHEN mine = 0 AND choice IN (2, 3) THEN 0 ELSE choice END,"
                          " mine = CASE WHEN a.attestor = ?2 THEN 3 ELSE mine END"
-                         " FROM accusations AS a WHERE a.key = ?1 AND s.hash = a.segment",
-                         "bb", BLOB(event->claim), BLOB(*own))
+                         " FROM disputes AS a WHERE a.key = ?1 AND s.hash = a.segment"
+                         " AND a.attestor <> ?3",
+                         "bbb", BLOB(event->claim), BLOB(*own), BLOB(solver))
                : status;
 }
 
 enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                              const struct address *own, struct error *error)
 {
+    static const struct address solver;
     const struct game_event *event = &entry->event;
+    enum status status = STATUS_OK;
 
     switch ((int)event->kind) {
     case GAME_CLAIMED:
-        return address_equal(&event->account, own) ? take_claimed(store, event, error) : STATUS_OK;
+        status = take_dispute(store, event, &solver, error);
+        return status == STATUS_OK && address_equal(&event->account, own)
+                   ? take_claimed(store, event, error)
+                   : status;
     case GAME_ACCUSED:
-        return take_accused(store, event, own, error);
+        status = take_dispute(store, event, &event->other, error);
+        return status == STATUS_OK ? take_accused(store, event, own, error) : status;
     case GAME_ANSWERED:
         return take_turn(store, event, GAME_TURN_CLAIMANT, error);
     case GAME_TURN_PASSED:
@@ -247,7 +272,7 @@ enum status store_open_claims(struct store *store,
             count++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
@@ -265,7 +290,7 @@ enum status store_claim(struct store *store, struct store_claim *claim, const st
     if (status == STATUS_OK) {
         status = read_claim(claim, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 
@@ -280,8 +305,73 @@ enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
     if (status == STATUS_OK) {
         (void)snprintf(outcome, size, "%s", (const char *)sqlite3_column_text(row, 0));
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- claims of everybody ------------------------------------------------------- */
+
+static enum status read_dispute(struct store_dispute *dispute, sqlite3_stmt *row,
+                                struct error *error)
+{
+    memset(dispute, 0, sizeof(*dispute));
+    dispute->index = (uint32_t)sqlite3_column_int64(row, 1);
+    dispute->deadline_s = (uint64_t)sqlite3_column_int64(row, 2);
+    dispute->ours = sqlite3_column_int(row, 3) != 0;
+    dispute->gone = sqlite3_column_int(row, 4) != 0;
+    return sql_blob_column(row, 0, dispute->key.bytes, HASH32_SIZE) ? STATUS_OK : damaged(error);
+}
+
+enum status store_disputes(struct store *store,
+                           enum status (*visit)(void *context, const struct store_dispute *dispute,
+                                                struct error *error),
+                           void *context, const struct hash32 *job, struct error *error)
+{
+    struct store_dispute found[STORE_CLAIMS_MAX];
+    uint32_t count = 0;
+    sqlite3_stmt *row = sql_query(
+        &store->sql, error,
+        "SELECT d.key, s.idx, d.deadline_s, EXISTS (SELECT 1 FROM claims c WHERE c.key = d.key),"
+        " EXISTS (SELECT 1 FROM reveals r WHERE r.segment = d.segment AND r.attestor = d.attestor"
+        " AND NOT r.stands) FROM segments s JOIN disputes d ON d.segment = s.hash WHERE s.job = ?"
+        " AND NOT s.void AND d.open ORDER BY s.idx, d.deadline_s",
+        "b", &(struct sql_blob){job->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    while (status == STATUS_OK && count < STORE_CLAIMS_MAX) {
+        status = sql_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            status = read_dispute(&found[count], row, error);
+            count++;
+        }
+    }
+    (void)sqlite3_finalize(row);
+    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
+
+enum status store_stake(struct store *store, struct store_stake *stake, const struct hash32 *job,
+                        struct error *error)
+{
+    sqlite3_stmt *row = sql_query(
+        &store->sql, error,
+        "SELECT count(*), coalesce(sum(s.mine = 2), 0), coalesce(min(CASE s.mine WHEN 2 THEN s.idx"
+        " END), 0) FROM segments s JOIN jobs j ON j.key = s.job WHERE s.job = ? AND s.mine IN"
+        " (1, 2) AND NOT s.void AND s.idx >= j.finalized",
+        "b", &(struct sql_blob){job->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : sql_step(&store->sql, row, error);
+
+    memset(stake, 0, sizeof(*stake));
+    if (status == STATUS_OK) {
+        stake->unsettled = (uint32_t)sqlite3_column_int64(row, 0);
+        stake->revealed = sqlite3_column_int64(row, 1) > 0;
+        stake->nearest = (uint32_t)sqlite3_column_int64(row, 2);
+    }
+    (void)sqlite3_finalize(row);
+    return status;
 }
 
 /* ---- efforts ---------------------------------------------------------------- */
@@ -299,7 +389,7 @@ enum status store_effort(struct store *store, struct store_effort *effort,
         effort->tries = (uint32_t)sqlite3_column_int64(row, 0);
         effort->next_ms = (uint64_t)sqlite3_column_int64(row, 1);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -330,6 +420,15 @@ enum status store_take_reveal(struct store *store, const struct game_event *even
                    (int64_t)event->index);
 }
 
+enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return sql_run(&store->sql, error,
+                   "UPDATE reveals SET doubt = 0 WHERE doubt <> ? AND segment IN"
+                   " (SELECT hash FROM segments WHERE job = ? AND idx = ? AND NOT void)",
+                   "ibi", (int64_t)STORE_DOUBT_TRUE, BLOB(event->job), (int64_t)event->index);
+}
+
 #define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt FROM reveals "
 
 static enum status read_reveal(struct store_reveal *reveal, sqlite3_stmt *row, struct error *error)
@@ -358,7 +457,7 @@ static enum status read_reveals(struct store_reveal found[REVEALS_MAX], uint32_t
             (*count)++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -393,7 +492,7 @@ enum status store_reveal(struct store *store, struct store_reveal *reveal,
     if (status == STATUS_OK) {
         status = read_reveal(reveal, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

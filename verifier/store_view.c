@@ -12,7 +12,7 @@
 static enum status forget(struct store *store, struct error *error)
 {
     static const char *const tables[] = {"jobs",     "segments", "claims",
-                                         "payments", "reveals",  "accusations"};
+                                         "payments", "reveals",  "disputes"};
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == STATUS_OK; i++) {
@@ -66,7 +66,7 @@ static enum status previous_root(struct store *store, struct digest *root,
     if (status == STATUS_OK && !sql_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -109,18 +109,23 @@ static enum status take_drawn(struct store *store, const struct game_event *even
                               struct error *error)
 {
     return sql_run(&store->sql, error,
-                   "UPDATE segments SET seed = ? WHERE job = ? AND idx = ? AND NOT void", "bbi",
-                   BLOB(event->seal), BLOB(event->job), (int64_t)event->index);
+                   "UPDATE segments SET seed = ?, mandatory = ? WHERE job = ? AND idx = ?"
+                   " AND NOT void",
+                   "bibi", BLOB(event->seal), (int64_t)event->flag, BLOB(event->job),
+                   (int64_t)event->index);
 }
 
 /* A new round begins: seals that were not shown in the old one are lost, ours too. */
 static enum status take_renewed(struct store *store, const struct game_event *event,
                                 struct error *error)
 {
-    return sql_run(&store->sql, error,
-                   "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
-                   " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
-                   "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+    enum status status =
+        sql_run(&store->sql, error,
+                "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
+                " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
+                "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+
+    return status == STATUS_OK ? store_renew_reveals(store, event, error) : status;
 }
 
 static enum status take_conviction(struct store *store, const struct game_event *event, bool again,
@@ -215,8 +220,9 @@ static enum status take_event(struct store *store, const struct ledger_entry *en
     case GAME_CLOSED:
         return take_conviction(store, event, false, error);
     case GAME_FINALIZED:
-        return sql_run(&store->sql, error, "UPDATE jobs SET finalized = ? WHERE key = ?", "ib",
-                       (int64_t)event->index + 1, BLOB(event->job));
+        return sql_run(&store->sql, error,
+                       "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
+                       (int64_t)event->index + 1, (int64_t)entry->time_s, BLOB(event->job));
     case GAME_WITHDRAWN:
         return address_equal(&event->account, own)
                    ? store_take_payment(store, entry, "withdrawal", event->amount, error)
@@ -257,7 +263,8 @@ enum status store_take(struct store *store, const struct ledger_entry *entry,
     "s.hash,"                                                                                      \
     " s.previous, s.diverged, s.seed, s.round_s, s.attested, s.revealed, s.mine, s.void, "         \
     "s.choice,"                                                                                    \
-    " j.terms, j.phase, j.finalized FROM segments s JOIN jobs j ON j.key = s.job"
+    " j.terms, j.phase, j.finalized, s.mandatory, j.finalized_s FROM segments s JOIN jobs j"       \
+    " ON j.key = s.job"
 
 static enum status read_segment(struct store_segment *segment, sqlite3_stmt *row,
                                 struct error *error)
@@ -280,6 +287,8 @@ static enum status read_segment(struct store_segment *segment, sqlite3_stmt *row
     segment->choice = (enum store_choice)sqlite3_column_int(row, 18);
     segment->phase = (enum game_phase)sqlite3_column_int(row, 20);
     segment->finalized = (uint32_t)sqlite3_column_int64(row, 21);
+    segment->mandatory = sqlite3_column_int(row, 22) != 0;
+    segment->finalized_s = (uint64_t)sqlite3_column_int64(row, 23);
     if (!sql_blob_column(row, 1, segment->job.bytes, HASH32_SIZE) ||
         !sql_blob_column(row, 4, segment->committed.root.bytes, DIGEST_SIZE) ||
         !sql_blob_column(row, 8, segment->committed.solver.bytes, ADDRESS_SIZE) ||
@@ -323,7 +332,7 @@ enum status store_segments(struct store *store, const char *where,
             count++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
@@ -344,7 +353,7 @@ static enum status one_segment(struct store *store, struct store_segment *segmen
     if (status == STATUS_OK) {
         status = read_segment(segment, row, error);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

@@ -19,7 +19,7 @@
 
 #define VITALS_TASK_STATES   (TASK_SKIPPED + 1)
 #define VITALS_OUTCOMES      (CHECK_FAULT + 1)
-#define VITALS_ACTION_STATES (ACTION_LATE + 1)
+#define VITALS_ACTION_STATES ACTION_STATES
 #define VITALS_PHASES        (GAME_PHASE_CLOSED + 1)
 
 /* Of a square the worst is shown that is true of any of its segments. */

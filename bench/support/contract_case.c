@@ -115,8 +115,7 @@ void contract_case_quantize(struct contract_case *one)
                                    .inputs = {one->x[i]},
                                    .outputs = {NULL, one->exponents[i], one->q[i]},
                                    .scratch = one->scratch,
-                                   .thread_count = one->thread_count,
-                                   .packed = true};
+                                   .thread_count = one->thread_count};
 
         one->table.kernels[OP_QUANTIZE].run(&call);
     }
@@ -129,8 +128,7 @@ void contract_case_multiply(struct contract_case *one)
         .inputs = {one->q[0], one->exponents[0], one->q[1], one->exponents[1]},
         .outputs = {one->out},
         .scratch = one->scratch,
-        .thread_count = one->thread_count,
-        .packed = true};
+        .thread_count = one->thread_count};
 
     one->table.kernels[OP_CONTRACT].run(&call);
 }

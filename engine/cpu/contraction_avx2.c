@@ -608,6 +608,44 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
     }
 }
 
+/* Eight lines' halves of eight rows each, turned around. */
+static void unpack_eight(int16_t *rows, int64_t pitch, const char *lines)
+{
+    __m256i line[8];
+    __m256i four[8];
+
+    for (int i = 0; i < 8; i++) {
+        line[i] = _mm256_loadu_si256((const __m256i *)(lines + i * LINE_SIZE));
+    }
+    for (int i = 0; i < 8; i += 4) {
+        __m256i low = _mm256_unpacklo_epi32(line[i], line[i + 1]);
+        __m256i high = _mm256_unpackhi_epi32(line[i], line[i + 1]);
+        __m256i next_low = _mm256_unpacklo_epi32(line[i + 2], line[i + 3]);
+        __m256i next_high = _mm256_unpackhi_epi32(line[i + 2], line[i + 3]);
+
+        four[i] = _mm256_unpacklo_epi64(low, next_low);
+        four[i + 1] = _mm256_unpackhi_epi64(low, next_low);
+        four[i + 2] = _mm256_unpacklo_epi64(high, next_high);
+        four[i + 3] = _mm256_unpackhi_epi64(high, next_high);
+    }
+    for (int r = 0; r < 4; r++) {
+        _mm256_storeu_si256((__m256i *)(rows + r * pitch),
+                            _mm256_permute2x128_si256(four[r], four[r + 4], 0x20));
+        _mm256_storeu_si256((__m256i *)(rows + (r + 4) * pitch),
+                            _mm256_permute2x128_si256(four[r], four[r + 4], 0x31));
+    }
+}
+
+static void unpack(int16_t *rows, int64_t pitch, const char *lines)
+{
+    for (int half = 0; half < 2; half++) {
+        for (int pair = 0; pair < UNPACK_PAIRS; pair += 8) {
+            unpack_eight(rows + 8 * half * pitch + 2 * pair, pitch,
+                         lines + pair * LINE_SIZE + half * HALF_LINE);
+        }
+    }
+}
+
 /* ---- the table ---- */
 
 static const struct contraction_isa avx2 = {
@@ -619,8 +657,14 @@ static const struct contraction_isa avx2 = {
     .norms = norms,
     .stream = stream,
     .row_sums = row_sums,
+    .unpack = unpack,
     .finish_row = finish_row,
 };
+
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&avx2, q, packed, quantize, thread_count);
+}
 
 static void run_quantize(const struct kernel_call *call)
 {
@@ -644,8 +688,8 @@ static void run_onehot(const struct kernel_call *call)
 
 void contraction_kernels_avx2(struct kernel_table *table)
 {
-    table->kernels[OP_QUANTIZE] =
-        (struct kernel){.run = run_quantize, .scratch_size = contraction_quantize_scratch};
+    table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
+    table->unpack = run_unpack;
     table->kernels[OP_CONTRACT] =
         (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
     table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};

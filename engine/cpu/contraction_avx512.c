@@ -545,6 +545,40 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
     _mm512_storeu_si512(sums, sum);
 }
 
+/* Sixteen lines turned around: by pairs, by fours, then the quarters put in their places. */
+static void unpack(int16_t *rows, int64_t pitch, const char *lines)
+{
+    __m512i four[16];
+
+    for (int i = 0; i < 16; i += 4) {
+        __m512i line[4];
+
+        for (int j = 0; j < 4; j++) {
+            line[j] = _mm512_loadu_si512(lines + (i + j) * LINE_SIZE);
+        }
+        __m512i low = _mm512_unpacklo_epi32(line[0], line[1]);
+        __m512i high = _mm512_unpackhi_epi32(line[0], line[1]);
+        __m512i next_low = _mm512_unpacklo_epi32(line[2], line[3]);
+        __m512i next_high = _mm512_unpackhi_epi32(line[2], line[3]);
+
+        four[i] = _mm512_unpacklo_epi64(low, next_low);
+        four[i + 1] = _mm512_unpackhi_epi64(low, next_low);
+        four[i + 2] = _mm512_unpacklo_epi64(high, next_high);
+        four[i + 3] = _mm512_unpackhi_epi64(high, next_high);
+    }
+    for (int r = 0; r < 4; r++) { /* quarter j of four[r] belongs to row r + 4j */
+        __m512i even = _mm512_shuffle_i32x4(four[r], four[r + 4], 0x88);
+        __m512i odd = _mm512_shuffle_i32x4(four[r], four[r + 4], 0xdd);
+        __m512i next_even = _mm512_shuffle_i32x4(four[r + 8], four[r + 12], 0x88);
+        __m512i next_odd = _mm512_shuffle_i32x4(four[r + 8], four[r + 12], 0xdd);
+
+        _mm512_storeu_si512(rows + r * pitch, _mm512_shuffle_i32x4(even, next_even, 0x88));
+        _mm512_storeu_si512(rows + (r + 4) * pitch, _mm512_shuffle_i32x4(odd, next_odd, 0x88));
+        _mm512_storeu_si512(rows + (r + 8) * pitch, _mm512_shuffle_i32x4(even, next_even, 0xdd));
+        _mm512_storeu_si512(rows + (r + 12) * pitch, _mm512_shuffle_i32x4(odd, next_odd, 0xdd));
+    }
+}
+
 /* ---- the table ---- */
 
 static const struct contraction_isa avx512 = {
@@ -556,8 +590,14 @@ static const struct contraction_isa avx512 = {
     .norms = norms,
     .stream = stream,
     .row_sums = row_sums,
+    .unpack = unpack,
     .finish_row = finish_row,
 };
+
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&avx512, q, packed, quantize, thread_count);
+}
 
 static void run_quantize(const struct kernel_call *call)
 {
@@ -581,8 +621,8 @@ static void run_onehot(const struct kernel_call *call)
 
 void contraction_kernels_avx512(struct kernel_table *table)
 {
-    table->kernels[OP_QUANTIZE] =
-        (struct kernel){.run = run_quantize, .scratch_size = contraction_quantize_scratch};
+    table->kernels[OP_QUANTIZE] = (struct kernel){.run = run_quantize};
+    table->unpack = run_unpack;
     table->kernels[OP_CONTRACT] =
         (struct kernel){.run = run_contract, .scratch_size = contraction_contract_scratch};
     table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = run_ones};

@@ -1,5 +1,5 @@
 /*
- * contraction_pack.c - the packed layout's sizes, and canonical rows brought into it.
+ * contraction_pack.c - the packed layout's sizes, and the way back to canonical rows.
  */
 #include <string.h>
 
@@ -26,73 +26,74 @@ size_t contraction_packed_size(const struct op *quantize)
     return (size_t)layout.panels * layout.panel_size;
 }
 
-/* One row of a piece of 14, 15 or 16 bits. */
-static void pack_row(int16_t *to, const int16_t *q, int64_t count)
+/* Element k of a row of a panel: q, or its high part for 22 bits. */
+static int64_t place_in_panel(int64_t row, int64_t k)
 {
-    for (int64_t k = 0; k + 1 < count; k += 2) {
-        int32_t pair;
-
-        memcpy(&pair, q + k, sizeof(pair));
-        memcpy(to + k * PANEL_ROWS, &pair, sizeof(pair));
-    }
-    if (count & 1) {
-        to[(count - 1) * PANEL_ROWS] = q[count - 1];
-        to[(count - 1) * PANEL_ROWS + 1] = 0;
-    }
+    return k / 2 * 2 * PANEL_ROWS + row * 2 + (k & 1);
 }
 
-static void pack_row_split(int16_t *to, size_t plane, const int32_t *q, int64_t count)
+static void unpack_split(int32_t *q, const struct packed_layout *layout, const char *panel,
+                         int64_t rows)
 {
-    for (int64_t k = 0; k < count + (count & 1); k++) {
-        int32_t value = k < count ? q[k] : 0;
-        int32_t low = (int32_t)((uint32_t)value << (32 - PLANE_BITS)) >> (32 - PLANE_BITS);
-        int32_t high = (value - low) >> PLANE_BITS;
-        int64_t at = k / 2 * 2 * PANEL_ROWS + (k & 1);
+    const int16_t *high = (const int16_t *)panel;
+    const int16_t *low = (const int16_t *)(panel + layout->plane_size);
+    int64_t k_count = layout->shape.k;
 
-        to[at] = (int16_t)high;
-        to[plane + (size_t)at] = (int16_t)low;
-        to[2 * plane + (size_t)at] = (int16_t)(high + low);
-    }
-}
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t k = 0; k < k_count; k++) {
+            int64_t at = place_in_panel(row, k);
 
-static void clear_row(int16_t *to, int64_t count)
-{
-    for (int64_t k = 0; k < count; k += 2) {
-        to[k * PANEL_ROWS] = 0;
-        to[k * PANEL_ROWS + 1] = 0;
-    }
-}
-
-void contraction_pack(const struct contraction_isa *isa, char *lines, size_t plane_size,
-                      struct piece_head *heads, const struct contraction_shape *shape,
-                      const struct quantized_row *rows, const int32_t *lowest, int row_count,
-                      int64_t start, int64_t count)
-{
-    size_t plane = plane_size / sizeof(int16_t);
-    int planes = shape->bits == 22 ? 3 : 1;
-
-    for (int r = 0; r < PANEL_ROWS; r++) {
-        int16_t *to = (int16_t *)lines + 2 * r;
-
-        if (r >= row_count) {
-            for (int p = 0; p < planes; p++) {
-                clear_row(to + (size_t)p * plane, count);
-            }
-        } else if (planes == 3) {
-            pack_row_split(to, plane, (const int32_t *)rows[r].q + start, count);
-        } else {
-            pack_row(to, (const int16_t *)rows[r].q + start, count);
+            q[row * k_count + k] = high[at] * (1 << PLANE_BITS) + low[at];
         }
     }
-    for (int64_t k = 0; k < count; k += shape->piece, heads++) {
-        int64_t pairs = ((count - k < shape->piece ? count - k : shape->piece) + 1) / 2;
+}
 
-        isa->norms(heads->norms, lines + k / 2 * LINE_SIZE, plane_size, pairs, shape->bits);
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            bool live = r < row_count && lowest[r] < LOWEST_POISON;
+/* Squares of UNPACK_PAIRS pairs, then what is left of K, element by element. */
+static void unpack_whole(const struct contraction_isa *isa, int16_t *q,
+                         const struct packed_layout *layout, const char *panel, int64_t rows)
+{
+    int64_t k_count = layout->shape.k;
+    int64_t square = 2 * UNPACK_PAIRS;
+    int64_t squares = k_count / square;
+    int16_t local[PANEL_ROWS * 2 * UNPACK_PAIRS] __attribute__((aligned(LINE_SIZE)));
 
-            heads->shifts[r] =
-                live ? (uint8_t)(rows[r].exponents[(start + k) / shape->block] - lowest[r]) : 0;
+    for (int64_t i = 0; i < squares; i++) {
+        const char *lines = panel + i * UNPACK_PAIRS * LINE_SIZE;
+
+        if (rows == PANEL_ROWS) {
+            isa->unpack(q + i * square, k_count, lines);
+            continue;
+        }
+        isa->unpack(local, square, lines);
+        for (int64_t row = 0; row < rows; row++) {
+            memcpy(q + row * k_count + i * square, local + row * square,
+                   (size_t)square * sizeof(*q));
+        }
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t k = squares * square; k < k_count; k++) {
+            q[row * k_count + k] = ((const int16_t *)panel)[place_in_panel(row, k)];
+        }
+    }
+}
+
+void contraction_unpack(const struct contraction_isa *isa, void *q, const void *packed,
+                        const struct op *quantize, int thread_count)
+{
+    struct contraction_shape shape = contraction_shape_of(quantize);
+    struct packed_layout layout = packed_layout(&shape, quantize_rows(quantize));
+    int threads = contraction_threads(thread_count, layout.rows * shape.k, THREAD_ELEMENTS);
+
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int64_t index = 0; index < layout.panels; index++) {
+        const char *panel = (const char *)packed + (size_t)index * layout.panel_size;
+        int64_t first = index * PANEL_ROWS;
+        int64_t rows = layout.rows - first < PANEL_ROWS ? layout.rows - first : PANEL_ROWS;
+
+        if (layout.planes == 3) {
+            unpack_split((int32_t *)q + first * shape.k, &layout, panel, rows);
+        } else {
+            unpack_whole(isa, (int16_t *)q + first * shape.k, &layout, panel, rows);
         }
     }
 }

@@ -43,6 +43,9 @@
 #define THREAD_ELEMENTS 16384
 #define THREAD_PRODUCTS 500000
 
+/* Lines that are turned into rows at a time: a line holds as many rows. */
+#define UNPACK_PAIRS 16
+
 /* A tile is TILE_ROWS rows of A by at most TILE_PANELS panels of B. */
 #define TILE_ROWS    8
 #define TILE_PANELS  3
@@ -200,6 +203,8 @@ struct contraction_isa {
     void (*stream)(char *to, const char *from, size_t size);
     /* The sum of each row over at most 64 lines of one plane. */
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
+    /* Writes the 16 rows of UNPACK_PAIRS lines of one plane as rows, `pitch` elements apart. */
+    void (*unpack)(int16_t *rows, int64_t pitch, const char *lines);
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */
     void (*finish_row)(float *out, const int64_t *sums, const int32_t *exponents);
 };
@@ -224,18 +229,11 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
 void contraction_ones(const struct contraction_isa *isa, const struct kernel_call *call);
 void contraction_onehot(const struct contraction_isa *isa, const struct kernel_call *call);
 
-size_t contraction_quantize_scratch(const struct op *op, int thread_count);
 size_t contraction_contract_scratch(const struct op *op, int thread_count);
 size_t contraction_onehot_scratch(const struct op *op, int thread_count);
 
-/*
- * Packs `count` elements from `start`, a multiple of the piece, of up to 16 canonical rows into the
- * lines of a panel slice, and fills its heads. lowest holds each row's smallest exponent; rows past
- * `rows` become zeros.
- */
-void contraction_pack(const struct contraction_isa *isa, char *lines, size_t plane_size,
-                      struct piece_head *heads, const struct contraction_shape *shape,
-                      const struct quantized_row *rows, const int32_t *lowest, int row_count,
-                      int64_t start, int64_t count);
+/* The canonical q of a quantize operation, from the packed one. */
+void contraction_unpack(const struct contraction_isa *isa, void *q, const void *packed,
+                        const struct op *quantize, int thread_count);
 
 #endif /* ENGINE_CPU_CONTRACTION_PACKED_H */

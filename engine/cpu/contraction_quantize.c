@@ -330,7 +330,7 @@ static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t
     }
 }
 
-/* ---- packed ---- */
+/* ---- the kernel ---- */
 
 static void quantize_packed(const struct quantizer *quantizer, char *packed, int thread_count)
 {
@@ -365,54 +365,6 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
     }
 }
 
-/* ---- canonical ---- */
-
-static void unpack_panel(void *q, const struct packed_layout *layout, const char *panel,
-                         int64_t index)
-{
-    int64_t k_count = layout->shape.k;
-    int64_t first = index * PANEL_ROWS;
-    int64_t end = first + PANEL_ROWS < layout->rows ? first + PANEL_ROWS : layout->rows;
-    const int16_t *high = (const int16_t *)panel;
-    const int16_t *low = (const int16_t *)(panel + layout->plane_size);
-
-    for (int64_t row = first; row < end; row++) {
-        for (int64_t k = 0; k < k_count; k++) {
-            int64_t at = k / 2 * 2 * PANEL_ROWS + (row - first) * 2 + (k & 1);
-
-            if (layout->planes == 3) {
-                ((int32_t *)q)[row * k_count + k] = high[at] * (1 << PLANE_BITS) + low[at];
-            } else {
-                ((int16_t *)q)[row * k_count + k] = high[at];
-            }
-        }
-    }
-}
-
-static void quantize_canonical(const struct quantizer *quantizer, void *q, char *scratch,
-                               int thread_count)
-{
-    const struct packed_layout *layout = &quantizer->layout;
-
-#pragma omp parallel for schedule(dynamic) num_threads(thread_count)
-    for (int64_t index = 0; index < layout->panels; index++) {
-        char *panel = scratch + (size_t)contraction_thread() * layout->panel_size;
-
-        quantize_blocks(quantizer, panel, index, 0, layout->shape.blocks);
-        finish_panel(quantizer, panel, index);
-        if (q != NULL) {
-            unpack_panel(q, layout, panel, index);
-        }
-    }
-}
-
-size_t contraction_quantize_scratch(const struct op *op, int thread_count)
-{
-    struct contraction_shape shape = contraction_shape_of(op);
-
-    return packed_layout(&shape, quantize_rows(op)).panel_size * (size_t)thread_count;
-}
-
 void contraction_quantize(const struct contraction_isa *isa, const struct kernel_call *call)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
@@ -428,10 +380,6 @@ void contraction_quantize(const struct contraction_isa *isa, const struct kernel
     int threads =
         contraction_threads(call->thread_count, quantizer.layout.rows * shape.k, THREAD_ELEMENTS);
 
-    if (call->packed && call->outputs[2] != NULL) {
-        quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
-        quantize_packed(&quantizer, call->outputs[2], threads);
-    } else {
-        quantize_canonical(&quantizer, call->outputs[2], call->scratch, threads);
-    }
+    quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
+    quantize_packed(&quantizer, call->outputs[2], threads);
 }

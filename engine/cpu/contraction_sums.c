@@ -1,5 +1,5 @@
 /*
- * contraction_sums.c - contractions with ones and with one-hots, from either layout.
+ * contraction_sums.c - contractions with ones and with one-hots.
  *
  * With ones, the sums of bias and gain gradients: a stream through the operand. With one-hots, the
  * gradient of an embedding: the places of k are sorted by index, so that each word that occurs is
@@ -9,10 +9,9 @@
 
 #include "engine/cpu/contraction_packed.h"
 
-/* ---- 16 rows at a time, from either layout ---- */
+/* ---- 16 rows at a time ---- */
 
 struct rows_view {
-    const struct kernel_call *call;
     struct packed_layout layout;
     const char *q;
     const int16_t *exponents;
@@ -26,20 +25,19 @@ static int rows_count(const struct rows_view *view, int64_t panel)
 }
 
 /* The exponents that finish_row() is given: lowest - (bits - 1), or poison. */
-static void last_exponents(int32_t *exponents, int32_t *lowest, const struct rows_view *view,
-                           int64_t panel)
+static void last_exponents(int32_t *exponents, const struct rows_view *view, int64_t panel)
 {
     const struct contraction_shape *shape = &view->layout.shape;
 
     for (int r = 0; r < PANEL_ROWS; r++) {
         bool poison = false;
+        int32_t lowest = 0;
 
-        lowest[r] = 0;
         if (r < rows_count(view, panel)) {
-            lowest[r] = contraction_lowest(
+            lowest = contraction_lowest(
                 &poison, view->exponents + (panel * PANEL_ROWS + r) * shape->blocks, shape->blocks);
         }
-        exponents[r] = poison ? LOWEST_POISON : lowest[r] - (shape->bits - 1);
+        exponents[r] = poison ? LOWEST_POISON : lowest - (shape->bits - 1);
     }
 }
 
@@ -74,46 +72,17 @@ static void panel_sums(const struct contraction_isa *isa, int64_t *sums,
     }
 }
 
-static void canonical_sums(int64_t *sums, const int32_t *lowest, const struct rows_view *view,
-                           int64_t panel)
-{
-    const struct contraction_shape *shape = &view->layout.shape;
-
-    memset(sums, 0, sizeof(*sums) * PANEL_ROWS);
-    for (int r = 0; r < rows_count(view, panel); r++) {
-        int64_t row = panel * PANEL_ROWS + r;
-
-        for (int64_t b = 0; b < shape->blocks; b++) {
-            int64_t start = b * shape->block;
-            int64_t end = shape->k - start < shape->block ? shape->k : start + shape->block;
-            int shift = view->exponents[row * shape->blocks + b] - lowest[r];
-            int64_t part = 0;
-
-            for (int64_t k = start; k < end; k++) {
-                part += shape->bits == 22 ? ((const int32_t *)view->q)[row * shape->k + k]
-                                          : ((const int16_t *)view->q)[row * shape->k + k];
-            }
-            sums[r] += part * (INT64_C(1) << shift);
-        }
-    }
-}
-
 static void ones_panels(const struct contraction_isa *isa, float *out, const struct rows_view *view,
                         int thread_count)
 {
 #pragma omp parallel for schedule(static) num_threads(thread_count)
     for (int64_t panel = 0; panel < view->layout.panels; panel++) {
         int32_t exponents[PANEL_ROWS];
-        int32_t lowest[PANEL_ROWS];
         int64_t sums[PANEL_ROWS];
         float values[PANEL_ROWS];
 
-        last_exponents(exponents, lowest, view, panel);
-        if (view->call->packed) {
-            panel_sums(isa, sums, view, panel);
-        } else {
-            canonical_sums(sums, lowest, view, panel);
-        }
+        last_exponents(exponents, view, panel);
+        panel_sums(isa, sums, view, panel);
         isa->finish_row(values, sums, exponents);
         memcpy(out + panel * PANEL_ROWS, values, sizeof(float) * (size_t)rows_count(view, panel));
     }
@@ -122,8 +91,7 @@ static void ones_panels(const struct contraction_isa *isa, float *out, const str
 void contraction_ones(const struct contraction_isa *isa, const struct kernel_call *call)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct rows_view view = {.call = call,
-                             .layout = packed_layout(&shape, call->op->attributes[ONES_ROWS]),
+    struct rows_view view = {.layout = packed_layout(&shape, call->op->attributes[ONES_ROWS]),
                              .q = call->inputs[0],
                              .exponents = call->inputs[1]};
 
@@ -174,33 +142,19 @@ static void sort_places(struct word_places *places, const uint32_t *index, int64
 }
 
 /* Adds element k of 16 rows to the sums. */
-static void add_place(int64_t *sums, const int32_t *lowest, const struct rows_view *view,
-                      int64_t panel, int64_t k)
+static void add_place(int64_t *sums, const struct rows_view *view, int64_t panel, int64_t k)
 {
     const struct packed_layout *layout = &view->layout;
-    const struct contraction_shape *shape = &layout->shape;
+    const char *lines = view->q + (size_t)panel * layout->panel_size;
+    const struct piece_head *head = &panel_heads(layout, lines)[k / layout->shape.piece];
+    const int16_t *high = (const int16_t *)(lines + k / 2 * LINE_SIZE) + (k & 1);
+    const int16_t *low = (const int16_t *)((const char *)high + layout->plane_size);
 
-    if (view->call->packed) {
-        const char *lines = view->q + (size_t)panel * layout->panel_size;
-        const struct piece_head *head = &panel_heads(layout, lines)[k / shape->piece];
-        const int16_t *high = (const int16_t *)(lines + k / 2 * LINE_SIZE) + (k & 1);
-        const int16_t *low = (const int16_t *)((const char *)high + layout->plane_size);
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        int64_t q =
+            layout->planes == 3 ? high[2 * r] * (1 << PLANE_BITS) + low[2 * r] : high[2 * r];
 
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            int64_t q =
-                layout->planes == 3 ? high[2 * r] * (1 << PLANE_BITS) + low[2 * r] : high[2 * r];
-
-            sums[r] += q * (INT64_C(1) << head->shifts[r]);
-        }
-        return;
-    }
-    for (int r = 0; r < rows_count(view, panel); r++) {
-        int64_t row = panel * PANEL_ROWS + r;
-        int shift = view->exponents[row * shape->blocks + k / shape->block] - lowest[r];
-        int64_t q = shape->bits == 22 ? ((const int32_t *)view->q)[row * shape->k + k]
-                                      : ((const int16_t *)view->q)[row * shape->k + k];
-
-        sums[r] += q * (INT64_C(1) << shift);
+        sums[r] += q * (INT64_C(1) << head->shifts[r]);
     }
 }
 
@@ -212,11 +166,10 @@ static void onehot_panel(const struct contraction_isa *isa, float *out,
     int rows = rows_count(view, panel);
     int64_t width = view->layout.rows;
     int32_t exponents[PANEL_ROWS];
-    int32_t lowest[PANEL_ROWS];
     int64_t sums[PANEL_ROWS] = {0};
     float empty[PANEL_ROWS];
 
-    last_exponents(exponents, lowest, view, panel);
+    last_exponents(exponents, view, panel);
     isa->finish_row(empty, sums, exponents);
     for (int64_t v = 0; v < places->words; v++) {
         float *to = out + v * width + panel * PANEL_ROWS;
@@ -228,7 +181,7 @@ static void onehot_panel(const struct contraction_isa *isa, float *out,
         }
         memset(sums, 0, sizeof(sums));
         for (uint32_t i = places->starts[v]; i < places->starts[v + 1]; i++) {
-            add_place(sums, lowest, view, panel, places->order[i]);
+            add_place(sums, view, panel, places->order[i]);
         }
         isa->finish_row(values, sums, exponents);
         memcpy(to, values, sizeof(float) * (size_t)rows);
@@ -249,8 +202,7 @@ void contraction_onehot(const struct contraction_isa *isa, const struct kernel_c
 {
     const int64_t *attributes = call->op->attributes;
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct rows_view view = {.call = call,
-                             .layout = packed_layout(&shape, attributes[ONEHOT_WIDTH]),
+    struct rows_view view = {.layout = packed_layout(&shape, attributes[ONEHOT_WIDTH]),
                              .q = call->inputs[1],
                              .exponents = call->inputs[2]};
     struct word_places places = {.starts = call->scratch, .words = attributes[ONEHOT_VOCABULARY]};

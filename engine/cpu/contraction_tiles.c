@@ -2,8 +2,7 @@
  * contraction_tiles.c - exact matrix products, cut into tiles that fit the caches and the threads.
  *
  * A task is a block of TASK_A by TASK_B panels of one batch. It walks K in slices, and in a slice
- * tile by tile (8 rows by up to 48 columns) with 64-bit sums in scratch. Operands are read packed,
- * or packed slice by slice from their canonical layout (trace mode). Since the sums are exact,
+ * tile by tile (8 rows by up to 48 columns) with 64-bit sums in scratch. Since the sums are exact,
  * nothing of this shows in the bits.
  *
  * Batches are ranges of flat rows and need not begin with a panel; rows and columns of a
@@ -19,6 +18,7 @@
 #define SLICE_K 1024 /* elements */
 
 #define TASK_TILES (TASK_A * (PANEL_ROWS / TILE_ROWS) * (TASK_B / TILE_PANELS))
+#define TASK_SUMS  (TASK_TILES * TILE_SUMS) /* a multiple of 64 bytes */
 
 /* A part of one panel, from the first element of a slice of K on. */
 struct slice {
@@ -29,8 +29,7 @@ struct slice {
 };
 
 struct operand_rows {
-    const void *q; /* packed or canonical */
-    const int16_t *exponents;
+    const void *q; /* packed */
     struct packed_layout layout;
     int64_t batch_rows;
 };
@@ -40,7 +39,6 @@ struct contract {
     struct contraction_shape shape;
     struct operand_rows a;
     struct operand_rows b;
-    bool packed;
     bool stream; /* out is larger than the caches */
     bool unit;   /* neighbouring columns are neighbours in out */
     int64_t causal;
@@ -51,46 +49,22 @@ struct contract {
 
 /* What one thread owns. */
 struct task_scratch {
-    int64_t *sums; /* TASK_TILES * TILE_SUMS */
-    char *panels;  /* packed slices, canonical mode only */
+    int64_t *sums; /* TASK_SUMS */
     struct slice a[TASK_A];
     struct slice b[TASK_B];
-    int32_t lowest[TASK_A + TASK_B][PANEL_ROWS];
     int64_t places[TASK_A * PANEL_ROWS];  /* of the task's rows in out, inside the batch */
     int64_t visible[TASK_A * PANEL_ROWS]; /* columns that are not masked; 0: no such row */
 };
 
-static int64_t slice_length(const struct contraction_shape *shape)
-{
-    return shape->k < SLICE_K ? shape->k : SLICE_K;
-}
-
-/* Bytes of a packed slice of one panel: planes, then heads. */
-static size_t slice_size(const struct contraction_shape *shape)
-{
-    int64_t length = slice_length(shape);
-    size_t lines = (size_t)((length + 1) / 2) * LINE_SIZE;
-    size_t heads = (size_t)((length + shape->piece - 1) / shape->piece) * sizeof(struct piece_head);
-
-    return lines * (shape->bits == 22 ? 3 : 1) + (heads + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
-}
-
-/* Sums are a multiple of 64 bytes too. */
-static size_t thread_size(const struct contraction_shape *shape)
-{
-    return sizeof(int64_t) * TASK_TILES * TILE_SUMS + (TASK_A + TASK_B) * slice_size(shape);
-}
-
 size_t contraction_contract_scratch(const struct op *op, int thread_count)
 {
-    struct contraction_shape shape = contraction_shape_of(op);
-
-    return thread_size(&shape) * (size_t)thread_count;
+    (void)op;
+    return sizeof(int64_t) * TASK_SUMS * (size_t)thread_count;
 }
 
 /* ---- operands ---- */
 
-static struct slice slice_packed(const struct operand_rows *operand, int64_t panel, int64_t start)
+static struct slice slice_of(const struct operand_rows *operand, int64_t panel, int64_t start)
 {
     const struct packed_layout *layout = &operand->layout;
     const char *lines = (const char *)operand->q + (size_t)panel * layout->panel_size;
@@ -103,61 +77,11 @@ static struct slice slice_packed(const struct operand_rows *operand, int64_t pan
     };
 }
 
-static void rows_lowest(int32_t *lowest, const struct operand_rows *operand, int64_t panel)
-{
-    int64_t blocks = operand->layout.shape.blocks;
-
-    for (int r = 0; r < PANEL_ROWS; r++) {
-        int64_t row = panel * PANEL_ROWS + r;
-        bool poison = false;
-
-        lowest[r] = EXPONENT_ZERO;
-        if (row < operand->layout.rows) {
-            lowest[r] = contraction_lowest(&poison, operand->exponents + row * blocks, blocks);
-        }
-        lowest[r] = poison ? LOWEST_POISON : lowest[r];
-    }
-}
-
-static struct slice slice_canonical(const struct contract *contract, char *memory,
-                                    const int32_t *lowest, const struct operand_rows *operand,
-                                    int64_t panel, int64_t start)
-{
-    const struct contraction_shape *shape = &contract->shape;
-    size_t size = shape->bits == 22 ? sizeof(int32_t) : sizeof(int16_t);
-    int64_t first = panel * PANEL_ROWS;
-    int64_t left = operand->layout.rows - first;
-    int64_t count = shape->k - start < SLICE_K ? shape->k - start : SLICE_K;
-    struct quantized_row rows[PANEL_ROWS];
-    struct slice slice = {.lines = memory, .lowest = lowest};
-    int row_count = left < PANEL_ROWS ? (int)left : PANEL_ROWS;
-
-    slice.plane_size = (size_t)((slice_length(shape) + 1) / 2) * LINE_SIZE;
-    slice.heads = (struct piece_head *)(memory + slice.plane_size * (shape->bits == 22 ? 3 : 1));
-    for (int r = 0; r < row_count; r++) {
-        rows[r].q = (const char *)operand->q + (size_t)((first + r) * shape->k) * size;
-        rows[r].exponents = operand->exponents + (first + r) * shape->blocks;
-    }
-    contraction_pack(contract->isa, memory, slice.plane_size, (struct piece_head *)slice.heads,
-                     shape, rows, lowest, row_count, start, count);
-    return slice;
-}
-
-/* Brings `count` panels of an operand, from element `start` of K on, into slices. */
-static void open_slices(struct slice *slices, const struct contract *contract,
-                        const struct operand_rows *operand, int64_t panel, int64_t count,
-                        int64_t start, char *memory, int32_t (*lowest)[PANEL_ROWS])
+static void open_slices(struct slice *slices, const struct operand_rows *operand, int64_t panel,
+                        int64_t count, int64_t start)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (contract->packed) {
-            slices[i] = slice_packed(operand, panel + i, start);
-            continue;
-        }
-        if (start == 0) {
-            rows_lowest(lowest[i], operand, panel + i);
-        }
-        slices[i] = slice_canonical(contract, memory + (size_t)i * slice_size(&contract->shape),
-                                    lowest[i], operand, panel + i, start);
+        slices[i] = slice_of(operand, panel + i, start);
     }
 }
 
@@ -356,11 +280,8 @@ static void run_task(const struct contract *contract, struct task_scratch *scrat
     open_rows(scratch, contract, task->a_panel * PANEL_ROWS - task->batch * contract->a.batch_rows,
               task->a_count * PANEL_ROWS);
     for (int64_t start = 0; start < contract->shape.k; start += SLICE_K) {
-        open_slices(scratch->a, contract, &contract->a, task->a_panel, task->a_count, start,
-                    scratch->panels, scratch->lowest);
-        open_slices(scratch->b, contract, &contract->b, task->b_panel, task->b_count, start,
-                    scratch->panels + TASK_A * slice_size(&contract->shape),
-                    scratch->lowest + TASK_A);
+        open_slices(scratch->a, &contract->a, task->a_panel, task->a_count, start);
+        open_slices(scratch->b, &contract->b, task->b_panel, task->b_count, start);
         run_slice(contract, scratch, task, start);
     }
 }
@@ -390,11 +311,9 @@ static void run_tasks(const struct contract *contract, char *scratch, int thread
 
 #pragma omp parallel num_threads(thread_count)
     {
-        char *mine = scratch + (size_t)contraction_thread() * thread_size(&contract->shape);
         struct task_scratch own;
 
-        own.sums = (int64_t *)mine;
-        own.panels = mine + sizeof(int64_t) * TASK_TILES * TILE_SUMS;
+        own.sums = (int64_t *)scratch + (size_t)contraction_thread() * TASK_SUMS;
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < batches * a_parts * b_parts; t++) {
             struct task task = {.batch = t / (a_parts * b_parts)};
@@ -423,12 +342,10 @@ static bool axis_is_unit(const int64_t *dims, const int64_t *strides)
 }
 
 static struct operand_rows operand_rows(const struct contraction_shape *shape, const void *q,
-                                        const void *exponents, int64_t batches, int64_t batch_rows)
+                                        int64_t batches, int64_t batch_rows)
 {
-    return (struct operand_rows){.q = q,
-                                 .exponents = exponents,
-                                 .layout = packed_layout(shape, batches * batch_rows),
-                                 .batch_rows = batch_rows};
+    return (struct operand_rows){
+        .q = q, .layout = packed_layout(shape, batches * batch_rows), .batch_rows = batch_rows};
 }
 
 static void swap_pair(int64_t *left, int64_t *right)
@@ -445,19 +362,16 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
 {
     const int64_t *attributes = call->op->attributes;
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct contract contract = {.isa = isa,
-                                .shape = shape,
-                                .packed = call->packed,
-                                .causal = attributes[CONTRACT_CAUSAL],
-                                .out = call->outputs[0]};
+    struct contract contract = {
+        .isa = isa, .shape = shape, .causal = attributes[CONTRACT_CAUSAL], .out = call->outputs[0]};
     int64_t batches = attributes[CONTRACT_DIMS] * attributes[CONTRACT_DIMS + 1];
 
     memcpy(contract.dims, &attributes[CONTRACT_DIMS], sizeof(contract.dims));
     memcpy(contract.strides, &attributes[CONTRACT_STRIDES], sizeof(contract.strides));
-    contract.a = operand_rows(&shape, call->inputs[0], call->inputs[1], batches,
-                              contract.dims[2] * contract.dims[3]);
-    contract.b = operand_rows(&shape, call->inputs[2], call->inputs[3], batches,
-                              contract.dims[4] * contract.dims[5]);
+    contract.a =
+        operand_rows(&shape, call->inputs[0], batches, contract.dims[2] * contract.dims[3]);
+    contract.b =
+        operand_rows(&shape, call->inputs[2], batches, contract.dims[4] * contract.dims[5]);
     contract.unit = axis_is_unit(&contract.dims[4], &contract.strides[4]);
     if (!contract.unit && contract.causal == 0 &&
         axis_is_unit(&contract.dims[2], &contract.strides[2])) {

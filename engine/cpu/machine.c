@@ -2,8 +2,9 @@
  * machine.c - the CPU's backend: two blocks of memory, a plan, and a loop over the operations.
  *
  * Everything is allocated when the machine is opened; a step allocates nothing and cannot fail but
- * by its observer. In fast mode quantized operands stay packed, unread outputs are not made and
- * kernels work in place; in trace mode, and where a kind has no kernel, every output is made.
+ * by its observer. In fast mode unread outputs are not made and kernels work in place; in trace
+ * mode, and where a kind has no kernel, every output is made. Quantized operands stay packed where
+ * there are kernels: an observer is shown what they hold, unpacked into the scratch.
  */
 #include <assert.h>
 #include <omp.h>
@@ -26,7 +27,6 @@ struct machine_cpu {
     struct machine_options options;
     struct kernel_table kernels;
     struct plan plan;
-    bool packed;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
     void **memory; /* per tensor; NULL: not there, or data not bound yet */
@@ -85,6 +85,17 @@ static enum status prepare_threads(int thread_count, struct error *error)
 
 /* ---- planning ----------------------------------------------------------- */
 
+static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
+{
+    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+}
+
+/* Is this output held in the packed layout of the kernels? */
+static bool is_packed(const struct machine_cpu *cpu, const struct op *op, uint32_t output)
+{
+    return cpu->kernels.unpack != NULL && op->kind == OP_QUANTIZE && output == 2;
+}
+
 static const struct machine_cpu *hook_machine(const void *context)
 {
     return context;
@@ -95,7 +106,7 @@ static uint64_t output_size(const void *context, const struct op *op, uint32_t o
 {
     const struct tensor *tensor = &tensors[op->outputs[output]];
 
-    if (hook_machine(context)->packed && op->kind == OP_QUANTIZE && output == 2) {
+    if (is_packed(hook_machine(context), op, output)) {
         return contraction_packed_size(op);
     }
     return tensor->count * dtype_size(tensor->dtype);
@@ -111,14 +122,29 @@ static bool in_place(const void *context, enum op_kind kind, uint32_t output, ui
     return has_kernel(context, kind) && op_in_place(kind, output, input);
 }
 
+/* What the kernel asks for; in trace mode its result is also unpacked there. */
+static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
+{
+    const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
+    uint64_t size = 0;
+
+    if (kernel->run != NULL && kernel->scratch_size != NULL) {
+        size = kernel->scratch_size(op, cpu->options.thread_count);
+    }
+    if (cpu->options.trace && is_packed(cpu, op, 2)) {
+        uint64_t unpacked = tensor_bytes(cpu->machine.tape, op->outputs[2]);
+
+        size = unpacked > size ? unpacked : size;
+    }
+    return size;
+}
+
 static enum status make_plan(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     struct plan_hooks hooks = {.context = cpu, .keep_all = cpu->options.trace};
     enum status status;
 
-    /* The scalar backend reads q element by element and has no packed layout. */
-    cpu->packed = !cpu->options.trace && has_kernel(cpu, OP_CONTRACT);
     hooks.output_size = output_size;
     hooks.may_omit = has_kernel;
     hooks.in_place = cpu->options.trace ? NULL : in_place;
@@ -129,14 +155,10 @@ static enum status make_plan(struct machine_cpu *cpu, struct error *error)
     cpu->block_sizes[BLOCK_STATE] = cpu->plan.state_size;
     cpu->block_sizes[BLOCK_TEMPORARY] = cpu->plan.temporary_size;
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        const struct kernel *kernel = &cpu->kernels.kernels[tape->ops[at].kind];
+        uint64_t size = cpu->plan.runs[at] ? scratch_for(cpu, &tape->ops[at]) : 0;
 
-        if (cpu->plan.runs[at] && kernel->run != NULL && kernel->scratch_size != NULL) {
-            uint64_t size = kernel->scratch_size(&tape->ops[at], cpu->options.thread_count);
-
-            if (size > cpu->block_sizes[BLOCK_SCRATCH]) {
-                cpu->block_sizes[BLOCK_SCRATCH] = size;
-            }
+        if (size > cpu->block_sizes[BLOCK_SCRATCH]) {
+            cpu->block_sizes[BLOCK_SCRATCH] = size;
         }
     }
     return STATUS_OK;
@@ -259,11 +281,6 @@ static enum status cpu_open(struct machine **machine, const struct tape *tape,
     return STATUS_OK;
 }
 
-static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
-{
-    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-}
-
 /* Memory of a tensor that lasts, of an output or of the loss; NULL for others. */
 static const void *cpu_peek(struct machine *machine, uint32_t tensor)
 {
@@ -338,8 +355,7 @@ static void run_op(struct machine_cpu *cpu, const struct op *op)
     struct kernel_call call = {.op = op,
                                .tensors = cpu->machine.tape->tensors,
                                .scratch = cpu->blocks[BLOCK_SCRATCH],
-                               .thread_count = threads_for(cpu, op),
-                               .packed = cpu->packed};
+                               .thread_count = threads_for(cpu, op)};
 
     for (uint32_t i = 0; i < op->input_count; i++) {
         call.inputs[i] = cpu->memory[op->inputs[i]];
@@ -379,8 +395,14 @@ static enum status show(struct machine_cpu *cpu, const struct observer *observer
     enum status status = STATUS_OK;
 
     for (uint32_t i = 0; i < op->output_count && status == STATUS_OK; i++) {
-        status = observer->made(observer->context, at, i, cpu->memory[op->outputs[i]],
-                                tensor_bytes(tape, op->outputs[i]), error);
+        const void *bytes = cpu->memory[op->outputs[i]];
+
+        if (is_packed(cpu, op, i)) {
+            cpu->kernels.unpack(cpu->blocks[BLOCK_SCRATCH], bytes, op, threads_for(cpu, op));
+            bytes = cpu->blocks[BLOCK_SCRATCH];
+        }
+        status = observer->made(observer->context, at, i, bytes, tensor_bytes(tape, op->outputs[i]),
+                                error);
     }
     return status;
 }

@@ -25,6 +25,7 @@
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
+    ENTRY(CONTRACT_THREE, kernel_contract_three, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
@@ -32,6 +33,7 @@
     ENTRY(HOPPER_WIDE, kernel_hopper_wide, struct contract_args) \
     ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
+    ENTRY(DOTS, kernel_dots, struct dots_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
     ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
@@ -168,6 +170,23 @@ struct sums_args {
     uint32_t reserved;
 };
 
+/* Sums of a row of A by the same row of B, or of A alone where B has no planes. */
+struct dots_args {
+    struct packed_operand a;
+    struct packed_operand b;
+    uint32_t
+        *out; /* bits; row r at r / rows_inner * stride_outer + r % rows_inner * stride_inner */
+    uint64_t rows;
+    uint64_t rows_inner;
+    uint64_t stride_outer;
+    uint64_t stride_inner;
+    uint64_t k;
+    int32_t bits;
+    uint32_t line_log;
+    uint32_t block_log;
+    uint32_t team; /* warps that share a row, 1 or all of a block */
+};
+
 #define HASH_LEAF    1024
 #define HASH_DIGEST  32
 #define HASH_SEGMENT 256 /* digests that a block folds into one */
@@ -213,21 +232,25 @@ struct finite_args {
     +((KERNEL_##number + 1) * (uint32_t)sizeof(arguments))
 #define KERNEL_ARGUMENTS_CHECK (0u KERNEL_LIST(KERNEL_SIZE) + (uint32_t)sizeof(struct op))
 
+/* Which limbs are multiplied: of 14 bits, of 15 and 16, of 22 (packed.h). */
+enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
+
 /*
- * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes of
- * rows of 64 bytes, and the shifts of its two steps, in pieces of 16 bytes that begin at or before
- * the first row.
+ * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes (22
+ * bits: three, of tiles with half the rows of A) of rows of 64 bytes, and the shifts of its two
+ * steps, in pieces of 16 bytes that begin at or before the first row.
  */
 #define CONTRACT_THREADS     256
 #define CONTRACT_ROWS        128 /* of A in a tile */
+#define CONTRACT_ROWS_THREE  64  /* where there are three limbs */
 #define CONTRACT_COLUMNS     64  /* rows of B in a tile */
 #define CONTRACT_STAGE       64  /* elements of k that lie in shared memory together */
 #define CONTRACT_STAGES_MAX  4
 #define CONTRACT_TILE_ROWS   (CONTRACT_ROWS + CONTRACT_COLUMNS)
-#define CONTRACT_PLANE_SIZE  (CONTRACT_TILE_ROWS * CONTRACT_STAGE)
+#define CONTRACT_LIMBS_SIZE  (2 * CONTRACT_TILE_ROWS * CONTRACT_STAGE) /* or three of fewer rows */
 #define CONTRACT_SHIFTS_A    (CONTRACT_ROWS + 16)
 #define CONTRACT_SHIFTS_SIZE (CONTRACT_SHIFTS_A + CONTRACT_COLUMNS + 16) /* of a step */
-#define CONTRACT_STAGE_SIZE  (2 * CONTRACT_PLANE_SIZE + 2 * CONTRACT_SHIFTS_SIZE)
+#define CONTRACT_STAGE_SIZE  (CONTRACT_LIMBS_SIZE + 2 * CONTRACT_SHIFTS_SIZE)
 
 /* As many stages as blocks of a device have room for: 4, or 2 (sm_75). 0: not known, enough. */
 #define CONTRACT_STAGES(shared_max)                                                                \
@@ -250,8 +273,6 @@ struct finite_args {
 #define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
 #define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
-
-enum hopper_kind { HOPPER_NARROW, HOPPER_WIDE, HOPPER_THREE };
 
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */

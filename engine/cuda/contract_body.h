@@ -1,21 +1,67 @@
 /*
- * contract_body.h - exact contraction: by mma on tensor cores for 14, 15 and 16 bits, plainly for
- * 22 bits and for blocks of 16. hopper_body.h has it by wgmma,
- * tile_body.h what both share.
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, plainly
+ * for blocks of 16. hopper_body.h has it by wgmma, tile_body.h what both share.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
- * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. Limbs come through shared memory
+ * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. With 22 bits there are five 32-bit
+ * sums for each result, and a tile has half the rows: 16 x 32 a warp, 80 registers of such sums and
+ * 32 of wide ones. Limbs come through shared memory
  * in stages of CONTRACT_STAGE elements of k, some of which are under way while one is multiplied.
  * At the end of every piece (packed.h) the 32-bit sums of the limbs' products become one 64-bit
  * part, are shifted by the two exponents of their block and added: contraction.h shows that nothing
  * overflows. Where tiles are few, k is split over several blocks of threads; their 64-bit sums meet
  * in memory by integer atomics, which have one result in any order, and the last to come finishes.
+ *
+ * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
+ *   14 bits: hh', ll', (h+l)(h'+l').
+ *   15, 16 bits: hh', ll', hl' + lh'.
+ *   22 bits: hh', ll', hm' + mh', hl' + mm' + lh', ml' + lm'. With -32 <= h <= 31 and m and l in
+ *   0 .. 255: |hh'| sums to at most 128 * 2^10 = 2^17; |hm' + mh'| to 128 * 2 * 32 * 255 < 2^21;
+ *   hl' + mm' + lh' to 128 * (255^2 + 2 * 32 * 255) < 2^24, ml' + lm' to 128 * 2 * 255^2 < 2^24,
+ *   ll' to 128 * 255^2 < 2^23. So top = 256 hh' + (hm' + mh') stays within 2^25 + 2^21 < 2^26, and
+ *   low = 256 (ml' + lm') + ll', which is never negative, within 128 * 255^2 * 513 < 2^32: unsigned
+ *   it fits. The piece is top 2^24 + (hl' + mm' + lh') 2^16 + low, below 2^50, in 64 bits.
  */
 
-#define FRAGMENT_ROWS    2 /* of a warp: fragments of 16 rows */
+#define FRAGMENT_ROWS    2 /* of a warp: fragments of 16 rows; 1 where there are three limbs */
 #define FRAGMENT_COLUMNS 4 /* of 8 columns */
 #define FRAGMENT_SUMS    4 /* results of a fragment that one lane holds */
-#define LIMB_SUMS        3 /* hh, ll and (h+l)(h'+l'); or hh, hl' + lh' and ll' */
+#define LIMB_SUMS        5 /* at most */
+
+/* Every kernel has one kind of limbs, and all that follows from it is known when it is compiled. */
+static RULE INLINED uint32_t limb_planes(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? 3 : 2;
+}
+
+static RULE INLINED uint32_t limb_sums(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? 5 : 3;
+}
+
+static RULE INLINED uint32_t fragment_rows(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
+}
+
+/* Rows of A in a tile, of both operands, and the bytes of one plane of them. */
+static RULE INLINED uint32_t tile_rows_a(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
+}
+
+static RULE INLINED uint32_t tile_rows(enum limb_kind kind)
+{
+    return tile_rows_a(kind) + CONTRACT_COLUMNS;
+}
+
+static RULE INLINED uint32_t limb_plane_size(enum limb_kind kind)
+{
+    return tile_rows(kind) * CONTRACT_STAGE;
+}
+
+static_assert(3 * (CONTRACT_ROWS_THREE + CONTRACT_COLUMNS) * CONTRACT_STAGE <= CONTRACT_LIMBS_SIZE,
+              "three planes take no more of a stage than two");
 
 /* ---- the way into shared memory ----------------------------------------------- */
 
@@ -31,7 +77,8 @@ struct contract_tile {
     uint8_t *stages;
 };
 
-static RULE inline struct contract_tile contract_tile_of(const struct contract_args *args)
+static RULE INLINED struct contract_tile contract_tile_of(const struct contract_args *args,
+                                                          enum limb_kind kind)
 {
     const uint32_t index = block_index() / args->splits;
     struct contract_tile tile;
@@ -41,7 +88,7 @@ static RULE inline struct contract_tile contract_tile_of(const struct contract_a
     tile_of(&tile_m, &tile_n, args, index);
     tile.batch = args->batch_first + block_index_y();
     tile.index = (uint32_t)(tile.batch * args->tiles_m * args->tiles_n) + index;
-    tile.first_m = (uint64_t)tile_m * CONTRACT_ROWS;
+    tile.first_m = (uint64_t)tile_m * tile_rows_a(kind);
     tile.first_n = (uint64_t)tile_n * CONTRACT_COLUMNS;
     tile.row_a = tile.batch * args->m + tile.first_m;
     tile.row_b = tile.batch * args->n + tile.first_n;
@@ -52,7 +99,12 @@ static RULE inline struct contract_tile contract_tile_of(const struct contract_a
 
 #define FILL_ROWS (CONTRACT_TILE_ROWS * 4 / CONTRACT_THREADS) /* of which a thread copies pieces */
 
-/* Where a thread copies from: one piece of 16 bytes of two rows of A and one of B. */
+static RULE INLINED uint32_t fill_rows(enum limb_kind kind)
+{
+    return tile_rows(kind) * 4 / CONTRACT_THREADS;
+}
+
+/* Where a thread copies from: one piece of 16 bytes of two rows of A (or one), and one of B. */
 struct filler {
     const uint8_t *from[FILL_ROWS];
     uint64_t strip_sizes[2];
@@ -61,21 +113,22 @@ struct filler {
     bool there[FILL_ROWS];
 };
 
-static RULE inline uint32_t fill_row(uint32_t i)
+static RULE INLINED uint32_t fill_row(uint32_t i)
 {
     return thread_index() / 4 + i * (CONTRACT_THREADS / 4);
 }
 
-static RULE inline void filler_init(struct filler *filler, const struct contract_args *args,
-                                    const struct contract_tile *tile)
+static RULE INLINED void filler_init(struct filler *filler, const struct contract_args *args,
+                                     const struct contract_tile *tile, enum limb_kind kind)
 {
     UNROLL
-    for (uint32_t i = 0; i < FILL_ROWS; i++) {
+    for (uint32_t i = 0; i < fill_rows(kind); i++) {
         const uint32_t r = fill_row(i);
-        const bool is_a = i < FILL_ROWS - 1;
+        const bool is_a = i < fill_rows(kind) - 1;
         const struct packed_operand *operand = is_a ? &args->a : &args->b;
-        const uint64_t in_batch = is_a ? tile->first_m + r : tile->first_n + (r - CONTRACT_ROWS);
-        const uint64_t row = is_a ? tile->row_a + r : tile->row_b + (r - CONTRACT_ROWS);
+        const uint32_t in_tile = is_a ? r : r - tile_rows_a(kind);
+        const uint64_t in_batch = (is_a ? tile->first_m : tile->first_n) + in_tile;
+        const uint64_t row = (is_a ? tile->row_a : tile->row_b) + in_tile;
 
         filler->there[i] = in_batch < (is_a ? args->m : args->n);
         filler->from[i] = operand->planes + (filler->there[i] ? row << args->line_log : 0);
@@ -88,14 +141,14 @@ static RULE inline void filler_init(struct filler *filler, const struct contract
 }
 
 /* A row of a stage is 64 bytes; its pieces are exchanged so that 8 rows share no bank. */
-static RULE inline uint32_t stage_place(uint32_t row, uint32_t piece)
+static RULE INLINED uint32_t stage_place(uint32_t row, uint32_t piece)
 {
     return row * CONTRACT_STAGE + (piece ^ (row / 2 % 4)) * 16;
 }
 
 /* The shifts of both steps, each by threads of its own. */
-static RULE inline void shifts_fill(const struct contract_args *args,
-                                    const struct contract_tile *tile, uint8_t *stage, uint64_t k)
+static RULE INLINED void shifts_fill(const struct contract_args *args,
+                                     const struct contract_tile *tile, uint8_t *stage, uint64_t k)
 {
     const uint32_t pieces = CONTRACT_SHIFTS_SIZE / 16;
     const uint32_t step = thread_index() / pieces;
@@ -109,30 +162,30 @@ static RULE inline void shifts_fill(const struct contract_args *args,
 
     if (step < CONTRACT_STAGE / PACKED_STEP) {
         block = block < args->blocks ? block : args->blocks - 1;
-        copy_async(stage + 2 * CONTRACT_PLANE_SIZE + step * CONTRACT_SHIFTS_SIZE + at * 16,
+        copy_async(stage + CONTRACT_LIMBS_SIZE + step * CONTRACT_SHIFTS_SIZE + at * 16,
                    operand->shifts + block * operand->shift_pitch + (there ? first : 0), there);
     }
 }
 
 /* Starts the copies of a stage, from element k on. */
-static RULE inline void stage_fill(const struct contract_args *args,
-                                   const struct contract_tile *tile, const struct filler *filler,
-                                   uint8_t *stage, uint64_t k)
+static RULE INLINED void stage_fill(const struct contract_args *args,
+                                    const struct contract_tile *tile, const struct filler *filler,
+                                    uint8_t *stage, uint64_t k, enum limb_kind kind)
 {
     const uint32_t piece = thread_index() % 4;
     const uint64_t strip = k >> args->line_log;
     const uint32_t in_line = ((uint32_t)k & ((1u << args->line_log) - 1)) / 16 + piece;
 
     UNROLL
-    for (uint32_t i = 0; i < FILL_ROWS; i++) {
+    for (uint32_t i = 0; i < fill_rows(kind); i++) {
         const uint32_t r = fill_row(i);
-        const uint32_t which = i < FILL_ROWS - 1 ? 0 : 1;
+        const uint32_t which = i < fill_rows(kind) - 1 ? 0 : 1;
         const uint8_t *from = filler->from[i] + strip * filler->strip_sizes[which] +
                               (uint64_t)(in_line ^ filler->swizzles[i]) * 16;
 
         UNROLL
-        for (uint32_t plane = 0; plane < 2; plane++) {
-            copy_async(stage + plane * CONTRACT_PLANE_SIZE + stage_place(r, piece),
+        for (uint32_t plane = 0; plane < limb_planes(kind); plane++) {
+            copy_async(stage + plane * limb_plane_size(kind) + stage_place(r, piece),
                        from + plane * filler->plane_sizes[which], filler->there[i]);
         }
     }
@@ -141,24 +194,25 @@ static RULE inline void stage_fill(const struct contract_args *args,
 
 /* ---- products -------------------------------------------------------------------- */
 
-/* What a warp holds of one step: fragments of both limbs, as 32-bit words of four elements. */
+/* What a warp holds of one step: fragments of all limbs, as 32-bit words of four elements. */
 struct fragments {
-    uint32_t a[2][FRAGMENT_ROWS][4];
-    uint32_t b[2][FRAGMENT_COLUMNS][2];
+    uint32_t a[PACKED_PLANES_MAX][FRAGMENT_ROWS][4];
+    uint32_t b[PACKED_PLANES_MAX][FRAGMENT_COLUMNS][2];
 };
 
 /* Places by the lane: the PTX ISA's ldmatrix gives lane l the row l / 4, bytes 4 (l % 4) .. +3. */
-static RULE inline void fragments_load(struct fragments *fragments, const uint8_t *limbs,
-                                       uint32_t warp_row, uint32_t warp_column, uint32_t step)
+static RULE INLINED void fragments_load(struct fragments *fragments, const uint8_t *limbs,
+                                        uint32_t warp_row, uint32_t warp_column, uint32_t step,
+                                        enum limb_kind kind)
 {
     const uint32_t lane = thread_index() % CUDA_WARP;
 
     UNROLL
-    for (uint32_t plane = 0; plane < 2; plane++) {
-        const uint8_t *base = limbs + plane * CONTRACT_PLANE_SIZE;
+    for (uint32_t plane = 0; plane < limb_planes(kind); plane++) {
+        const uint8_t *base = limbs + plane * limb_plane_size(kind);
 
         UNROLL
-        for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
+        for (uint32_t i = 0; i < fragment_rows(kind); i++) {
             /* Four 8 x 16 matrices: rows 0-7 and 8-15 of k 0-15, then of k 16-31. */
             const uint32_t row = warp_row + i * 16 + lane % 16;
 
@@ -167,7 +221,7 @@ static RULE inline void fragments_load(struct fragments *fragments, const uint8_
         UNROLL
         for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j += 2) {
             /* k 0-15 and 16-31 of eight columns, then of the next eight. */
-            const uint32_t row = CONTRACT_ROWS + warp_column + j * 8 + lane / 16 * 8 + lane % 8;
+            const uint32_t row = tile_rows_a(kind) + warp_column + j * 8 + lane / 16 * 8 + lane % 8;
             uint32_t words[4];
 
             load_matrices(words, base + stage_place(row, step * 2 + lane / 8 % 2));
@@ -179,8 +233,8 @@ static RULE inline void fragments_load(struct fragments *fragments, const uint8_
     }
 }
 
-static RULE inline void fragments_add(uint32_t *sum, const uint32_t *a, const uint32_t *b,
-                                      uint32_t count)
+static RULE INLINED void fragments_add(uint32_t *sum, const uint32_t *a, const uint32_t *b,
+                                       uint32_t count)
 {
     UNROLL
     for (uint32_t i = 0; i < count; i++) {
@@ -188,65 +242,122 @@ static RULE inline void fragments_add(uint32_t *sum, const uint32_t *a, const ui
     }
 }
 
-/* The products of one step. */
-static RULE inline void
+/* The products of one step, of row i and column j of fragments. */
+static RULE INLINED void
+fragments_narrow(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                 const struct fragments *f, uint32_t i, uint32_t j)
+{
+    uint32_t both_a[4];
+    uint32_t both_b[2];
+
+    fragments_add(both_a, f->a[0][i], f->a[1][i], 4);
+    fragments_add(both_b, f->b[0][j], f->b[1][j], 2);
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_ss(sums[1][i][j], f->a[1][i], f->b[1][j]);
+    multiply_ss(sums[2][i][j], both_a, both_b);
+}
+
+static RULE INLINED void
+fragments_wide(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+               const struct fragments *f, uint32_t i, uint32_t j)
+{
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_uu(sums[1][i][j], f->a[1][i], f->b[1][j]);
+    multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
+    multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
+}
+
+static RULE INLINED void
+fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                const struct fragments *f, uint32_t i, uint32_t j)
+{
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_uu(sums[1][i][j], f->a[2][i], f->b[2][j]);
+    multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
+    multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
+    multiply_su(sums[3][i][j], f->a[0][i], f->b[2][j]);
+    multiply_uu(sums[3][i][j], f->a[1][i], f->b[1][j]);
+    multiply_us(sums[3][i][j], f->a[2][i], f->b[0][j]);
+    multiply_uu(sums[4][i][j], f->a[1][i], f->b[2][j]);
+    multiply_uu(sums[4][i][j], f->a[2][i], f->b[1][j]);
+}
+
+static RULE INLINED void
 fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                   const struct fragments *f, bool narrow)
+                   const struct fragments *f, enum limb_kind kind)
 {
     UNROLL
-    for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
-        uint32_t both_a[4];
-
-        fragments_add(both_a, f->a[0][i], f->a[1][i], 4);
+    for (uint32_t i = 0; i < fragment_rows(kind); i++) {
         UNROLL
         for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-            multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
-            if (narrow) {
-                uint32_t both_b[2];
-
-                fragments_add(both_b, f->b[0][j], f->b[1][j], 2);
-                multiply_ss(sums[1][i][j], f->a[1][i], f->b[1][j]);
-                multiply_ss(sums[2][i][j], both_a, both_b);
+            if (kind == LIMBS_NARROW) {
+                fragments_narrow(sums, f, i, j);
+            } else if (kind == LIMBS_WIDE) {
+                fragments_wide(sums, f, i, j);
             } else {
-                multiply_uu(sums[1][i][j], f->a[1][i], f->b[1][j]);
-                multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
-                multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
+                fragments_three(sums, f, i, j);
             }
         }
     }
 }
 
 /* Which row and column of a fragment a lane's c-th result is: the PTX ISA's m16n8k32. */
-static RULE inline uint32_t sum_row(uint32_t c)
+static RULE INLINED uint32_t sum_row(uint32_t c)
 {
     return thread_index() % CUDA_WARP / 4 + c / 2 * 8;
 }
 
-static RULE inline uint32_t sum_column(uint32_t c)
+static RULE INLINED uint32_t sum_column(uint32_t c)
 {
     return thread_index() % CUDA_WARP % 4 * 2 + c % 2;
 }
 
 /*
- * Shifts up to here multiply in 32 bits: radix << SHIFT_QUICK is at most 2^30, so that a piece is
- * added by two multiplications of 32 by 32 bits into 64.
+ * Shifts up to here multiply in 32 bits: radix << SHIFT_QUICK is at most 2^30, so that a piece of
+ * two limbs is added by two multiplications of 32 by 32 bits into 64.
  */
 #define SHIFT_QUICK 22
 
+/* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
+static RULE INLINED int64_t
+piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+            uint32_t i, uint32_t j, uint32_t c, uint32_t shift, bool quick, enum limb_kind kind)
+{
+    const int32_t high = sums[0][i][j][c];
+    const int32_t low = sums[1][i][j][c];
+    int64_t part;
+
+    if (kind == LIMBS_THREE) {
+        const int32_t top = high * 256 + sums[2][i][j][c];
+        const uint32_t bottom = (uint32_t)sums[4][i][j][c] * 256 + (uint32_t)low;
+
+        part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
+    } else {
+        const int32_t radix = kind == LIMBS_NARROW ? 128 : 256;
+        const int32_t middle = sums[2][i][j][c] - (kind == LIMBS_NARROW ? high + low : 0);
+        const int32_t top = high * radix + middle;
+
+        if (quick) {
+            return wide + (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
+        }
+        part = (int64_t)top * radix + low;
+    }
+    return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
+}
+
 /* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
-static RULE inline void
+static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-           const uint8_t *row_shifts, const uint8_t *column_shifts, bool narrow)
+           const uint8_t *row_shifts, const uint8_t *column_shifts, enum limb_kind kind)
 {
-    const int32_t radix = narrow ? 128 : 256;
     uint32_t rows[FRAGMENT_ROWS][2];
     uint32_t columns[FRAGMENT_COLUMNS][2];
     uint32_t most_of_rows = 0;
     uint32_t most_of_columns = 0;
 
     UNROLL
-    for (uint32_t at = 0; at < FRAGMENT_ROWS * 2; at++) {
+    for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
         const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)];
 
         rows[at / 2][at % 2] = shift;
@@ -262,27 +373,17 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     const bool quick = most_of_rows + most_of_columns <= SHIFT_QUICK;
 
     UNROLL
-    for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
+    for (uint32_t i = 0; i < fragment_rows(kind); i++) {
         UNROLL
         for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
             UNROLL
             for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
-                const int32_t high = sums[0][i][j][c];
-                const int32_t low = sums[1][i][j][c];
-                const int32_t middle = sums[2][i][j][c] - (narrow ? high + low : 0);
-                const uint32_t shift = rows[i][c / 2] + columns[j][c % 2];
-                const int32_t top = high * radix + middle;
-
-                if (quick) {
-                    wide[i][j][c] += (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
-                } else {
-                    const int64_t part = (int64_t)top * radix + low;
-
-                    wide[i][j][c] = (int64_t)((uint64_t)wide[i][j][c] + ((uint64_t)part << shift));
+                wide[i][j][c] = piece_added(wide[i][j][c], sums, i, j, c,
+                                            rows[i][c / 2] + columns[j][c % 2], quick, kind);
+                UNROLL
+                for (uint32_t sum = 0; sum < limb_sums(kind); sum++) {
+                    sums[sum][i][j][c] = 0;
                 }
-                sums[0][i][j][c] = 0;
-                sums[1][i][j][c] = 0;
-                sums[2][i][j][c] = 0;
             }
         }
     }
@@ -291,7 +392,7 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
 /* ---- the tile ------------------------------------------------------------------- */
 
 /* The last split to come sees what all of them added. */
-static RULE inline bool last_of_splits(const struct contract_args *args, uint32_t ticket)
+static RULE INLINED bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
     SHARED(uint32_t, before, 1);
 
@@ -305,15 +406,15 @@ static RULE inline bool last_of_splits(const struct contract_args *args, uint32_
     return *before + 1 == args->splits;
 }
 
-static RULE inline void contract_write(const struct contract_args *args,
-                                       const struct contract_tile *tile,
-                                       int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                                       uint32_t warp_row, uint32_t warp_column, bool add)
+static RULE INLINED void
+contract_write(const struct contract_args *args, const struct contract_tile *tile,
+               int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS], uint32_t warp_row,
+               uint32_t warp_column, bool add, enum limb_kind kind)
 {
     const bool split = args->splits > 1;
 
     UNROLL
-    for (uint32_t at = 0; at < FRAGMENT_ROWS * 2; at++) {
+    for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
         const uint64_t m = tile->first_m + warp_row + at / 2 * 16 + sum_row(at % 2 * 2);
         const uint64_t partial_row = (tile->batch * args->m + m) * args->n;
 
@@ -342,14 +443,14 @@ static RULE inline void contract_write(const struct contract_args *args,
     }
 }
 
-static RULE inline void contract_tensor(const struct contract_args *args, bool narrow)
+static RULE INLINED void contract_tensor(const struct contract_args *args, enum limb_kind kind)
 {
-    const struct contract_tile tile = contract_tile_of(args);
+    const struct contract_tile tile = contract_tile_of(args, kind);
     const uint32_t warp = thread_index() / CUDA_WARP;
-    const uint32_t warp_row = warp % 4 * 32;
+    const uint32_t warp_row = warp % 4 * (tile_rows_a(kind) / 4);
     const uint32_t warp_column = warp / 4 * 32;
     const uint64_t end =
-        tile.first_m + CONTRACT_ROWS < args->m ? tile.first_m + CONTRACT_ROWS : args->m;
+        tile.first_m + tile_rows_a(kind) < args->m ? tile.first_m + tile_rows_a(kind) : args->m;
     const uint64_t stages = (tile.end_k - tile.first_k + CONTRACT_STAGE - 1) / CONTRACT_STAGE;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
@@ -357,15 +458,15 @@ static RULE inline void contract_tensor(const struct contract_args *args, bool n
 
     if (tile_unseen(args, tile.first_m, end, tile.first_n)) {
         if (block_index() % args->splits == 0) {
-            contract_write(args, &tile, wide, warp_row, warp_column, false);
+            contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
         }
         return; /* the whole block of threads: no barrier is left out by some */
     }
-    filler_init(&filler, args, &tile);
+    filler_init(&filler, args, &tile, kind);
     for (uint32_t s = 0; s + 1 < args->stages; s++) {
         if (s < stages) {
             stage_fill(args, &tile, &filler, tile.stages + s * CONTRACT_STAGE_SIZE,
-                       tile.first_k + s * CONTRACT_STAGE);
+                       tile.first_k + s * CONTRACT_STAGE, kind);
         }
         copy_commit();
     }
@@ -379,45 +480,51 @@ static RULE inline void contract_tensor(const struct contract_args *args, bool n
         if (next < stages) {
             stage_fill(args, &tile, &filler,
                        tile.stages + next % args->stages * CONTRACT_STAGE_SIZE,
-                       tile.first_k + next * CONTRACT_STAGE);
+                       tile.first_k + next * CONTRACT_STAGE, kind);
         }
         copy_commit();
         UNROLL
         for (uint32_t step = 0; step < CONTRACT_STAGE / PACKED_STEP; step++) {
             const uint64_t at = k + step * PACKED_STEP;
-            const uint8_t *shifts = stage + 2 * CONTRACT_PLANE_SIZE + step * CONTRACT_SHIFTS_SIZE;
+            const uint8_t *shifts = stage + CONTRACT_LIMBS_SIZE + step * CONTRACT_SHIFTS_SIZE;
             struct fragments fragments;
 
             if (at >= tile.end_k) {
                 continue;
             }
-            fragments_load(&fragments, stage, warp_row, warp_column, step);
-            fragments_multiply(sums, &fragments, narrow);
+            fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
+            fragments_multiply(sums, &fragments, kind);
             if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
-                           shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column, narrow);
+                           shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column, kind);
             }
         }
     }
     if (args->splits > 1) {
-        contract_write(args, &tile, wide, warp_row, warp_column, true);
+        contract_write(args, &tile, wide, warp_row, warp_column, true, kind);
         if (!last_of_splits(args, tile.index)) {
             return;
         }
     }
-    contract_write(args, &tile, wide, warp_row, warp_column, false);
+    contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
 }
 
 /* grid: (splits of tiles of m and n, batch); block: CONTRACT_THREADS. 14 bits. */
 KERNEL_LIMITED(kernel_contract_narrow, struct contract_args, CONTRACT_THREADS)
 {
-    contract_tensor(&args, true);
+    contract_tensor(&args, LIMBS_NARROW);
 }
 
 /* The same for 15 and 16 bits. */
 KERNEL_LIMITED(kernel_contract_wide, struct contract_args, CONTRACT_THREADS)
 {
-    contract_tensor(&args, false);
+    contract_tensor(&args, LIMBS_WIDE);
+}
+
+/* And for 22 bits. */
+KERNEL_LIMITED(kernel_contract_three, struct contract_args, CONTRACT_THREADS)
+{
+    contract_tensor(&args, LIMBS_THREE);
 }
 
 /* ---- any width, any block ------------------------------------------------- */

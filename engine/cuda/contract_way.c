@@ -45,7 +45,7 @@ static bool worth_pairs(const struct launcher *launcher, const struct contract_a
            narrow_kernel(launcher, args) == KERNEL_HOPPER_NARROW;
 }
 
-/* mma takes pieces of whole steps and two limbs, wgmma whole pieces. */
+/* mma takes pieces of whole steps, wgmma whole pieces. */
 enum contract_path contract_path_of(const struct launcher *launcher,
                                     const struct contraction_shape *shape,
                                     const struct contract_args *args)
@@ -59,8 +59,7 @@ enum contract_path contract_path_of(const struct launcher *launcher,
             return CONTRACT_BY_WGMMA;
         }
     }
-    if (shape->bits != 22 && shape->piece % PACKED_STEP == 0 &&
-        !barred(launcher, CONTRACT_BY_MMA)) {
+    if (shape->piece % PACKED_STEP == 0 && !barred(launcher, CONTRACT_BY_MMA)) {
         return CONTRACT_BY_MMA;
     }
     return CONTRACT_PLAINLY;
@@ -88,8 +87,10 @@ struct contract_way contract_way_of(const struct launcher *launcher,
                           : HOPPER_COLUMNS;
         break;
     case CONTRACT_BY_MMA:
-        way.kernel = shape->bits == 14 ? KERNEL_CONTRACT_NARROW : KERNEL_CONTRACT_WIDE;
-        way.rows = CONTRACT_ROWS;
+        way.kernel = shape->bits == 14   ? KERNEL_CONTRACT_NARROW
+                     : shape->bits == 22 ? KERNEL_CONTRACT_THREE
+                                         : KERNEL_CONTRACT_WIDE;
+        way.rows = shape->bits == 22 ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
         way.columns = CONTRACT_COLUMNS;
         break;
     case CONTRACT_PLAINLY:

@@ -116,7 +116,7 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
-    const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
+    const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE, KERNEL_CONTRACT_THREE};
     const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
                            KERNEL_HOPPER_NARROW_PAIR, KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
 

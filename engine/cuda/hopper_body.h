@@ -27,8 +27,8 @@
  * may wrap around 2^64; when all are there it is what contraction.h says.
  */
 
-#define HOPPER_LIMIT_ROW(kind)    ((kind) == HOPPER_NARROW ? 10u : 8u)
-#define HOPPER_LIMIT_COLUMN(kind) ((kind) == HOPPER_NARROW ? 17u : 14u)
+#define HOPPER_LIMIT_ROW(kind)    ((kind) == LIMBS_NARROW ? 10u : 8u)
+#define HOPPER_LIMIT_COLUMN(kind) ((kind) == LIMBS_NARROW ? 17u : 14u)
 
 /*
  * What shared memory holds, from a multiple of 1,024 on: slots, then this. A piece's entry is
@@ -218,7 +218,7 @@ static RULE inline void hopper_write_piece(const struct contract_args *args,
 
     place->control->pieces[at].row_shifts[thread] = (uint8_t)row;
     place->control->pieces[at].column_shifts[thread] = (uint8_t)column;
-    if (kind == HOPPER_NARROW) {
+    if (kind == LIMBS_NARROW) {
         place->control->pieces[at].factors[0][thread] = (int32_t)(one * 16256);
         place->control->pieces[at].factors[1][thread] = (int32_t)(one * (0u - 127));
         place->control->pieces[at].factors[2][thread] = (int32_t)(one * 128);
@@ -235,7 +235,7 @@ static RULE inline void hopper_write_piece(const struct contract_args *args,
 static RULE inline void hopper_bring(const struct contract_args *args, struct hopper_place place,
                                      uint32_t columns, uint32_t kind)
 {
-    const uint32_t planes = kind == HOPPER_WIDE ? 2 : 3;
+    const uint32_t planes = kind == LIMBS_WIDE ? 2 : 3;
     const uint32_t units = hopper_units(args);
 
     for (uint32_t index = block_index(); index < units; index += grid_size()) {
@@ -312,7 +312,7 @@ static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
     const uint32_t at = place->piece;
     const uint32_t pair = thread_index() % 4 * 2;
 
-    if (kind != HOPPER_THREE && !shifts->far) {
+    if (kind != LIMBS_THREE && !shifts->far) {
         const int32_t *by = place->control->pieces[at].factors[part] + pair;
 
         UNROLL
@@ -325,8 +325,8 @@ static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
         return;
     }
     const uint8_t *column_shifts = place->control->pieces[at].column_shifts + pair;
-    const int32_t factor = kind != HOPPER_NARROW ? 1 : part == 0 ? 16256 : part == 1 ? -127 : 128;
-    const uint32_t base = kind == HOPPER_NARROW ? 0 : 8 * ((kind == HOPPER_WIDE ? 2 : 4) - part);
+    const int32_t factor = kind != LIMBS_NARROW ? 1 : part == 0 ? 16256 : part == 1 ? -127 : 128;
+    const uint32_t base = kind == LIMBS_NARROW ? 0 : 8 * ((kind == LIMBS_WIDE ? 2 : 4) - part);
 
     UNROLL
     for (uint32_t i = 0; i < columns / 2; i++) {
@@ -378,8 +378,8 @@ static RULE inline void hopper_look(struct hopper_shifts *shifts, const struct h
 static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct contract_args *args,
                                      struct hopper_place *place, uint32_t columns, uint32_t kind)
 {
-    const uint32_t planes = kind == HOPPER_WIDE ? 2 : 3;
-    const uint32_t parts = kind == HOPPER_NARROW ? 3 : 2 * planes - 1;
+    const uint32_t planes = kind == LIMBS_WIDE ? 2 : 3;
+    const uint32_t parts = kind == LIMBS_NARROW ? 3 : 2 * planes - 1;
     struct hopper_shifts shifts = {{0, 0}, false};
     uint32_t slots[3] = {0, 0, 0};
 
@@ -389,11 +389,11 @@ static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct 
             slots[part] = hopper_await(args, place);
         }
         /* For each part anew, where registers are scarcer than loads. */
-        if (part == 0 || kind == HOPPER_NARROW) {
+        if (part == 0 || kind == LIMBS_NARROW) {
             hopper_look(&shifts, place);
         }
         group_begin(sums, columns);
-        if (kind == HOPPER_NARROW) {
+        if (kind == LIMBS_NARROW) {
             hopper_products(sums, args, place, slots[part], slots[part], false, true, true,
                             columns);
         } else {
@@ -408,7 +408,7 @@ static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct 
             }
         }
         group_end(sums, columns);
-        if (kind == HOPPER_NARROW) {
+        if (kind == LIMBS_NARROW) {
             hopper_release(place, slots[part]);
         } else if (part + 1 >= planes) {
             hopper_release(place, slots[part + 1 - planes]);
@@ -587,25 +587,25 @@ static RULE inline void hopper_contract(const struct contract_args *args, uint32
 /* grid: any, one block to a multiprocessor; block: HOPPER_THREADS; HOPPER_SHARED bytes. */
 KERNEL_ALONE(kernel_hopper_narrow, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 128, HOPPER_NARROW, false);
+    hopper_contract(&args, 128, LIMBS_NARROW, false);
 }
 
 /* The same for few or narrow tiles. */
 KERNEL_ALONE(kernel_hopper_narrow_half, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 64, HOPPER_NARROW, false);
+    hopper_contract(&args, 64, LIMBS_NARROW, false);
 }
 
 /* 15 and 16 bits. */
 KERNEL_ALONE(kernel_hopper_wide, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 128, HOPPER_WIDE, false);
+    hopper_contract(&args, 128, LIMBS_WIDE, false);
 }
 
 /* 22 bits. */
 KERNEL_ALONE(kernel_hopper_three, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 64, HOPPER_THREE, false);
+    hopper_contract(&args, 64, LIMBS_THREE, false);
 }
 
 /*
@@ -614,5 +614,5 @@ KERNEL_ALONE(kernel_hopper_three, struct contract_args, HOPPER_THREADS)
  */
 KERNEL_PAIRED(kernel_hopper_narrow_pair, struct contract_args, HOPPER_THREADS)
 {
-    hopper_contract(&args, 128, HOPPER_NARROW, true);
+    hopper_contract(&args, 128, LIMBS_NARROW, true);
 }

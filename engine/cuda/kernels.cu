@@ -50,6 +50,7 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 #include "engine/cuda/tile_body.h"
 
 #include "engine/cuda/contract_body.h"
+#include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
 #include "engine/cuda/quantize_body.h"
 #include "engine/cuda/rows_body.h"

@@ -1,59 +1,12 @@
 /* launch.c - see launch.h. */
-#include "engine/cuda/launch.h"
-
-#include <assert.h>
+#include "engine/cuda/launch_core.h"
 
 #include "engine/cuda/contract_way.h"
-#include "engine/cuda/packed.h"
 #include "engine/kernel.h"
 
 #define GRID_Y_MAX 65535
 /* Kernels count the elements of a row in 32 bits. */
 #define ROW_MAX    UINT64_C(0xffffff00)
-
-/* ---- launching ------------------------------------------------------------ */
-
-static enum device_result launch_grid(const struct launcher *launcher, enum cuda_kernel kernel,
-                                      uint64_t blocks, uint32_t block_threads,
-                                      const void *arguments, uint32_t arguments_size)
-{
-    const struct device_launch launch = {.kernel = kernel,
-                                         .grid = {(uint32_t)blocks, 1, 1},
-                                         .block = block_threads,
-                                         .arguments_size = arguments_size,
-                                         .arguments = arguments};
-
-    return launcher->calls->launch(launcher->device, &launch);
-}
-
-/* For kernels that stride: blocks for all the work, but no more than fill the device. */
-static enum device_result launch_work(const struct launcher *launcher, enum cuda_kernel kernel,
-                                      uint64_t items, uint64_t items_per_block,
-                                      uint32_t block_threads, const void *arguments,
-                                      uint32_t arguments_size)
-{
-    uint64_t blocks = (items + items_per_block - 1) / items_per_block;
-
-    if (blocks > launcher->block_count) {
-        blocks = launcher->block_count;
-    }
-    return launch_grid(launcher, kernel, blocks, block_threads, arguments, arguments_size);
-}
-
-#define LAUNCH_WORK(launcher, kernel, items, per_block, args)                                      \
-    launch_work(launcher, kernel, items, per_block, BLOCK_THREADS, &(args), (uint32_t)sizeof(args))
-
-static const void *input_memory(const struct launcher *launcher, const struct op *op,
-                                uint32_t input)
-{
-    assert(launcher->memory[op->inputs[input]] != NULL);
-    return launcher->memory[op->inputs[input]];
-}
-
-static void *output_memory(const struct launcher *launcher, const struct op *op, uint32_t output)
-{
-    return launcher->memory[op->outputs[output]];
-}
 
 /* ---- by the rules --------------------------------------------------------- */
 
@@ -187,17 +140,6 @@ static enum device_result launch_rows(const struct launcher *launcher, const str
 
 /* ---- quantization ------------------------------------------------------------ */
 
-/* k >> this is the block of k. */
-static uint32_t block_log_of(const struct contraction_shape *shape)
-{
-    return shape->blocks == 1 ? 40 : (uint32_t)ceil_log2((uint64_t)shape->block);
-}
-
-static struct packed packed_for(const struct contraction_shape *shape, uint64_t rows)
-{
-    return packed_of(shape->bits, rows, (uint64_t)shape->k, (uint64_t)shape->blocks);
-}
-
 /* Does the view's innermost row axis run along memory, and its k axes not? */
 static bool view_across(const struct op *op)
 {
@@ -227,7 +169,9 @@ static bool view_of_runs(const struct op *op, const struct contraction_shape *sh
     return runs;
 }
 
-#define TEAM_K 1024 /* rows of more elements are shared by all warps of a block */
+#define TEAM_K        1024 /* rows of more elements are shared by all warps of a block */
+#define LONG_ROW_K    16384
+#define LONG_ROWS_FEW 128
 
 static uint64_t peaks_size(const struct op *op)
 {
@@ -235,6 +179,12 @@ static uint64_t peaks_size(const struct op *op)
 
     return packed_round_up((uint64_t)quantize_rows(op) * (uint64_t)shape.pieces * sizeof(int16_t),
                            PACKED_ALIGNMENT);
+}
+
+/* A block of threads would go through each alone, and the rest of the device wait for it. */
+static bool few_long_rows(const struct quantize_args *args)
+{
+    return args->rows < LONG_ROWS_FEW && args->k > LONG_ROW_K;
 }
 
 static enum device_result launch_quantize(const struct launcher *launcher, const struct op *op)
@@ -281,7 +231,7 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
     } else {
         args.q = q;
     }
-    if (args.planes != NULL && view_of_runs(op, &shape, args.x)) {
+    if (args.planes != NULL && view_of_runs(op, &shape, args.x) && !few_long_rows(&args)) {
         args.team = args.k > TEAM_K ? BLOCK_THREADS / CUDA_WARP : 1;
         return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
                            BLOCK_THREADS / CUDA_WARP / args.team, args);
@@ -378,7 +328,7 @@ static uint64_t split_sums_size(uint64_t results)
 /* Two tickets for each of so many tiles: there are never more than the smallest give. */
 static uint64_t split_tickets_size(uint64_t batches, uint64_t m, uint64_t n)
 {
-    return packed_round_up(batches * contract_tiles(m, batches, CONTRACT_ROWS, true) *
+    return packed_round_up(batches * contract_tiles(m, batches, CONTRACT_ROWS_THREE, true) *
                                contract_tiles(n, batches, CONTRACT_COLUMNS, true) * 2 *
                                sizeof(uint32_t),
                            PACKED_ALIGNMENT);
@@ -507,6 +457,21 @@ static enum device_result launch_contract(const struct launcher *launcher, const
     if (result == DEVICE_OK) {
         result = prepare(&args.b, launcher, op, &b, packed_for(&shape, a.rows).size);
     }
+    if (result == DEVICE_OK && launch_dots_takes(launcher, args.m, args.n, args.batches, args.k)) {
+        struct dots_args dots = {.a = args.a,
+                                 .b = args.b,
+                                 .out = args.out,
+                                 .rows = args.batches,
+                                 .rows_inner = (uint64_t)dims[1],
+                                 .stride_outer = (uint64_t)args.strides[0],
+                                 .stride_inner = (uint64_t)args.strides[1],
+                                 .k = args.k,
+                                 .bits = args.bits,
+                                 .line_log = args.line_log,
+                                 .block_log = args.block_log};
+
+        return launch_dots(launcher, &dots);
+    }
     if (result == DEVICE_OK) {
         result = launch_contract_grid(launcher, &shape, &args,
                                       launcher->scratch + operands_size(op, launcher->packed));
@@ -532,6 +497,19 @@ static enum device_result launch_ones(const struct launcher *launcher, const str
     enum device_result result = prepare(&args.q, launcher, op, &from, 0);
 
     args.out = output_memory(launcher, op, 0);
+    if (result == DEVICE_OK && launch_way_free(launcher, WAY_DOTS)) {
+        struct dots_args dots = {.a = args.q,
+                                 .out = args.out,
+                                 .rows = args.rows,
+                                 .rows_inner = args.rows,
+                                 .stride_inner = 1,
+                                 .k = args.k,
+                                 .bits = args.bits,
+                                 .line_log = args.line_log,
+                                 .block_log = args.block_log};
+
+        return launch_dots(launcher, &dots);
+    }
     return result != DEVICE_OK ? result : LAUNCH_WORK(launcher, KERNEL_ONES, args.rows, 8, args);
 }
 

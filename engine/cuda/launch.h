@@ -21,6 +21,12 @@ enum contract_path {
     CONTRACT_PATHS
 };
 
+/* Other ways that spare passes and launches; they share the bits of barred with the above. */
+enum launch_way {
+    WAY_DOTS = CONTRACT_PATHS, /* sums of rows without tiles */
+    WAY_COUNT
+};
+
 struct launcher {
     const struct device_calls *calls;
     struct device *device;
@@ -32,7 +38,7 @@ struct launcher {
     int32_t capability;   /* of the device; 0: not known, nothing special */
     uint32_t processors;  /* multiprocessors; 0: not known, k is never split */
     uint32_t shared_max;  /* bytes that a block may have; 0: not known, enough */
-    uint32_t barred;      /* bits 1 << enum contract_path: those that are not to be used */
+    uint32_t barred;      /* bits 1 << enum contract_path, launch_way: not to be used */
     bool gives_up;        /* kernels whose barriers never end go on, and give nonsense */
     bool packed;          /* fast mode: q tensors are packed.h's planes */
     bool rules_only;      /* every operation by its rules: for tests and doubts */

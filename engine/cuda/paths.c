@@ -8,13 +8,15 @@
 
 #include "engine/cuda/machine.h"
 #include "engine/cuda/packed.h"
+#include "engine/cuda/proof.h"
 #include "engine/kernel.h"
 
 /* ---- names ------------------------------------------------------------------ */
 
-static const char *const names[CONTRACT_PATHS] = {"pairs", "wgmma", "mma", "plain"};
+#define WAYS_TEXT "pairs, wgmma, mma, dots"
+static const char *const names[WAY_COUNT] = {"pairs", "wgmma", "mma", "plain", "dots"};
 
-const char *path_name(enum contract_path path)
+const char *path_name(uint32_t path)
 {
     return names[path];
 }
@@ -37,7 +39,7 @@ void paths_text(char text[PATHS_TEXT_MAX], const struct paths *paths)
             add_text(text, names[path]);
         }
     }
-    for (int path = 0; path < CONTRACT_PATHS; path++) {
+    for (int path = 0; path < WAY_COUNT; path++) {
         if (barred >> path & 1) {
             add_text(text, (barred & ((1u << path) - 1)) == 0 ? "; not used: " : ", ");
             add_text(text, names[path]);
@@ -57,17 +59,16 @@ static enum status read_wish(uint32_t *unasked, struct error *error)
         const size_t length = strcspn(wish, ",");
         int path = 0;
 
-        /* The last always stays. */
-        while (path < CONTRACT_PLAINLY &&
-               (strlen(names[path]) != length || memcmp(names[path], wish, length) != 0)) {
+        /* The plain one always stays. */
+        while (path < WAY_COUNT && (path == CONTRACT_PLAINLY || strlen(names[path]) != length ||
+                                    memcmp(names[path], wish, length) != 0)) {
             path++;
         }
-        if (path == CONTRACT_PLAINLY) {
+        if (path == WAY_COUNT) {
             (void)error_set(error, STATUS_USAGE,
-                            "LOCKSTEP_CUDA_WITHOUT names '%.20s', which is no way to contract",
+                            "LOCKSTEP_CUDA_WITHOUT names '%.20s', which is no way that can be left",
                             wish);
-            error_advise(error,
-                         "let it name pairs, wgmma or mma, or several with commas between them");
+            error_advise(error, "let it name some of " WAYS_TEXT ", with commas between them");
             return STATUS_USAGE;
         }
         *unasked |= 1u << path;
@@ -100,6 +101,8 @@ static const struct problem {
     {CONTRACT_BY_MMA, 14, 128, 130, 66, 300, 0, false},
     {CONTRACT_BY_MMA, 16, 32, 70, 40, 160, 0, false},
     {CONTRACT_BY_MMA, 14, 64, 40, 40, 1200, 40, true},
+    {CONTRACT_BY_MMA, 22, 0, 70, 70, 300, 0, false},
+    {CONTRACT_BY_MMA, 22, 128, 40, 20, 1200, 40, true},
     {CONTRACT_PLAINLY, 22, 0, 40, 33, 100, 0, false},
     {CONTRACT_PLAINLY, 14, 16, 33, 40, 100, 0, false},
 };
@@ -308,7 +311,32 @@ static enum device_result problem_run(bool *right, const struct problem *problem
 /* ---- all of them ----------------------------------------------------------------- */
 
 #define NOTE_KNOWN UINT32_C(0x80000000)
-#define NOTE_BITS  8
+#define NOTE_BITS  12 /* for each of two sets */
+#define NOTE_MASK  ((1u << NOTE_BITS) - 1)
+
+_Static_assert(WAY_COUNT <= NOTE_BITS, "a note has a bit for each way");
+
+/* A kernel that does not start harms nothing but its own way. */
+static enum device_result forgiven(enum device_result result, const struct launcher *launcher)
+{
+    return result == DEVICE_NO_MEMORY ? result : launcher->calls->wait(launcher->device);
+}
+
+static enum device_result prove_others(struct paths *paths, struct launcher *launcher)
+{
+    enum device_result result = DEVICE_OK;
+
+    for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT && result == DEVICE_OK; way++) {
+        bool right = true;
+
+        if ((paths_barred(paths) >> way & 1) == 0) {
+            result = proof_of_way(&right, launcher, way);
+        }
+        result = result == DEVICE_OK ? result : forgiven(result, launcher);
+        paths->wrong |= right ? 0 : 1u << way;
+    }
+    return result;
+}
 
 static enum device_result prove(struct paths *paths, const struct launcher *launcher)
 {
@@ -321,15 +349,12 @@ static enum device_result prove(struct paths *paths, const struct launcher *laun
         if ((paths->offered & bit) != 0 && (paths_barred(paths) & bit) == 0) {
             result = problem_run(&right, &problems[i], launcher);
         }
-        /* A kernel that does not start harms nothing but its own path. */
-        if (result != DEVICE_OK && result != DEVICE_NO_MEMORY &&
-            problems[i].path != CONTRACT_PLAINLY &&
-            launcher->calls->wait(launcher->device) == DEVICE_OK) {
-            result = DEVICE_OK;
+        if (result != DEVICE_OK && problems[i].path != CONTRACT_PLAINLY) {
+            result = forgiven(result, launcher);
         }
         paths->wrong |= right ? 0 : bit;
     }
-    return result;
+    return result == DEVICE_OK ? prove_others(paths, launcher) : result;
 }
 
 enum status paths_prove(struct paths *paths, const struct device_calls *calls,
@@ -356,10 +381,13 @@ enum status paths_prove(struct paths *paths, const struct device_calls *calls,
     if (facts->capability == HOPPER_CAPABILITY) {
         paths->offered |= 1u << CONTRACT_BY_PAIRS | 1u << CONTRACT_BY_WGMMA;
     }
+    for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT; way++) {
+        paths->offered |= 1u << way;
+    }
     paths->unasked &= paths->offered;
     if (note != NULL && (*note & NOTE_KNOWN) != 0 &&
-        (*note >> NOTE_BITS & 0xff) == paths->unasked) {
-        paths->wrong = *note & 0xff;
+        (*note >> NOTE_BITS & NOTE_MASK) == paths->unasked) {
+        paths->wrong = *note & NOTE_MASK;
     } else {
         result = prove(paths, &launcher);
     }

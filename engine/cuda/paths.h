@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "engine/cuda/launch.h"
 
-/* All in bits 1 << enum contract_path. */
+/* All in bits 1 << enum contract_path, or enum launch_way. */
 struct paths {
     uint32_t offered; /* those that the device has */
     uint32_t unasked; /* of them, barred by LOCKSTEP_CUDA_WITHOUT */
@@ -26,11 +26,11 @@ static inline uint32_t paths_barred(const struct paths *paths)
     return paths->unasked | paths->wrong;
 }
 
-/* "pairs" (of blocks, by wgmma), "wgmma", "mma", "plain". */
-const char *path_name(enum contract_path path);
+/* "pairs" (of blocks, by wgmma), "wgmma", "mma", "plain"; then enum launch_way: "dots". */
+const char *path_name(uint32_t path);
 
 /* "wgmma, mma, plain", those in use; and where some are not: "; not used: wgmma (other bits)". */
-#define PATHS_TEXT_MAX 192
+#define PATHS_TEXT_MAX 512
 void paths_text(char text[PATHS_TEXT_MAX], const struct paths *paths);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Goal: every kernel of contraction, in every layout and with any number of threads, gives the bits
- * of the rules.
+ * Goal: every kernel of contraction, with any number of threads, gives the bits of the rules; what
+ * is packed unpacks to the rules' own integers.
  * Method: random shapes, views and values, then the extremes that the overflow proofs speak of:
  * everything at the clamp, the longest rows, the widest exponent window.
  */
@@ -16,7 +16,7 @@
 struct run {
     const struct kernel_table *table;
     int thread_count;
-    bool packed;
+    bool peaks; /* are wanted */
 };
 
 static void kernel_run(const struct run *run, struct kernel_call *call)
@@ -24,14 +24,13 @@ static void kernel_run(const struct run *run, struct kernel_call *call)
     const struct kernel *kernel = &run->table->kernels[call->op->kind];
 
     call->thread_count = run->thread_count;
-    call->packed = run->packed;
     call->scratch =
         take(kernel->scratch_size == NULL ? 0 : kernel->scratch_size(call->op, run->thread_count));
     kernel->run(call);
     free(call->scratch);
 }
 
-/* Runs QUANTIZE and returns its q buffer, checking what is canonical against the rules. */
+/* Runs QUANTIZE and returns its q buffer, checking all that it made against the rules. */
 static void *kernel_quantize(const struct run *run, const struct operand_case *operand,
                              const struct problem *problem)
 {
@@ -39,17 +38,24 @@ static void *kernel_quantize(const struct run *run, const struct operand_case *o
     size_t peaks_size = (size_t)(operand->rows * problem->shape.pieces) * 2;
     int16_t *exponents = take(exponents_size);
     int16_t *peaks = take(peaks_size);
-    void *q = take(run->packed ? contraction_packed_size(&operand->op) : operand->q_size);
+    void *q = take(contraction_packed_size(&operand->op));
+    uint8_t *unpacked = take(operand->q_size + 64);
     struct kernel_call call = {.op = &operand->op,
                                .inputs = {operand->x},
-                               .outputs = {run->packed ? NULL : peaks, exponents, q}};
+                               .outputs = {run->peaks ? peaks : NULL, exponents, q}};
 
     kernel_run(run, &call);
     assert_memory_equal(exponents, operand->exponents, exponents_size);
-    if (!run->packed) {
+    if (run->peaks) {
         assert_memory_equal(peaks, operand->peaks, peaks_size);
-        assert_memory_equal(q, operand->q, operand->q_size);
     }
+    memset(unpacked, 0xa5, operand->q_size + 64);
+    run->table->unpack(unpacked, q, &operand->op, run->thread_count);
+    assert_memory_equal(unpacked, operand->q, operand->q_size);
+    for (size_t i = 0; i < 64; i++) {
+        assert_int_equal(unpacked[operand->q_size + i], 0xa5);
+    }
+    free(unpacked);
     free(exponents);
     free(peaks);
     return q;
@@ -147,7 +153,7 @@ static int tables(struct kernel_table *out)
     return count;
 }
 
-/* Both layouts on every instruction set, one with one thread and the other with two. */
+/* Every instruction set, with and without peaks, one with one thread and the other with two. */
 static void check_all_kernels(const struct problem *problem, bool sums)
 {
     struct kernel_table table[ISA_COUNT];
@@ -156,7 +162,7 @@ static void check_all_kernels(const struct problem *problem, bool sums)
 
     for (int i = 0; i < 2 * count; i++) {
         struct run run = {
-            .table = &table[i / 2], .thread_count = 1 + ((i + threads) & 1), .packed = i % 2 == 1};
+            .table = &table[i / 2], .thread_count = 1 + ((i + threads) & 1), .peaks = i % 2 == 0};
 
         check_kernels(&run, problem, sums);
     }
@@ -246,19 +252,17 @@ static void test_kernels_results_larger_than_the_caches(void **state)
         (struct op){.kind = OP_CONTRACT,
                     .attributes = {1, 1, 1, 2601, 1, 2500, 1, 1, 1, 2500, 1, 1, 5300, 14, 128, 0}};
     for (int i = 0; i < 2 * count; i++) {
-        struct run run = {.table = &table[i / 2], .thread_count = 2, .packed = i % 2 == 1};
+        struct run run = {.table = &table[i / 2], .thread_count = 1 + i % 2};
         void *q[2];
 
         for (int side = 0; side < 2; side++) {
             struct operand_case *operand = side == 0 ? &problem.a : &problem.b;
 
-            q[side] = take(run.packed ? contraction_packed_size(&operand->op) : operand->q_size);
+            q[side] = take(contraction_packed_size(&operand->op));
             kernel_run(&run, &(struct kernel_call){.op = &operand->op,
                                                    .inputs = {operand->x},
                                                    .outputs = {NULL, operand->exponents, q[side]}});
-            if (!run.packed) {
-                memcpy(operand->q, q[side], operand->q_size);
-            }
+            run.table->unpack(operand->q, q[side], &operand->op, run.thread_count);
         }
         kernel_run(&run, &(struct kernel_call){
                              .op = &problem.contract,

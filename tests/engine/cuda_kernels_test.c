@@ -326,6 +326,13 @@ static const struct product products[] = {
     {1, 3, 2, 1030, 14, 1024, 0, true},   {1, 9, 9, 129, 16, 128, 0, false},
 };
 
+/* Three limbs by mma: tiles of half the rows, batches, causal rows, blocks of one step and more. */
+static const struct product three_products[] = {
+    {1, 130, 66, 300, 22, 0, 0, false},  {2, 65, 3, 33, 22, 32, 0, true},
+    {1, 64, 64, 128, 22, 128, 0, false}, {1, 48, 70, 96, 22, 64, 24, false},
+    {1, 1, 1, 1, 22, 0, 0, false},       {3, 9, 9, 129, 22, 256, 0, true},
+};
+
 /* At the edges of wgmma's tiles: batches that begin inside of atoms, half tiles, short strips. */
 static const struct product hopper_products[] = {
     {3, 131, 137, 190, 14, 128, 0, false}, {2, 12, 300, 64, 14, 128, 0, true},
@@ -368,6 +375,40 @@ static void test_products_have_the_bits_of_the_rules(void **state)
 {
     (void)state;
     hold_products(products, COUNT_OF(products), &mma_kind);
+    hold_products(three_products, COUNT_OF(three_products), &mma_kind);
+    for (uint32_t kernel = KERNEL_CONTRACT_NARROW; kernel <= KERNEL_CONTRACT_THREE; kernel++) {
+        assert_true(fake_device_launches(kernel) > 0);
+    }
+}
+
+/* Each limb by itself at its largest, in phase: h = -32, and m = l = 255 with h = -32, 31 and 0. */
+static void test_limbs_of_22_bits_at_their_largest_do_not_overflow(void **state)
+{
+    static const int32_t largest[4] = {-2097151, -2031617, 2097151, 65535};
+    static const struct kind hopper = {90, 1, 0, 0};
+
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        struct product p = {1, 8, 8, 256, 22, 128, 0, false};
+        uint32_t *a = malloc(8 * 256 * 4);
+        uint32_t *b = malloc(8 * 256 * 4);
+
+        for (uint32_t at = 0; at < 8 * 256; at++) {
+            /* The first of a piece is just below 1, so that its exponent is 0 and q is as given. */
+            const float top = 1.0f - 0x1p-24f;
+            const float x = at % 128 == 0 ? top : ldexpf((float)largest[i / 4], -21);
+            const float y = at % 128 == 0 ? top : ldexpf((float)largest[i % 4], -21);
+
+            memcpy(&a[at], &x, 4);
+            memcpy(&b[at], &y, 4);
+        }
+        hold_product(&p, &mma_kind, a, b);
+        if (i % 5 == 0) {
+            hold_product(&p, &hopper, a, b);
+        }
+        free(a);
+        free(b);
+    }
 }
 
 static void test_products_without_tensor_cores_have_the_bits_of_the_rules(void **state)
@@ -396,10 +437,9 @@ static void test_products_of_wgmma_have_the_bits_of_the_rules(void **state)
 static void test_products_split_along_k_have_the_bits_of_the_rules(void **state)
 {
     static const struct product split[] = {
-        {1, 20, 30, 1100, 14, 128, 0, false},
-        {2, 9, 130, 2050, 16, 128, 0, true},
-        {1, 70, 9, 1030, 14, 32, 40, false},
-        {1, 7, 8, 1600, 22, 0, 0, false},
+        {1, 20, 30, 1100, 14, 128, 0, false}, {2, 9, 130, 2050, 16, 128, 0, true},
+        {1, 70, 9, 1030, 14, 32, 40, false},  {1, 7, 8, 1600, 22, 0, 0, false},
+        {2, 70, 9, 1100, 22, 128, 35, false},
     };
     static const struct kind kinds[] = {
         {75, 40, 65536, 0}, {80, 7, 0, 0}, {90, 40, 0, 0}, {90, 9, 0, 0}};
@@ -668,6 +708,7 @@ int main(void)
         cmocka_unit_test(test_products_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_without_tensor_cores_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_wgmma_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_limbs_of_22_bits_at_their_largest_do_not_overflow),
         cmocka_unit_test(test_products_split_along_k_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_far_exponents_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),

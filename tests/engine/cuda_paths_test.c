@@ -5,6 +5,7 @@
  * start, is barred, named, and replaced by the next, and a machine never launches it; what was
  * found out is asked for once in a process; a device that fails meanwhile is told of.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
                                         KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
     static const struct fake_device_switches pair = {.capability = 90,
                                                      .skipped = KERNEL_HOPPER_NARROW_PAIR + 1};
-    static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE};
+    static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE,
+                                      KERNEL_CONTRACT_THREE};
 
     (void)state;
     for (size_t i = 0; i < sizeof(of_wgmma) / sizeof(of_wgmma[0]); i++) {
@@ -70,6 +72,32 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
 
         expect_text(&wrong, "plain; not used: mma (other bits than the rules)");
     }
+}
+
+/* The ways to contract are left out of it, for they have been proven above. */
+static void test_another_way_with_other_bits_is_barred_and_named(void **state)
+{
+    static const struct {
+        uint32_t kernel;
+        const char *name;
+    } others[] = {
+        {KERNEL_DOTS, "dots"},
+    };
+
+    (void)state;
+    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma", 1), 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        struct fake_device_switches wrong = {.skipped = others[i].kernel + 1};
+        struct fake_device_switches refused = {.refused = others[i].kernel + 1};
+        char expected[PATHS_TEXT_MAX];
+
+        (void)snprintf(expected, sizeof(expected),
+                       "plain; not used: mma (as told), %s (other bits than the rules)",
+                       others[i].name);
+        expect_text(&wrong, expected);
+        expect_text(&refused, expected);
+    }
+    assert_int_equal(unsetenv("LOCKSTEP_CUDA_WITHOUT"), 0);
 }
 
 static void test_without_a_sound_way_there_is_no_device(void **state)
@@ -148,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sound_ways_are_all_offered),
         cmocka_unit_test(test_a_way_with_other_bits_is_barred_and_named),
+        cmocka_unit_test(test_another_way_with_other_bits_is_barred_and_named),
         cmocka_unit_test(test_without_a_sound_way_there_is_no_device),
         cmocka_unit_test(test_ways_are_proven_once_in_a_process),
         cmocka_unit_test(test_ways_can_be_barred_by_name),

@@ -126,7 +126,7 @@ void gpu_check_path_speed(struct gpu_check *check, int kind)
                                         {4096, 2304, 768}, {4096, 768, 3072},  {4096, 50257, 768}};
     static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    const size_t widths = kind == CONTRACT_BY_PAIRS ? 1 : kind == CONTRACT_BY_MMA ? 2 : 3;
+    const size_t widths = kind == CONTRACT_BY_PAIRS ? 1 : 3;
     struct paths paths;
 
     for (size_t i = check->quick ? 0 : 1; i < count && offered(check, &paths, kind); i++) {

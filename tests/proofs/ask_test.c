@@ -11,6 +11,7 @@
 
 #include "engine/models/model.h"
 #include "proofs/question.h"
+#include "proofs/trace.h"
 #include "tests/support/test.h"
 
 #define TREES_MAX  600
@@ -82,6 +83,117 @@ static void test_gpt2_124m_is_walked_in_six_answers(void **state)
     items = ask_list_count(model.tape, ASK_TRACE);
     assert_in_range(items, 257, 1 << 13);
     assert_in_range(ask_tells_max(model.tape), 2, ASK_TRACE_TELLS);
+    model_release(&model);
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+#define VISITED_MAX 200000
+
+struct visited {
+    uint32_t count;
+    char (*texts)[ASK_TEXT_MAX];
+};
+
+static void note_visit(struct visited *visited, const struct ask *ask)
+{
+    assert_true(visited->count < VISITED_MAX);
+    memset(visited->texts[visited->count], 0, ASK_TEXT_MAX);
+    ask_text(visited->texts[visited->count++], ask);
+}
+
+static enum status visit(void *context, const struct ask *ask, struct error *error)
+{
+    (void)error;
+    note_visit(context, ask);
+    return STATUS_OK;
+}
+
+/* The asks on the way to one leaf, as a claimant makes them: from each answer's frontier. */
+static void walk_to(struct visited *visited, const struct ask *root, uint64_t count, uint64_t leaf)
+{
+    bool list = root->kind == ASK_LIST;
+    struct ask_span span = ask_span(count);
+    struct ask ask = *root;
+
+    note_visit(visited, &ask);
+    ask.kind = list ? ASK_LIST_NODE : ASK_TENSOR_NODE;
+    for (uint64_t shown = count; list ? span.level > 0 : shown > ASK_LEAVES_MAX;) {
+        ask.level = span.level;
+        ask.index = leaf >> span.level;
+        note_visit(visited, &ask);
+        shown = ask_node_count(count, ask.level, ask.index);
+        span = ask_span(shown);
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static uint32_t without_doubles(struct visited *visited)
+{
+    uint32_t left = 0;
+
+    qsort(visited->texts, visited->count, ASK_TEXT_MAX, by_text);
+    for (uint32_t i = 0; i < visited->count; i++) {
+        if (i == 0 || strcmp(visited->texts[i], visited->texts[left - 1]) != 0) {
+            memmove(visited->texts[left++], visited->texts[i], ASK_TEXT_MAX);
+        }
+    }
+    return left;
+}
+
+static void test_a_visit_tells_what_walks_come_to_and_nothing_else(void **state)
+{
+    struct visited visited = {.texts = malloc((size_t)VISITED_MAX * ASK_TEXT_MAX)};
+    struct visited walked = {.texts = malloc((size_t)VISITED_MAX * ASK_TEXT_MAX)};
+    const struct ask_visitor visitor = {visit, &visited};
+    struct model_options options;
+    struct model model;
+    struct error error;
+
+    (void)state;
+    /* Tensors of one leaf, of 16 and 17, of hundreds, of more than 4,096; more than 256 items. */
+    model_options_default(&options, MODEL_GPT2);
+    options.layers = 2;
+    options.heads = 2;
+    options.width = 64;
+    options.length = options.positions = 64;
+    options.batch = 1;
+    options.vocabulary = 17000;
+    options.data_count = 5000;
+    options.data_dtype = DTYPE_U16;
+    assert_int_equal(model_build(&model, &options, NULL), STATUS_OK);
+    assert_true(ask_list_count(model.tape, ASK_TRACE) > 256);
+    assert_int_equal(ask_visit(model.tape, &visitor, &error), STATUS_OK);
+    assert_int_equal(without_doubles(&visited), visited.count);
+    for (int list = ASK_TRACE; list <= ASK_NEXT_STATE; list++) {
+        const struct ask ask = {.kind = ASK_LIST, .list = (enum ask_list)list};
+        uint64_t count = ask_list_count(model.tape, ask.list);
+
+        for (uint64_t i = 0; i < count; i++) {
+            walk_to(&walked, &ask, count, i);
+        }
+    }
+    for (uint32_t item = 0; item < ask_list_count(model.tape, ASK_TRACE); item++) {
+        const struct ask ask = {.kind = ASK_TENSOR, .item = item};
+        uint64_t count = ask_tensor_count(&model.tape->tensors[trace_tensor_at(model.tape, item)]);
+
+        for (uint64_t i = 0; i < count; i++) {
+            walk_to(&walked, &ask, count, i);
+            if (walked.count > VISITED_MAX / 2) {
+                walked.count = without_doubles(&walked);
+            }
+        }
+    }
+    walked.count = without_doubles(&walked);
+    assert_int_equal(walked.count, visited.count);
+    assert_memory_equal(walked.texts, visited.texts, (size_t)walked.count * ASK_TEXT_MAX);
+    print_message("%u answers\n", visited.count);
+    free(visited.texts);
+    free(walked.texts);
     model_release(&model);
 }
 
@@ -466,6 +578,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans_are_those_of_the_format),
         cmocka_unit_test(test_gpt2_124m_is_walked_in_six_answers),
+        cmocka_unit_test(test_a_visit_tells_what_walks_come_to_and_nothing_else),
         cmocka_unit_test(test_answers_about_lists_are_the_nodes_of_the_tree),
         cmocka_unit_test(test_answers_about_tensors_are_nodes_or_leaves),
         cmocka_unit_test(test_answers_by_a_second_writer_are_accepted),

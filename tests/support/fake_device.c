@@ -18,6 +18,7 @@
 #include "engine/cuda/tile_body.h"
 
 #include "engine/cuda/contract_body.h"
+#include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
 #include "engine/cuda/hopper_body.h"
 #include "engine/cuda/quantize_body.h"

@@ -405,7 +405,8 @@ void market_node_defaults(struct market_node *node, struct market *market, const
                                           .disk_max = (uint64_t)1 << 30,
                                           .patience_s = 5,
                                           .check_time_s = 600,
-                                          .threads = 1};
+                                          .threads = 1,
+                                          .grace_s = MARKET_GRACE_S};
 }
 
 static enum status start_check(void *context, uint64_t number, const struct check_request *request,

@@ -27,6 +27,7 @@ enum {
     MARKET_REVEAL_S = 3600,
     MARKET_CLAIM_S = 3600,
     MARKET_RESPONSE_S = 3600,
+    MARKET_GRACE_S = 600, /* of the node */
 };
 
 struct market {

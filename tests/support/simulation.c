@@ -40,8 +40,10 @@ static bool chance(struct simulation *simulation, uint32_t percent)
 void simulation_tell(struct simulation *simulation, const char *format, ...)
 {
     va_list values;
+    bool full = simulation->files_are_full;
 
     if (simulation->log != NULL) {
+        simulation_empty_files(simulation); /* the story may be told to a file */
         (void)fprintf(simulation->log, "%7llu.%03llu %s ",
                       (unsigned long long)(simulation->now_ms / 1000 - START_S),
                       (unsigned long long)(simulation->now_ms % 1000),
@@ -50,6 +52,10 @@ void simulation_tell(struct simulation *simulation, const char *format, ...)
         (void)vfprintf(simulation->log, format, values);
         va_end(values);
         (void)fputc('\n', simulation->log);
+        (void)fflush(simulation->log);
+        if (full) {
+            simulation_fill_files(simulation);
+        }
     }
 }
 
@@ -122,6 +128,9 @@ static enum virtual_answer choose_answer(void *context, const struct check_reque
     if (job->poisoned || (simulation->storm && luck < 250)) {
         return ANSWER_NOTHING;
     }
+    if (!request->disputed && simulation_diverges(simulation)) {
+        return ANSWER_FAULT;
+    }
     if (!simulation->storm || luck >= 290) {
         return ANSWER_TRUTH;
     }
@@ -148,6 +157,7 @@ static void hear_result(void *context, const struct check_request *request,
                     request->index, check_outcome_name(result->outcome));
     if (result->outcome == CHECK_FAULT) {
         simulation->fault_told = true;
+        simulation->troubles[TROUBLE_FAULT] = true;
         simulation->result->faults++;
     }
 }
@@ -201,6 +211,15 @@ static bool book_is_empty(struct simulation *simulation)
     return empty;
 }
 
+static void forget_fault(struct simulation *simulation)
+{
+    simulation_tell(simulation, "somebody has looked at the fault");
+    simulation->forgets_fault = false;
+    simulation->fault = false;
+    simulation->fault_in_store = false;
+    simulation->fault_in_book = false;
+}
+
 static void open_node(struct simulation *simulation)
 {
     struct node_ports ports = {.ledger = &simulation->ledger.ledger,
@@ -223,6 +242,15 @@ static void open_node(struct simulation *simulation)
     }
     if (status == STATUS_OK) {
         ports.book = simulation->book;
+        if (simulation->world.tasks_max > 0) {
+            simulation->store.tasks_max = simulation->world.tasks_max;
+        }
+        if (simulation->forgets_fault) {
+            status = node_forget_fault(&simulation->store, simulation->book, &error);
+            forget_fault(simulation);
+        }
+    }
+    if (status == STATUS_OK) {
         status = node_open(&simulation->node, &simulation->options, &ports, &error);
     }
     simulation->up = status == STATUS_OK;
@@ -239,6 +267,17 @@ static void open_node(struct simulation *simulation)
     simulation_judge_fault(simulation);
 }
 
+void simulation_lose_book(struct simulation *simulation)
+{
+    simulation_tell(simulation, "the verdict book is lost");
+    virtual_disk_lose(simulation->disk, simulation->book_path);
+    simulation->book_was_lost = true;
+    simulation->book_lost_s = simulation->now_ms / 1000;
+    simulation->statement_count = 0; /* what is said from now on is in the new one */
+    simulation->fault_in_book = false;
+    simulation->troubles[TROUBLE_BOOK_LOST] = true;
+}
+
 /* The process is gone; what is on the disk stays, or what was synced of it. */
 static void bury(struct simulation *simulation, bool power_fails)
 {
@@ -249,6 +288,7 @@ static void bury(struct simulation *simulation, bool power_fails)
     simulation->fault_told = false; /* it took what it had not kept with it */
     simulation->result->deaths++;
     simulation->result->power_failures += power_fails;
+    simulation->troubles[power_fails ? TROUBLE_POWER : TROUBLE_DEATH] = true;
     simulation->down_until_ms = simulation->now_ms;
     if (simulation->storm) {
         simulation->down_until_ms += below(simulation, 60000);
@@ -256,13 +296,12 @@ static void bury(struct simulation *simulation, bool power_fails)
             simulation_tell(simulation, "the node's database is lost");
             virtual_disk_lose(simulation->disk, simulation->store_path);
             simulation->fault_in_store = false;
+            simulation->troubles[TROUBLE_STORE_LOST] = true;
         }
         if (chance(simulation, 1)) {
-            simulation_tell(simulation, "the verdict book is lost");
-            virtual_disk_lose(simulation->disk, simulation->book_path);
-            simulation->book_was_lost = true;
-            simulation->fault_in_book = false;
+            simulation_lose_book(simulation);
         }
+        simulation_lose(simulation);
     }
     simulation_tell(simulation, "the node is dead%s", power_fails ? ", and the power failed" : "");
 }
@@ -298,7 +337,9 @@ static void run_node(struct simulation *simulation)
         error_init(&error);
         busy = false;
         simulation->result->rounds++;
+        simulation_fill_files(simulation);
         status = node_round(&simulation->node, &busy, &error);
+        simulation_empty_files(simulation);
         if (simulation->fate.dead) {
             bury(simulation, chance(simulation, 30));
             return;
@@ -307,6 +348,7 @@ static void run_node(struct simulation *simulation)
             keep_fault(simulation);
             continue;
         }
+        simulation->troubles[TROUBLE_DISK_FULL] |= virtual_disk_is_full(simulation->disk);
         simulation_tell(simulation, "a round fails: %s", error.text);
         if (!simulation->storm) {
             simulation_wrong(simulation, "a round fails in calm: %s", error.text);
@@ -333,6 +375,13 @@ static void begin_calm(struct simulation *simulation)
         simulation->jobs[i].withheld = simulation->jobs[i].withheld && chance(simulation, 30);
     }
     simulation_tell(simulation, "calm");
+    if (simulation->fault && simulation->world.fault_is_looked_at) {
+        simulation->forgets_fault = true; /* verifier run --forget-fault */
+        if (simulation->up) {
+            close_node(simulation);
+            virtual_disk_restart(simulation->disk, false);
+        }
+    }
 }
 
 static void reorganize(struct simulation *simulation)
@@ -341,6 +390,7 @@ static void reorganize(struct simulation *simulation)
 
     if (depth > 0) {
         depth = 1 + below(simulation, depth);
+        simulation->troubles[TROUBLE_REORGANIZED] = true;
         simulation_tell(simulation, "%llu blocks are taken back", (unsigned long long)depth);
         virtual_chain_reorganize(simulation->chain, depth);
         simulation->result->reorganizations++;
@@ -354,15 +404,19 @@ static void disturb_ledger(struct simulation *simulation)
     switch (below(simulation, 5)) {
     case 0:
         ledger->unreachable = !ledger->unreachable;
+        simulation->troubles[TROUBLE_LEDGER_AWAY] = true;
         break;
     case 1:
         ledger->bad_percent = (uint32_t)below(simulation, 3) * 20;
+        simulation->troubles[TROUBLE_LEDGER_BAD] |= ledger->bad_percent > 0;
         break;
     case 2:
         ledger->refusing_percent = (uint32_t)below(simulation, 3) * 20;
+        simulation->troubles[TROUBLE_REFUSING] |= ledger->refusing_percent > 0;
         break;
     case 3:
         ledger->lags = !ledger->lags;
+        simulation->troubles[TROUBLE_LAGS] = true;
         break;
     default:
         reorganize(simulation);
@@ -389,10 +443,12 @@ static void disturb_node(struct simulation *simulation)
         break;
     case 4:
         simulation->skew_ms += (int64_t)below(simulation, (uint64_t)2 * DAY_MS) - DAY_MS;
+        simulation->troubles[TROUBLE_CLOCK] = true;
         simulation_tell(simulation, "the node's clock jumps");
         break;
     default: /* the machine sleeps */
         simulation->now_ms += below(simulation, 400000);
+        simulation->troubles[TROUBLE_SLEEP] = true;
         break;
     }
 }
@@ -407,10 +463,12 @@ static void disturb(struct simulation *simulation)
         disturb_node(simulation);
     } else if (luck < 48) {
         simulation->checks.barren = !simulation->checks.barren;
+        simulation->troubles[TROUBLE_BARREN] = true;
     } else if (luck < 53) {
         struct simulation_job *job = &simulation->jobs[below(simulation, simulation->job_count)];
 
         job->withheld = !job->withheld;
+        simulation->troubles[TROUBLE_WITHHELD] = true;
     }
 }
 
@@ -466,6 +524,7 @@ static void step(struct simulation *simulation, uint64_t ms)
     if (simulation->up) {
         run_node(simulation);
     }
+    simulation_watch_queue(simulation);
     simulation_judge(simulation);
     add_to_transcript(simulation);
     simulation->result->steps++;
@@ -479,6 +538,7 @@ static bool is_well(const struct simulation *simulation)
 static void pass_storm(struct simulation *simulation)
 {
     simulation->storm = true;
+    memset(simulation->troubles, 0, sizeof(simulation->troubles));
     for (uint64_t left = 5 + below(simulation, 35); left > 0 && is_well(simulation); left--) {
         step(simulation, below(simulation, chance(simulation, 10) ? 120000 : 15000));
     }
@@ -625,6 +685,7 @@ void simulation_run(struct simulation_result *result, uint64_t seed, FILE *log)
     simulation->random = seed;
     simulation->players_random = seed ^ UINT64_C(0x9e3779b97f4a7c15);
     simulation->disk_random = seed ^ UINT64_C(0xd1b54a32d192ed03);
+    simulation->worlds_random = seed ^ UINT64_C(0x8cb92ba72f3d8dd7);
     simulation->log = log;
     simulation->result = result;
     simulation->now_ms = (uint64_t)START_S * 1000;
@@ -632,13 +693,14 @@ void simulation_run(struct simulation_result *result, uint64_t seed, FILE *log)
     found(simulation);
     invent_options(simulation);
     simulation_invent_jobs(simulation);
+    simulation_invent_world(simulation);
     for (int i = 0; i < STORMS && is_well(simulation); i++) {
         pass_storm(simulation);
         pass_calm(simulation, CALM_S);
     }
     pass_calm(simulation, END_S);
     if (is_well(simulation) && simulation->up) {
-        simulation_judge_money(simulation);
+        simulation_judge_end(simulation);
     }
     count(simulation);
     result->transcript = keccak_end(&simulation->transcript);

@@ -10,6 +10,7 @@
  * promise is held against it only when there was calm for long enough.
  *
  *     simulation.c          the world: time, faults, the node's life
+ *     simulation_worlds.c   what only some worlds have: small queues, full folders, bad machines
  *     simulation_view.c     what stands on the chain
  *     simulation_players.c  client, solvers, other attestors and claimants
  *     simulation_judge.c    what must hold
@@ -27,6 +28,29 @@
 #define SIMULATION_CLAIMS_MAX     128
 #define SIMULATION_STATEMENTS_MAX 512
 #define SIMULATION_WRONG_MAX      512
+
+/* What a storm did to the node. Each is over when calm begins, and then it must go on. */
+enum simulation_trouble {
+    TROUBLE_LEDGER_AWAY,
+    TROUBLE_LEDGER_BAD, /* some calls fail, */
+    TROUBLE_REFUSING,   /* some submits for want of money, */
+    TROUBLE_LAGS,       /* the index is behind */
+    TROUBLE_REORGANIZED,
+    TROUBLE_DEATH,
+    TROUBLE_POWER,
+    TROUBLE_STORE_LOST,
+    TROUBLE_BOOK_LOST,
+    TROUBLE_CACHE_LOST,
+    TROUBLE_DISK_FULL,
+    TROUBLE_FILES_FULL, /* the folders of claims with it */
+    TROUBLE_QUEUE_FULL,
+    TROUBLE_CLOCK,
+    TROUBLE_SLEEP,
+    TROUBLE_BARREN,
+    TROUBLE_WITHHELD,
+    TROUBLE_FAULT, /* of the machine, until somebody looked */
+    SIMULATION_TROUBLES,
+};
 
 struct simulation_result {
     char wrong[SIMULATION_WRONG_MAX]; /* empty: all held */
@@ -46,7 +70,11 @@ struct simulation_result {
     uint64_t reorganizations;
     uint64_t faults;
     uint64_t promises; /* that were held against the node, and kept */
+    /* Moves that the node made in the calm after a storm with this trouble in it. */
+    uint64_t recovered[SIMULATION_TROUBLES];
 };
+
+const char *simulation_trouble_name(enum simulation_trouble trouble);
 
 /* log: where a player tells what happens, or NULL. */
 void simulation_run(struct simulation_result *result, uint64_t seed, FILE *log);
@@ -146,11 +174,22 @@ struct simulation_statement {
     struct book_entry entry;
 };
 
+/* What only some lives have. */
+struct simulation_world {
+    uint32_t tasks_max;   /* of the queue; 0: as many as ever */
+    bool fills_files;     /* a full disk is full for files beside the databases, too */
+    uint32_t loses_cache; /* percent: chances at each death in a storm */
+    uint32_t loses_book;
+    uint64_t diverges_ms;    /* from then on one replay disagrees with the other, once; 0: never */
+    bool fault_is_looked_at; /* by somebody, in each calm */
+};
+
 struct simulation {
     uint64_t seed;
     uint64_t random;         /* of the world */
     uint64_t players_random; /* of those who play in it */
     uint64_t disk_random;
+    uint64_t worlds_random; /* of what only some lives have */
     FILE *log;
     struct simulation_result *result;
 
@@ -169,6 +208,9 @@ struct simulation {
     int64_t skew_ms; /* of the node's clock */
     bool storm;
     uint64_t calm_since_s;
+    struct simulation_world world;
+    bool files_are_full;
+    bool troubles[SIMULATION_TROUBLES]; /* of this storm, or of the one before this calm */
 
     struct node node;
     struct node_options options;
@@ -185,7 +227,9 @@ struct simulation {
     bool fault;          /* and the node has heard it */
     bool fault_in_store; /* since a round that ended well, until that file is lost */
     bool fault_in_book;
+    bool forgets_fault; /* when it is opened next */
     bool book_was_lost;
+    uint64_t book_lost_s; /* for the last time: of what was committed before it may be silent */
     struct simulation_statement statements[SIMULATION_STATEMENTS_MAX];
     uint32_t statement_count;
     struct keccak transcript;
@@ -203,6 +247,17 @@ void simulation_look(struct simulation *simulation);
 const struct simulation_segment *simulation_standing(const struct simulation *simulation,
                                                      uint32_t job, uint32_t index);
 
+void simulation_invent_world(struct simulation *simulation);
+/* Of the node that has just died: its cache and its book may be lost with it. */
+void simulation_lose(struct simulation *simulation);
+void simulation_lose_book(struct simulation *simulation);
+/* Before a round, and after it: are there files that cannot be written? */
+void simulation_fill_files(struct simulation *simulation);
+void simulation_empty_files(struct simulation *simulation);
+/* After a round: did anything find no room? */
+void simulation_watch_queue(struct simulation *simulation);
+/* Does the machine that makes this check show now that it cannot be believed? */
+bool simulation_diverges(struct simulation *simulation);
 void simulation_invent_jobs(struct simulation *simulation);
 void simulation_play(struct simulation *simulation);
 
@@ -218,6 +273,6 @@ void simulation_judge_book(struct simulation *simulation);
 void simulation_judge_fault(struct simulation *simulation);
 /* After each step; in the end. */
 void simulation_judge(struct simulation *simulation);
-void simulation_judge_money(struct simulation *simulation);
+void simulation_judge_end(struct simulation *simulation);
 
 #endif /* TESTS_SUPPORT_SIMULATION_H */

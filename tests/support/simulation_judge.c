@@ -76,7 +76,7 @@ static void judge_entry(struct simulation *simulation, const struct book_entry *
 
 void simulation_judge_book(struct simulation *simulation)
 {
-    for (uint32_t i = 0; i < simulation->statement_count && !simulation->book_was_lost; i++) {
+    for (uint32_t i = 0; i < simulation->statement_count; i++) {
         judge_entry(simulation, &simulation->statements[i].entry, simulation->statements[i].name);
     }
 }
@@ -306,6 +306,15 @@ static void judge_settle(struct simulation *simulation, const char *name,
     }
 }
 
+/* It does its work again, though all that happened in the storm before. */
+static void count_recovery(struct simulation *simulation, enum game_move_kind kind)
+{
+    for (int i = 0; i < SIMULATION_TROUBLES; i++) {
+        simulation->result->recovered[i] +=
+            !simulation->storm && is_statement(kind) && simulation->troubles[i];
+    }
+}
+
 void simulation_submitted(void *context, const char *name, const struct game_move *move, bool again)
 {
     struct simulation *simulation = context;
@@ -320,6 +329,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
         simulation_wrong(simulation, "%s after a fault of the machine", name);
     }
     simulation->result->asked += game_move_is_of_referee(move->kind);
+    count_recovery(simulation, move->kind);
     switch ((int)move->kind) {
     case GAME_ATTEST:
         judge_attest(simulation, name, move);
@@ -379,6 +389,24 @@ bool simulation_guilty(void *context, const struct game_case *shown,
     return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
 }
 
+/* Which of the two files was lost: what disagreed is told by the other, and from then on by both. */
+static void judge_evidence(struct simulation *simulation)
+{
+    char in_store[STORE_REASON_MAX] = "";
+    char in_book[BOOK_FAULT_MAX] = "";
+    struct error error;
+
+    error_init(&error);
+    if (store_text(&simulation->store, in_store, "fault", &error) != STATUS_OK ||
+        book_fault(simulation->book, in_book, &error) != STATUS_OK) {
+        simulation_wrong(simulation, "the evidence of a fault cannot be read: %s", error.text);
+    } else if (strstr(in_store, "two replays disagree") == NULL ||
+               strstr(in_book, "two replays disagree") == NULL) {
+        simulation_wrong(simulation, "the evidence of a fault is lost: '%s', '%s'", in_store,
+                         in_book);
+    }
+}
+
 void simulation_judge_fault(struct simulation *simulation)
 {
     bool stands = simulation->node.fault;
@@ -388,6 +416,9 @@ void simulation_judge_fault(struct simulation *simulation)
     }
     if (stands && simulation->result->faults == 0) {
         simulation_wrong(simulation, "a fault of the machine that no child told of");
+    }
+    if (stands) {
+        judge_evidence(simulation);
     }
     simulation->fault = stands;
 }
@@ -412,6 +443,14 @@ static uint64_t claim_end(const struct simulation *simulation,
     return reveal_end(simulation, segment) + simulation->jobs[segment->job].terms.claim_period_s;
 }
 
+/* Is it younger than the book? Of what was committed before a book was lost the node may have said
+ * what it does not know any more, and to say nothing more about it is all that it can do. */
+static bool is_remembered(const struct simulation *simulation,
+                          const struct simulation_segment *segment)
+{
+    return !simulation->book_was_lost || segment->committed.time_s > simulation->book_lost_s;
+}
+
 /* Was there calm, with data, for that long since a moment? */
 static bool had_room(const struct simulation *simulation, const struct simulation_segment *segment,
                      uint64_t since_s, uint64_t room_s)
@@ -422,6 +461,7 @@ static bool had_room(const struct simulation *simulation, const struct simulatio
     begin_s = simulation->calm_since_s > begin_s ? simulation->calm_since_s : begin_s;
     begin_s = job->data_since_s > begin_s ? job->data_since_s : begin_s;
     return !simulation->storm && !job->withheld && !job->poisoned && !job->unknown &&
+           is_remembered(simulation, segment) &&
            virtual_chain_time(simulation->chain) >= begin_s + room_s;
 }
 
@@ -614,25 +654,21 @@ void simulation_judge(struct simulation *simulation)
     for (uint32_t i = 0; i < simulation->view.segment_count; i++) {
         const struct simulation_segment *segment = &simulation->view.segments[i];
 
-        if (!simulation->fault && !simulation->book_was_lost && !simulation->checks.barren) {
+        if (!simulation->fault && !simulation->checks.barren) {
             judge_sample(simulation, segment);
             judge_attesting(simulation, segment);
         }
-        if (!simulation->book_was_lost) {
-            judge_seals(simulation, segment);
-        }
+        judge_seals(simulation, segment);
     }
-    for (uint32_t i = 0; i < simulation->view.claim_count && !simulation->book_was_lost; i++) {
+    for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
         judge_claims(simulation, &simulation->view.claims[i]);
     }
-    for (uint32_t i = 0;
-         i < simulation->view.reveal_count && !simulation->fault && !simulation->book_was_lost;
-         i++) {
+    for (uint32_t i = 0; i < simulation->view.reveal_count && !simulation->fault; i++) {
         judge_reveals(simulation, &simulation->view.reveals[i]);
     }
 }
 
-/* ---- money ---------------------------------------------------------------------------- */
+/* ---- in the end ----------------------------------------------------------------------- */
 
 static wei sum_of(const json_t *sums, const char *kind)
 {
@@ -646,7 +682,7 @@ static wei sum_of(const json_t *sums, const char *kind)
 }
 
 /* What the node says that it got is what the ledger has credited it with. */
-void simulation_judge_money(struct simulation *simulation)
+static void judge_money(struct simulation *simulation)
 {
     struct local_account account;
     struct error error;
@@ -674,4 +710,32 @@ void simulation_judge_money(struct simulation *simulation)
         simulation_wrong(simulation, "the status tells of %s, the ledger of %s", told, true_sum);
     }
     json_decref(view);
+}
+
+/* Nothing that is due lies where no round comes to it: what is tried and fails is due later. */
+static void judge_leftovers(struct simulation *simulation)
+{
+    int64_t now_s = (int64_t)virtual_chain_time(simulation->chain);
+    int64_t left = 0;
+    struct error error;
+
+    error_init(&error);
+    if (simulation->options.mode == NODE_OBSERVE || simulation->fault) {
+        return;
+    }
+    if (sql_number(&simulation->store.sql, &left, 0, &error,
+                   "SELECT count(*) FROM actions WHERE state = 0 AND after = '' AND late_s > ? AND"
+                   " due_s < ? AND due_height < ?",
+                   "iii", now_s, now_s - SETTLE_ROOM_S,
+                   (int64_t)simulation->chain->height) != STATUS_OK) {
+        simulation_wrong(simulation, "the store cannot be read: %s", error.text);
+    } else if (left > 0) {
+        simulation_wrong(simulation, "%lld moves are due and not tried", (long long)left);
+    }
+}
+
+void simulation_judge_end(struct simulation *simulation)
+{
+    judge_money(simulation);
+    judge_leftovers(simulation);
 }

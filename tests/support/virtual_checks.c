@@ -221,20 +221,19 @@ static uint8_t read_number(const char *folder, const char *name, uint8_t missing
     return number;
 }
 
-static void write_small(const char *folder, const char *name, const void *bytes, size_t size)
+/* False: the disk is full. */
+static bool write_small(const char *folder, const char *name, const void *bytes, size_t size)
 {
     char path[FILE_PATH_MAX];
     struct error error;
 
     error_init(&error);
-    if (file_make_folder(folder, &error, 0700) != STATUS_OK ||
-        file_path_join(path, sizeof(path), &error, folder, name) != STATUS_OK ||
-        file_write(path, &error, bytes, size, 0600) != STATUS_OK) {
-        fail_msg("a virtual child: %s", error.text);
-    }
+    return file_make_folder(folder, &error, 0700) == STATUS_OK &&
+           file_path_join(path, sizeof(path), &error, folder, name) == STATUS_OK &&
+           file_write(path, &error, bytes, size, 0600) == STATUS_OK;
 }
 
-static void write_move(const struct check_request *request, const struct virtual_segment *segment,
+static bool write_move(const struct check_request *request, const struct virtual_segment *segment,
                        enum duel_kind kind, const void *payload, size_t payload_size)
 {
     const struct duel_move move = {
@@ -245,23 +244,25 @@ static void write_move(const struct check_request *request, const struct virtual
         .payload_size = payload_size,
     };
     struct buffer bytes;
+    bool written;
 
     buffer_init(&bytes, 65536);
     duel_move_write(&bytes, &move);
-    write_small(request->folder, request->move, bytes.data, bytes.size);
+    written = write_small(request->folder, request->move, bytes.data, bytes.size);
     buffer_release(&bytes);
+    return written;
 }
 
 /* Who is accused tells what it is asked for. */
-static void tell_asked(const struct check_request *request, const struct virtual_segment *segment)
+static bool tell_asked(const struct check_request *request, const struct virtual_segment *segment)
 {
     const uint8_t told[2] = {0, read_number(request->folder, DUEL_ASKED, 255)};
 
-    write_move(request, segment, DUEL_TELL, told, sizeof(told));
+    return write_move(request, segment, DUEL_TELL, told, sizeof(told));
 }
 
 /* How many questions follows from what the accused stands by. */
-static void find_lie(struct virtual_checks *checks, const struct check_request *request,
+static bool find_lie(struct virtual_checks *checks, const struct check_request *request,
                      const struct virtual_segment *segment)
 {
     struct hash32 luck = keccak256(request->accused_root.bytes, DIGEST_SIZE);
@@ -273,11 +274,11 @@ static void find_lie(struct virtual_checks *checks, const struct check_request *
                                  test_random_below(&checks->random, 3) == 0)) {
         known++;
     }
-    write_small(request->folder, "hunt", (uint8_t[2]){0, known}, 2);
     evidence.kind = known < questions ? 'a' : 'c';
     evidence.number = known;
-    write_move(request, segment, evidence.kind == 'a' ? DUEL_ASK : DUEL_CONVICT, &evidence,
-               sizeof(evidence));
+    return write_small(request->folder, "hunt", (uint8_t[2]){0, known}, 2) &&
+           write_move(request, segment, evidence.kind == 'a' ? DUEL_ASK : DUEL_CONVICT, &evidence,
+                      sizeof(evidence));
 }
 
 /* A replay that meets an earlier lie does not come to the step. */
@@ -287,6 +288,7 @@ static void find_move(struct virtual_checks *checks, struct check_result *result
     const struct virtual_segment *segment = segment_at(checks, request, request->segment_count - 1);
     struct digest truth =
         virtual_trace_root(&request->job_id, virtual_state_before(segment, request->disputed_step));
+    bool written;
 
     check(checks, result, request);
     if (result->outcome == CHECK_CANNOT_TELL ||
@@ -297,11 +299,14 @@ static void find_move(struct virtual_checks *checks, struct check_result *result
     result->outcome = CHECK_PROVEN;
     result->index = request->index;
     if (request->answering) {
-        tell_asked(request, segment);
+        written = tell_asked(request, segment);
     } else if (request->against_attestor && digest_equal(&truth, &request->accused_root)) {
-        write_move(request, segment, DUEL_NO_LIE, NULL, 0);
+        written = write_move(request, segment, DUEL_NO_LIE, NULL, 0);
     } else {
-        find_lie(checks, request, segment);
+        written = find_lie(checks, request, segment);
+    }
+    if (!written) {
+        cannot_tell(result, false, "no room for the move");
     }
 }
 

@@ -453,6 +453,11 @@ void virtual_disk_fill(struct virtual_disk *disk, uint64_t room)
     disk->room = room;
 }
 
+bool virtual_disk_is_full(const struct virtual_disk *disk)
+{
+    return disk->room == 0;
+}
+
 static void fail_power(struct virtual_disk *disk, struct held *held)
 {
     copy(&held->now, &held->synced);

@@ -23,6 +23,7 @@ void virtual_disk_free(struct virtual_disk *disk); /* all databases on it are cl
 
 /* From now on writes fail for want of room, after `room` more of them; UINT64_MAX: they do not. */
 void virtual_disk_fill(struct virtual_disk *disk, uint64_t room);
+bool virtual_disk_is_full(const struct virtual_disk *disk);
 
 /* To be called when the process that used it is gone, and has closed what it had open. */
 void virtual_disk_restart(struct virtual_disk *disk, bool power_failed);

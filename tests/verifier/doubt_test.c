@@ -310,7 +310,8 @@ static void test_a_true_attestation_is_not_accused(void **state)
 static void test_an_older_database_learns_to_doubt(void **state)
 {
     static const char older[] =
-        "DROP TABLE reveals; DROP TABLE accusations; DROP TABLE efforts;"
+        "DROP TABLE reveals; DROP TABLE disputes; DROP TABLE efforts;"
+        "ALTER TABLE segments DROP COLUMN mandatory; ALTER TABLE jobs DROP COLUMN finalized_s;"
         "ALTER TABLE actions DROP COLUMN attestor; ALTER TABLE actions DROP COLUMN refusal;"
         "ALTER TABLE claims DROP COLUMN attestor; ALTER TABLE claims DROP COLUMN accused;"
         "ALTER TABLE claims DROP COLUMN asked; PRAGMA user_version = 1";

@@ -2,7 +2,9 @@
  * Goal: whatever the weather, the node says nothing false and nothing twice, forgets nothing that
  * it has said, does not stand still, and does its work as soon as it can.
  * Method: whole lives of a node in a world that is made of one number (tests/support/simulation.h).
- * A life in which something went wrong tells its seed; SIMULATION_SEED=N tells its story.
+ * A life in which something went wrong tells its seed; SIMULATION_SEED=N tells its story, and
+ * SIMULATION_FIRST=N SIMULATION_LIVES=K lives only those seeds, so that a soak can be carried on, or
+ * split over processes.
  */
 #include "tests/support/test.h"
 
@@ -14,8 +16,9 @@
 
 enum {
     LIVES_SOAK = 10000,
-    LIVES = 60,
+    LIVES = 300,
     TWICE_EVERY = 20,
+    TOLD_EVERY = 100,
 };
 
 static void add(struct simulation_result *sum, const struct simulation_result *result)
@@ -35,6 +38,9 @@ static void add(struct simulation_result *sum, const struct simulation_result *r
     sum->reorganizations += result->reorganizations;
     sum->faults += result->faults;
     sum->promises += result->promises;
+    for (int i = 0; i < SIMULATION_TROUBLES; i++) {
+        sum->recovered[i] += result->recovered[i];
+    }
 }
 
 static void tell(const struct simulation_result *sum, uint64_t lives)
@@ -51,6 +57,13 @@ static void tell(const struct simulation_result *sum, uint64_t lives)
                   (unsigned long long)sum->acquitted, (unsigned long long)sum->asked,
                   (unsigned long long)sum->deaths, (unsigned long long)sum->power_failures,
                   (unsigned long long)sum->reorganizations, (unsigned long long)sum->faults);
+    print_message("statements in the calm after");
+    for (int i = 0; i < SIMULATION_TROUBLES; i++) {
+        print_message("%s %s: %llu", i == 0 ? "" : ",",
+                      simulation_trouble_name((enum simulation_trouble)i),
+                      (unsigned long long)sum->recovered[i]);
+    }
+    print_message("\n");
 }
 
 /* Was every promise kept? */
@@ -85,6 +98,9 @@ static void test_a_node_keeps_its_promises_in_any_weather(void **state)
     assert_true(sum.attested > 0 && sum.revealed > 0 && sum.upheld > 0 && sum.asked > 0);
     assert_true(sum.attestors_convicted > 0 && sum.acquitted > 0);
     assert_true(sum.deaths > 0 && sum.power_failures > 0 && sum.reorganizations > 0);
+    for (int i = 0; i < SIMULATION_TROUBLES && lives >= LIVES; i++) {
+        assert_true(sum.recovered[i] > 0);
+    }
 }
 
 /* A fault forgotten with the database, a place taken by who was convicted, a settlement of what
@@ -126,6 +142,27 @@ static int tell_one(const char *text)
     return result.wrong[0] == '\0' ? 0 : 1;
 }
 
+/* Each life that went wrong is told, and how far it has come. */
+static int live_range(const char *first, const char *lives)
+{
+    const uint64_t begin = first == NULL ? 1 : strtoull(first, NULL, 10);
+    const uint64_t count = lives == NULL ? LIVES : strtoull(lives, NULL, 10);
+    struct simulation_result sum;
+    uint64_t wrong = 0;
+
+    memset(&sum, 0, sizeof(sum));
+    for (uint64_t i = 0; i < count; i++) {
+        wrong += !is_kept(&sum, begin + i);
+        if ((i + 1) % TOLD_EVERY == 0 || i + 1 == count) {
+            (void)printf("seeds %llu to %llu: %llu wrong\n", (unsigned long long)begin,
+                         (unsigned long long)(begin + i), (unsigned long long)wrong);
+            (void)fflush(stdout);
+        }
+    }
+    tell(&sum, count);
+    return wrong == 0 ? 0 : 1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +171,12 @@ int main(void)
         cmocka_unit_test(test_a_seed_gives_the_same_life_again),
     };
     const char *seed = getenv("SIMULATION_SEED");
+    const char *first = getenv("SIMULATION_FIRST");
+    const char *lives = getenv("SIMULATION_LIVES");
 
-    return seed != NULL ? tell_one(seed) : cmocka_run_group_tests(tests, NULL, NULL);
+    if (seed != NULL) {
+        return tell_one(seed);
+    }
+    return first != NULL || lives != NULL ? live_range(first, lives)
+                                          : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,116 @@
+/*
+ * dots_body.h - exact sums that need no tile: of a row by a row, as the norm of a gradient takes
+ * them, and of a row alone, as the gradient of a bias does.
+ *
+ * A tile would be made for one result of it, and a byte at a time would be read by a warp that
+ * waits: here a lane takes four elements at once, and a long row is shared by all warps of a block.
+ */
+
+struct dot_quad {
+    int32_t q[4];
+};
+
+/* The elements k .. k+3 of a row; k is a multiple of four. */
+static RULE inline struct dot_quad dot_elements(const struct packed_operand *operand, uint64_t row,
+                                                uint64_t k, uint32_t line_log, int bits)
+{
+    const uint64_t place = packed_place(row, k, operand->strip_size, line_log);
+    struct dot_quad quad;
+    uint32_t words[PACKED_PLANES_MAX] = {0, 0, 0};
+
+    for (int plane = 0; plane < (bits == 22 ? 3 : 2); plane++) {
+        words[plane] =
+            *(const uint32_t *)(operand->planes + (uint64_t)plane * operand->plane_size + place);
+    }
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        quad.q[i] = packed_join((uint8_t)(words[0] >> 8 * i), (uint8_t)(words[1] >> 8 * i),
+                                (uint8_t)(words[2] >> 8 * i), bits);
+    }
+    return quad;
+}
+
+/* A thread's share of the sum of a row; modulo 2^64, which the whole is well within. */
+static RULE inline uint64_t dot_share(const struct dots_args *args, uint64_t row, uint32_t first,
+                                      uint32_t step)
+{
+    const bool alone = args->b.planes == NULL;
+    uint64_t sum = 0;
+
+    for (uint64_t k = (uint64_t)first * 4; k < args->k; k += (uint64_t)step * 4) {
+        const uint64_t block = k >> args->block_log;
+        const struct dot_quad a = dot_elements(&args->a, row, k, args->line_log, args->bits);
+        uint32_t shift = args->a.shifts[block * args->a.shift_pitch + row];
+        int64_t part = 0;
+
+        if (alone) {
+            part = (int64_t)a.q[0] + a.q[1] + a.q[2] + a.q[3];
+        } else {
+            const struct dot_quad b = dot_elements(&args->b, row, k, args->line_log, args->bits);
+
+            shift += args->b.shifts[block * args->b.shift_pitch + row];
+            UNROLL
+            for (int i = 0; i < 4; i++) {
+                part += (int64_t)a.q[i] * b.q[i];
+            }
+        }
+        sum += (uint64_t)part << shift;
+    }
+    return sum;
+}
+
+static RULE inline uint64_t warp_sum_wide(uint64_t sum)
+{
+    for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
+        const uint32_t low = shuffle_xor((uint32_t)sum, d);
+        const uint32_t high = shuffle_xor((uint32_t)(sum >> 32), d);
+
+        sum += (uint64_t)high << 32 | low;
+    }
+    return sum;
+}
+
+static RULE inline uint32_t dot_bits(const struct dots_args *args, uint64_t row, uint64_t sum)
+{
+    int32_t exponent = args->a.lowest[row] - (args->bits - 1);
+    bool poison = args->a.lowest[row] == PACKED_POISON;
+
+    if (args->b.planes != NULL) {
+        exponent += args->b.lowest[row] - (args->bits - 1);
+        poison = poison || args->b.lowest[row] == PACKED_POISON;
+    }
+    return poison ? FLOAT_NAN_BITS : contraction_finish((int64_t)sum, exponent);
+}
+
+/* grid: any; block: BLOCK_THREADS. A warp, or all of them, take a row. */
+KERNEL(kernel_dots, struct dots_args)
+{
+    SHARED(uint64_t, parts, BLOCK_THREADS / CUDA_WARP);
+    const uint32_t warp = thread_index() / CUDA_WARP;
+    const uint32_t member = warp % args.team;
+    const uint32_t teams = BLOCK_THREADS / CUDA_WARP / args.team;
+    const uint64_t turn = (uint64_t)teams * grid_size();
+    const uint64_t turns = (args.rows + turn - 1) / turn;
+
+    for (uint64_t i = 0; i < turns; i++) {
+        const uint64_t row = i * turn + (uint64_t)block_index() * teams + warp / args.team;
+        const uint32_t first = member * CUDA_WARP + thread_index() % CUDA_WARP;
+        uint64_t sum = 0;
+
+        if (row < args.rows) {
+            sum = dot_share(&args, row, first, args.team * CUDA_WARP);
+        }
+        sum = warp_sum_wide(sum);
+        parts[warp] = sum;
+        barrier();
+        sum = 0;
+        for (uint32_t other = 0; other < args.team; other++) {
+            sum += parts[warp - member + other];
+        }
+        if (row < args.rows && first == 0) {
+            args.out[row / args.rows_inner * args.stride_outer +
+                     row % args.rows_inner * args.stride_inner] = dot_bits(&args, row, sum);
+        }
+        barrier();
+    }
+}

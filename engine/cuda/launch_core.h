@@ -1,0 +1,81 @@
+/*
+ * launch_core.h - what the files that launch kernels share: launch.c and launch_fused.c. Nobody
+ * else includes it.
+ */
+#ifndef ENGINE_CUDA_LAUNCH_CORE_H
+#define ENGINE_CUDA_LAUNCH_CORE_H
+
+#include <assert.h>
+
+#include "engine/cuda/launch.h"
+#include "engine/cuda/packed.h"
+
+static inline enum device_result launch_grid(const struct launcher *launcher,
+                                             enum cuda_kernel kernel, uint64_t blocks,
+                                             uint32_t block_threads, const void *arguments,
+                                             uint32_t arguments_size)
+{
+    const struct device_launch launch = {.kernel = kernel,
+                                         .grid = {(uint32_t)blocks, 1, 1},
+                                         .block = block_threads,
+                                         .arguments_size = arguments_size,
+                                         .arguments = arguments};
+
+    return launcher->calls->launch(launcher->device, &launch);
+}
+
+/* For kernels that stride: blocks for all the work, but no more than fill the device. */
+static inline enum device_result launch_work(const struct launcher *launcher,
+                                             enum cuda_kernel kernel, uint64_t items,
+                                             uint64_t items_per_block, uint32_t block_threads,
+                                             const void *arguments, uint32_t arguments_size)
+{
+    uint64_t blocks = (items + items_per_block - 1) / items_per_block;
+
+    if (blocks > launcher->block_count) {
+        blocks = launcher->block_count;
+    }
+    return launch_grid(launcher, kernel, blocks, block_threads, arguments, arguments_size);
+}
+
+#define LAUNCH_WORK(launcher, kernel, items, per_block, args)                                      \
+    launch_work(launcher, kernel, items, per_block, BLOCK_THREADS, &(args), (uint32_t)sizeof(args))
+
+/* May this way be used: one of enum contract_path or of enum launch_way? */
+static inline bool launch_way_free(const struct launcher *launcher, uint32_t way)
+{
+    return (launcher->barred >> way & 1) == 0;
+}
+
+static inline const void *input_memory(const struct launcher *launcher, const struct op *op,
+                                       uint32_t input)
+{
+    assert(launcher->memory[op->inputs[input]] != NULL);
+    return launcher->memory[op->inputs[input]];
+}
+
+static inline void *output_memory(const struct launcher *launcher, const struct op *op,
+                                  uint32_t output)
+{
+    return launcher->memory[op->outputs[output]];
+}
+
+/* k >> this is the block of k. */
+static inline uint32_t block_log_of(const struct contraction_shape *shape)
+{
+    return shape->blocks == 1 ? 40 : (uint32_t)ceil_log2((uint64_t)shape->block);
+}
+
+static inline struct packed packed_for(const struct contraction_shape *shape, uint64_t rows)
+{
+    return packed_of(shape->bits, rows, (uint64_t)shape->k, (uint64_t)shape->blocks);
+}
+
+/* ---- launch_fused.c: each where its way is free and it takes the operation ---------- */
+
+/* Results of one row by one row, or sums of rows (b NULL): without tiles. */
+bool launch_dots_takes(const struct launcher *launcher, uint64_t m, uint64_t n, uint64_t batches,
+                       uint64_t k);
+enum device_result launch_dots(const struct launcher *launcher, struct dots_args *args);
+
+#endif /* ENGINE_CUDA_LAUNCH_CORE_H */

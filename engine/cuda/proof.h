@@ -1,0 +1,16 @@
+/*
+ * proof.h - the proof of a way that spares passes or launches: it makes a few small tapes on the
+ * device, and every output must have the rules' bits. paths.h has it done, and keeps what came out.
+ */
+#ifndef ENGINE_CUDA_PROOF_H
+#define ENGINE_CUDA_PROOF_H
+
+#include "engine/cuda/launch.h"
+
+/*
+ * Tries a way of enum launch_way. *right is false where it gave other bits, or was not launched at
+ * all. launcher's tape, memory, scratch and barred are used up.
+ */
+enum device_result proof_of_way(bool *right, struct launcher *launcher, uint32_t way);
+
+#endif /* ENGINE_CUDA_PROOF_H */

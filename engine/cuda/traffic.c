@@ -1,0 +1,408 @@
+/* traffic.c - see traffic.h. */
+#include "engine/cuda/traffic.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "engine/cuda/machine_cuda.h"
+#include "engine/cuda/packed.h"
+
+/* ---- one launch ------------------------------------------------------------------ */
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Each element of an output reads one of each input, or all of a smaller one. */
+static void count_rule(struct traffic *traffic, const struct rule_args *args)
+{
+    const struct operand *outputs = args->call.outputs;
+    const uint64_t size = args->count * dtype_size(outputs[args->output].dtype);
+
+    traffic->written += size;
+    for (uint32_t i = 0; i < OP_INPUTS_MAX; i++) {
+        const struct operand *input = &args->call.inputs[i];
+
+        if (input->memory != NULL) {
+            traffic->read += least_of(input->count * dtype_size(input->dtype), size);
+        }
+    }
+}
+
+static void count_elements(struct traffic *traffic, const struct elements_args *args)
+{
+    for (uint32_t i = 0; i < OP_INPUTS_MAX && args->inputs[i] != NULL; i++) {
+        traffic->read += 4 * least_of(args->input_counts[i], args->count);
+    }
+    for (uint32_t i = 0; i < OP_OUTPUTS_MAX && args->outputs[i] != NULL; i++) {
+        traffic->written += 4 * args->count;
+    }
+}
+
+/* Elements of all rows that take part. */
+static uint64_t visible_elements(uint64_t rows, uint64_t columns, uint64_t causal)
+{
+    uint64_t sum = 0;
+
+    if (causal == 0) {
+        return rows * columns;
+    }
+    for (uint64_t row = 0; row < rows; row++) {
+        const uint64_t seen = row % causal + 1;
+
+        sum += seen < columns ? seen : columns;
+    }
+    return sum;
+}
+
+static void count_row_numbers(struct traffic *traffic, const struct rows_args *args)
+{
+    const uint64_t all = args->rows * args->columns;
+
+    switch ((int)args->kind) {
+    case OP_LAYER_NORM:
+        traffic->read += 4 * 2 * args->columns;
+        traffic->written +=
+            4 * ((args->outputs[1] != NULL) + (args->outputs[3] != NULL)) * args->rows +
+            4 * all * (args->outputs[4] != NULL);
+        break;
+    case OP_RMS_NORM:
+        traffic->read += 4 * args->columns;
+        traffic->written +=
+            4 * (args->outputs[1] != NULL) * args->rows + 4 * all * (args->outputs[2] != NULL);
+        break;
+    case OP_LAYER_NORM_GRAD:
+    case OP_RMS_NORM_GRAD: {
+        const uint32_t main = args->kind == OP_LAYER_NORM_GRAD ? 4 : 2;
+
+        traffic->read += 4 * (args->columns + main / 2 * args->rows);
+        traffic->written +=
+            4 * all * ((args->outputs[main] != NULL) + (args->outputs[main + 1] != NULL));
+        break;
+    }
+    case OP_SOFTMAX:
+        traffic->written += 4 * all * ((args->outputs[2] != NULL) + (args->outputs[5] != NULL));
+        break;
+    case OP_SOFTMAX_GRAD:
+        traffic->written += 4 * all;
+        break;
+    case OP_CROSS_ENTROPY:
+        traffic->read += 4 * args->rows;
+        traffic->written += 4 * all * (args->outputs[2] != NULL) + 4 * 3 * args->rows;
+        break;
+    default:
+        traffic->written += 4 * args->rows;
+        break;
+    }
+}
+
+/* Looks at each element of a row, by kind: rows_body.h. */
+static void count_rows(struct traffic *traffic, const struct rows_args *args)
+{
+    const uint64_t seen = 4 * visible_elements(args->rows, args->columns, args->causal);
+
+    switch ((int)args->kind) {
+    case OP_LAYER_NORM:
+        traffic->read += 3 * seen;
+        break;
+    case OP_RMS_NORM:
+    case OP_CROSS_ENTROPY:
+        traffic->read += 2 * seen;
+        break;
+    case OP_LAYER_NORM_GRAD:
+        traffic->read += 5 * seen;
+        break;
+    case OP_RMS_NORM_GRAD:
+    case OP_SOFTMAX_GRAD:
+        traffic->read += 4 * seen;
+        break;
+    case OP_SOFTMAX:
+        /* The exponentials are written where p will be. */
+        traffic->read += 3 * seen;
+        traffic->written += args->outputs[2] == NULL ? seen : 0;
+        break;
+    default:
+        traffic->read += seen;
+        break;
+    }
+    count_row_numbers(traffic, args);
+}
+
+static uint64_t planes_of(const struct quantize_args *args)
+{
+    const struct packed packed = packed_of(args->bits, args->rows, args->k, args->blocks);
+
+    return packed.size;
+}
+
+static void count_quantize(struct traffic *traffic, uint32_t kernel,
+                           const struct quantize_args *args)
+{
+    const uint64_t x = 4 * args->rows * args->k;
+    const uint64_t peaks = 2 * args->rows * args->pieces;
+    const uint64_t exponents = 2 * args->rows * args->blocks;
+    const uint64_t q =
+        args->planes != NULL ? planes_of(args) : args->rows * args->k * (args->bits == 22 ? 4 : 2);
+
+    switch (kernel) {
+    case KERNEL_QUANTIZE_PEAKS:
+        traffic->read += x;
+        traffic->written += peaks;
+        break;
+    case KERNEL_QUANTIZE_EXPONENTS:
+        traffic->read += peaks;
+        traffic->written += exponents;
+        break;
+    case KERNEL_QUANTIZE_INTEGERS:
+        traffic->read += x + exponents;
+        traffic->written += q;
+        break;
+    default:
+        traffic->read += 2 * x;
+        traffic->written += peaks + exponents + q;
+        break;
+    }
+}
+
+/* Limbs, shifts and lowest exponents of an operand, once. */
+static uint64_t operand_bytes(const struct packed_operand *operand, uint64_t rows, uint64_t blocks,
+                              uint64_t planes)
+{
+    return planes * operand->plane_size + blocks * operand->shift_pitch + 4 * rows;
+}
+
+static void count_contract(struct traffic *traffic, uint32_t kernel,
+                           const struct contract_args *args)
+{
+    const uint64_t results = args->batches * args->m * args->n;
+    const uint64_t planes =
+        args->bits == 22 ? 3
+        : args->bits == 14 && kernel >= KERNEL_HOPPER_NARROW && kernel <= KERNEL_HOPPER_NARROW_PAIR
+            ? 3
+            : 2;
+
+    if (args->batch_first != 0) {
+        return;
+    }
+    traffic->read += operand_bytes(&args->a, args->batches * args->m, args->blocks, planes) +
+                     operand_bytes(&args->b, args->batches * args->n, args->blocks, planes);
+    traffic->written += 4 * results;
+    if (args->splits > 1) {
+        traffic->read += 8 * results * (args->splits + 1);
+        traffic->written += 8 * results * args->splits;
+    }
+}
+
+static void count_sums(struct traffic *traffic, uint32_t kernel, const struct sums_args *args)
+{
+    const uint64_t planes = args->bits == 22 ? 3 : 2;
+
+    switch (kernel) {
+    case KERNEL_ONEHOT_LINK:
+        traffic->read += 4 * args->k;
+        traffic->written += 4 * args->k;
+        break;
+    case KERNEL_ONEHOT_SUM:
+        traffic->read += planes * args->q.plane_size + 4 * (args->vocabulary + args->k);
+        traffic->written += 4 * args->vocabulary * args->rows;
+        break;
+    default:
+        traffic->read += planes * args->q.plane_size;
+        traffic->written += 4 * args->rows;
+        break;
+    }
+}
+
+static void count_dots(struct traffic *traffic, const struct dots_args *args)
+{
+    const uint64_t planes = args->bits == 22 ? 3 : 2;
+    const bool twice = args->b.planes != NULL && args->b.planes != args->a.planes;
+
+    traffic->read += (1 + twice) * planes * args->a.plane_size;
+    traffic->written += 4 * args->rows;
+}
+
+static void count_pack(struct traffic *traffic, const struct pack_args *args)
+{
+    traffic->read += args->rows * args->k * (args->bits == 22 ? 4 : 2);
+    traffic->written += packed_of(args->bits, args->rows, args->k, args->blocks).size;
+}
+
+/* ---- a device that counts ------------------------------------------------------------ */
+
+static enum device_result count_launch(struct device *device, const struct device_launch *launch)
+{
+    struct traffic *traffic = (struct traffic *)device;
+    const void *args = launch->arguments;
+
+    traffic->launches++;
+    switch ((enum cuda_kernel)launch->kernel) {
+    case KERNEL_RULE:
+        count_rule(traffic, args);
+        break;
+    case KERNEL_ELEMENTS:
+        count_elements(traffic, args);
+        break;
+    case KERNEL_ROWS:
+        count_rows(traffic, args);
+        break;
+    case KERNEL_QUANTIZE_PEAKS:
+    case KERNEL_QUANTIZE_EXPONENTS:
+    case KERNEL_QUANTIZE_INTEGERS:
+    case KERNEL_QUANTIZE_ROWS:
+        count_quantize(traffic, launch->kernel, args);
+        break;
+    case KERNEL_PACK:
+        count_pack(traffic, args);
+        break;
+    case KERNEL_CONTRACT_NARROW:
+    case KERNEL_CONTRACT_WIDE:
+    case KERNEL_CONTRACT_PLAIN:
+    case KERNEL_HOPPER_NARROW:
+    case KERNEL_HOPPER_NARROW_HALF:
+    case KERNEL_HOPPER_NARROW_PAIR:
+    case KERNEL_HOPPER_WIDE:
+    case KERNEL_HOPPER_THREE:
+        count_contract(traffic, launch->kernel, args);
+        break;
+    case KERNEL_ONES:
+    case KERNEL_ONEHOT_LINK:
+    case KERNEL_ONEHOT_SUM:
+        count_sums(traffic, launch->kernel, args);
+        break;
+    case KERNEL_DOTS:
+        count_dots(traffic, args);
+        break;
+    case KERNEL_HASH_LEAVES:
+    case KERNEL_HASH_NODES:
+    case KERNEL_FINITE:
+    case KERNEL_COUNT:
+        break;
+    }
+    return DEVICE_OK;
+}
+
+static enum device_result count_fill(struct device *device, void *to, int byte, uint64_t size)
+{
+    struct traffic *traffic = (struct traffic *)device;
+
+    (void)to;
+    (void)byte;
+    traffic->launches++;
+    traffic->written += size;
+    return DEVICE_OK;
+}
+
+/* ---- the least -------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, uint32_t id)
+{
+    const struct tape *tape = cuda->machine.tape;
+    uint64_t size = cuda_tensor_bytes(tape, id);
+
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (op->outputs[i] == id) {
+            size = launch_output_size(op, i, tape->tensors, cuda->launcher.packed);
+        }
+    }
+    return size;
+}
+
+/* Is it the input of some operation, a next state, the loss or an output? */
+static bool is_needed(const struct tape *tape, uint32_t id)
+{
+    bool needed = tape->tensors[id].role == ROLE_OUTPUT || tape->loss == id;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        needed = needed || tape->states[i].after == id;
+    }
+    for (uint32_t at = 0; at < tape->op_count && !needed; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
+            needed = needed || tape->ops[at].inputs[i] == id;
+        }
+    }
+    return needed;
+}
+
+/* A causal softmax needs what it sees; a gather and its like as much as they give. */
+static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op, uint32_t slot)
+{
+    const struct tape *tape = cuda->machine.tape;
+    const uint64_t size = cuda_tensor_bytes(tape, op->inputs[slot]);
+    uint64_t made = 0;
+
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        made += cuda_tensor_bytes(tape, op->outputs[i]);
+    }
+    switch ((int)op->kind) {
+    case OP_SOFTMAX:
+    case OP_SOFTMAX_GRAD:
+        return 4 * visible_elements((uint64_t)op->attributes[ROWS],
+                                    (uint64_t)op->attributes[COLUMNS],
+                                    (uint64_t)op->attributes[SOFTMAX_CAUSAL]);
+    case OP_GATHER:
+    case OP_SCHEDULE:
+    case OP_BATCH_TOKENS:
+    case OP_BATCH_SAMPLES:
+        return least_of(size, made);
+    default:
+        return size;
+    }
+}
+
+/* q tensors lie packed: what an operation reads of them is what another wrote. */
+static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
+{
+    const struct tape *tape = cuda->machine.tape;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        if (op->kind == OP_QUANTIZE && op->outputs[2] == id) {
+            return bytes_of(cuda, op, id);
+        }
+    }
+    return 0;
+}
+
+static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
+{
+    const struct op *op = &cuda->machine.tape->ops[at];
+    uint64_t least = 0;
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint64_t packed = packed_input(cuda, op->inputs[i]);
+        bool twice = false;
+
+        for (uint32_t j = 0; j < i; j++) {
+            twice = twice || op->inputs[j] == op->inputs[i];
+        }
+        least += twice ? 0 : packed != 0 ? packed : least_input(cuda, op, i);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (is_needed(cuda->machine.tape, op->outputs[i])) {
+            least += bytes_of(cuda, op, op->outputs[i]);
+        }
+    }
+    return least;
+}
+
+/* ---- a step ------------------------------------------------------------------------------ */
+
+void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
+{
+    static const struct device_calls counting = {.launch = count_launch, .fill = count_fill};
+    const struct machine_cuda *cuda = (const struct machine_cuda *)machine;
+    struct launcher launcher = cuda->launcher;
+
+    launcher.calls = &counting;
+    for (uint32_t at = 0; at < machine->tape->op_count; at++) {
+        counts[at] = (struct traffic){.launches = 0};
+        if (cuda->plan.runs[at]) {
+            launcher.device = (struct device *)&counts[at];
+            (void)launch_op(&launcher, at);
+            counts[at].least = least_bytes(cuda, at);
+        }
+    }
+}
