@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "verifier/mirrors.h"
 #include "verifier/moves.h"
 
 #define FIRST_DISPUTE ((int64_t)1 << 62) /* numbers of children; tasks stay far below */
@@ -152,7 +153,12 @@ enum status claimant_take(struct node *node, const struct node_running *place,
 {
     char text[HEX_SIZE(HASH32_SIZE)];
     char why[STORE_REASON_MAX];
+    enum status status = mirrors_note(node->ports.store, place->request, result, node->now_ms,
+                                      node->ports.log, error);
 
+    if (status != STATUS_OK) {
+        return status;
+    }
     hex_encode(text, place->claim.bytes, HASH32_SIZE);
     if (result->outcome == CHECK_FAULT) {
         return node_fault(node, result->reason, error);

@@ -259,8 +259,8 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
 }
 
-/* A reorganization may have put it before what must come first; and what is too late for the round in
- * which it was sent, may be in time for the one that has begun. */
+/* A reorganization may have put it before what must come first; and what is too late for the round
+ * in which it was sent may be in time for the one that has begun. */
 static bool is_worth_another_try(const struct node *node, const struct action *action,
                                  enum game_refusal_kind kind)
 {
@@ -299,7 +299,8 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
-        return set(node, action, ACTION_PLANNED, retry_at(node, action->tries),
+        due_s = retry_at(node, action->tries);
+        return set(node, action, ACTION_PLANNED, due_s > action->due_s ? due_s : action->due_s,
                    game_refusal_text(outcome.refusal.kind), error);
     }
     action->refusal = outcome.refusal.kind;

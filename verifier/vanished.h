@@ -2,10 +2,10 @@
  * vanished.h - the moves that anybody may make, for a solver that makes them no more.
  *
  * Bond and fee of an attestation come back when its segment is final or void, and a segment becomes
- * final when somebody says so, after all before it. That is the solver's to do, which is paid by it.
- * Where it does not, and money of ours waits, the node does it: it draws, renews and finalizes the
- * job's first segment that is not final, whoever attested it, ends claims that nobody ends, and has
- * the job expire when nothing else is left.
+ * final when somebody says so, after all before it. The solver does, which is paid by it. Where it
+ * does not, and money of ours waits, the node does it: it draws, renews and finalizes the job's
+ * first segment that is not final, whoever attested it, ends claims that nobody ends, and has the
+ * job expire when nothing else is left.
  *
  * It begins a grace period after the solver could have, and a little later than that: each node
  * another while, which nobody else can compute, so that few pay for the same move. Who comes second

@@ -236,6 +236,11 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
         return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
                            BLOCK_THREADS / CUDA_WARP / args.team, args);
     }
+    args.team = launch_columns_fit(launcher, &args);
+    if (args.team != 0) {
+        args.peaks = output_memory(launcher, op, 0);
+        return launch_columns(launcher, &args);
+    }
     width = args.planes != NULL ? packed_round_up(args.k, UINT64_C(1) << args.line_log) : args.k;
     result = LAUNCH_WORK(launcher, KERNEL_QUANTIZE_PEAKS, rows * args.pieces, 8, args);
     if (result == DEVICE_OK) {
@@ -565,6 +570,11 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     if (launcher->rules_only) {
         return launch_rules(launcher, at);
     }
+    for (uint32_t i = 0; launcher->fusion != NULL && i < launcher->fusion->squares_count; i++) {
+        if (launcher->fusion->squares[i].at == at) {
+            return launch_squares(launcher, &launcher->fusion->squares[i]);
+        }
+    }
     if (is_elementwise(op->kind) && all_words(op, launcher->tape->tensors)) {
         return launch_elements(launcher, at);
     }
@@ -583,6 +593,25 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     default:
         return launch_rules(launcher, at);
     }
+}
+
+enum device_result launch_unit(uint32_t *next, const struct launcher *launcher, uint32_t at,
+                               uint32_t last)
+{
+    const struct fusion *fusion = launcher->fusion;
+
+    *next = at + 1;
+    if (fusion == NULL || fusion->ends[at] == at + 1 || fusion->ends[at] > last) {
+        return launch_op(launcher, at);
+    }
+    *next = fusion->ends[at];
+    for (uint32_t i = 0; i < fusion->updates_count; i++) {
+        if (fusion->updates[i].at == at) {
+            return launch_updates(launcher, &fusion->updates[i]);
+        }
+    }
+    assert(false);
+    return DEVICE_FAILED;
 }
 
 uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, bool packed)

@@ -5,7 +5,7 @@
 #ifndef ENGINE_CUDA_MACHINE_CUDA_H
 #define ENGINE_CUDA_MACHINE_CUDA_H
 
-#include "engine/cuda/launch.h"
+#include "engine/cuda/fuse.h"
 #include "engine/cuda/machine.h"
 #include "engine/plan.h"
 
@@ -20,6 +20,7 @@ enum {
     BLOCK_SCRATCH,
     BLOCK_DATA,
     BLOCK_OPS,
+    BLOCK_LISTS,
     BLOCK_WORDS,
     BLOCK_HASH,
     BLOCK_COUNT
@@ -50,6 +51,9 @@ struct machine_cuda {
     struct device *device;
     struct device_facts facts;
     struct plan plan;
+    bool fused;           /* fast mode: operations are rewritten, and some launched together */
+    struct fusion fusion; /* where fused */
+    struct tape tape;     /* what is launched: the machine's, with fusion.ops where fused */
     struct launcher launcher;
     void *blocks[BLOCK_COUNT];
     uint64_t block_sizes[BLOCK_COUNT];

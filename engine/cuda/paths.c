@@ -13,8 +13,9 @@
 
 /* ---- names ------------------------------------------------------------------ */
 
-#define WAYS_TEXT "pairs, wgmma, mma, dots"
-static const char *const names[WAY_COUNT] = {"pairs", "wgmma", "mma", "plain", "dots"};
+#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns"
+static const char *const names[WAY_COUNT] = {"pairs", "wgmma", "mma",    "plain",
+                                             "dots",  "lists", "columns"};
 
 const char *path_name(uint32_t path)
 {
@@ -322,7 +323,7 @@ static enum device_result forgiven(enum device_result result, const struct launc
     return result == DEVICE_NO_MEMORY ? result : launcher->calls->wait(launcher->device);
 }
 
-static enum device_result prove_others(struct paths *paths, struct launcher *launcher)
+static enum device_result prove_others(struct paths *paths, const struct launcher *launcher)
 {
     enum device_result result = DEVICE_OK;
 

@@ -9,8 +9,8 @@
 
 /*
  * Tries a way of enum launch_way. *right is false where it gave other bits, or was not launched at
- * all. launcher's tape, memory, scratch and barred are used up.
+ * all.
  */
-enum device_result proof_of_way(bool *right, struct launcher *launcher, uint32_t way);
+enum device_result proof_of_way(bool *right, const struct launcher *device_launcher, uint32_t way);
 
 #endif /* ENGINE_CUDA_PROOF_H */

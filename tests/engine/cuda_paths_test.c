@@ -82,6 +82,10 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         const char *name;
     } others[] = {
         {KERNEL_DOTS, "dots"},
+        {KERNEL_UPDATES, "lists"},
+        {KERNEL_SQUARES, "lists"},
+        {KERNEL_TOTAL, "lists"},
+        {KERNEL_QUANTIZE_COLUMNS, "columns"},
     };
 
     (void)state;

@@ -22,6 +22,11 @@
 #include "engine/cuda/hash_body.h"
 #include "engine/cuda/hopper_body.h"
 #include "engine/cuda/quantize_body.h"
+
+#include "engine/cuda/lists_body.h"
+
+#include "engine/cuda/columns_body.h"
+
 #include "engine/cuda/rows_body.h"
 
 #define QUEUE_MAX      8192

@@ -8,15 +8,24 @@
 
 /* Seconds of calm within which the node keeps its promises. */
 enum {
-    CLAIM_ROOM_S = 300,  /* from a commit to a claim, an attestation */
-    REVEAL_ROOM_S = 150, /* from the end of attesting to a reveal */
-    TURN_ROOM_S = 150,   /* from the other's move, or the end of its time, to ours */
+    CLAIM_ROOM_S = 300,  /* from a commit to a claim */
+    ATTEST_ROOM_S = 140, /* and to an attestation: less than the shortest time to attest */
+    REVEAL_ROOM_S = 110, /* from the end of attesting to a reveal */
+    TURN_ROOM_S = 120,   /* from the other's move, or the end of its time, to ours */
     SETTLE_ROOM_S = 150,
 };
 
 static const struct address *own(const struct simulation *simulation)
 {
     return &simulation->accounts[SIMULATION_NODE];
+}
+
+/* ---- times ---------------------------------------------------------------------- */
+
+static uint64_t attest_end(const struct simulation *simulation,
+                           const struct simulation_segment *segment)
+{
+    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
 }
 
 /* ---- what the node says --------------------------------------------------------- */
@@ -161,6 +170,10 @@ static void judge_reveal(struct simulation *simulation, const char *name,
                               virtual_state_before(segment->truth, segment->mine_step));
     if (!digest_equal(&root, &move->root)) {
         simulation_wrong(simulation, "%s is false of the step that was drawn", name);
+    }
+    if (segment->stands && !segment->mine_lost &&
+        virtual_chain_time(simulation->chain) <= attest_end(simulation, segment)) {
+        simulation_wrong(simulation, "%s lets others attest who did not replay", name);
     }
 }
 
@@ -329,6 +342,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
         simulation_wrong(simulation, "%s after a fault of the machine", name);
     }
     simulation->result->asked += game_move_is_of_referee(move->kind);
+    simulation->result->tended += move->kind == GAME_FINALIZE || move->kind == GAME_EXPIRE;
     count_recovery(simulation, move->kind);
     switch ((int)move->kind) {
     case GAME_ATTEST:
@@ -389,7 +403,7 @@ bool simulation_guilty(void *context, const struct game_case *shown,
     return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
 }
 
-/* Which of the two files was lost: what disagreed is told by the other, and from then on by both. */
+/* Whichever of the two files was lost: what disagreed is told by the other, and then by both. */
 static void judge_evidence(struct simulation *simulation)
 {
     char in_store[STORE_REASON_MAX] = "";
@@ -424,12 +438,6 @@ void simulation_judge_fault(struct simulation *simulation)
 }
 
 /* ---- what the node must do ---------------------------------------------------------- */
-
-static uint64_t attest_end(const struct simulation *simulation,
-                           const struct simulation_segment *segment)
-{
-    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
-}
 
 static uint64_t reveal_end(const struct simulation *simulation,
                            const struct simulation_segment *segment)
@@ -541,7 +549,7 @@ static void judge_attesting(struct simulation *simulation, const struct simulati
         segment->final || segment->mine != STORE_MINE_NOT || segment->truth->lie != VIRTUAL_TRUE ||
         segment->attested + segment->revealed >= job->terms.attestors ||
         now_s > attest_end(simulation, segment) ||
-        !had_room(simulation, segment, begin_s, CLAIM_ROOM_S) ||
+        !had_room(simulation, segment, begin_s, ATTEST_ROOM_S) ||
         job_is_claimed(simulation, segment->job, segment->epoch)) {
         return;
     }
@@ -659,6 +667,9 @@ void simulation_judge(struct simulation *simulation)
             judge_attesting(simulation, segment);
         }
         judge_seals(simulation, segment);
+    }
+    for (uint32_t i = 0; i < simulation->job_count; i++) {
+        simulation_judge_waiting(simulation, i);
     }
     for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
         judge_claims(simulation, &simulation->view.claims[i]);
