@@ -115,8 +115,10 @@ static void must(enum status status, const struct error *error)
 static bool is_across(const struct op *op)
 {
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+    const int64_t step = dims[5] > 1 ? strides[5] : dims[4] > 1 ? strides[4] : 1;
 
-    return op->kind == OP_QUANTIZE && dims[5] > 1 && op->attributes[QUANTIZE_STRIDES + 5] != 1;
+    return op->kind == OP_QUANTIZE && step != 1;
 }
 
 #define ROW_COUNT (OP_KIND_COUNT + 1)
@@ -126,10 +128,10 @@ static void write_row(struct bench *bench, const char *name, const struct traffi
     const double moved = (double)traffic->read + (double)traffic->written;
     const double least = (double)traffic->least;
 
-    printf("| %s | %llu | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name,
+    printf("| %s | %llu | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name,
            (unsigned long long)traffic->launches, 1e-9 * (double)traffic->read,
-           1e-9 * (double)traffic->written, 1e-9 * least, 1e3 * moved / BYTES_PER_S,
-           1e3 * least / BYTES_PER_S);
+           1e-9 * (double)traffic->again, 1e-9 * (double)traffic->written, 1e-9 * least,
+           1e3 * moved / BYTES_PER_S, 1e3 * least / BYTES_PER_S);
     bench_record(bench, name, "GB", 1e-9 * moved, 1e-9 * least, 0);
 }
 
@@ -137,6 +139,7 @@ static void add(struct traffic *sum, const struct traffic *more)
 {
     sum->launches += more->launches;
     sum->read += more->read;
+    sum->again += more->again;
     sum->written += more->written;
     sum->least += more->least;
 }
@@ -152,8 +155,9 @@ static void write_table(struct bench *bench, const struct tape *tape, const stru
         add(&rows[is_across(op) ? OP_KIND_COUNT : (int)op->kind], &counts[at]);
         add(&all, &counts[at]);
     }
-    printf("| operations | launches | GB read | GB written | GB at least | ms at 4.8 TB/s | ms at "
-           "least |\n|---|---:|---:|---:|---:|---:|---:|\n");
+    printf(
+        "| operations | launches | GB read | GB again | GB written | GB at least | ms at 4.8 TB/s "
+        "| ms at least |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int row = 0; row < ROW_COUNT; row++) {
         if (rows[row].launches > 0) {
             write_row(bench,

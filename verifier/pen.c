@@ -279,7 +279,7 @@ static bool is_worth_another_try(const struct node *node, const struct action *a
     bool has_time = node->clock.time_s <= action->late_s;
 
     if (kind == GAME_TOO_EARLY) {
-        return action->kind != ACTION_TIMEOUT && !vanished_makes(action->kind);
+        return !vanished_is_anybodys(action->kind);
     }
     return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
            (is_statement(action->kind) || action->kind == ACTION_REVEAL);
@@ -318,7 +318,7 @@ static enum status look_after(struct node *node, struct action *action, struct e
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
         status = moves_refused(node, &state, &due_s, action, error);
-    } else if (vanished_makes(action->kind)) {
+    } else if (vanished_is_anybodys(action->kind)) {
         state = vanished_refused(&due_s, node, outcome.refusal.kind);
     }
     if (status != STATUS_OK) {

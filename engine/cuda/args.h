@@ -18,10 +18,13 @@
     ENTRY(RULE, kernel_rule, struct rule_args) \
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
+    ENTRY(HELD, kernel_held, struct held_args) \
+    ENTRY(HELD_WIDE, kernel_held_wide, struct held_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
+    ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
@@ -34,6 +37,9 @@
     ENTRY(HOPPER_THREE, kernel_hopper_three, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
     ENTRY(DOTS, kernel_dots, struct dots_args) \
+    ENTRY(UPDATES, kernel_updates, struct updates_args) \
+    ENTRY(SQUARES, kernel_squares, struct squares_args) \
+    ENTRY(TOTAL, kernel_total, struct total_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
     ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
@@ -97,7 +103,15 @@ struct quantize_args {
     int32_t across; /* neighbouring rows are neighbours in memory */
     uint32_t line_log;
     uint32_t block_log; /* k >> block_log is the block of k */
-    uint32_t team;      /* of kernel_quantize_rows: warps that share a row, 1 or all of a block */
+    /* Of kernel_quantize_rows: warps that share a row, 1 or all of a block. Of
+     * kernel_quantize_columns: columns of memory that a block holds. */
+    uint32_t team;
+};
+
+/* An operation along rows of one chunk, and where planes are given, the result's quantization. */
+struct held_args {
+    struct rows_args rows;
+    struct quantize_args quantize;
 };
 
 /* Planes, shifts and lowest[] of a canonical q. */
@@ -185,6 +199,55 @@ struct dots_args {
     uint32_t line_log;
     uint32_t block_log;
     uint32_t team; /* warps that share a row, 1 or all of a block */
+};
+
+/* One tensor of a list of parameters: as an operation of its own, SGD or AdamW, would update it. */
+struct update_item {
+    const void *inputs[OP_INPUTS_MAX]; /* in the rule's order; NULL behind the last */
+    void *outputs[3];
+    const struct op *op; /* the device's */
+    uint64_t count;
+    uint32_t quads; /* all of it can be read and written by 16 bytes */
+    uint32_t reserved;
+};
+
+/* Work is counted through all items, from firsts[item] on. */
+struct updates_args {
+    const struct update_item *items;
+    const uint64_t *firsts;
+    uint64_t first_tile;
+    uint64_t end_tile;
+    uint32_t item_count;
+    uint32_t reserved;
+};
+
+/* Rows of numbers, of each of which the sum of its squares, or its sum, is wanted. */
+struct square_item {
+    const float *x;
+    uint32_t *out; /* (rows): bits */
+    uint64_t rows;
+    uint64_t k;
+    int32_t window;
+    int32_t bits;
+    uint32_t whole;   /* the row is one block; otherwise a piece is */
+    uint32_t squares; /* or the sum of the numbers themselves */
+    uint32_t quads;   /* rows can be read by 16 bytes */
+    uint32_t reserved;
+};
+
+struct squares_args {
+    const struct square_item *items;
+    const uint64_t *firsts;
+    uint64_t tiles;
+    uint32_t item_count;
+    uint32_t reserved;
+};
+
+struct total_args {
+    const float *const *terms;
+    float *out;
+    uint32_t count;
+    uint32_t reserved;
 };
 
 #define HASH_LEAF    1024
@@ -280,7 +343,24 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define QUANTIZE_TILE_ROWS 32
 #define QUANTIZE_TILE_K    128
 
-#define ROWS_WARPS         8 /* of a block of kernel_rows */
+/*
+ * Columns of memory that a block holds whole, to write them as rows: columns_body.h. A column is
+ * as long as its pieces, and four more, so that lanes find it in other banks.
+ */
+#define COLUMNS_THREADS            512
+#define COLUMNS_MAX                32
+#define COLUMNS_MIN                8
+#define COLUMNS_PIECES_MAX         1024 /* of all columns of a block */
+#define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
+#define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
+#define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
+
+#define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
+#define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */
+
+#define HELD_MAX           FOLD_CHUNK /* columns of a row that a warp holds */
+#define HELD_NARROW        768        /* or no more than these: fewer registers */
+#define ROWS_WARPS         8          /* of a block of kernel_rows */
 #define HASH_NODES_THREADS 128
 #define HASH_LEAF_THREADS  64
 #define BLOCK_THREADS      256 /* of every other kernel */

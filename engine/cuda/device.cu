@@ -137,6 +137,9 @@ static enum device_result start(struct device *device, struct device_facts *fact
             cuda_kernel_table[kernel], cudaFuncAttributeMaxDynamicSharedMemorySize,
             CONTRACT_STAGES((int)facts->shared_max) * CONTRACT_STAGE_SIZE));
     }
+    TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[KERNEL_QUANTIZE_COLUMNS],
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)facts->shared_max - COLUMNS_SHARED_STATIC));
     for (int kernel : hoppers) {
         if (facts->capability == HOPPER_CAPABILITY) {
             TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],

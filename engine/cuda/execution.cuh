@@ -127,6 +127,11 @@ static RULE inline void load_quad(float *to, const float *from)
     to[3] = quad.w;
 }
 
+static RULE inline void store_quad(uint32_t *to, const uint32_t *from)
+{
+    *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
+}
+
 /* Nearest, ties to even. */
 static RULE inline int32_t round_to_int(float x)
 {

@@ -24,30 +24,40 @@ enum contract_path {
 /* Other ways that spare passes and launches; they share the bits of barred with the above. */
 enum launch_way {
     WAY_DOTS = CONTRACT_PATHS, /* sums of rows without tiles */
+    WAY_LISTS,                 /* many tensors at once: updates, squares of gradients */
+    WAY_COLUMNS,               /* quantization across rows in one look */
+    WAY_HELD,                  /* rows held in registers, and quantized at once */
     WAY_COUNT
 };
+
+struct fusion; /* fuse.h */
 
 struct launcher {
     const struct device_calls *calls;
     struct device *device;
     const struct tape *tape;
-    const struct op *ops; /* the tape's operations in device memory */
-    void *const *memory;  /* per tensor, device memory; NULL: not there */
-    uint8_t *scratch;     /* device memory */
-    uint32_t block_count; /* blocks that fill the device some times over */
-    int32_t capability;   /* of the device; 0: not known, nothing special */
-    uint32_t processors;  /* multiprocessors; 0: not known, k is never split */
-    uint32_t shared_max;  /* bytes that a block may have; 0: not known, enough */
-    uint32_t barred;      /* bits 1 << enum contract_path, launch_way: not to be used */
-    bool gives_up;        /* kernels whose barriers never end go on, and give nonsense */
-    bool packed;          /* fast mode: q tensors are packed.h's planes */
-    bool rules_only;      /* every operation by its rules: for tests and doubts */
+    const struct op *ops;        /* the tape's operations in device memory */
+    void *const *memory;         /* per tensor, device memory; NULL: not there */
+    uint8_t *scratch;            /* device memory */
+    uint32_t block_count;        /* blocks that fill the device some times over */
+    int32_t capability;          /* of the device; 0: not known, nothing special */
+    uint32_t processors;         /* multiprocessors; 0: not known, k is never split */
+    uint32_t shared_max;         /* bytes that a block may have; 0: not known, enough */
+    uint32_t barred;             /* bits 1 << enum contract_path, launch_way: not to be used */
+    const struct fusion *fusion; /* NULL: every operation alone */
+    bool gives_up;               /* kernels whose barriers never end go on, and give nonsense */
+    bool packed;                 /* fast mode: q tensors are packed.h's planes */
+    bool rules_only;             /* every operation by its rules: for tests and doubts */
 };
 
 /* Is op within what the kernels count with? (Rows of a contraction below 2^32 elements.) */
 bool launch_takes(const struct op *op);
 
 enum device_result launch_op(const struct launcher *launcher, uint32_t at);
+
+/* The operations first .. of a unit that ends before last, or one alone. *next: where to go on. */
+enum device_result launch_unit(uint32_t *next, const struct launcher *launcher, uint32_t at,
+                               uint32_t last);
 
 /* Bytes of scratch for one operation. */
 uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, bool packed);

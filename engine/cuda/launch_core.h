@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "engine/cuda/launch.h"
+#include "engine/cuda/fuse.h"
 #include "engine/cuda/packed.h"
 
 static inline enum device_result launch_grid(const struct launcher *launcher,
@@ -77,5 +77,22 @@ static inline struct packed packed_for(const struct contraction_shape *shape, ui
 bool launch_dots_takes(const struct launcher *launcher, uint64_t m, uint64_t n, uint64_t batches,
                        uint64_t k);
 enum device_result launch_dots(const struct launcher *launcher, struct dots_args *args);
+
+/* Quantization of a view across memory, in one look. 0 columns: it does not fit. */
+uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args);
+enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args);
+
+/* Rows that a warp can hold; quantize NULL: and no more than that. */
+bool launch_held_takes(const struct launcher *launcher, const struct op *op);
+enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
+                               const struct quantize_args *quantize);
+
+/* launch.c: the arguments of these kinds. */
+struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
+struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);
+
+/* What fuse.h found: a unit from `at` on, and the sum of squares that is made at `at`. */
+enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run);
+enum device_result launch_squares(const struct launcher *launcher, const struct fused_squares *run);
 
 #endif /* ENGINE_CUDA_LAUNCH_CORE_H */

@@ -21,3 +21,92 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
     args->team = args->k > DOTS_TEAM_K ? warps : 1;
     return LAUNCH_WORK(launcher, KERNEL_DOTS, args->rows, warps / args->team, *args);
 }
+
+/* ---- columns ----------------------------------------------------------------------- */
+
+#define COLUMNS_SHARED_TWICE (96 * 1024) /* so much leaves room for a second block beside it */
+
+/* As many columns as let two blocks lie side by side, else as few as are worth it. */
+uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args)
+{
+    const uint64_t most = launcher->shared_max == 0 ? 48 * 1024 : launcher->shared_max;
+    uint32_t columns = COLUMNS_MAX;
+
+    if (!launch_way_free(launcher, WAY_COLUMNS) || !args->across || args->planes == NULL ||
+        args->piece != CONTRACTION_PIECE || (args->blocks > 1 && args->block_span != 1)) {
+        return 0;
+    }
+    while (columns > COLUMNS_MIN && (COLUMNS_SHARED(columns, args->k) > COLUMNS_SHARED_TWICE ||
+                                     columns * args->pieces > COLUMNS_PIECES_MAX)) {
+        columns /= 2;
+    }
+    if (COLUMNS_SHARED(columns, args->k) + COLUMNS_SHARED_STATIC > most ||
+        columns * args->pieces > COLUMNS_PIECES_MAX) {
+        return 0;
+    }
+    return columns;
+}
+
+enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args)
+{
+    const uint64_t groups = (args->rows + args->team - 1) / args->team;
+    const struct device_launch launch = {
+        .kernel = KERNEL_QUANTIZE_COLUMNS,
+        .grid = {(uint32_t)(groups < launcher->block_count ? groups : launcher->block_count), 1, 1},
+        .block = COLUMNS_THREADS,
+        .shared_size = (uint32_t)COLUMNS_SHARED(args->team, args->k),
+        .arguments_size = sizeof(*args),
+        .arguments = args};
+
+    return launcher->calls->launch(launcher->device, &launch);
+}
+
+/* ---- held rows --------------------------------------------------------------------- */
+
+bool launch_held_takes(const struct launcher *launcher, const struct op *op)
+{
+    return launch_way_free(launcher, WAY_HELD) && fuse_holds_rows(op);
+}
+
+enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
+                               const struct quantize_args *quantize)
+{
+    const enum cuda_kernel kernel = rows->columns <= HELD_NARROW ? KERNEL_HELD : KERNEL_HELD_WIDE;
+    struct held_args args = {.rows = *rows};
+
+    if (quantize != NULL) {
+        args.quantize = *quantize;
+        args.quantize.team = 1;
+    }
+    return LAUNCH_WORK(launcher, kernel, rows->rows, ROWS_WARPS, args);
+}
+
+/* ---- lists ------------------------------------------------------------------------- */
+
+enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run)
+{
+    const struct updates_args args = {.items = run->items,
+                                      .firsts = run->firsts,
+                                      .end_tile = run->tiles,
+                                      .item_count = run->end - run->at};
+
+    return LAUNCH_WORK(launcher, KERNEL_UPDATES, run->tiles, 1, args);
+}
+
+enum device_result launch_squares(const struct launcher *launcher, const struct fused_squares *run)
+{
+    const struct op *op = &launcher->fusion->ops[run->at];
+    const struct total_args total = {
+        .terms = run->terms, .out = output_memory(launcher, op, 0), .count = run->term_count};
+    enum device_result result = DEVICE_OK;
+
+    if (run->rows.tiles > 0) {
+        result = LAUNCH_WORK(launcher, KERNEL_SQUARES, run->rows.tiles, 1, run->rows);
+    }
+    if (result == DEVICE_OK && run->sums.tiles > 0) {
+        result = LAUNCH_WORK(launcher, KERNEL_SQUARES, run->sums.tiles, 1, run->sums);
+    }
+    return result != DEVICE_OK
+               ? result
+               : launch_grid(launcher, KERNEL_TOTAL, 1, CUDA_WARP, &total, (uint32_t)sizeof(total));
+}

@@ -89,6 +89,13 @@ static bool hook_may_omit(const void *context, enum op_kind kind)
     return launch_may_omit(kind);
 }
 
+static uint32_t hook_unit_end(const void *context, uint32_t at)
+{
+    const struct machine_cuda *cuda = context;
+
+    return cuda->fusion.ends[at];
+}
+
 static uint64_t aligned(uint64_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -99,10 +106,16 @@ static void raise_to(uint64_t *most, uint64_t size)
     *most = size > *most ? size : *most;
 }
 
+/* The operations as they are run: of the machine's tape, but what is quantized twice. */
+static const struct tape *run_tape(const struct machine_cuda *cuda)
+{
+    return cuda->once.tape.ops == NULL ? cuda->machine.tape : &cuda->once.tape;
+}
+
 /* Scratch of operations. */
 static uint64_t scratch_size(const struct machine_cuda *cuda)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     uint64_t most = 0;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
@@ -117,7 +130,7 @@ static uint64_t scratch_size(const struct machine_cuda *cuda)
 /* Operations from there on may write the states that are being hashed. */
 static uint32_t first_writing(const struct machine_cuda *cuda)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
         for (uint32_t i = 0; cuda->plan.runs[at] && i < tape->ops[at].output_count; i++) {
@@ -129,27 +142,52 @@ static uint32_t first_writing(const struct machine_cuda *cuda)
     return tape->op_count;
 }
 
+static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    cuda->tape = *cuda->machine.tape;
+    if (cuda->fused) {
+        status = fusion_build(&cuda->fusion, cuda->machine.tape, cuda->way.barred, error);
+        cuda->tape.ops = cuda->fusion.ops;
+        cuda->block_sizes[BLOCK_LISTS] = cuda->fusion.size;
+    }
+    return status;
+}
+
 static enum status make_plan(struct machine_cuda *cuda, struct error *error)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     const bool fast = !cuda->options.trace && !cuda->way.rules_only;
     const struct plan_hooks hooks = {.context = cuda,
                                      .keep_all = cuda->options.trace,
                                      .output_size = hook_size,
                                      .in_place = fast ? hook_in_place : NULL,
-                                     .may_omit = fast ? hook_may_omit : NULL};
+                                     .may_omit = fast ? hook_may_omit : NULL,
+                                     .unit_end = fast ? hook_unit_end : NULL};
     enum status status;
 
     cuda->launcher.packed = fast;
+    cuda->fused = fast;
+    status = make_fusion(cuda, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         if (!launch_takes(&tape->ops[at])) {
             return error_set(error, STATUS_OVER_LIMIT,
                              "operation %u contracts rows too long for the CUDA backend", at);
         }
     }
-    status = plan_build(&cuda->plan, tape, &hooks, error);
+    status = fast ? once_build(&cuda->once, tape, error) : STATUS_OK;
+    if (status == STATUS_OK) {
+        status = plan_build(&cuda->plan, run_tape(cuda), &hooks, error);
+    }
     if (status != STATUS_OK) {
         return status;
+    }
+    if (cuda->fused) {
+        fusion_check(&cuda->fusion, tape, &cuda->plan, &hooks);
     }
     cuda->block_sizes[BLOCK_STATE] = cuda->plan.state_size;
     cuda->block_sizes[BLOCK_TEMPORARY] = cuda->plan.temporary_size;
@@ -236,20 +274,21 @@ static enum status place_tensors(struct machine_cuda *cuda, struct error *error)
 static enum status fill_first(struct machine_cuda *cuda, struct error *error)
 {
     const struct device_calls *calls = cuda->way.calls;
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     enum device_result result = DEVICE_OK;
+    enum status status = STATUS_OK;
 
     if (cuda->block_sizes[BLOCK_STATE] > 0) {
         result =
             calls->fill(cuda->device, cuda->blocks[BLOCK_STATE], 0, cuda->block_sizes[BLOCK_STATE]);
     }
     if (result == DEVICE_OK && tape->op_count > 0) {
-        result = calls->upload(cuda->device, cuda->blocks[BLOCK_OPS], tape->ops,
+        result = calls->upload(cuda->device, cuda->blocks[BLOCK_OPS], run_tape(cuda)->ops,
                                (uint64_t)tape->op_count * sizeof(*tape->ops));
     }
     cuda->launcher.calls = calls;
     cuda->launcher.device = cuda->device;
-    cuda->launcher.tape = tape;
+    cuda->launcher.tape = run_tape(cuda);
     cuda->launcher.ops = cuda->blocks[BLOCK_OPS];
     cuda->launcher.memory = cuda->memory;
     cuda->launcher.scratch = cuda->blocks[BLOCK_SCRATCH];
@@ -262,7 +301,14 @@ static enum status fill_first(struct machine_cuda *cuda, struct error *error)
     cuda->launcher.processors = (uint32_t)cuda->facts.multiprocessors;
     cuda->launcher.shared_max = cuda->facts.shared_max;
     cuda->launcher.barred = cuda->way.barred;
-    return cuda_failed(cuda, result, "the first upload", error);
+    if (cuda->fused) {
+        cuda->launcher.fusion = &cuda->fusion;
+    }
+    if (cuda->fused && result == DEVICE_OK) {
+        status = fusion_upload(&result, &cuda->fusion, &cuda->launcher, cuda->blocks[BLOCK_LISTS],
+                               error);
+    }
+    return status != STATUS_OK ? status : cuda_failed(cuda, result, "the first upload", error);
 }
 
 /* ---- the table's functions -------------------------------------------------------- */
@@ -289,6 +335,8 @@ static void cuda_close(struct machine *machine)
     free(cuda->bound);
     free(cuda->shown);
     plan_release(&cuda->plan);
+    fusion_release(&cuda->fusion);
+    once_release(&cuda->once);
     free(cuda);
 }
 
@@ -303,7 +351,7 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     if (cuda == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
-    cuda->machine = (struct machine){&backend_cuda, tape};
+    cuda->machine = (struct machine){.backend = &backend_cuda, .tape = tape};
     cuda->options = *options;
     cuda->way = *way;
     result = way->calls->open(&cuda->device, &cuda->facts, way->ordinal);
@@ -347,7 +395,8 @@ static enum status cuda_open(struct machine **machine, const struct tape *tape,
 static enum status cuda_size(uint64_t *size, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
-    struct machine_cuda cuda = {.machine = {&backend_cuda, tape}, .options = *options};
+    struct machine_cuda cuda = {.machine = {.backend = &backend_cuda, .tape = tape},
+                                .options = *options};
     enum status status = make_plan(&cuda, error);
 
     *size = 0;
@@ -355,6 +404,8 @@ static enum status cuda_size(uint64_t *size, const struct tape *tape,
         *size += cuda.block_sizes[block];
     }
     plan_release(&cuda.plan);
+    fusion_release(&cuda.fusion);
+    once_release(&cuda.once);
     return status;
 }
 
@@ -461,14 +512,15 @@ static enum status show(struct machine_cuda *cuda, const struct observer *observ
     return STATUS_OK;
 }
 
-static enum status run_timed(struct machine_cuda *cuda, uint32_t at, struct error *error)
+static enum status run_timed(struct machine_cuda *cuda, uint32_t at, uint32_t *next, uint32_t last,
+                             struct error *error)
 {
     const struct device_calls *calls = cuda->way.calls;
     enum device_result result = calls->mark(cuda->device, 0);
     double seconds = 0.0;
 
     if (result == DEVICE_OK) {
-        result = launch_op(&cuda->launcher, at);
+        result = launch_unit(next, &cuda->launcher, at, last);
     }
     if (result == DEVICE_OK) {
         result = calls->mark(cuda->device, 1);
@@ -501,18 +553,20 @@ static enum device_result take_next_states(struct machine_cuda *cuda)
 static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg,
                              const struct observer *observer, struct error *error)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
+    uint32_t next;
 
-    for (uint32_t at = leg->first; at < leg->last; at++) {
+    for (uint32_t at = leg->first; at < leg->last; at = next) {
         enum status status = STATUS_OK;
 
+        next = at + 1;
         if (!cuda->plan.runs[at]) {
             continue;
         }
         if (cuda->options.timed != NULL) {
-            status = run_timed(cuda, at, error);
+            status = run_timed(cuda, at, &next, leg->last, error);
         } else {
-            status = cuda_failed(cuda, launch_op(&cuda->launcher, at),
+            status = cuda_failed(cuda, launch_unit(&next, &cuda->launcher, at, leg->last),
                                  op_kind_name(tape->ops[at].kind), error);
         }
         if (status == STATUS_OK && observer != NULL) {

@@ -5,8 +5,9 @@
 #ifndef ENGINE_CUDA_MACHINE_CUDA_H
 #define ENGINE_CUDA_MACHINE_CUDA_H
 
-#include "engine/cuda/launch.h"
+#include "engine/cuda/fuse.h"
 #include "engine/cuda/machine.h"
+#include "engine/once.h"
 #include "engine/plan.h"
 
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
@@ -20,6 +21,7 @@ enum {
     BLOCK_SCRATCH,
     BLOCK_DATA,
     BLOCK_OPS,
+    BLOCK_LISTS,
     BLOCK_WORDS,
     BLOCK_HASH,
     BLOCK_COUNT
@@ -49,7 +51,11 @@ struct machine_cuda {
     struct machine_way way;
     struct device *device;
     struct device_facts facts;
+    struct once once; /* fast: the tape as it is run; else empty */
     struct plan plan;
+    bool fused;           /* fast mode: operations are rewritten, and some launched together */
+    struct fusion fusion; /* where fused */
+    struct tape tape;     /* what is launched: the machine's, with fusion.ops where fused */
     struct launcher launcher;
     void *blocks[BLOCK_COUNT];
     uint64_t block_sizes[BLOCK_COUNT];

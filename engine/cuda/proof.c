@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/fuse.h"
 #include "engine/cuda/packed.h"
 #include "engine/kernel.h"
+#include "engine/real.h"
 
-#define TENSORS_MAX 64
+#define TENSORS_MAX 128
 #define OPS_MAX     24
 
 /* A tape in the making; tensors that no operation makes are given. */
@@ -17,8 +19,9 @@ struct proof {
     struct tape tape;
     struct tensor tensors[TENSORS_MAX];
     struct op ops[OPS_MAX];
+    struct fusion fusion;
     bool made[TENSORS_MAX];
-    bool packed[TENSORS_MAX]; /* on the device, or left out: not to be compared */
+    bool needed[TENSORS_MAX]; /* by an operation that is made, or to be compared */
     uint64_t sizes[TENSORS_MAX];
     void *host[TENSORS_MAX];
     void *device[TENSORS_MAX];
@@ -54,8 +57,16 @@ static uint32_t add_output(struct proof *proof, struct op *op, enum dtype dtype,
 {
     const uint32_t id = give(proof, dtype, count);
 
+    proof->tensors[id].role = ROLE_OUTPUT;
     op->outputs[op->output_count++] = id;
     proof->made[id] = true;
+    return id;
+}
+
+/* One that nobody has to see: it may be left out, or lie in a layout of its own. */
+static uint32_t hide(struct proof *proof, uint32_t id)
+{
+    proof->tensors[id].role = ROLE_TEMPORARY;
     return id;
 }
 
@@ -77,15 +88,14 @@ static const struct op *add_quantize(struct proof *proof, uint32_t x, int64_t ba
     op->attributes[QUANTIZE_BLOCK] = block;
     op->attribute_count = QUANTIZE_ATTRIBUTES;
     add_input(op, x);
-    proof->packed[add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.pieces)] = true;
-    (void)add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.blocks);
-    proof->packed[add_output(proof, op, bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)k)] =
-        true;
+    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.pieces));
+    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.blocks));
+    (void)hide(proof, add_output(proof, op, bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)k));
     return op;
 }
 
 /* Sums of the rows of a quantized operand, by which its integers are judged. */
-static void add_ones(struct proof *proof, const struct op *quantize, int64_t rows, int64_t k)
+static uint32_t add_ones(struct proof *proof, const struct op *quantize, int64_t rows, int64_t k)
 {
     struct op *op = add_op(proof, OP_CONTRACT_ONES);
 
@@ -96,7 +106,7 @@ static void add_ones(struct proof *proof, const struct op *quantize, int64_t row
     op->attribute_count = ONES_ATTRIBUTES;
     add_input(op, quantize->outputs[2]);
     add_input(op, quantize->outputs[1]);
-    (void)add_output(proof, op, DTYPE_F32, (uint64_t)rows);
+    return add_output(proof, op, DTYPE_F32, (uint64_t)rows);
 }
 
 /* One result for each batch of two operands of one row each. */
@@ -142,7 +152,181 @@ static void build_dots(struct proof *proof, uint32_t part)
 
     (void)add_dots(proof, a, b, rows, k);
     (void)add_dots(proof, a, a, rows, k);
-    add_ones(proof, b, rows, k);
+    (void)add_ones(proof, b, rows, k);
+}
+
+/* The squares of a tensor as build_square_sum() writes them. */
+static uint32_t add_square_sum(struct proof *proof, uint32_t x, int64_t rows, int64_t k, int bits,
+                               int block)
+{
+    const struct op *q = add_quantize(proof, x, rows, 1, k, bits, block, true);
+    const uint32_t partial = hide(proof, add_dots(proof, q, q, rows, k));
+
+    if (rows == 1) {
+        return partial;
+    }
+    q = add_quantize(proof, partial, 1, 1, rows, 22, 0, true);
+    return hide(proof, add_ones(proof, q, 1, rows));
+}
+
+/* A few numbers and four that are the same for all of them, as an optimizer reads them. */
+static void add_update(struct proof *proof, enum op_kind kind, uint32_t gradient,
+                       const uint32_t scalars[4], uint64_t count)
+{
+    static const float adamw[] = {0.9f, 0.1f, 0.999f, 0.001f, 1e-8f, 0.1f};
+    static const float sgd[] = {0.9f, 0.01f};
+    const bool is_adamw = kind == OP_ADAMW;
+    const uint32_t p = give(proof, DTYPE_F32, count);
+    const uint32_t v = give(proof, DTYPE_F32, count);
+    const uint32_t m = is_adamw ? give(proof, DTYPE_F32, count) : 0;
+    struct op *op = add_op(proof, kind);
+
+    op->attribute_count = is_adamw ? ADAMW_ATTRIBUTES : SGD_ATTRIBUTES;
+    for (uint32_t i = 0; i < op->attribute_count; i++) {
+        op->attributes[i] = real_to_bits(is_adamw ? adamw[i] : sgd[i]);
+    }
+    add_input(op, p);
+    add_input(op, gradient);
+    if (is_adamw) {
+        add_input(op, m);
+    }
+    add_input(op, v);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (is_adamw || i == 0 || i == 3) {
+            add_input(op, scalars[i]);
+        }
+    }
+    for (uint32_t i = 0; i < (is_adamw ? 3 : 2); i++) {
+        (void)add_output(proof, op, DTYPE_F32, count);
+    }
+}
+
+/* Tensors of all sizes: their squares, added up, and the update of each. */
+static void build_lists(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t rows;
+        int64_t k;
+    } shapes[4] = {{11, 300}, {1, 36}, {2, 1301}, {9, 128}};
+    uint32_t gradients[4];
+    uint32_t scalars[4];
+    uint32_t total = 0;
+
+    for (int i = 0; i < 4; i++) {
+        gradients[i] = give(proof, DTYPE_F32, (uint64_t)(shapes[i].rows * shapes[i].k));
+        scalars[i] = give(proof, DTYPE_F32, 1);
+    }
+    for (int i = 0; i < 4; i++) {
+        const uint32_t square = add_square_sum(proof, gradients[i], shapes[i].rows, shapes[i].k,
+                                               part == 0 ? 14 : 16, part == 0 ? 128 : 0);
+
+        if (i == 0) {
+            total = square;
+        } else {
+            struct op *op = add_op(proof, OP_ADD);
+
+            op->attributes[BROADCAST_DIV] = 1;
+            op->attributes[BROADCAST_MOD] = 1;
+            add_input(op, total);
+            add_input(op, square);
+            total = add_output(proof, op, DTYPE_F32, 1);
+            if (i < 3) {
+                (void)hide(proof, total);
+            }
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        add_update(proof, part == 0 ? OP_ADAMW : OP_SGD, gradients[i], scalars,
+                   (uint64_t)(shapes[i].rows * shapes[i].k));
+    }
+}
+
+/* Views across memory, some rows too many for a group, all widths. */
+static void build_columns(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t batches;
+        int64_t rows;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{2, 37, 300, 14, 128}, {1, 19, 1030, 16, 128}, {1, 9, 60, 22, 0}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const struct op *q =
+        add_quantize(proof, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
+
+    (void)add_dots(proof, q, q, batches * rows, k);
+    (void)add_ones(proof, q, batches * rows, k);
+    proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
+}
+
+/* An operation along rows over given tensors: what each of them is, as in op.h. */
+enum row_tensor { ROW_NONE, ROW_MATRIX, ROW_COLUMN, ROW_NUMBER };
+
+struct row_kind {
+    enum op_kind kind;
+    uint32_t constant; /* epsilon or scale, where it has one */
+    enum row_tensor inputs[5];
+    enum row_tensor outputs[6];
+};
+
+static const struct op *add_rows(struct proof *proof, const struct row_kind *row, int64_t rows,
+                                 int64_t columns, int64_t causal)
+{
+    const uint64_t counts[] = {0, (uint64_t)(rows * columns), (uint64_t)columns, (uint64_t)rows};
+    uint32_t inputs[5];
+    struct op *op;
+
+    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
+        inputs[i] = give(proof, DTYPE_F32, counts[row->inputs[i]]);
+    }
+    op = add_op(proof, row->kind);
+    op->attributes[ROWS] = rows;
+    op->attributes[COLUMNS] = columns;
+    if (row->kind == OP_SOFTMAX || row->kind == OP_SOFTMAX_GRAD) {
+        op->attributes[SOFTMAX_CAUSAL] = causal;
+        op->attributes[SOFTMAX_SCALE_BITS] = row->constant;
+    } else {
+        op->attributes[NORM_EPSILON_BITS] = row->constant;
+    }
+    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
+        add_input(op, inputs[i]);
+    }
+    for (int i = 0; i < 6 && row->outputs[i] != ROW_NONE; i++) {
+        (void)add_output(proof, op, DTYPE_F32, counts[row->outputs[i]]);
+    }
+    return op;
+}
+
+/* Every kind in narrow rows and wide ones, quantized at once and alone. */
+static void build_held(struct proof *proof, uint32_t part)
+{
+    static const struct row_kind kinds[] = {
+        {OP_LAYER_NORM, 0x3727c5ac, {1, 2, 2}, {3, 3, 3, 3, 1}},
+        {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
+        {OP_RMS_NORM, 0x3727c5ac, {1, 2}, {3, 3, 1}},
+        {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},
+        {OP_SOFTMAX, 0x3e000000, {1}, {3, 3, 1, 3, 3, 1}},
+        {OP_SOFTMAX_GRAD, 0x3e000000, {1, 1}, {3, 3, 1}},
+    };
+    static const uint32_t mains[] = {4, 4, 2, 2, 5, 2};
+    const int64_t columns = part == 0 ? 300 : 1000;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const struct op *op = add_rows(proof, &kinds[i], 9, columns, part == 0 ? 0 : 9);
+        const struct op *q;
+
+        q = add_quantize(proof, op->outputs[mains[i]], 1, 9, columns, 14, 128, true);
+        if (i % 2 == 0) {
+            (void)add_ones(proof, q, 9, columns);
+            (void)add_dots(proof, q, q, 9, columns);
+        }
+    }
+    (void)add_rows(proof, &kinds[0], 9, columns + 1, 0);
+    (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
 }
 
 static const struct {
@@ -150,6 +334,9 @@ static const struct {
     uint32_t parts;
 } ways[WAY_COUNT - CONTRACT_PATHS] = {
     [WAY_DOTS - CONTRACT_PATHS] = {build_dots, 3},
+    [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
+    [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
+    [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
 };
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -204,7 +391,8 @@ static bool rules(struct proof *proof)
 }
 
 /* Device memory for all: tensors, operations, scratch. */
-static enum device_result place(void **block, struct proof *proof, struct launcher *launcher)
+static enum device_result place(void **block, uint8_t **lists_at, struct proof *proof,
+                                struct launcher *launcher)
 {
     const uint64_t ops_size = packed_round_up(sizeof(proof->ops), PACKED_ALIGNMENT);
     uint64_t size = ops_size;
@@ -218,8 +406,9 @@ static enum device_result place(void **block, struct proof *proof, struct launch
 
         scratch = own > scratch ? own : scratch;
     }
+    const uint64_t lists = packed_round_up(proof->fusion.size, PACKED_ALIGNMENT);
     const enum device_result result =
-        launcher->calls->allocate(launcher->device, block, size + scratch);
+        launcher->calls->allocate(launcher->device, block, size + lists + scratch);
     uint8_t *at = *block;
 
     if (result != DEVICE_OK) {
@@ -231,10 +420,32 @@ static enum device_result place(void **block, struct proof *proof, struct launch
         proof->device[id] = at;
         at += packed_round_up(proof->sizes[id], PACKED_ALIGNMENT);
     }
-    launcher->scratch = at;
+    *lists_at = at;
+    launcher->scratch = at + lists;
     launcher->tape = &proof->tape;
     launcher->memory = proof->device;
-    return launcher->calls->upload(launcher->device, *block, proof->ops, sizeof(proof->ops));
+    launcher->fusion = &proof->fusion;
+    return launcher->calls->upload(launcher->device, *block, proof->fusion.ops,
+                                   proof->tape.op_count * sizeof(struct op));
+}
+
+/* Which operations are made once all is rewritten: those whose outputs someone needs. */
+static void find_needed(struct proof *proof)
+{
+    for (uint32_t at = proof->tape.op_count; at > 0; at--) {
+        const struct op *op = &proof->fusion.ops[at - 1];
+        bool makes = false;
+
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            const uint32_t id = op->outputs[i];
+
+            makes = makes || proof->needed[id] || proof->tensors[id].role == ROLE_OUTPUT;
+        }
+        for (uint32_t i = 0; makes && i < op->input_count; i++) {
+            proof->needed[op->inputs[i]] = true;
+        }
+        proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */
+    }
 }
 
 /* What a kernel does not write is no result by luck. */
@@ -261,7 +472,7 @@ static enum device_result compare(bool *right, const struct proof *proof,
     for (uint32_t id = 0; id < proof->tape.tensor_count && result == DEVICE_OK; id++) {
         void *got;
 
-        if (!proof->made[id] || proof->packed[id]) {
+        if (proof->tensors[id].role != ROLE_OUTPUT) {
             continue;
         }
         got = malloc(proof->sizes[id]);
@@ -281,11 +492,47 @@ static enum device_result compare(bool *right, const struct proof *proof,
 static enum device_result run(bool *right, struct proof *proof, struct launcher *launcher)
 {
     enum device_result result = give_values(proof, launcher);
+    uint32_t next;
 
-    for (uint32_t at = 0; at < proof->tape.op_count && result == DEVICE_OK; at++) {
-        result = launch_op(launcher, at);
+    for (uint32_t at = 0; at < proof->tape.op_count && result == DEVICE_OK; at = next) {
+        next = at + 1;
+        if (proof->needed[proof->fusion.ops[at].outputs[0]]) {
+            result = launch_unit(&next, launcher, at, proof->tape.op_count);
+        }
     }
     return result == DEVICE_OK ? compare(right, proof, launcher) : result;
+}
+
+/* With what the machine would rewrite and launch together. */
+static enum device_result run_fused(bool *right, struct proof *proof, struct launcher *launcher)
+{
+    struct tape rewritten = proof->tape;
+    enum device_result result;
+    uint8_t *lists = NULL;
+    void *block = NULL;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (fusion_build(&proof->fusion, &proof->tape, launcher->barred, &ignored) != STATUS_OK) {
+        return DEVICE_NO_MEMORY;
+    }
+    find_needed(proof);
+    rewritten.ops = proof->fusion.ops;
+    result = place(&block, &lists, proof, launcher);
+    launcher->tape = &rewritten;
+    if (result == DEVICE_OK &&
+        fusion_upload(&result, &proof->fusion, launcher, lists, &ignored) != STATUS_OK) {
+        result = DEVICE_NO_MEMORY;
+    }
+    if (result == DEVICE_OK) {
+        result = run(right, proof, launcher);
+    }
+    if (block != NULL) {
+        launcher->calls->release(launcher->device, block);
+    }
+    fusion_release(&proof->fusion);
+    launcher->fusion = NULL;
+    return result;
 }
 
 static enum device_result prove_part(bool *right, struct launcher *launcher, uint32_t way,
@@ -293,7 +540,6 @@ static enum device_result prove_part(bool *right, struct launcher *launcher, uin
 {
     struct proof *proof = calloc(1, sizeof(*proof));
     enum device_result result = DEVICE_NO_MEMORY;
-    void *block = NULL;
 
     *right = false;
     if (proof == NULL) {
@@ -301,15 +547,10 @@ static enum device_result prove_part(bool *right, struct launcher *launcher, uin
     }
     proof->tape.tensors = proof->tensors;
     proof->tape.ops = proof->ops;
+    proof->tape.loss = TENSOR_NONE;
     ways[way - CONTRACT_PATHS].build(proof, part);
     if (rules(proof)) {
-        result = place(&block, proof, launcher);
-    }
-    if (result == DEVICE_OK) {
-        result = run(right, proof, launcher);
-    }
-    if (block != NULL) {
-        launcher->calls->release(launcher->device, block);
+        result = run_fused(right, proof, launcher);
     }
     for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
         free(proof->host[id]);

@@ -97,33 +97,49 @@ static void count_row_numbers(struct traffic *traffic, const struct rows_args *a
     }
 }
 
+#define AGAIN_MAX 16384 /* bytes of a row that a cache has still */
+
+/* So many looks at rows of so many bytes; bytes: of all rows. */
+static void count_looks(struct traffic *traffic, uint64_t looks, uint64_t bytes, uint64_t row)
+{
+    if (row <= AGAIN_MAX) {
+        traffic->read += bytes;
+        traffic->again += (looks - 1) * bytes;
+    } else {
+        traffic->read += looks * bytes;
+    }
+}
+
 /* Looks at each element of a row, by kind: rows_body.h. */
 static void count_rows(struct traffic *traffic, const struct rows_args *args)
 {
     const uint64_t seen = 4 * visible_elements(args->rows, args->columns, args->causal);
+    const uint64_t row = 4 * args->columns;
 
     switch ((int)args->kind) {
     case OP_LAYER_NORM:
-        traffic->read += 3 * seen;
+        count_looks(traffic, 3, seen, row);
         break;
     case OP_RMS_NORM:
     case OP_CROSS_ENTROPY:
-        traffic->read += 2 * seen;
+        count_looks(traffic, 2, seen, row);
         break;
     case OP_LAYER_NORM_GRAD:
-        traffic->read += 5 * seen;
+        count_looks(traffic, 3, seen, row);
+        count_looks(traffic, 2, seen, row);
         break;
     case OP_RMS_NORM_GRAD:
     case OP_SOFTMAX_GRAD:
-        traffic->read += 4 * seen;
+        count_looks(traffic, 2, seen, row);
+        count_looks(traffic, 2, seen, row);
         break;
     case OP_SOFTMAX:
         /* The exponentials are written where p will be. */
-        traffic->read += 3 * seen;
-        traffic->written += args->outputs[2] == NULL ? seen : 0;
+        count_looks(traffic, 3, seen, row);
+        traffic->again += args->outputs[2] == NULL ? seen : 0;
         break;
     default:
-        traffic->read += seen;
+        count_looks(traffic, 1, seen, row);
         break;
     }
     count_row_numbers(traffic, args);
@@ -158,10 +174,31 @@ static void count_quantize(struct traffic *traffic, uint32_t kernel,
         traffic->read += x + exponents;
         traffic->written += q;
         break;
+    case KERNEL_QUANTIZE_COLUMNS:
+        traffic->read += x;
+        traffic->written += exponents + q;
+        break;
     default:
-        traffic->read += 2 * x;
+        count_looks(traffic, 2, x, 4 * args->k);
         traffic->written += peaks + exponents + q;
         break;
+    }
+}
+
+/* Each number once, where the row was; and its limbs from there. */
+static void count_held(struct traffic *traffic, const struct held_args *args)
+{
+    const struct quantize_args *quantize = &args->quantize;
+    const uint64_t seen =
+        4 * visible_elements(args->rows.rows, args->rows.columns, args->rows.causal);
+    const bool two = args->rows.kind == OP_LAYER_NORM_GRAD || args->rows.kind == OP_RMS_NORM_GRAD ||
+                     args->rows.kind == OP_SOFTMAX_GRAD;
+
+    traffic->read += two ? 2 * seen : seen;
+    count_row_numbers(traffic, &args->rows);
+    if (quantize->planes != NULL) {
+        traffic->written +=
+            2 * quantize->rows * (quantize->pieces + quantize->blocks) + planes_of(quantize);
     }
 }
 
@@ -247,10 +284,15 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ROWS:
         count_rows(traffic, args);
         break;
+    case KERNEL_HELD:
+    case KERNEL_HELD_WIDE:
+        count_held(traffic, args);
+        break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
     case KERNEL_QUANTIZE_INTEGERS:
     case KERNEL_QUANTIZE_ROWS:
+    case KERNEL_QUANTIZE_COLUMNS:
         count_quantize(traffic, launch->kernel, args);
         break;
     case KERNEL_PACK:
@@ -275,6 +317,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_DOTS:
         count_dots(traffic, args);
         break;
+    case KERNEL_UPDATES:
+    case KERNEL_SQUARES:
+    case KERNEL_TOTAL:
+        break; /* lists are the device's: add_lists() */
     case KERNEL_HASH_LEAVES:
     case KERNEL_HASH_NODES:
     case KERNEL_FINITE:
@@ -299,7 +345,7 @@ static enum device_result count_fill(struct device *device, void *to, int byte, 
 
 static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, uint32_t id)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     uint64_t size = cuda_tensor_bytes(tape, id);
 
     for (uint32_t i = 0; i < op->output_count; i++) {
@@ -329,7 +375,7 @@ static bool is_needed(const struct tape *tape, uint32_t id)
 /* A causal softmax needs what it sees; a gather and its like as much as they give. */
 static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op, uint32_t slot)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
     const uint64_t size = cuda_tensor_bytes(tape, op->inputs[slot]);
     uint64_t made = 0;
 
@@ -355,7 +401,7 @@ static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op
 /* q tensors lie packed: what an operation reads of them is what another wrote. */
 static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
 {
-    const struct tape *tape = cuda->machine.tape;
+    const struct tape *tape = &cuda->tape;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
@@ -369,7 +415,7 @@ static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
 
 static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
 {
-    const struct op *op = &cuda->machine.tape->ops[at];
+    const struct op *op = &cuda->tape.ops[at];
     uint64_t least = 0;
 
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -382,11 +428,35 @@ static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
         least += twice ? 0 : packed != 0 ? packed : least_input(cuda, op, i);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (is_needed(cuda->machine.tape, op->outputs[i])) {
+        if (is_needed(&cuda->tape, op->outputs[i])) {
             least += bytes_of(cuda, op, op->outputs[i]);
         }
     }
     return least;
+}
+
+/* What the lists of a launch hold. The squares look at their numbers twice. */
+static void add_lists(struct traffic *traffic, const struct machine_cuda *cuda, uint32_t at,
+                      uint32_t next)
+{
+    const struct fusion *fusion = &cuda->fusion;
+
+    for (uint32_t i = 0; i < fusion->squares_count; i++) {
+        if (fusion->squares[i].at == at) {
+            count_looks(traffic, 2, 4 * fusion->squares[i].elements, 0);
+            traffic->least += 4 * fusion->squares[i].elements;
+        }
+    }
+    const bool updates = cuda->tape.ops[at].kind == OP_ADAMW || cuda->tape.ops[at].kind == OP_SGD;
+
+    for (uint32_t op = at; updates && next > at + 1 && op < next; op++) {
+        for (uint32_t i = 0; i < cuda->tape.ops[op].input_count; i++) {
+            traffic->read += cuda_tensor_bytes(&cuda->tape, cuda->tape.ops[op].inputs[i]);
+        }
+        for (uint32_t i = 0; i < cuda->tape.ops[op].output_count; i++) {
+            traffic->written += cuda_tensor_bytes(&cuda->tape, cuda->tape.ops[op].outputs[i]);
+        }
+    }
 }
 
 /* ---- a step ------------------------------------------------------------------------------ */
@@ -397,13 +467,19 @@ void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
     const struct machine_cuda *cuda = (const struct machine_cuda *)machine;
     struct launcher launcher = cuda->launcher;
 
+    uint32_t next;
+
     launcher.calls = &counting;
-    for (uint32_t at = 0; at < machine->tape->op_count; at++) {
-        counts[at] = (struct traffic){.launches = 0};
-        if (cuda->plan.runs[at]) {
-            launcher.device = (struct device *)&counts[at];
-            (void)launch_op(&launcher, at);
-            counts[at].least = least_bytes(cuda, at);
+    for (uint32_t at = 0; at < machine->tape->op_count; at = next) {
+        next = at + 1;
+        if (!cuda->plan.runs[at]) {
+            continue;
+        }
+        launcher.device = (struct device *)&counts[at];
+        (void)launch_unit(&next, &launcher, at, machine->tape->op_count);
+        add_lists(&counts[at], cuda, at, next);
+        for (uint32_t op = at; op < next; op++) {
+            counts[at].least += least_bytes(cuda, op);
         }
     }
 }

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/args.h"
 #include "engine/cuda/machine.h"
+#include "engine/once.h"
 #include "proofs/trace.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/random_tape.h"
@@ -85,6 +87,43 @@ static void test_models_have_the_bits_of_the_rules(void **state)
         }
     }
     assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Fast, each view is quantized once; in trace mode and by the rules the tape is run as it stands. */
+static void test_no_view_is_quantized_twice(void **state)
+{
+    struct model_options options;
+    struct small_model small;
+    struct start start;
+    struct once once;
+    struct error error;
+    uint64_t quantized = 0;
+
+    (void)state;
+    error_init(&error);
+    small_model_options(&options, MODEL_GPT2);
+    small_model_open(&small, &options);
+    start_model(&start, &small);
+    assert_int_equal(once_build(&once, start.tape, &error), STATUS_OK);
+    assert_true(once.spared > 0);
+    for (uint32_t at = 0; at < start.tape->op_count; at++) {
+        quantized += start.tape->ops[at].kind == OP_QUANTIZE;
+    }
+    for (int trace = 0; trace < 2; trace++) {
+        struct machine *cuda;
+        uint64_t launched;
+
+        fake_device_set(&sound);
+        cuda = fake_open(start.tape, trace == 1, false);
+        start_steps(cuda, &start, 1);
+        launched = fake_device_launches(KERNEL_QUANTIZE_ROWS) +
+                   fake_device_launches(KERNEL_QUANTIZE_EXPONENTS);
+        assert_int_equal(launched, quantized - (trace == 1 ? 0 : once.spared));
+        cuda->backend->close(cuda);
+    }
+    once_release(&once);
+    start_release(&start);
+    small_model_close(&small);
 }
 
 static void test_random_tapes_have_the_bits_of_the_rules(void **state)
@@ -267,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_no_view_is_quantized_twice),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_the_rules),
         cmocka_unit_test(test_trace_shows_what_the_rules_make),
         cmocka_unit_test(test_too_little_memory_is_refused_with_how_much),

@@ -429,6 +429,14 @@ void load_quad(float *to, const float *from)
     memcpy(to, from, 16);
 }
 
+void store_quad(uint32_t *to, const uint32_t *from)
+{
+    if ((uintptr_t)to % 16 != 0) {
+        give_up("four words that are not aligned to 16");
+    }
+    memcpy(to, from, 16);
+}
+
 int32_t round_to_int(float x)
 {
     return (int32_t)lrintf(x);

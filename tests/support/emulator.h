@@ -59,6 +59,7 @@ void atomic_add_wide(uint64_t *at, uint64_t value);
 uint64_t load_fresh(const uint64_t *at);
 void device_fence(void);
 void load_quad(float *to, const float *from);
+void store_quad(uint32_t *to, const uint32_t *from);
 int32_t round_to_int(float x);
 
 void copy_async(void *to, const void *from, bool there);

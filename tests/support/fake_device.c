@@ -22,7 +22,14 @@
 #include "engine/cuda/hash_body.h"
 #include "engine/cuda/hopper_body.h"
 #include "engine/cuda/quantize_body.h"
+
+#include "engine/cuda/lists_body.h"
+
+#include "engine/cuda/columns_body.h"
+
 #include "engine/cuda/rows_body.h"
+
+#include "engine/cuda/held_body.h"
 
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
@@ -125,7 +132,8 @@ static enum device_result fake_open(struct device **device, struct device_facts 
 {
     (void)ordinal;
     memset(facts, 0, sizeof(*facts));
-    (void)snprintf(facts->name, sizeof(facts->name), "fake device");
+    (void)snprintf(facts->name, sizeof(facts->name), "%s",
+                   switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
     facts->multiprocessors = 1;
     facts->driver = 11040;

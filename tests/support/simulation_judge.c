@@ -344,6 +344,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
         simulation_wrong(simulation, "%s after a fault of the machine", name);
     }
     simulation->result->asked += game_move_is_of_referee(move->kind);
+    simulation->result->tended += move->kind == GAME_FINALIZE || move->kind == GAME_EXPIRE;
     count_recovery(simulation, move->kind);
     switch ((int)move->kind) {
     case GAME_ATTEST:
@@ -666,6 +667,9 @@ void simulation_judge(struct simulation *simulation)
             judge_attesting(simulation, segment);
         }
         judge_seals(simulation, segment);
+    }
+    for (uint32_t i = 0; i < simulation->job_count; i++) {
+        simulation_judge_waiting(simulation, i);
     }
     for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
         judge_claims(simulation, &simulation->view.claims[i]);

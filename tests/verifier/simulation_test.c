@@ -38,6 +38,7 @@ static void add(struct simulation_result *sum, const struct simulation_result *r
     sum->reorganizations += result->reorganizations;
     sum->faults += result->faults;
     sum->promises += result->promises;
+    sum->tended += result->tended;
     for (int i = 0; i < SIMULATION_TROUBLES; i++) {
         sum->recovered[i] += result->recovered[i];
     }
@@ -49,14 +50,16 @@ static void tell(const struct simulation_result *sum, uint64_t lives)
                   "%llu; attestors "
                   "accused %llu, convicted %llu; slanders %llu; moves before the referee %llu; "
                   "deaths %llu, by "
-                  "power %llu; reorganizations %llu; machine faults %llu\n",
+                  "power %llu; reorganizations %llu; machine faults %llu; moves for "
+                  "solvers that vanished %llu\n",
                   (unsigned long long)lives, (unsigned long long)sum->rounds,
                   (unsigned long long)sum->attested, (unsigned long long)sum->revealed,
                   (unsigned long long)sum->claimed, (unsigned long long)sum->upheld,
                   (unsigned long long)sum->accused, (unsigned long long)sum->attestors_convicted,
                   (unsigned long long)sum->acquitted, (unsigned long long)sum->asked,
                   (unsigned long long)sum->deaths, (unsigned long long)sum->power_failures,
-                  (unsigned long long)sum->reorganizations, (unsigned long long)sum->faults);
+                  (unsigned long long)sum->reorganizations, (unsigned long long)sum->faults,
+                  (unsigned long long)sum->tended);
     print_message("statements in the calm after");
     for (int i = 0; i < SIMULATION_TROUBLES; i++) {
         print_message("%s %s: %llu", i == 0 ? "" : ",",
@@ -96,7 +99,7 @@ static void test_a_node_keeps_its_promises_in_any_weather(void **state)
     assert_int_equal(wrong, 0);
     /* Else nothing was shown. */
     assert_true(sum.attested > 0 && sum.revealed > 0 && sum.upheld > 0 && sum.asked > 0);
-    assert_true(sum.attestors_convicted > 0 && sum.acquitted > 0);
+    assert_true(sum.attestors_convicted > 0 && sum.acquitted > 0 && sum.tended > 0);
     assert_true(sum.deaths > 0 && sum.power_failures > 0 && sum.reorganizations > 0);
     for (int i = 0; i < SIMULATION_TROUBLES && lives >= LIVES; i++) {
         assert_true(sum.recovered[i] > 0);

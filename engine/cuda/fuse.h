@@ -1,0 +1,73 @@
+/*
+ * fuse.h - what of a tape need not be made twice, or is better launched together: found when a
+ * machine is opened, from the tape and the ways that are free (launch.h).
+ *
+ * Two kinds of changes, both for fast mode alone:
+ *
+ *   - operations are rewritten, in a copy. A quantization of the same view of the same tensor is
+ *     read from the first, however its axes are written; and the squares of many tensors, added up
+ *     one after another, are made where the last of them is added: by kernel_squares, from the
+ *     numbers themselves, so that nothing of what lies between is made at all.
+ *   - runs of operations become units, which one launch makes. A run that is cut, because a part of
+ *     a step ends inside of it, is launched one by one. No unit is used in which an operation writes
+ *     where another one reads or writes, but for what it makes for it: the plan is looked at.
+ *
+ * Every output that is made has the rules' bits; what is not made, nobody reads.
+ */
+#ifndef ENGINE_CUDA_FUSE_H
+#define ENGINE_CUDA_FUSE_H
+
+#include "engine/cuda/launch.h"
+#include "engine/plan.h"
+
+/* A run of updates; its items are those from first_item on. */
+struct fused_updates {
+    uint32_t at;
+    uint32_t end;
+    uint64_t tiles;
+    const struct update_item *items; /* of the device, as all that follows */
+    const uint64_t *firsts;
+};
+
+/* The sum of the squares of many tensors, made at operation `at`; the run begins at `first`. */
+struct fused_squares {
+    uint32_t first;
+    uint32_t at;
+    uint32_t term_count;
+    uint64_t elements;        /* of all that is squared */
+    struct squares_args rows; /* squares of rows */
+    struct squares_args sums; /* of those, where a tensor has several */
+    const float *const *terms;
+};
+
+#define FUSED_RUNS_MAX 16
+
+struct fusion {
+    struct op *ops; /* the tape's, rewritten */
+    uint32_t op_count;
+    uint32_t *ends; /* per operation: where its unit ends; at + 1: alone */
+    struct fused_updates updates[FUSED_RUNS_MAX];
+    uint32_t updates_count;
+    struct fused_squares squares[FUSED_RUNS_MAX];
+    uint32_t squares_count;
+    uint64_t size; /* bytes of the device */
+};
+
+/* Finds all that is to be found. barred: as launcher.barred. */
+MUST_CHECK enum status fusion_build(struct fusion *fusion, const struct tape *tape, uint32_t barred,
+                                    struct error *error);
+void fusion_release(struct fusion *fusion);
+
+/* Is it an operation along rows that a warp can hold? */
+bool fuse_holds_rows(const struct op *op);
+
+/* Cuts the units that the plan's places forbid, or of which an operation is not made. */
+void fusion_check(struct fusion *fusion, const struct tape *tape, const struct plan *plan,
+                  const struct plan_hooks *hooks);
+
+/* Sends the lists to device memory of fusion->size bytes. The launcher is ready but for them. */
+MUST_CHECK enum status fusion_upload(enum device_result *result, struct fusion *fusion,
+                                     const struct launcher *launcher, void *device_memory,
+                                     struct error *error);
+
+#endif /* ENGINE_CUDA_FUSE_H */
