@@ -125,6 +125,7 @@ struct simulation_segment {
     uint32_t epoch;
     enum store_mine mine;
     uint32_t mine_step; /* that the chain drew for the node */
+    struct hash32 mine_seal;
     bool mine_lost;     /* its seal is of an earlier round, and can be revealed no more */
 };
 

@@ -198,6 +198,7 @@ static void take_about_segment(struct simulation *simulation, struct simulation_
         segment->attested++;
         segment->mine = ours ? STORE_MINE_SEALED : segment->mine;
         segment->mine_step = ours ? event->step : segment->mine_step;
+        segment->mine_seal = ours ? event->seal : segment->mine_seal;
         break;
     case GAME_REVEALED:
         segment->attested--;
