@@ -1,5 +1,5 @@
-"""Goal: a disk that is really full stops a run, an auditor and a node with a sentence, leaves nothing
-half-written, and when there is room again they go on to the same end as if nothing had been.
+"""Goal: a disk that is really full stops a run, an auditor and a node with a sentence, leaves
+nothing half-written, and when there is room again they go on to the same end as if nothing had been.
 Method: a file system of a few megabytes of our own, in a name space of our own, which the test
 fills when something has happened and empties again. Where nobody may mount one, it is skipped."""
 

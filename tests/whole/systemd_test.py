@@ -1,5 +1,5 @@
-"""Goal: under a real systemd the packaged unit of the node is started when the node says that it is,
-shows what it waits for, is killed and started anew when the node hangs, and ends cleanly.
+"""Goal: under a real systemd the packaged unit of the node is started when the node says that it
+is, shows what it waits for, is killed and started anew when the node hangs, and ends cleanly.
 Method: a manager of the user's kind in a name space of our own, with the packaged unit less what
 belongs to its user and its jail; every wait is for a property of the unit. Skipped where there is
 no systemd, or nobody may mount."""
@@ -74,8 +74,8 @@ class Manager:
         text = re.sub("RestartSec=.*", "RestartSec=1", text)
         assert len(made) == len(KEPT) + 1, made
         # A unit that is at rest is forgotten, and how it ended with it.
-        text += ("\nExecStopPost=/bin/sh -c 'echo $$SERVICE_RESULT $$EXIT_CODE $$EXIT_STATUS >>%s'\n"
-                 % town.path(name + ".ends"))
+        told = "$$SERVICE_RESULT $$EXIT_CODE $$EXIT_STATUS"
+        text += "\nExecStopPost=/bin/sh -c 'echo %s >>%s'\n" % (told, town.path(name + ".ends"))
         with open("%s/%s.service" % (self.units, name), "w", encoding="utf-8") as file:
             file.write(text)
         control("daemon-reload")
@@ -131,8 +131,8 @@ def why_not():
             stderr=subprocess.DEVNULL).returncode != 0:
         return "no file system may be mounted here"
     begins = ["unshare", "--mount", "sh", "-c",
-              "mount -t tmpfs none /run && mkdir -p /run/systemd/system /run/try && chmod 700 /run/try"
-              " || exit 1; XDG_RUNTIME_DIR=/run/try timeout 60 %s --user & for i in $(seq 300); do"
+              "mount -t tmpfs none /run && mkdir -p /run/systemd/system /run/try &&"
+              " chmod 700 /run/try || exit 1; XDG_RUNTIME_DIR=/run/try timeout 60 %s --user & for i in $(seq 300); do"
               " [ -e /run/try/systemd/private ] && kill $! && exit 0; sleep 0.2; done; exit 1"
               % SYSTEMD]
     if subprocess.run(begins, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
