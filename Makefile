@@ -23,8 +23,8 @@ MACHINE ?= $(shell uname -m)
 JOBS ?= $(shell nproc)
 MACHINE := $(MACHINE)
 JOBS := $(JOBS)
-# All cores, unless -j says otherwise.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# All cores, unless -j says otherwise, or a make above this one shares its own.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL)),)
 MAKEFLAGS += -j$(JOBS)
 endif
 # Quiet by default: one line per file. V=1 shows the commands.

@@ -90,15 +90,19 @@ void notify_close(struct notify *notify)
 
 void notify_ready(struct notify *notify, const char *words)
 {
+    const char *before = notify->ready ? "STATUS=" : "READY=1\nSTATUS=";
     char message[MESSAGE_MAX];
-    int length = snprintf(message, sizeof(message), "READY=1\nSTATUS=%s", words);
+    int length = snprintf(message, sizeof(message), "%s%s", before, words);
 
     /* A line break would begin another assignment. */
-    for (int i = (int)strlen("READY=1\nSTATUS="); i < length && message[i] != '\0'; i++) {
+    for (int i = (int)strlen(before); i < length && message[i] != '\0'; i++) {
         message[i] = (unsigned char)message[i] < ' ' ? ' ' : message[i];
     }
     send_message(notify, message);
-    notify->told_ms = now_ms();
+    if (!notify->ready) {
+        notify->ready = true;
+        notify->told_ms = now_ms();
+    }
 }
 
 void notify_stopping(struct notify *notify)

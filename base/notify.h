@@ -8,6 +8,7 @@
 #ifndef BASE_NOTIFY_H
 #define BASE_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 struct notify {
     int descriptor;       /* -1: nobody listens */
     uint64_t watchdog_ms; /* a sign of life is wanted that often; 0: none is */
+    bool ready;           /* was said */
     uint64_t told_ms;     /* when the last one was sent, on the steady clock */
 };
 
@@ -23,7 +25,7 @@ struct notify {
 void notify_open(struct notify *notify);
 void notify_close(struct notify *notify);
 
-/* One line for people, shown by systemctl status. */
+/* One line for people, shown by systemctl status; who says it again changes the line. */
 void notify_ready(struct notify *notify, const char *words);
 void notify_stopping(struct notify *notify);
 

@@ -2,13 +2,14 @@
  * node_bench.c - what checking costs a verifier beside the training that it checks.
  *
  * A solver trains a small GPT in this process, and after each segment a child of the kind that a
- * node starts checks that very segment, so both meet the same neighbours; the cost is the median
- * of the ratios, by processor time and by the clock. Then a node is given 200 small jobs at once;
- * then cheats, each timed from the block with its commitment to the block with the claim; and where
- * mpirun is, an audit by one rank against two.
+ * node starts checks that very segment, once plainly and once as for an attestation, so all three
+ * meet the same neighbours; the cost is the median of the ratios, by processor time and by the
+ * clock. Then a node is given 200 small jobs at once; then cheats, each timed from the block with
+ * its commitment to the block with the claim; and where mpirun is, an audit by one rank against two.
  *
  *     NODE_THREADS=1       of solver and verifier
- *     NODE_SEGMENTS=7      segments of each length
+ *     NODE_SEGMENTS=7      segments of 50 steps and of fewer, and of longer ones as take that long
+ *     NODE_LENGTH=         segments of this length alone
  *     NODE_WIDTH=128       of the GPT: a step's trace weighs less the wider it is
  *     NODE_JOBS=200        small jobs at once
  *     NODE_CLAIMS=9        cheats
@@ -29,11 +30,16 @@
 #include "tests/support/test.h"
 #include "verifier/workers.h"
 
+/* As a node has it: this one is linked with what other benchmarks are measured against. */
+#define PROGRAM "build/lockstep"
+
 enum {
     TOKENS = 4 << 20,
     SEGMENTS_MOST = 1000,
     NUMBERS_MAX = 4096,
-    IDLE_MS = 500, /* as `lockstep verifier run` waits */
+    LONG_STEPS = 200,   /* of a segment beside which a cold start is nothing */
+    CHILD_NICENESS = 5, /* as of checks: neighbours treat both alike */
+    IDLE_MS = 500,      /* as `lockstep verifier run` waits */
 };
 
 /* ---- numbers ------------------------------------------------------------------ */
@@ -83,19 +89,23 @@ static void insist(enum status status, const struct error *error)
 
 /* ---- a segment trained, a segment checked ---------------------------------------- */
 
+/* What checks of one kind cost. */
+struct costs {
+    struct numbers ratios;           /* by the clock */
+    struct numbers processor_ratios; /* by processor time: neighbours do not count */
+    struct numbers excess_s;         /* of processor time */
+};
+
 struct pairs {
     struct bundle *bundle;
     struct workers *workers;
     const char *data;
     const char *cache;
-    bool traced; /* as for an attestation */
     double last_s;
     double last_processor_s;
     struct digest roots[2];
     uint32_t told;
-    struct numbers ratios;           /* by the clock */
-    struct numbers processor_ratios; /* by processor time: neighbours do not count */
-    struct numbers excess_s;         /* of processor time */
+    struct costs costs[2]; /* plain, and as for an attestation */
     struct numbers steps_s;
 };
 
@@ -109,7 +119,7 @@ static double processor_s(int who)
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
-static struct check_request *request_of(const struct pairs *pairs)
+static struct check_request *request_of(const struct pairs *pairs, bool traced)
 {
     const struct job *job = bundle_job(pairs->bundle);
     struct check_request *request = calloc(1, sizeof(*request));
@@ -125,7 +135,7 @@ static struct check_request *request_of(const struct pairs *pairs)
     request->segment_count = pairs->told == 0 ? 1 : 2;
     request->segments[0] = (struct check_segment){steps, pairs->roots[pairs->told == 0 ? 1 : 0]};
     request->segments[1] = (struct check_segment){steps, pairs->roots[1]};
-    request->traced = pairs->traced;
+    request->traced = traced;
     request->traced_step = steps / 2;
     (void)snprintf(request->cache, sizeof(request->cache), "%s", pairs->cache);
     request->mirror_count = request->data_count = 1;
@@ -140,7 +150,7 @@ static struct check_request *request_of(const struct pairs *pairs)
     return request;
 }
 
-static double check_one(const struct pairs *pairs, const struct check_request *request)
+static double run_check(const struct pairs *pairs, const struct check_request *request)
 {
     struct check_port port = workers_port(pairs->workers);
     struct check_result *result = calloc(1, sizeof(*result));
@@ -168,15 +178,34 @@ static double check_one(const struct pairs *pairs, const struct check_request *r
     return start;
 }
 
+/* The first of short segments warms everything up. */
+static bool counts(const struct pairs *pairs)
+{
+    return pairs->told > 0 || bundle_job(pairs->bundle)->segment_length >= LONG_STEPS;
+}
+
+static void check_one(struct pairs *pairs, bool traced, double trained_s, double training_s)
+{
+    struct check_request *request = request_of(pairs, traced);
+    struct costs *costs = &pairs->costs[traced];
+    double checking_s = processor_s(RUSAGE_CHILDREN);
+    double checked_s = run_check(pairs, request);
+
+    checking_s = processor_s(RUSAGE_CHILDREN) - checking_s;
+    free(request);
+    if (counts(pairs)) {
+        numbers_add(&costs->ratios, checked_s / trained_s);
+        numbers_add(&costs->processor_ratios, checking_s / training_s);
+        numbers_add(&costs->excess_s, checking_s - training_s);
+    }
+}
+
 static enum status took_segment(void *context, struct error *error)
 {
     struct pairs *pairs = context;
-    struct check_request *request;
     enum status status = bundle_flush(pairs->bundle, error);
     double trained_s = bench_now() - pairs->last_s;
     double training_s = processor_s(RUSAGE_SELF) - pairs->last_processor_s;
-    double checking_s = processor_s(RUSAGE_CHILDREN);
-    double checked_s;
 
     pairs->roots[0] = pairs->roots[1];
     if (status == STATUS_OK) {
@@ -185,18 +214,14 @@ static enum status took_segment(void *context, struct error *error)
     if (status != STATUS_OK) {
         return status;
     }
-    request = request_of(pairs);
-    checked_s = check_one(pairs, request);
-    free(request);
-    checking_s = processor_s(RUSAGE_CHILDREN) - checking_s;
-    pairs->told++;
-    if (pairs->told > 1) { /* the first one warms everything up */
-        numbers_add(&pairs->ratios, checked_s / trained_s);
-        numbers_add(&pairs->processor_ratios, checking_s / training_s);
-        numbers_add(&pairs->excess_s, checking_s - training_s);
+    for (uint32_t i = 0; i < 2; i++) {
+        check_one(pairs, (pairs->told + i) % 2 == 1, trained_s, training_s);
+    }
+    if (counts(pairs)) {
         numbers_add(&pairs->steps_s,
                     training_s / (double)bundle_job(pairs->bundle)->segment_length);
     }
+    pairs->told++;
     pairs->last_s = bench_now();
     pairs->last_processor_s = processor_s(RUSAGE_SELF);
     return STATUS_OK;
@@ -233,7 +258,30 @@ static struct job *gpt_job(const char *data, uint64_t length, uint64_t segments)
     return job;
 }
 
-static void compare_costs(struct bench *bench, const char *data, uint64_t length, bool traced)
+static void record_costs(struct bench *bench, struct pairs *pairs, uint64_t length, bool traced)
+{
+    struct costs *costs = &pairs->costs[traced];
+    char name[96];
+
+    (void)snprintf(name, sizeof(name), "%u segments of %u steps of %.0f ms%s, against training",
+                   pairs->steps_s.count, (unsigned)length, numbers_at(&pairs->steps_s, 0.5) * 1e3,
+                   traced ? ", attested" : "");
+    bench_record(bench, name, "times", numbers_at(&costs->processor_ratios, 0.5), 0.0, 0);
+    bench_record(bench, "  the same by the clock", "times", numbers_at(&costs->ratios, 0.5), 0.0,
+                 0);
+    bench_record(bench, "  what its check takes more", "ms",
+                 numbers_at(&costs->excess_s, 0.5) * 1e3, 0.0, 0);
+}
+
+/* As many as take about as long as those of 50 steps. */
+static uint64_t segments_of(uint64_t length)
+{
+    uint64_t count = wish("NODE_SEGMENTS", 7) * 50 / (length < 50 ? 50 : length);
+
+    return length < LONG_STEPS ? count + 1 : (count < 1 ? 1 : count);
+}
+
+static void compare_costs(struct bench *bench, const char *data, uint64_t length)
 {
     struct pairs *pairs = calloc(1, sizeof(*pairs));
     struct train_options options = {
@@ -242,34 +290,27 @@ static void compare_costs(struct bench *bench, const char *data, uint64_t length
     struct machine_options machine;
     struct run run;
     struct error error;
-    char name[96];
+    char name[32];
 
     error_init(&error);
-    (void)snprintf(name, sizeof(name), "run-%u%s", (unsigned)length, traced ? "-traced" : "");
+    (void)snprintf(name, sizeof(name), "run-%u", (unsigned)length);
     if (pairs == NULL) {
         exit(1);
     }
-    pairs->traced = traced;
     pairs->data = data;
     pairs->cache = small_path("cache");
     insist(bundle_create(&pairs->bundle, small_path(name),
-                         gpt_job(data, length, wish("NODE_SEGMENTS", 7) + 1), &error),
+                         gpt_job(data, length, segments_of(length)), &error),
            &error);
-    insist(workers_open(&pairs->workers, 1, 3600, NULL, &error), &error);
+    insist(workers_open(&pairs->workers, 1, 3600, PROGRAM, &error), &error);
     insist(machine_options_default(&machine, &error), &error);
     machine.thread_count = options.threads;
     insist(run_open(&run, bundle_job(pairs->bundle), &data, 1, &machine, &error), &error);
     pairs->last_s = bench_now();
     pairs->last_processor_s = processor_s(RUSAGE_SELF);
     insist(train(&result, pairs->bundle, &run, &options, &error), &error);
-    (void)snprintf(name, sizeof(name), "a segment of %u steps of %.0f ms%s, against training it",
-                   (unsigned)length, numbers_at(&pairs->steps_s, 0.5) * 1e3,
-                   traced ? ", attested" : "");
-    bench_record(bench, name, "times", numbers_at(&pairs->processor_ratios, 0.5), 0.0, 0);
-    bench_record(bench, "  the same by the clock", "times", numbers_at(&pairs->ratios, 0.5), 0.0,
-                 0);
-    bench_record(bench, "  what its check takes more", "ms",
-                 numbers_at(&pairs->excess_s, 0.5) * 1e3, 0.0, 0);
+    record_costs(bench, pairs, length, false);
+    record_costs(bench, pairs, length, true);
     run_close(&run);
     workers_close(pairs->workers);
     bundle_close(pairs->bundle);
@@ -354,6 +395,7 @@ static void many_jobs(struct bench *bench)
         (void)market_commit(&market, paths[i]);
     }
     market_node_defaults(&node, &market, mirror);
+    node.program = PROGRAM;
     market_node_open(&node);
     checked_s = bench_now();
     while (market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1") <
@@ -424,6 +466,7 @@ static void claims(struct bench *bench)
     market_open(&market, true, "claims");
     market_node_defaults(&node, &market, "");
     node.options.mode = NODE_DEFEND;
+    node.program = PROGRAM;
     market_node_open(&node);
     for (uint64_t i = 0; i < wish("NODE_CLAIMS", 9); i++) {
         double replay_s;
@@ -448,7 +491,7 @@ static double audit_seconds(const char *bundle, const char *data, int ranks)
 
     (void)snprintf(command, sizeof(command),
                    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -np %d "
-                   "--oversubscribe build/lockstep audit --threads 1 --data %s %s >/dev/null 2>&1",
+                   "--oversubscribe " PROGRAM " audit --threads 1 --data %s %s >/dev/null 2>&1",
                    ranks, data, bundle);
     if (system(command) != 0) {
         (void)fprintf(stderr, "node: %s\n", command);
@@ -462,8 +505,8 @@ static void ranks(struct bench *bench, const char *data, const char *bundle)
     struct numbers *ratios = calloc(1, sizeof(*ratios));
 
     if (ratios == NULL || system("command -v mpirun >/dev/null 2>&1") != 0 ||
-        access("build/lockstep", X_OK) != 0) {
-        (void)fprintf(stderr, "  no mpirun, or no build/lockstep: ranks are left out\n");
+        access(PROGRAM, X_OK) != 0) {
+        (void)fprintf(stderr, "  no mpirun, or no " PROGRAM ": ranks are left out\n");
         free(ratios);
         return;
     }
@@ -505,18 +548,17 @@ static bool is_wanted(const char *part)
 
 int main(int argc, char **argv)
 {
-    static const uint64_t lengths[] = {50, 8, 2};
+    static const uint64_t lengths[] = {50, 200, 1000, 8};
+    uint64_t only = wish("NODE_LENGTH", 0);
     struct bench bench;
     const char *data;
 
-    if (workers_asked(argc, argv)) {
-        return workers_serve();
-    }
     bench_init(&bench, "node", "", argc, argv);
+    (void)setpriority(PRIO_PROCESS, 0, CHILD_NICENESS);
     data = write_data();
-    for (size_t i = 0; i < 3 && is_wanted("costs"); i++) {
-        compare_costs(&bench, data, lengths[i], false);
-        compare_costs(&bench, data, lengths[i], true);
+    for (size_t i = 0; i < 4 && is_wanted("costs"); i++) {
+        compare_costs(&bench, data, only > 0 ? only : lengths[i]);
+        i += only > 0 ? 4 : 0;
     }
     if (is_wanted("jobs")) {
         many_jobs(&bench);
@@ -524,7 +566,7 @@ int main(int argc, char **argv)
     if (is_wanted("claims")) {
         claims(&bench);
     }
-    if (is_wanted("costs")) {
+    if (is_wanted("costs") && (only == 0 || only == 50)) {
         ranks(&bench, data, small_path("run-50"));
     }
     return bench_finish(&bench);

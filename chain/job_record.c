@@ -210,6 +210,7 @@ static void void_committed(struct job_record *record)
     record->attestation_count = kept;
     for (uint32_t i = 0; i < record->claim_count; i++) {
         record->claims[i].open = false;
+        record->claims[i].upheld = false; /* what it was about is gone */
     }
 }
 
@@ -223,12 +224,13 @@ static void take_end_of_claim(struct job_record *record, const struct game_event
             continue;
         }
         claim->open = false;
+        claim->upheld = event->kind == GAME_RULED && event->flag;
         if (claim->index < record->committed) {
             struct job_record_segment *segment = &record->segments[claim->index];
 
             segment->open_claims -= segment->open_claims > 0;
             /* A convicted attestor's reveal no longer counts. */
-            if (event->kind == GAME_RULED && event->flag && !address_is_zero(&claim->attestor)) {
+            if (claim->upheld && !address_is_zero(&claim->attestor)) {
                 segment->revealed -= segment->revealed > 0;
             }
         }
@@ -419,6 +421,27 @@ uint64_t job_record_reveal_end(const struct job_record *record, uint32_t index)
 uint64_t job_record_claim_end(const struct job_record *record, uint32_t index)
 {
     return job_record_reveal_end(record, index) + record->terms.claim_period_s;
+}
+
+bool job_record_claim_is_moot(const struct job_record *record, const struct job_record_claim *claim)
+{
+    for (uint32_t i = 0; i < record->claim_count && !address_is_zero(&claim->attestor); i++) {
+        const struct job_record_claim *other = &record->claims[i];
+
+        if (other->upheld && other->index == claim->index &&
+            address_equal(&other->attestor, &claim->attestor)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t job_record_end(const struct job_record *record)
+{
+    const struct game_terms *terms = &record->terms;
+
+    return terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
+           terms->claim_period_s;
 }
 
 enum job_record_wait job_record_waits_for(const struct job_record *record, uint32_t index,

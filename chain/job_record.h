@@ -29,6 +29,7 @@ struct job_record_claim {
     uint32_t index;          /* of the segment */
     uint32_t step;           /* of the solver's: within the segment */
     bool open;
+    bool upheld; /* when it is not */
     enum game_turn turn;
     uint64_t deadline_s; /* of the turn */
     uint32_t asked_size; /* of the last question, as ASKED said it; 0: none yet */
@@ -96,6 +97,13 @@ bool job_record_must_be_covered(const struct job_record *record, uint32_t index)
 uint64_t job_record_attest_end(const struct job_record *record, uint32_t index);
 uint64_t job_record_reveal_end(const struct job_record *record, uint32_t index);
 uint64_t job_record_claim_end(const struct job_record *record, uint32_t index);
+
+/* Is the attestor that an open claim accuses gone, convicted by another claim? */
+bool job_record_claim_is_moot(const struct job_record *record,
+                              const struct job_record_claim *claim);
+
+/* From when on a job that runs can expire: after the last second in which anything could be due. */
+uint64_t job_record_end(const struct job_record *record);
 
 /* What a segment waits for. */
 enum job_record_wait {

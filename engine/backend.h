@@ -51,6 +51,7 @@ struct observer {
 struct machine {
     const struct backend *backend;
     const struct tape *tape; /* borrowed: must outlive the machine */
+    int thread_count;        /* as in the options: for work of the host's on what it holds */
 };
 
 struct backend {

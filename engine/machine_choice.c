@@ -11,8 +11,8 @@
 /* More devices than any machine has: bounds what is read from a name. */
 #define DEVICE_NUMBER_MAX 1023
 
-enum status machine_open(struct machine **machine, const struct tape *tape,
-                         const struct machine_options *options, struct error *error)
+static enum status open_machine(struct machine **machine, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
     struct machine_options whole = *options;
@@ -29,6 +29,17 @@ enum status machine_open(struct machine **machine, const struct tape *tape,
         (options->device_memory != 0 || options->trace)) {
         error_init(error);
         status = machine_sliced_open(machine, tape, options, error);
+    }
+    return status;
+}
+
+enum status machine_open(struct machine **machine, const struct tape *tape,
+                         const struct machine_options *options, struct error *error)
+{
+    enum status status = open_machine(machine, tape, options, error);
+
+    if (status == STATUS_OK) {
+        (*machine)->thread_count = options->thread_count;
     }
     return status;
 }

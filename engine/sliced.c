@@ -507,7 +507,7 @@ static void prepare(struct machine_sliced *sliced, const struct tape *tape,
                     const struct machine_options *options)
 {
     memset(sliced, 0, sizeof(*sliced));
-    sliced->machine = (struct machine){&backend_sliced, tape};
+    sliced->machine = (struct machine){.backend = &backend_sliced, .tape = tape};
     sliced->options = *options;
     sliced->limit = options->device_memory == 0 ? UINT64_MAX : options->device_memory;
 }

@@ -10,6 +10,7 @@ $(bench_sources:%.c=$(BUILD)/%.o): | $(BUILD)/setup/bench.ok
 $(BUILD)/bench/%_bench: extra_libs := -lopenblas
 # Its market of a ledger with a client, a solver and a node is the tests'.
 $(BUILD)/bench/node_bench: extra_libs := -lopenblas -lcmocka
+$(BUILD)/bench/node_bench: | $(BUILD)/lockstep
 $(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_support)) \
     $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	$(link)

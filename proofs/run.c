@@ -1,6 +1,7 @@
 /* run.c - see run.h. */
 #include "proofs/run.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,17 @@ static enum status write_constants(struct run *run, struct error *error)
     return status;
 }
 
+static enum status open_machine(struct run *run, const struct machine_options *options,
+                                struct error *error)
+{
+    enum status status = machine_open(&run->machine, run->job->tape, options, error);
+
+    if (status == STATUS_OK) {
+        status = bind_data(run, error);
+    }
+    return status == STATUS_OK ? write_constants(run, error) : status;
+}
+
 static enum status open_run(struct run *run, const struct job *job, const char *const *paths,
                             size_t path_count, const struct machine_options *options, bool compared,
                             struct error *error)
@@ -115,13 +127,7 @@ static enum status open_run(struct run *run, const struct job *job, const char *
     run->options = *options;
     status = open_data(run, paths, path_count, compared, error);
     if (status == STATUS_OK) {
-        status = machine_open(&run->machine, job->tape, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = bind_data(run, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_constants(run, error);
+        status = open_machine(run, options, error);
     }
     if (status != STATUS_OK) {
         run_close(run);
@@ -142,17 +148,18 @@ enum status run_open_compared(struct run *run, const struct job *job, const char
     return open_run(run, job, paths, path_count, options, true, error);
 }
 
-static void close_machine(struct run *run)
+static void close_machine(struct machine **machine)
 {
-    if (run->machine != NULL) {
-        run->machine->backend->close(run->machine);
-        run->machine = NULL;
+    if (*machine != NULL) {
+        (*machine)->backend->close(*machine);
+        *machine = NULL;
     }
 }
 
 void run_close(struct run *run)
 {
-    close_machine(run);
+    close_machine(&run->machine);
+    close_machine(&run->resting);
     for (uint32_t i = 0; i < run->data_count; i++) {
         dataset_close(&run->data[i]);
     }
@@ -190,15 +197,9 @@ enum status run_reopen(struct run *run, const struct machine_options *options, s
                                         : move_states(run, states, true, error);
 
     if (status == STATUS_OK) {
-        close_machine(run);
+        close_machine(&run->machine);
         run->options = *options;
-        status = machine_open(&run->machine, tape, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = bind_data(run, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_constants(run, error);
+        status = open_machine(run, options, error);
     }
     if (status == STATUS_OK) {
         status = move_states(run, states, false, error);
@@ -207,6 +208,81 @@ enum status run_reopen(struct run *run, const struct machine_options *options, s
         free(states[i]);
     }
     free(states);
+    return status;
+}
+
+/* States of machines that are both on the host. */
+static enum status copy_states(struct machine *to, struct machine *from, struct error *error)
+{
+    const struct tape *tape = to->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        uint32_t id = tape->states[i].before;
+
+        status = to->backend->write(to, id, from->backend->peek(from, id), error);
+    }
+    return status;
+}
+
+/* What the options leave of their memory beside the machine at hand; false: nothing. */
+static bool is_room_beside(struct machine_options *options, const struct run *run)
+{
+    struct error unwanted;
+    uint64_t taken;
+
+    error_init(&unwanted);
+    if (run->machine->backend != &backend_cpu || options->device_count > 1 ||
+        (options->backend != NULL && options->backend != &backend_cpu)) {
+        return false;
+    }
+    if (options->memory_max == 0) {
+        return true;
+    }
+    if (backend_cpu.size(&taken, run->job->tape, &run->options, &unwanted) != STATUS_OK ||
+        taken >= options->memory_max) {
+        return false;
+    }
+    options->memory_max -= taken;
+    return true;
+}
+
+enum status run_enter(struct run *run, const struct machine_options *options, struct error *error)
+{
+    struct machine_options beside = *options;
+    struct error unwanted;
+
+    assert(run->resting == NULL);
+    error_init(&unwanted);
+    run->resting_options = run->options;
+    if (is_room_beside(&beside, run)) {
+        run->resting = run->machine;
+        run->machine = NULL;
+        if (open_machine(run, &beside, &unwanted) == STATUS_OK) {
+            run->options = *options;
+            return copy_states(run->machine, run->resting, error);
+        }
+        close_machine(&run->machine);
+        run->machine = run->resting;
+        run->resting = NULL;
+    }
+    return run_reopen(run, options, error);
+}
+
+enum status run_return(struct run *run, struct error *error)
+{
+    enum status status;
+
+    if (run->resting == NULL) {
+        const struct machine_options options = run->resting_options;
+
+        return run_reopen(run, &options, error);
+    }
+    status = copy_states(run->resting, run->machine, error);
+    close_machine(&run->machine);
+    run->machine = run->resting;
+    run->resting = NULL;
+    run->options = run->resting_options;
     return status;
 }
 
@@ -225,7 +301,8 @@ void run_describe(char *text, size_t size, const struct machine_options *options
         (void)snprintf(text, size, "%s device %u", options->backend->name, options->device);
         return;
     }
-    (void)snprintf(text, size, "cpu %s, %d threads", isa_name(options->isa), options->thread_count);
+    (void)snprintf(text, size, "cpu %s, %d thread%s", isa_name(options->isa), options->thread_count,
+                   options->thread_count == 1 ? "" : "s");
 }
 
 void run_given(struct record_given *given, struct run_data *data, const struct run *run)

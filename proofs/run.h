@@ -15,6 +15,8 @@ struct run {
     const struct job *job; /* borrowed */
     struct machine_options options;
     struct machine *machine;
+    struct machine *resting; /* between run_enter() and run_return(), perhaps */
+    struct machine_options resting_options;
     struct dataset data[JOB_DATA_MAX];
     uint32_t data_count;
 };
@@ -51,6 +53,15 @@ MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *e
  */
 MUST_CHECK enum status run_reopen(struct run *run, const struct machine_options *options,
                                   struct error *error);
+
+/*
+ * The same for a while: run_return() goes back to the machine of before, with the states reached.
+ * Where both machines are on the host and fit into what the options allow, the first one rests
+ * meanwhile; else it is closed, and opened again. Not twice without a return.
+ */
+MUST_CHECK enum status run_enter(struct run *run, const struct machine_options *options,
+                                 struct error *error);
+MUST_CHECK enum status run_return(struct run *run, struct error *error);
 
 /* "cpu avx512, 2 threads": what runs the steps, for people and the journal. */
 void run_describe(char *text, size_t size, const struct machine_options *options);

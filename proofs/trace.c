@@ -77,9 +77,11 @@ struct recorder {
     uint32_t opening_count;
     uint32_t next;                       /* the item that comes next */
     const struct trace_watcher *watcher; /* or NULL */
+    int threads;                         /* of the machine */
 };
 
-static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes)
+static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes,
+                      int threads)
 {
     uint64_t size = tensor_size(tensor);
     uint64_t leaf = opening->element * dtype_size(tensor->dtype) / MERKLE_LEAF_SIZE;
@@ -91,6 +93,7 @@ static void open_leaf(struct trace_opening *opening, const struct tensor *tensor
     memset(opening->leaf, 0, sizeof(opening->leaf));
     memcpy(opening->leaf, (const uint8_t *)bytes + start, length);
     merkle_leaves_init_bytes(&leaves, bytes, size);
+    leaves.threads = threads;
     merkle_path_build(&opening->leaf_path, &leaves, leaf);
     merkle_root(&leaves_root, &leaves);
     opening->header_size =
@@ -103,10 +106,10 @@ static enum status record(struct recorder *recorder, const struct tensor *tensor
     struct trace *trace = recorder->trace;
     uint32_t item = recorder->next++;
 
-    commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, 0);
+    commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, recorder->threads);
     for (uint32_t i = 0; i < recorder->opening_count; i++) {
         if (recorder->openings[i].item == item) {
-            open_leaf(&recorder->openings[i], tensor, bytes);
+            open_leaf(&recorder->openings[i], tensor, bytes, recorder->threads);
         }
     }
     if (recorder->watcher == NULL) {
@@ -200,7 +203,7 @@ static enum status run(struct trace *trace, struct machine *machine, struct trac
                        struct error *error)
 {
     const struct tape *tape = machine->tape;
-    struct recorder recorder = {trace, openings, opening_count, 0, watcher};
+    struct recorder recorder = {trace, openings, opening_count, 0, watcher, machine->thread_count};
     struct observer observer = {made, &recorder};
     enum status status = STATUS_OK;
 

@@ -627,10 +627,19 @@ static const struct command commands[] = {
      .option_count = JOB_MOVE_OPTIONS,
      .run = job_ledger_cancel},
     {.name = "collect",
-     .summary = "withdraw what a ledger owes this account",
-     .example = "lockstep job collect --ledger local:try.ledger",
-     .options = job_move_options,
-     .option_count = JOB_MOVE_OPTIONS,
+     .summary = "do what is due for a job, whoever has vanished, and withdraw what is owed",
+     .description =
+         "Without a job, only withdraws what the ledger owes this account. Of a job it first makes "
+         "every move that time allows to anybody: ends claims whose turn passed unused, finalizes "
+         "segments in order, begins another round where attestors are missing, releases a solver "
+         "that is late, and closes a job whose time is over. A living solver does most of that by "
+         "itself. It tells each move that it made and what the job must wait for, and until when; "
+         "asked again, it does only what has become due since.",
+     .arguments = "[KEY]",
+     .example = "lockstep job collect --ledger local:try.ledger\n"
+                "lockstep job collect 0x51dc0a7f --wait --ledger local:try.ledger",
+     .options = job_collect_options,
+     .option_count = JOB_COLLECT_OPTIONS,
      .run = job_ledger_collect},
 };
 

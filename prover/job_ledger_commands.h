@@ -12,6 +12,8 @@ extern const struct option_spec job_open_options[JOB_OPEN_OPTIONS];
 extern const struct option_spec job_list_options[JOB_LIST_OPTIONS];
 #define JOB_MOVE_OPTIONS 10
 extern const struct option_spec job_move_options[JOB_MOVE_OPTIONS];
+#define JOB_COLLECT_OPTIONS 12
+extern const struct option_spec job_collect_options[JOB_COLLECT_OPTIONS];
 
 int job_ledger_open(struct command_context *context);
 int job_ledger_list(struct command_context *context);

@@ -1,5 +1,5 @@
 /*
- * job_open.c - `lockstep job open`, `cancel` and `collect`: the moves of a client.
+ * job_open.c - `lockstep job open` and `cancel`: the moves of a client.
  *
  * Every term that is not given follows from others, is shown, and is sent only when it was
  * confirmed: an escrow cannot be taken back once the job is accepted.
@@ -12,17 +12,12 @@
 #include "base/hex.h"
 #include "chain/commands.h"
 #include "chain/hex_data.h"
-#include "chain/job_record.h"
 #include "prover/job_ledger_commands.h"
+#include "prover/job_moves.h"
 #include "prover/terms.h"
 
 #define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
 
-#define TIMEOUT_OPTION                                                                             \
-    {                                                                                              \
-        .name = "timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "10m",            \
-        .minimum = 1, .help = "how long to wait for the ledger"                                    \
-    }
 #define AMOUNT(option, text)                                                                       \
     {                                                                                              \
         .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text)                   \
@@ -46,15 +41,17 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
     {.name = "attestors",
      .kind = OPTION_INTEGER,
      .value = "N",
-     .fallback = "1",
+     .fallback = "2",
      .maximum = GAME_ATTESTORS_MAX,
-     .help = "verifiers that are paid to look at each segment; 0: nobody is paid to look"},
+     .help = "verifiers that are paid to look at each segment, and so many nodes must come; with "
+             "one, a guess pays, since nobody tries it; 0: nobody is paid to look"},
     {.name = "coverage",
      .kind = OPTION_REAL,
      .value = "X",
      .fallback = "1",
      .help = "share of the segments that must be attested to be final, from 0 to 1"},
-    AMOUNT("fee", "for each attestor of each segment (default: a tenth of its reward)"),
+    AMOUNT("fee", "for each attestor of each segment (default: a tenth of its reward; so two cost "
+                  "a fifth of the reward more)"),
     AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
     AMOUNT("claim-bond", "what a claim of fraud costs who is wrong (default: a tenth of the "
                          "stake)"),
@@ -78,14 +75,14 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "open it without asking",
      .command_line_only = true},
-    TIMEOUT_OPTION,
+    JOB_MOVES_TIMEOUT_OPTION,
 };
 
 const struct option_spec job_move_options[JOB_MOVE_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
-    TIMEOUT_OPTION,
+    JOB_MOVES_TIMEOUT_OPTION,
 };
 
 /* ---- terms from options --------------------------------------------------------------- */
@@ -207,9 +204,12 @@ static void show_terms(FILE *out, const struct game_terms *terms)
             segments, terms->segment_steps, periods[0], deadline);
     show_amount(out, "a segment pays", terms->segment_reward, " to the solver");
     if (terms->attestors > 0) {
-        fprintf(out, "%-16s %u for each segment, %.4g %% must be covered\n", "attestors",
-                terms->attestors, terms->coverage_ppm / 1e4);
-        show_amount(out, "an attestor gets", terms->attest_fee, "");
+        fprintf(out,
+                "%-16s %u for each segment, %.4g %% must be covered: so many nodes must come\n",
+                "attestors", terms->attestors, terms->coverage_ppm / 1e4);
+        show_amount(out, "an attestor gets", terms->attest_fee, " for each segment");
+        show_amount(out, "all of them", segments * terms->attestors * terms->attest_fee,
+                    ", what nobody earns comes back");
         show_amount(out, "and stakes", terms->attest_bond, "");
     } else {
         fprintf(out, "%-16s none: nobody is paid to look\n", "attestors");
@@ -243,38 +243,7 @@ static enum status confirm(struct command_context *context, const struct game_te
     return STATUS_OK;
 }
 
-/* ---- moves ---------------------------------------------------------------------------------- */
-
-static enum status wait_for(struct ledger *ledger, const char *name, const char *what,
-                            uint64_t timeout_s, struct error *error)
-{
-    struct ledger_outcome outcome;
-    enum status status =
-        ledger_wait(ledger, &outcome, name, false,
-                    (uint32_t)(timeout_s < 4000000 ? timeout_s * 1000 : UINT32_MAX), error);
-
-    if (status == STATUS_OK && outcome.state == LEDGER_MOVE_REFUSED) {
-        status = error_set(error, STATUS_REFUSED, "the ledger refuses to %s: %s", what,
-                           outcome.refusal.kind == GAME_REFUSED_NOT
-                               ? "it gives no reason of ours"
-                               : game_refusal_text(outcome.refusal.kind));
-    }
-    return status;
-}
-
-static enum status open_ledger(struct ledger **ledger, struct signer **signer,
-                               const struct command_context *context, struct error *error)
-{
-    struct ledger_options options;
-    char state_dir[FILE_PATH_MAX];
-    enum status status = chain_unlock(signer, context, error);
-
-    *ledger = NULL;
-    if (status == STATUS_OK) {
-        status = chain_ledger_options(&options, state_dir, context, *signer, error);
-    }
-    return status == STATUS_OK ? ledger_open(ledger, &options, error) : status;
-}
+/* ---- opening -------------------------------------------------------------------------------- */
 
 /* Asked once, it is never asked again: not even with other terms, which a new deadline is. */
 static enum status send_open(struct ledger *ledger, struct hash32 *key,
@@ -294,7 +263,8 @@ static enum status send_open(struct ledger *ledger, struct hash32 *key,
         (status == STATUS_OK && outcome.state == LEDGER_MOVE_REFUSED)) {
         status = ledger_open_job(ledger, name, key, terms, error);
     }
-    return status == STATUS_OK ? wait_for(ledger, name, "open the job", timeout_s, error) : status;
+    return status == STATUS_OK ? job_moves_wait(ledger, name, "open the job", timeout_s, error)
+                               : status;
 }
 
 static int report_opened(struct command_context *context, const struct hash32 *key,
@@ -330,7 +300,7 @@ int job_ledger_open(struct command_context *context)
         status = make_terms(&terms, job, context->options, &error);
     }
     if (status == STATUS_OK) {
-        status = open_ledger(&ledger, &signer, context, &error);
+        status = job_moves_open(&ledger, &signer, context, &error);
     }
     if (status == STATUS_OK) {
         status = ledger_get_clock(ledger, &clock, &error);
@@ -351,51 +321,7 @@ int job_ledger_open(struct command_context *context)
     return code;
 }
 
-/* ---- cancel, collect ------------------------------------------------------------------------- */
-
-/* What the ledger owes to account goes to it. Nothing owed is fine. */
-static enum status withdraw(wei *amount, struct ledger *ledger, const struct address *account,
-                            uint64_t timeout_s, struct error *error)
-{
-    static const struct hash32 no_job;
-    struct job_record record;
-    char address[ADDRESS_TEXT_SIZE];
-    char name[LEDGER_NAME_MAX];
-    wei purse;
-    enum status status;
-
-    job_record_init(&record, &no_job, account);
-    status = ledger_catch_up(ledger, error);
-    if (status == STATUS_OK) {
-        status = job_record_follow(&record, ledger, error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_account(ledger, &purse, amount, account, error);
-    }
-    if (status == STATUS_OK && *amount > 0) {
-        address_print(address, account);
-        (void)snprintf(name, sizeof(name), "withdraw %s %" PRIu64, address, record.withdrawals);
-        status = ledger_withdraw(ledger, name, account, error);
-        if (status == STATUS_OK) {
-            status = wait_for(ledger, name, "withdraw", timeout_s, error);
-        }
-    }
-    job_record_free(&record);
-    return status;
-}
-
-static int report_withdrawn(struct command_context *context, wei amount)
-{
-    char text[WEI_TEXT_SIZE];
-
-    if (context->json) {
-        wei_print_plain(text, amount);
-        return command_emit(context, json_pack("{s:s}", "withdrawn_wei", text));
-    }
-    wei_print(text, amount);
-    fprintf(context->out, "%s came back\n", text);
-    return COMMAND_OK;
-}
+/* ---- cancel --------------------------------------------------------------------------------- */
 
 static enum status cancel(struct ledger *ledger, const char *text, uint64_t timeout_s,
                           struct error *error)
@@ -411,12 +337,11 @@ static enum status cancel(struct ledger *ledger, const char *text, uint64_t time
     hex_write(key, job.bytes, HASH32_SIZE, true);
     (void)snprintf(name, sizeof(name), "job %s cancel", key);
     status = ledger_cancel(ledger, name, &job, error);
-    return status == STATUS_OK ? wait_for(ledger, name, "cancel the job", timeout_s, error)
+    return status == STATUS_OK ? job_moves_wait(ledger, name, "cancel the job", timeout_s, error)
                                : status;
 }
 
-/* key NULL: only what is owed already. */
-static int run_moves(struct command_context *context, const char *key)
+int job_ledger_cancel(struct command_context *context)
 {
     uint64_t timeout_s = options_number(context->options, "timeout");
     struct ledger *ledger = NULL;
@@ -426,24 +351,14 @@ static int run_moves(struct command_context *context, const char *key)
     enum status status;
 
     error_init(&error);
-    status = open_ledger(&ledger, &signer, context, &error);
-    if (status == STATUS_OK && key != NULL) {
-        status = cancel(ledger, key, timeout_s, &error);
+    status = job_moves_open(&ledger, &signer, context, &error);
+    if (status == STATUS_OK) {
+        status = cancel(ledger, context->options->arguments[0], timeout_s, &error);
     }
     if (status == STATUS_OK) {
-        status = withdraw(&amount, ledger, signer_address(signer), timeout_s, &error);
+        status = job_moves_withdraw(&amount, ledger, signer_address(signer), timeout_s, &error);
     }
     ledger_close(ledger);
     signer_free(signer);
-    return status == STATUS_OK ? report_withdrawn(context, amount) : command_fail(context, &error);
-}
-
-int job_ledger_cancel(struct command_context *context)
-{
-    return run_moves(context, context->options->arguments[0]);
-}
-
-int job_ledger_collect(struct command_context *context)
-{
-    return run_moves(context, NULL);
+    return status == STATUS_OK ? job_moves_report(context, amount) : command_fail(context, &error);
 }

@@ -10,9 +10,9 @@
 #include "chain/hex_data.h"
 #include "prover/access.h"
 #include "prover/terms.h"
+#include "prover/waits.h"
 
 #define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-#define WAIT_TEXT_SIZE 160
 
 enum {
     LINES_MOST = 20, /* of segments, without --all */
@@ -184,10 +184,12 @@ static enum status post_with(struct solver_view *view, struct session *session,
     const struct options *options = posting->computes ? context->options : NULL;
     struct session_plan plan = posting->plan;
     struct machine_options machine;
+    struct patience patience = session_patience(context, stop, notify);
     enum status status = session_open(session, context, bundle, true, error);
 
     if (status == STATUS_OK && !session->has_job) {
-        status = session_find_job(session, NULL, context, bundle_job(bundle), error);
+        status = session_find_job(session, NULL, context, bundle_job(bundle),
+                                  posting->forever ? &patience : NULL, error);
     }
     if (status == STATUS_OK && posting->plan.sign) {
         status = session_remember(session, bundle, error);
@@ -280,90 +282,18 @@ int ledger_commands_respond(struct command_context *context)
 
 /* ---- status: what a segment waits for ----------------------------------------------------- */
 
-static const char *const wait_words[] = {
-    [JOB_RECORD_FINAL] = "final",
-    [JOB_RECORD_DISPUTED] = "disputed",
-    [JOB_RECORD_ATTESTING] = "attesting",
-    [JOB_RECORD_REVEALING] = "revealing",
-    [JOB_RECORD_CLAIM_TIME] = "claim-time",
-    [JOB_RECORD_RENEWAL] = "renewal",
-    [JOB_RECORD_UNCOVERED] = "uncovered",
-    [JOB_RECORD_PREDECESSOR] = "predecessor",
-    [JOB_RECORD_DUE] = "due",
-};
-
-struct segment_status {
-    const char *word;
-    uint64_t until_s; /* 0: nothing that time brings */
-    char text[WAIT_TEXT_SIZE];
-};
-
-static void describe_committed(struct segment_status *status, const struct job_record *record,
-                               uint32_t index, uint64_t now_s)
-{
-    const struct job_record_segment *segment = &record->segments[index];
-    enum job_record_wait wait = job_record_waits_for(record, index, now_s);
-    bool must = job_record_must_be_covered(record, index);
-    char time[TERMS_TIME_SIZE];
-
-    status->word = wait_words[wait];
-    status->until_s = wait == JOB_RECORD_ATTESTING    ? job_record_attest_end(record, index)
-                      : wait == JOB_RECORD_REVEALING  ? job_record_reveal_end(record, index)
-                      : wait == JOB_RECORD_CLAIM_TIME ? job_record_claim_end(record, index)
-                                                      : 0;
-    terms_time(time, status->until_s);
-    switch (wait) {
-    case JOB_RECORD_ATTESTING:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "attestors%s: %u of %u sealed, until %s",
-                       must ? "" : " (free to come)", segment->attested + segment->revealed,
-                       record->terms.attestors, time);
-        break;
-    case JOB_RECORD_REVEALING:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "attestors to reveal: %u of %u, until %s",
-                       segment->revealed, segment->attested + segment->revealed, time);
-        break;
-    case JOB_RECORD_CLAIM_TIME:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "the end of the time for claims, %s", time);
-        break;
-    case JOB_RECORD_DISPUTED:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "the end of %u open claims",
-                       segment->open_claims);
-        break;
-    case JOB_RECORD_RENEWAL:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE,
-                       "another round of attestors: %u of %u have revealed", segment->revealed,
-                       record->terms.attestors);
-        break;
-    case JOB_RECORD_UNCOVERED:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE,
-                       "nothing: the deadline is over, and %u of %u "
-                       "attestors came",
-                       segment->revealed, record->terms.attestors);
-        break;
-    case JOB_RECORD_PREDECESSOR:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "the segments before it");
-        break;
-    case JOB_RECORD_DUE:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "finalize, which is due");
-        break;
-    case JOB_RECORD_FINAL:
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "final");
-        break;
-    }
-}
-
-static void describe(struct segment_status *status, const struct job_record *record, uint32_t index,
+static void describe(struct waits *status, const struct job_record *record, uint32_t index,
                      uint64_t trained, uint64_t now_s)
 {
     memset(status, 0, sizeof(*status));
     if (index < record->committed) {
-        describe_committed(status, record, index, now_s);
+        waits_describe(status, record, index, now_s);
     } else if (index < trained) {
         status->word = "to-commit";
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "being committed");
+        (void)snprintf(status->text, WAITS_TEXT_SIZE, "being committed");
     } else {
         status->word = "to-train";
-        (void)snprintf(status->text, WAIT_TEXT_SIZE, "being trained");
+        (void)snprintf(status->text, WAITS_TEXT_SIZE, "being trained");
     }
 }
 
@@ -404,15 +334,6 @@ static enum status read_standing(struct standing *standing, struct session *sess
     return status;
 }
 
-static const char *phase_word(const struct job_record *record)
-{
-    return record->phase == GAME_PHASE_OPEN      ? "open"
-           : record->phase == GAME_PHASE_RUNNING ? "running"
-           : record->cancelled                   ? "cancelled"
-           : record->phase == GAME_PHASE_CLOSED  ? "closed"
-                                                 : "unknown";
-}
-
 static void print_standing(FILE *out, const struct session *session,
                            const struct standing *standing, bool all)
 {
@@ -427,7 +348,7 @@ static void print_standing(FILE *out, const struct session *session,
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
     address_print(account, &standing->account);
     terms_time(time, standing->clock.time_s);
-    fprintf(out, "on ledger  %s\n           %s, it is %s there\n", key, phase_word(record), time);
+    fprintf(out, "on ledger  %s\n           %s, it is %s there\n", key, waits_phase(record), time);
     if (record->accepts > 0) {
         terms_amount(amount, standing->owed);
         fprintf(out, "solver     %s, is owed %s\n", account, amount);
@@ -443,7 +364,7 @@ static void print_standing(FILE *out, const struct session *session,
         return;
     }
     for (uint32_t i = first; i < last; i++) {
-        struct segment_status status;
+        struct waits status;
 
         if (!all && i - first == LINES_MOST) {
             fprintf(out, "  ... and %u more (--all)\n", last - i);
@@ -465,7 +386,7 @@ static json_t *standing_json(const struct session *session, const struct standin
     char purse[WEI_TEXT_SIZE];
 
     for (uint32_t i = all ? 0 : record->finalized; i < record->segment_count; i++) {
-        struct segment_status status;
+        struct waits status;
 
         describe(&status, record, i, standing->trained, standing->clock.time_s);
         (void)json_array_append_new(
@@ -477,7 +398,7 @@ static json_t *standing_json(const struct session *session, const struct standin
     wei_print_plain(owed, standing->owed);
     wei_print_plain(purse, standing->purse);
     return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:I, s:i, s:o}", "job",
-                     key, "phase", phase_word(record), "time", (json_int_t)standing->clock.time_s,
+                     key, "phase", waits_phase(record), "time", (json_int_t)standing->clock.time_s,
                      "solver", account, "owed_wei", owed, "purse_wei", purse, "segments",
                      (int)record->segment_count, "trained", (json_int_t)standing->trained,
                      "committed", (int)record->committed, "final", (int)record->finalized, "due",
@@ -512,7 +433,7 @@ static enum status show_standing(struct command_context *context, json_t *object
                              : session_open(session, context, bundle, false, error);
 
     if (status == STATUS_OK && !session->has_job) {
-        status = session_find_job(session, NULL, context, bundle_job(bundle), error);
+        status = session_find_job(session, NULL, context, bundle_job(bundle), NULL, error);
     }
     if (status == STATUS_OK) {
         status = read_standing(&standing, session, error);

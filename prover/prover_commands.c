@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/log.h"
@@ -243,8 +244,10 @@ static enum status begin(struct command_context *context, struct bundle *bundle,
     if (status != STATUS_OK || steps > 0) {
         return status;
     }
+    session->patient = !options_given(context->options, "timeout");
     status = session_wait(session, &view, session_is_begun, stop,
-                          options_number(context->options, "timeout"), NULL, error);
+                          options_number(context->options, "timeout"),
+                          isatty(STDERR_FILENO) == 1 ? stderr : NULL, error);
     return status == STATUS_OK ? STATUS_OK : (error_wrap(error, "before the first step"), status);
 }
 
@@ -392,6 +395,7 @@ static int run_run(struct command_context *context)
     const char *job_path = context->options->arguments[0];
     const char *given = options_text(context->options, "bundle");
     struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
+    struct patience patience;
     char folder[FILE_PATH_MAX];
     struct error error;
     enum status status;
@@ -413,7 +417,8 @@ static int run_run(struct command_context *context)
         status = open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error);
     }
     if (status == STATUS_OK && attempt.with_ledger) {
-        status = session_find_job(&attempt.session, NULL, context, attempt.job, &error);
+        patience = session_patience(context, &attempt.stop, &attempt.notify);
+        status = session_find_job(&attempt.session, NULL, context, attempt.job, &patience, &error);
     }
     if (status == STATUS_OK) {
         status =
@@ -430,12 +435,13 @@ static int run_run(struct command_context *context)
 static enum status find_again(struct attempt *attempt, struct command_context *context,
                               struct error *error)
 {
+    struct patience patience = session_patience(context, &attempt->stop, &attempt->notify);
     enum status status =
         open_session(&attempt->session, &attempt->with_ledger, context, attempt->bundle, error);
 
     return status == STATUS_OK && attempt->with_ledger && !attempt->session.has_job
                ? session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle),
-                                  error)
+                                  &patience, error)
                : status;
 }
 

@@ -124,36 +124,71 @@ void session_close(struct session *session)
     memset(session, 0, sizeof(*session));
 }
 
+static enum status find_job(struct session *session, struct game_terms *found,
+                            const struct ledger_options *options, const char *named,
+                            const struct job *job, struct error *error)
+{
+    struct ledger *ledger;
+    enum status status = ledger_open(&ledger, options, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* A key says which job is meant: if it is another than the file's, that is to be told. */
+    status =
+        terms_find(&session->job, found, ledger, named, named == NULL ? &job->id : NULL, error);
+    if (status == STATUS_OK) {
+        status = terms_check(found, job, error);
+    }
+    ledger_close(ledger);
+    return status;
+}
+
+static bool is_asked_to_stop(void *context)
+{
+    return stop_requested(context);
+}
+
 enum status session_find_job(struct session *session, struct game_terms *terms,
                              const struct command_context *context, const struct job *job,
-                             struct error *error)
+                             struct patience *patience, struct error *error)
 {
     struct ledger_options options = session->ledger;
     struct game_terms found;
-    struct ledger *ledger;
     char key[HASH_TEXT_SIZE];
     const char *named;
     enum status status;
 
     options.signer = NULL; /* only reading: the outbox stays free for the thread */
+    if (patience != NULL) {
+        options.stopped = is_asked_to_stop;
+        options.context = patience->stop;
+    }
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
-    status = ledger_open(&ledger, &options, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    /* A key says which job is meant: if it is another than the file's, that is to be told. */
     named = session->has_job ? key : options_text(context->options, "job-key");
-    status =
-        terms_find(&session->job, &found, ledger, named, named == NULL ? &job->id : NULL, error);
-    if (status == STATUS_OK) {
-        status = terms_check(&found, job, error);
-    }
-    ledger_close(ledger);
+    do {
+        status = find_job(session, &found, &options, named, job, error);
+    } while (patience != NULL && patience_again(patience, &status, error));
     session->has_job = status == STATUS_OK;
     if (terms != NULL && status == STATUS_OK) {
         *terms = found;
     }
     return status;
+}
+
+struct patience session_patience(const struct command_context *context, struct stop *stop,
+                                 struct notify *notify)
+{
+    uint64_t limit_s = options_given(context->options, "timeout")
+                           ? options_number(context->options, "timeout")
+                           : 0;
+
+    return (struct patience){.stop = stop,
+                             .notify = notify,
+                             .log = context->log,
+                             .area = "ledger",
+                             .terminal = stderr,
+                             .limit_s = limit_s};
 }
 
 /* A relative path of an embedded ledger would mean another one in another folder. */
@@ -395,7 +430,8 @@ enum status session_wait(struct session *session, struct solver_view *view,
         }
         if (view->read && (view->lost || view->contradicted) && view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
-        } else if (timeout_s != 0 && progress_now() > end_s) {
+        } else if (timeout_s != 0 && progress_now() > end_s &&
+                   !(session->patient && view->unreachable)) {
             status = error_set(error, STATUS_UNREACHABLE, "the ledger is not through%s%s",
                                view->trouble[0] == '\0' ? "" : ": ", view->trouble);
         } else if (stop_wait(stop, LOOK_SECONDS)) {

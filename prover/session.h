@@ -11,6 +11,7 @@
 #include "base/notify.h"
 #include "base/stop.h"
 #include "chain/commands.h"
+#include "chain/patience.h"
 #include "proofs/bundle.h"
 #include "prover/poster.h"
 
@@ -65,6 +66,7 @@ struct session {
     double poll_s;         /* between two rounds */
     bool signing;          /* and their roots are signed into the bundle */
     struct notify *notify; /* borrowed; told while we wait; NULL: nobody */
+    bool patient;          /* no timeout counts while the ledger cannot be reached */
 };
 
 /* Does anything name a ledger: an option, or the bundle (NULL: there is none yet)? */
@@ -75,10 +77,16 @@ MUST_CHECK enum status session_open(struct session *session, const struct comman
                                     struct bundle *bundle, bool with_key, struct error *error);
 void session_close(struct session *session); /* a zero-filled one is allowed */
 
-/* Finds the job on the ledger and compares its terms with those of the file. terms may be NULL. */
+/* Finds the job on the ledger and compares its terms with those of the file. terms may be NULL.
+ * patience NULL: a ledger that cannot be reached is a failure. */
 MUST_CHECK enum status session_find_job(struct session *session, struct game_terms *terms,
                                         const struct command_context *context,
-                                        const struct job *job, struct error *error);
+                                        const struct job *job, struct patience *patience,
+                                        struct error *error);
+
+/* For a command that stays until all is over. */
+struct patience session_patience(const struct command_context *context, struct stop *stop,
+                                 struct notify *notify);
 
 /* Makes the bundle remember. */
 MUST_CHECK enum status session_remember(struct session *session, struct bundle *bundle,

@@ -10,6 +10,7 @@
 
 #include "base/hex.h"
 #include "chain/hex_data.h"
+#include "prover/refusals.h"
 
 enum {
     NAME_SIZE = LEDGER_NAME_MAX + 1,
@@ -31,6 +32,7 @@ struct due {
     char key[HASH_TEXT_SIZE];
     char name[NAME_SIZE]; /* of the move */
     struct respond_wish wish;
+    bool held; /* it was refused, and is not sent again yet */
 };
 
 struct solver {
@@ -42,6 +44,7 @@ struct solver {
     uint8_t answer[RESPOND_BYTES_MAX];
     struct due due[CLAIMS_LOOKED_AT + 1];
     struct respond_wish wishes[CLAIMS_LOOKED_AT];
+    struct refusals refusals;
     pthread_mutex_t lock; /* over what follows */
     struct trained *trained;
     uint32_t trained_count;
@@ -348,6 +351,10 @@ static bool wants_answer(struct solver *solver, struct due *due)
     const struct job_record_claim *shown = due->shown;
     bool tried = due->claim.phase == GAME_CLAIM_TRIED;
     struct ledger_outcome outcome;
+    struct refusal refusal;
+    char words[REFUSALS_TEXT_SIZE];
+    char turn[NAME_SIZE];
+    uint32_t times;
     struct error error;
     enum status status;
 
@@ -363,11 +370,19 @@ static bool wants_answer(struct solver *solver, struct due *due)
         return false;
     }
     error_init(&error);
-    (void)snprintf(due->name, NAME_SIZE, "claim %s %s %u", due->key, tried ? "tell" : "answer",
+    (void)snprintf(turn, NAME_SIZE, "claim %s %s %u", due->key, tried ? "tell" : "answer",
                    due->claim.turns);
-    status = ledger_look(solver->ledger, &outcome, due->name, &error);
+    status = refusals_find(due->name, &outcome, &times, solver->ledger, turn, &error);
     if (status == STATUS_OK && outcome.state != LEDGER_MOVE_REFUSED) {
         return false; /* on its way */
+    }
+    due->held = times > 0 && refusals_hold(&solver->refusals, &refusal, turn, times,
+                                           solver->clock.time_s, due->claim.deadline_s);
+    if (due->held) {
+        solver->view.pending++;
+        refusals_say(words, &refusal, &outcome, due->claim.deadline_s);
+        tell_trouble(solver, "%s claim %.18s: %s", tried ? "what is asked in" : "the answer to",
+                     due->key, words);
     }
     due->wish.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
     due->wish.deadline_s = due->claim.deadline_s;
@@ -444,7 +459,9 @@ static void answer_all(struct solver *solver, struct due *due, uint32_t count)
     respond_want(solver->options.respond, solver->wishes, wanted);
     foresee(solver, due, wanted);
     for (uint32_t i = 0; i < wanted; i++) {
-        answer(solver, &due[i]);
+        if (!due[i].held) {
+            answer(solver, &due[i]);
+        }
     }
 }
 
@@ -582,9 +599,6 @@ static void commit(struct solver *solver)
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    const struct game_terms *terms = &record->terms;
-    uint64_t end_s =
-        terms->deadline_s + terms->attest_period_s + terms->reveal_period_s + terms->claim_period_s;
     bool due =
         record->finalized < record->committed &&
         job_record_waits_for(record, record->finalized, solver->clock.time_s) == JOB_RECORD_DUE;
@@ -592,10 +606,11 @@ static void take_back_stake(struct solver *solver)
     if (due || solver->view.disputed > 0) {
         return;
     }
-    if (solver->clock.time_s > end_s) {
+    if (solver->clock.time_s > job_record_end(record)) {
         move_job(solver, "expire", ledger_expire);
     } else if (solver->view.late && solver->options.again &&
-               record->committed == record->finalized && solver->clock.time_s < terms->deadline_s) {
+               record->committed == record->finalized &&
+               solver->clock.time_s < record->terms.deadline_s) {
         move_job(solver, "release", ledger_release);
     }
 }
@@ -757,6 +772,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
     solver->view.pending = 0;
     solver->view.hopeless = 0;
     status = go_round(solver, error);
+    solver->view.unreachable = status == STATUS_UNREACHABLE;
     if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
         solver->view.trouble[0] = '\0';
         solver->view.collected = false;

@@ -32,6 +32,7 @@ struct solver_options {
 /* What a round found. */
 struct solver_view {
     bool read;             /* the ledger was read at least once */
+    bool unreachable;      /* and not now: it cannot be reached */
     enum game_phase phase; /* of the job */
     bool ours;             /* we are, or at its end were, its solver */
     bool lost;             /* it is another's, or open and we do not take it */

@@ -47,6 +47,7 @@ struct check_request {
 
     char cache[FILE_PATH_MAX];
     uint32_t mirror_count;
+    uint32_t mirrors_tired; /* that many of the last: they failed lately, and get less patience */
     char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
     uint32_t data_count;
     char data[CHECK_DATA_MAX][FILE_PATH_MAX];
@@ -89,8 +90,9 @@ enum check_flaw {
 };
 
 struct check_mirror_note {
-    uint32_t good; /* answers that were what they should be */
-    uint32_t bad;  /* and that were something else */
+    uint32_t good;   /* answers that were what they should be */
+    uint32_t bad;    /* and that were something else */
+    uint32_t silent; /* times that it could not be asked, or gave up in the middle */
     uint64_t bytes;
     char trouble[CHECK_NOTE_MAX]; /* the last */
 };

@@ -65,6 +65,7 @@ static const struct field request_fields[] = {
     REQUEST(file_max, FIELD_U64, NUMBER_MAX),
     REQUEST(bandwidth_max, FIELD_U64, NUMBER_MAX),
     REQUEST(patience_s, FIELD_U32, UINT32_MAX),
+    REQUEST(mirrors_tired, FIELD_U32, CHECK_MIRRORS_MAX),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
     REQUEST(threads, FIELD_U32, 1024),
     REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
@@ -326,9 +327,9 @@ json_t *check_result_json(const struct check_result *result)
         const struct check_mirror_note *note = &result->mirrors[i];
 
         (void)json_array_append_new(
-            mirrors, json_pack("{s:I, s:I, s:o, s:o}", "good", (json_int_t)note->good, "bad",
-                               (json_int_t)note->bad, "bytes", number_json(note->bytes), "trouble",
-                               plain_json(note->trouble)));
+            mirrors, json_pack("{s:I, s:I, s:I, s:o, s:o}", "good", (json_int_t)note->good, "bad",
+                               (json_int_t)note->bad, "silent", (json_int_t)note->silent, "bytes",
+                               number_json(note->bytes), "trouble", plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
     if (result->loss_known) {
@@ -355,16 +356,21 @@ static enum status read_notes(struct check_result *result, const json_t *object,
         const char *trouble = "";
         uint64_t good = 0;
         uint64_t bad = 0;
+        uint64_t silent = 0;
 
         status = strict_json_number(item, error, &good, "good", UINT32_MAX);
         status =
             status == STATUS_OK ? strict_json_number(item, error, &bad, "bad", UINT32_MAX) : status;
+        status = status == STATUS_OK
+                     ? strict_json_number(item, error, &silent, "silent", UINT32_MAX)
+                     : status;
         status = status == STATUS_OK
                      ? strict_json_number(item, error, &note->bytes, "bytes", NUMBER_MAX)
                      : status;
         status = status == STATUS_OK ? strict_json_text(item, error, &trouble, "trouble") : status;
         note->good = (uint32_t)good;
         note->bad = (uint32_t)bad;
+        note->silent = (uint32_t)silent;
         (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", CHECK_NOTE_MAX - 1, trouble);
         result->mirror_count = (uint32_t)i + 1;
     }

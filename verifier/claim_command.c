@@ -606,6 +606,9 @@ int claim_command(struct command_context *context)
     }
     status = read_arguments(claiming, &error);
     if (status == STATUS_OK) {
+        status = node_setup_prepare(&claiming->setup, &error);
+    }
+    if (status == STATUS_OK) {
         status = node_setup_open(&claiming->setup, true, false, &error);
     }
     if (status == STATUS_OK) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "verifier/mirrors.h"
 #include "verifier/moves.h"
 
 #define FIRST_DISPUTE ((int64_t)1 << 62) /* numbers of children; tasks stay far below */
@@ -34,8 +35,9 @@ static enum status plan_about(struct node *node, enum action_kind kind,
     if (status == STATUS_NOT_FOUND) {
         return action_plan(node->ports.store, &action, error);
     }
-    /* It came too early once: the turn went on. */
-    return status == STATUS_OK && before.state == ACTION_REFUSED
+    /* It came too early once, and the turn went on; or who came first was reorganized away. */
+    return status == STATUS_OK &&
+                   (before.state == ACTION_REFUSED || before.state == ACTION_OVERTAKEN)
                ? action_set(node->ports.store, &before, ACTION_PLANNED,
                             node->clock.time_s + AGAIN_S, "", error)
                : status;
@@ -152,7 +154,12 @@ enum status claimant_take(struct node *node, const struct node_running *place,
 {
     char text[HEX_SIZE(HASH32_SIZE)];
     char why[STORE_REASON_MAX];
+    enum status status = mirrors_note(node->ports.store, place->request, result, node->now_ms,
+                                      node->ports.log, error);
 
+    if (status != STATUS_OK) {
+        return status;
+    }
     hex_encode(text, place->claim.bytes, HASH32_SIZE);
     if (result->outcome == CHECK_FAULT) {
         return node_fault(node, result->reason, error);

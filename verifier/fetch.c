@@ -16,6 +16,7 @@ enum {
     LOCK_WAITS_MAX = 600, /* of a tenth of a second: another child is fetching the same */
     LOCK_WAIT_US = 100000,
     NPY_MAGIC_SIZE = 6,
+    FETCH_TIRED = 8, /* the share of patience with one that failed lately */
 };
 
 struct fetch {
@@ -249,6 +250,19 @@ static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
 
 /* ---- endpoints ---------------------------------------------------------- */
 
+/* One that failed lately is not waited for as long again. What a solver tells of a step it may have
+ * to compute first: that takes its time. */
+static uint32_t patience_with(const struct fetch *fetch, uint32_t mirror,
+                              const struct fetch_wish *wish)
+{
+    const struct check_request *request = fetch->request;
+    bool tired = fetch->avoided[mirror] ||
+                 (uint64_t)mirror + request->mirrors_tired >= request->mirror_count;
+
+    return tired && wish->kind != FETCH_TRACE ? request->patience_s / FETCH_TIRED
+                                              : request->patience_s;
+}
+
 /* The download into its own part file; so what is resumed comes from one mirror alone. */
 static enum status download(struct fetch *fetch, uint32_t mirror, const char *part,
                             const struct fetch_wish *wish, struct error *error)
@@ -256,6 +270,7 @@ static enum status download(struct fetch *fetch, uint32_t mirror, const char *pa
     enum status status = STATUS_NOT_FOUND;
     uint64_t bytes = 0;
 
+    fetch_http_be_patient(fetch->http, patience_with(fetch, mirror, wish));
     for (int by_root = 0; by_root < 2 && status == STATUS_NOT_FOUND; by_root++) {
         char name[256];
 
@@ -341,6 +356,7 @@ static enum status try_mirror(char *path, struct fetch *fetch, uint32_t mirror,
     } else if (status == STATUS_UNREACHABLE) {
         fetch->unreachable = fetch->avoided[mirror] = true;
         note(fetch, mirror, false, why.text);
+        fetch->result->mirrors[mirror].silent++;
     } else if (status != STATUS_NOT_FOUND) {
         *error = why;
         return status;

@@ -56,9 +56,14 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
         return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
     }
     made->bandwidth_max = bandwidth_max;
-    made->patience_s = patience_s == 0 ? 1 : patience_s;
+    fetch_http_be_patient(made, patience_s);
     *http = made;
     return STATUS_OK;
+}
+
+void fetch_http_be_patient(struct fetch_http *http, uint32_t patience_s)
+{
+    http->patience_s = patience_s == 0 ? 1 : patience_s;
 }
 
 void fetch_http_close(struct fetch_http *http)

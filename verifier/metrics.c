@@ -126,6 +126,12 @@ static void add_moves(struct buffer *text, const struct vitals *vitals)
                               vitals->actions[kind][state]);
         }
     }
+    head(text, "lockstep_moves_lost", "gauge",
+         "Moves that were ours to make and never will be: refused for good, or too late.");
+    for (size_t kind = 0; kind < ACTION_KINDS; kind++) {
+        labelled(text, "lockstep_moves_lost", "kind", action_kind_name((enum action_kind)kind),
+                 vitals->lost[kind]);
+    }
     head(text, "lockstep_claims", "gauge", "Claims of this node that are on the ledger.");
     labelled(text, "lockstep_claims", "state", "open", vitals->claims_open);
     labelled(text, "lockstep_claims", "state", "upheld", vitals->claims_upheld);
@@ -148,6 +154,8 @@ static void add_mirrors(struct buffer *text, const struct vitals *vitals)
          offsetof(struct vitals_mirror, good)},
         {"lockstep_mirror_bad_total", "Answers that were something else.",
          offsetof(struct vitals_mirror, bad)},
+        {"lockstep_mirror_silent_total", "Times that it could not be asked, or gave up.",
+         offsetof(struct vitals_mirror, silent)},
         {"lockstep_mirror_bytes_total", "Bytes that were fetched.",
          offsetof(struct vitals_mirror, bytes)},
     };
@@ -162,6 +170,13 @@ static void add_mirrors(struct buffer *text, const struct vitals *vitals)
             buffer_add_format(text, "\"} %" PRIu64 "\n",
                               *(const uint64_t *)((const char *)mirror + families[i].offset));
         }
+    }
+    head(text, "lockstep_mirror_resting", "gauge",
+         "1 while it is asked after all others, because it was silent or lied lately.");
+    for (uint32_t m = 0; m < vitals->mirror_count; m++) {
+        buffer_add_text(text, "lockstep_mirror_resting{mirror=\"");
+        add_label(text, vitals->mirror[m].name);
+        buffer_add_format(text, "\"} %d\n", vitals->mirror[m].rests ? 1 : 0);
     }
 }
 

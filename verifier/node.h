@@ -95,8 +95,8 @@ MUST_CHECK enum status node_open(struct node *node, const struct node_options *o
                                  const struct node_ports *ports, struct error *error);
 void node_close(struct node *node);
 
-/* Somebody has looked into a fault of the machine: a node that is opened then signs again, and makes
- * the checks once more that ended in it. */
+/* Somebody has looked into a fault of the machine: a node that is opened then signs again, and
+ * makes the checks once more that ended in it. */
 MUST_CHECK enum status node_forget_fault(struct store *store, struct book *book,
                                          struct error *error);
 

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "verifier/claimant.h"
+#include "verifier/mirrors.h"
 
 enum {
     RETRY_MS = 1000,
@@ -91,8 +92,8 @@ enum status node_request(struct node *node, struct check_request **made,
     fill_limits(request, &node->options);
     status = fill_segments(node, request, segment, error);
     if (status == STATUS_OK) {
-        status = store_mirrors(node->ports.store, request, node->options.mirrors,
-                               node->options.mirror_count, error);
+        status = mirrors_choose(node->ports.store, request, node->options.mirrors,
+                                node->options.mirror_count, node->now_ms, error);
     }
     return status == STATUS_OK && request->segment_count == 0 ? STATUS_NOT_FOUND : status;
 }
@@ -461,7 +462,8 @@ static enum status take_answer(struct node *node, struct node_running *place,
     }
     status = count_result(node, &task, result, error);
     if (status == STATUS_OK) {
-        status = store_note_mirrors(node->ports.store, place->request, result, error);
+        status = mirrors_note(node->ports.store, place->request, result, node->now_ms,
+                              node->ports.log, error);
     }
     if (status == STATUS_OK) {
         status = conclude(node, &task, place->request, result, error);

@@ -129,23 +129,6 @@ static enum status read_options(struct node_options *options, const struct optio
     return STATUS_OK;
 }
 
-static enum status open_node(struct running_node *running, struct error *error)
-{
-    struct node_setup *setup = &running->setup;
-    const struct options *given = setup->context->options;
-    enum status status = read_options(&setup->options, given, error);
-
-    if (status == STATUS_OK) {
-        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
-                                 options_flag(given, "forget-fault"), error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
-    }
-    return status;
-}
-
 static enum status open_server(struct running_node *running, struct error *error)
 {
     const char *text = options_text(running->setup.context->options, "status");
@@ -168,6 +151,37 @@ static enum status open_server(struct running_node *running, struct error *error
                  strchr(place.address, ':') == NULL ? "" : "[", place.address,
                  strchr(place.address, ':') == NULL ? "" : "]",
                  status_server_port(running->server));
+    }
+    return status;
+}
+
+/* The page is there before the ledger is: it says what the node waits for. */
+static enum status open_node(struct running_node *running, struct error *error)
+{
+    struct node_setup *setup = &running->setup;
+    const struct options *given = setup->context->options;
+    struct patience patience = {.stop = &setup->stop,
+                                .notify = &running->notify,
+                                .log = setup->context->log,
+                                .area = "verifier",
+                                .terminal = stderr};
+    enum status status = read_options(&setup->options, given, error);
+
+    if (status == STATUS_OK) {
+        status = node_setup_prepare(setup, error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
+    }
+    if (status == STATUS_OK) {
+        status = open_server(running, error);
+    }
+    if (status == STATUS_OK) {
+        setup->patience = &patience;
+        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
+                                 options_flag(given, "forget-fault"), error);
+        setup->patience = NULL;
     }
     return status;
 }
@@ -286,14 +300,13 @@ static int run_run(struct command_context *context)
         enum status status = open_node(running, &error);
 
         if (status == STATUS_OK) {
-            status = open_server(running, &error);
-        }
-        if (status == STATUS_OK) {
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             notify_ready(&running->notify, "following the ledger");
             work(running);
             notify_stopping(&running->notify);
             log_info(context->log, "verifier", "stopped");
+        } else if (status == STATUS_STOPPED) {
+            log_info(context->log, "verifier", "%s", error.text);
         } else {
             code = command_fail(context, &error);
         }

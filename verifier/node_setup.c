@@ -103,6 +103,22 @@ static bool is_stopped(void *context)
     return stop_requested(context);
 }
 
+/* Who looks at the node while it waits sees that it lives, and for what it waits. */
+static enum status try_ledger(struct node_setup *setup, const struct ledger_options *options,
+                              struct error *error)
+{
+    enum status status = ledger_open(&setup->ledger, options, error);
+    struct error ignored;
+
+    error_init(&ignored);
+    if (status == STATUS_UNREACHABLE) {
+        (void)!store_set_text(&setup->store, "weather", error->text, &ignored);
+        (void)!store_set_number(&setup->store, "alive_ms", (int64_t)node_setup_now_ms(NULL),
+                                &ignored);
+    }
+    return status;
+}
+
 static enum status open_ledger(struct node_setup *setup, bool needs_key, struct error *error)
 {
     struct ledger_options options;
@@ -121,7 +137,10 @@ static enum status open_ledger(struct node_setup *setup, bool needs_key, struct 
     /* A stop must not wait for an endpoint. */
     options.stopped = is_stopped;
     options.context = &setup->stop;
-    return ledger_open(&setup->ledger, &options, error);
+    do {
+        status = try_ledger(setup, &options, error);
+    } while (setup->patience != NULL && patience_again(setup->patience, &status, error));
+    return status;
 }
 
 /* A database belongs to one account on one ledger: mixing two would send moves of one to the
@@ -167,19 +186,20 @@ static enum status open_files(struct node_setup *setup, struct error *error)
     return status == STATUS_OK ? store_open(&setup->store, path, STORE_WRITE, error) : status;
 }
 
+enum status node_setup_prepare(struct node_setup *setup, struct error *error)
+{
+    enum status status = read_options(setup, error);
+
+    return status == STATUS_OK ? open_files(setup, error) : status;
+}
+
 enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forget_fault,
                             struct error *error)
 {
     struct node_ports ports = {
         .store = &setup->store, .now_ms = node_setup_now_ms, .log = setup->context->log};
-    enum status status = read_options(setup, error);
+    enum status status = open_ledger(setup, needs_key, error);
 
-    if (status == STATUS_OK) {
-        status = open_files(setup, error);
-    }
-    if (status == STATUS_OK) {
-        status = open_ledger(setup, needs_key, error);
-    }
     if (status == STATUS_OK) {
         status = check_owner(setup, error);
     }

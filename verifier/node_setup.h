@@ -9,6 +9,7 @@
 
 #include "base/command.h"
 #include "base/stop.h"
+#include "chain/patience.h"
 #include "verifier/node.h"
 
 enum node_file {
@@ -90,6 +91,7 @@ enum node_file {
 struct node_setup {
     struct command_context *context; /* borrowed */
     struct stop stop;                /* opened and closed by whoever owns it */
+    struct patience *patience; /* borrowed; NULL: a ledger that cannot be reached is a failure */
     struct signer *signer;
     struct ledger *ledger;
     struct store store;
@@ -113,7 +115,11 @@ MUST_CHECK enum status node_setup_path(char path[FILE_PATH_MAX], const struct op
 MUST_CHECK enum status node_setup_limits(struct node_options *options, const struct options *given,
                                          struct error *error);
 
-/* setup->context, stop and options are set. needs_key: the account is unlocked. forget_fault: an
+/* Options, and the node's folder with its database and its book. setup->context, stop and options
+ * are set. */
+MUST_CHECK enum status node_setup_prepare(struct node_setup *setup, struct error *error);
+
+/* After that: the ledger and all the rest. needs_key: the account is unlocked. forget_fault: an
  * earlier fault of the machine was looked into. */
 MUST_CHECK enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forget_fault,
                                        struct error *error);

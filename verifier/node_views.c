@@ -122,7 +122,12 @@ static const struct {
      " count(*) FROM disputes d JOIN segments o ON o.hash = d.segment WHERE o.job = s.job AND"
      " NOT o.void AND d.open) AS claims FROM segments s JOIN jobs j ON j.key = s.job WHERE"
      " s.mine IN (1, 2) GROUP BY s.job ORDER BY j.rowid DESC"},
-    {"mirrors", "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY bad, name"},
+    {"mirrors",
+     "SELECT name, good, bad, silent, bytes, CASE WHEN rest_until_ms > now THEN 'asked last for ' "
+     "||"
+     " ((rest_until_ms - now) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE 'good' END AS"
+     " state, trouble FROM mirrors, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS now)"
+     " ORDER BY failures, name"},
 };
 
 /* Sums of amounts, which are larger than what sqlite can add. */

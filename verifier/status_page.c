@@ -387,17 +387,24 @@ static void add_mirrors(struct buffer *page, const struct vitals *vitals)
     if (vitals->mirror_count == 0) {
         return;
     }
-    buffer_add_text(page, "<h2>Mirrors</h2>\n<table><tr><th>Mirror</th><th>Good</th><th>Bad</th>"
-                          "<th>MB</th><th>Last trouble</th></tr>\n");
+    buffer_add_text(page, "<h2>Mirrors</h2>\n<table><tr><th>Mirror</th><th>State</th><th>Good</th>"
+                          "<th>Bad</th><th>Silent</th><th>MB</th><th>Last trouble</th></tr>\n");
     for (uint32_t i = 0; i < vitals->mirror_count; i++) {
         const struct vitals_mirror *mirror = &vitals->mirror[i];
 
         buffer_add_text(page, "<tr><td><code>");
         add_escaped(page, mirror->name);
+        buffer_add_text(page, "</code></td><td>");
+        if (mirror->rests) {
+            buffer_add_text(page, "asked last, again ");
+            add_when(page, mirror->rest_until_s, vitals->now_ms / 1000);
+        } else {
+            buffer_add_text(page, mirror->failures > 0 ? "on trial" : "good");
+        }
         buffer_add_format(page,
-                          "</code></td><td>%" PRIu64 "</td><td>%" PRIu64
+                          "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
                           "</td><td>%.1f</td><td class=\"dim\">",
-                          mirror->good, mirror->bad, (double)mirror->bytes / 1e6);
+                          mirror->good, mirror->bad, mirror->silent, (double)mirror->bytes / 1e6);
         add_escaped(page, mirror->trouble);
         buffer_add_text(page, "</td></tr>\n");
     }

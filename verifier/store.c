@@ -1,4 +1,4 @@
-/* store.c - opening, versions, facts by name, mirrors: see store.h. */
+/* store.c - opening, versions, facts by name: see store.h. */
 #include "verifier/store.h"
 
 #include <inttypes.h>
@@ -74,6 +74,10 @@ static const char *const migrations[] = {
     "CREATE INDEX disputes_segment ON disputes (segment, open);"
     "DELETE FROM jobs; DELETE FROM segments; DELETE FROM claims; DELETE FROM payments;"
     "DELETE FROM reveals; DELETE FROM facts WHERE name = 'cursor';",
+    /* How mirrors did lately: see mirrors.h. */
+    "ALTER TABLE mirrors ADD COLUMN silent INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE mirrors ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE mirrors ADD COLUMN rest_until_ms INTEGER NOT NULL DEFAULT 0;",
 };
 
 #define VERSION ((int64_t)(sizeof(migrations) / sizeof(migrations[0])))
@@ -232,55 +236,4 @@ enum status store_set_text(struct store *store, const char *name, const char *te
 {
     return sql_run(&store->sql, error, "INSERT OR REPLACE INTO facts VALUES (?, ?)", "tt", name,
                    text);
-}
-
-/* ---- mirrors ------------------------------------------------------------ */
-
-enum status store_mirrors(struct store *store, struct check_request *request,
-                          const char *const *configured, size_t count, struct error *error)
-{
-    bool taken[CHECK_MIRRORS_MAX] = {false};
-    int64_t bad[CHECK_MIRRORS_MAX] = {0};
-    enum status status = STATUS_OK;
-
-    count = count < CHECK_MIRRORS_MAX ? count : CHECK_MIRRORS_MAX;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = sql_number(&store->sql, &bad[i], 0, error,
-                            "SELECT bad FROM mirrors WHERE name = ?", "t", configured[i]);
-    }
-    request->mirror_count = 0;
-    while (status == STATUS_OK && request->mirror_count < count) {
-        size_t best = count;
-
-        for (size_t i = 0; i < count; i++) {
-            if (!taken[i] && (best == count || bad[i] < bad[best])) {
-                best = i;
-            }
-        }
-        taken[best] = true;
-        (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
-                       configured[best]);
-    }
-    return status;
-}
-
-enum status store_note_mirrors(struct store *store, const struct check_request *request,
-                               const struct check_result *result, struct error *error)
-{
-    enum status status = STATUS_OK;
-
-    for (uint32_t i = 0; i < result->mirror_count && i < request->mirror_count; i++) {
-        const struct check_mirror_note *note = &result->mirrors[i];
-
-        if (status == STATUS_OK && (note->good | note->bad) != 0) {
-            status = sql_run(&store->sql, error,
-                             "INSERT INTO mirrors VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO"
-                             " UPDATE SET good = good + excluded.good, bad = bad + excluded.bad,"
-                             " bytes = bytes + excluded.bytes, trouble = CASE excluded.trouble"
-                             " WHEN '' THEN trouble ELSE excluded.trouble END",
-                             "tiiit", request->mirrors[i], (int64_t)note->good, (int64_t)note->bad,
-                             (int64_t)note->bytes, note->trouble);
-        }
-    }
-    return status;
 }

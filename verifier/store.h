@@ -243,13 +243,4 @@ MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_
 MUST_CHECK enum status store_renew_reveals(struct store *store, const struct game_event *event,
                                            struct error *error);
 
-/* ---- mirrors ---- */
-
-/* Fills request->mirrors: the configured ones, the most trusted first. */
-MUST_CHECK enum status store_mirrors(struct store *store, struct check_request *request,
-                                     const char *const *configured, size_t count,
-                                     struct error *error);
-MUST_CHECK enum status store_note_mirrors(struct store *store, const struct check_request *request,
-                                          const struct check_result *result, struct error *error);
-
 #endif /* VERIFIER_STORE_H */

@@ -2,10 +2,10 @@
  * vanished.h - the moves that anybody may make, for a solver that makes them no more.
  *
  * Bond and fee of an attestation come back when its segment is final or void, and a segment becomes
- * final when somebody says so, after all before it. That is the solver's to do, which is paid by it.
- * Where it does not, and money of ours waits, the node does it: it draws, renews and finalizes the
- * job's first segment that is not final, whoever attested it, ends claims that nobody ends, and has
- * the job expire when nothing else is left.
+ * final when somebody says so, after all before it. The solver does, which is paid by it. Where it
+ * does not, and money of ours waits, the node does it: it draws, renews and finalizes the job's
+ * first segment that is not final, whoever attested it, ends claims that nobody ends, and has the
+ * job expire when nothing else is left.
  *
  * It begins a grace period after the solver could have, and a little later than that: each node
  * another while, which nobody else can compute, so that few pay for the same move. Who comes second
@@ -27,8 +27,8 @@
  * transaction. */
 MUST_CHECK enum status vanished_round(struct node *node, struct error *error);
 
-/* Is it a kind of moves that only this plans? */
-bool vanished_makes(enum action_kind kind);
+/* Is it a kind of moves that anybody may make, so that somebody else may have? */
+bool vanished_is_anybodys(enum action_kind kind);
 
 /* What becomes of such a move that the ledger refused, and since when: *due_s. */
 enum action_state vanished_refused(uint64_t *due_s, const struct node *node,

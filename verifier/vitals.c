@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verifier/mirrors.h"
+
 static uint64_t column(sqlite3_stmt *row, int number)
 {
     int64_t value = sqlite3_column_int64(row, number);
@@ -79,6 +81,41 @@ static void take_actions(struct vitals *vitals, sqlite3_stmt *row)
     }
 }
 
+/* What anybody may do is done when it is refused to us; of the rest, some seats and turns are taken
+ * by others, and what is done already need not be done. */
+static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
+{
+    return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_TIMEOUT ||
+           kind == ACTION_LAPSE || refusal == GAME_FULL || refusal == GAME_ALREADY_ATTESTED ||
+           refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
+           refusal == GAME_NOTHING_OWED;
+}
+
+static void take_lost(struct vitals *vitals, sqlite3_stmt *row)
+{
+    uint64_t kind = column(row, 0);
+    bool refused = column(row, 1) == ACTION_REFUSED;
+    uint64_t refusal = column(row, 2);
+
+    if (kind < ACTION_KINDS &&
+        !(refused && is_no_loss((enum action_kind)kind, (enum game_refusal_kind)refusal))) {
+        vitals->lost[kind] += column(row, 3);
+    }
+}
+
+/* A void segment needs no move; what waits for a lost move is not lost once more; a move of a
+ * dispute is lost with the dispute, and only the last one. */
+#define LOST_MOVES                                                                                 \
+    "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
+    " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \
+    " LEFT JOIN actions f ON f.name = a.after"                                                     \
+    " WHERE a.state IN (3, 4) AND coalesce(s.void, 0) = 0"                                         \
+    " AND coalesce(f.state, 0) NOT IN (3, 4)"                                                      \
+    " AND (a.kind NOT IN (9, 10, 11) OR (c.phase = 3"                                              \
+    " AND c.outcome = CASE c.accused WHEN 1 THEN 'upheld' ELSE 'refuted' END"                      \
+    " AND NOT EXISTS (SELECT 1 FROM actions m WHERE m.claim = a.claim AND m.kind IN (9, 10, 11)"   \
+    " AND m.rowid > a.rowid))) GROUP BY a.kind, a.state, a.refusal"
+
 static void take_phases(struct vitals *vitals, sqlite3_stmt *row)
 {
     uint64_t phase = column(row, 0);
@@ -145,6 +182,7 @@ static enum status look_at_counts(struct vitals *vitals, struct store *store, st
          take_steps_proven},
         {"SELECT min(deadline_s) FROM tasks WHERE state IN (0, 1)", take_deadline},
         {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
+        {LOST_MOVES, take_lost},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
         {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
         {"SELECT outcome, count(*) FROM claims WHERE NOT accused GROUP BY outcome",
@@ -297,6 +335,7 @@ static void take_claim(struct vitals *vitals, sqlite3_stmt *row)
 static void take_mirror(struct vitals *vitals, sqlite3_stmt *row)
 {
     struct vitals_mirror *mirror = &vitals->mirror[vitals->mirror_count];
+    struct mirrors_health health = {0};
 
     if (vitals->mirror_count >= VITALS_MIRRORS_MAX) {
         return;
@@ -307,6 +346,12 @@ static void take_mirror(struct vitals *vitals, sqlite3_stmt *row)
     mirror->bad = column(row, 2);
     mirror->bytes = column(row, 3);
     column_text(mirror->trouble, sizeof(mirror->trouble), row, 4);
+    mirror->silent = column(row, 5);
+    health.failures = (uint32_t)column(row, 6);
+    health.rest_until_ms = column(row, 7);
+    mirror->rests = mirrors_rests(&health, vitals->now_ms);
+    mirror->rest_until_s = health.rest_until_ms / 1000;
+    mirror->failures = mirrors_failures(&health, vitals->now_ms);
 }
 
 /* The shortest of a few spans that shows all of what was done lately, so that a young node has
@@ -349,8 +394,8 @@ static enum status look_at_lists(struct vitals *vitals, struct store *store, str
 
     if (status == STATUS_OK) {
         status = each_row(vitals, store,
-                          "SELECT name, good, bad, bytes, trouble FROM mirrors ORDER BY name"
-                          " LIMIT 32",
+                          "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
+                          " FROM mirrors ORDER BY name LIMIT 32",
                           NULL, take_mirror, error);
     }
     if (status == STATUS_OK) {

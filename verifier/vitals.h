@@ -68,7 +68,11 @@ struct vitals_mirror {
     char name[VITALS_NAME_MAX];
     uint64_t good;
     uint64_t bad;
+    uint64_t silent;
     uint64_t bytes;
+    bool rests; /* it is asked last, */
+    uint64_t rest_until_s;
+    uint64_t failures;
     char trouble[VITALS_NAME_MAX];
 };
 
@@ -93,6 +97,9 @@ struct vitals {
     uint64_t compute_ns;
     uint64_t next_deadline_s; /* of what waits; 0: nothing does */
     uint64_t actions[ACTION_KINDS][VITALS_ACTION_STATES];
+    /* Of those that are refused or late: that will not be made any more, though they were ours to
+     * make. Not what was made anew, what another did first, or what nobody needs any more. */
+    uint64_t lost[ACTION_KINDS];
     uint64_t jobs[VITALS_PHASES];
     uint64_t committed;
     uint64_t finalized;

@@ -234,7 +234,7 @@ static void cpu_close(struct machine *machine)
 static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
                            const struct machine_options *options, struct error *error)
 {
-    cpu->machine = (struct machine){&backend_cpu, tape};
+    cpu->machine = (struct machine){.backend = &backend_cpu, .tape = tape};
     cpu->options = *options;
     if (options->thread_count <= 0) {
         cpu->options.thread_count = omp_get_max_threads();

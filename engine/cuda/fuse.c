@@ -141,7 +141,7 @@ static void share_quantizations(struct fusion *fusion, const struct tape *tape, 
         }
         for (uint32_t i = 0; made != NEVER && i < op->output_count; i++) {
             if (!kept[op->outputs[i]]) {
-                names[op->outputs[i]] = fusion->ops[made].outputs[i];
+                names[op->outputs[i]] = names[fusion->ops[made].outputs[i]];
             }
         }
         before[at] = newest[op->inputs[0]];

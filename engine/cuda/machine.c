@@ -341,7 +341,7 @@ enum status machine_cuda_open(struct machine **machine, const struct tape *tape,
     if (cuda == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
-    cuda->machine = (struct machine){&backend_cuda, tape};
+    cuda->machine = (struct machine){.backend = &backend_cuda, .tape = tape};
     cuda->options = *options;
     cuda->way = *way;
     result = way->calls->open(&cuda->device, &cuda->facts, way->ordinal);
@@ -385,7 +385,8 @@ static enum status cuda_open(struct machine **machine, const struct tape *tape,
 static enum status cuda_size(uint64_t *size, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
-    struct machine_cuda cuda = {.machine = {&backend_cuda, tape}, .options = *options};
+    struct machine_cuda cuda = {.machine = {.backend = &backend_cuda, .tape = tape},
+                                .options = *options};
     enum status status = make_plan(&cuda, error);
 
     *size = 0;

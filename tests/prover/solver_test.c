@@ -412,6 +412,75 @@ static void test_claimant_that_falls_silent_is_timed_out(void **state)
     tear_down(&world);
 }
 
+/* ---- refusals ----------------------------------------------------------------------- */
+
+/* Who answers in these tests, in place of prover/respond.c: what the ledger refuses at first. */
+struct respond {
+    uint32_t asked;   /* how often an answer was taken from it, to be sent */
+    bool gives_truth; /* else a root of zero, which is against the rules */
+};
+
+void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+{
+    (void)respond;
+    (void)wishes;
+    (void)count;
+}
+
+double respond_forecast(struct respond *respond, uint64_t step)
+{
+    (void)respond;
+    (void)step;
+    return 0;
+}
+
+enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
+                        const struct respond_wish *wish, struct error *error)
+{
+    (void)wish;
+    (void)error;
+    respond->asked++;
+    memset(bytes, respond->gives_truth ? 5 : 0, DIGEST_SIZE);
+    *size = DIGEST_SIZE;
+    return STATUS_OK;
+}
+
+static void test_refused_answer_is_sent_again_with_pauses(void **state)
+{
+    struct respond respond = {0};
+    struct solver_view view = {0};
+    char before[SOLVER_TROUBLE_MAX] = "";
+    uint32_t words = 0;
+    struct world world;
+
+    (void)state;
+    set_up(&world, "refused", 0, 0);
+    world.solver_options.respond = &respond;
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    (void)claim(&world, VERIFIER, 0);
+    for (uint64_t second = 0; second <= RESPONSE_S - 2; second++) {
+        for (int i = 0; i < 3; i++) { /* rounds come faster than any clock */
+            view = do_round(&world);
+            assert_int_equal(view.awaited, 1);
+            assert_true(view.pending > 0);
+        }
+        assert_non_null(strstr(view.trouble, "a root is never zero"));
+        assert_non_null(strstr(view.trouble, "it is sent again at"));
+        words += strcmp(before, view.trouble) != 0;
+        (void)snprintf(before, sizeof(before), "%s", view.trouble);
+        pass(&world, 1);
+    }
+    /* 2, 4, 8 and 11 s, then a quarter of what is left: some for each halving of it. */
+    assert_in_range(respond.asked, 6, 20);
+    assert_true(words <= 2 * respond.asked);
+    respond.gives_truth = true;
+    (void)do_round(&world);
+    assert_int_equal(do_round(&world).awaited, 0); /* in its last second, and in time */
+    assert_int_equal(count_events(&world, GAME_ANSWERED), 1);
+    tear_down(&world);
+}
+
 static void test_convicted_solver_comes_back_only_when_told(void **state)
 {
     struct world world;
@@ -567,6 +636,7 @@ int main(void)
         cmocka_unit_test(test_silent_attestor_pays_and_another_round_covers),
         cmocka_unit_test(test_seed_is_drawn_in_time_where_some_segments_are_covered),
         cmocka_unit_test(test_claimant_that_falls_silent_is_timed_out),
+        cmocka_unit_test(test_refused_answer_is_sent_again_with_pauses),
         cmocka_unit_test(test_convicted_solver_comes_back_only_when_told),
         cmocka_unit_test(test_other_solver_goes_on_where_the_last_was_final),
         cmocka_unit_test(test_run_that_contradicts_the_ledger_posts_nothing),

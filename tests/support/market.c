@@ -457,7 +457,7 @@ enum status market_node_try_open(struct market_node *node, struct error *error)
     }
     if (status == STATUS_OK && !node->in_process) {
         status = workers_open(&node->workers, node->options.checks_max + 1,
-                              node->options.check_time_s, NULL, error);
+                              node->options.check_time_s, node->program, error);
     }
     if (status == STATUS_OK) {
         ports.book = node->book;

@@ -98,6 +98,7 @@ struct market_node {
     struct store store;
     struct book *book;
     struct workers *workers;
+    const char *program; /* that checks; NULL: the one that runs */
     struct node node;
     struct node_options options;
     const char *mirrors[8];

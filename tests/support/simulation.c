@@ -20,6 +20,7 @@ enum {
     ROUNDS_MAX = 6,   /* without a pause */
     TROUBLE_MS = 3000,
     DAY_MS = 86400000,
+    FORSAKEN_EVERY = 4,
 };
 
 static uint64_t below(struct simulation *simulation, uint64_t limit)
@@ -129,6 +130,7 @@ static enum virtual_answer choose_answer(void *context, const struct check_reque
         return ANSWER_NOTHING;
     }
     if (!request->disputed && simulation_diverges(simulation)) {
+        *takes_ms = 0; /* before what is planned can be said */
         return ANSWER_FAULT;
     }
     if (!simulation->storm || luck >= 290) {
@@ -586,6 +588,8 @@ static void invent_options(struct simulation *simulation)
     options->checks_max = 1 + (uint32_t)below(simulation, 3);
     options->reach = (uint32_t)below(simulation, 3);
     options->withdraw_at = chance(simulation, 30) ? WEI_PER_ETHER / 10 : 0;
+    simulation->forsaken = simulation->seed % FORSAKEN_EVERY == 0;
+    options->grace_s = simulation->forsaken ? 60 : 600;
 }
 
 static void found(struct simulation *simulation)

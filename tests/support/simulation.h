@@ -14,6 +14,7 @@
  *     simulation_view.c     what stands on the chain
  *     simulation_players.c  client, solvers, other attestors and claimants
  *     simulation_judge.c    what must hold
+ *     simulation_waiting.c  and of bonds that wait for a solver that has vanished
  */
 #ifndef TESTS_SUPPORT_SIMULATION_H
 #define TESTS_SUPPORT_SIMULATION_H
@@ -70,6 +71,7 @@ struct simulation_result {
     uint64_t reorganizations;
     uint64_t faults;
     uint64_t promises; /* that were held against the node, and kept */
+    uint64_t tended;   /* moves of the node that a solver should have made */
     /* Moves that the node made in the calm after a storm with this trouble in it. */
     uint64_t recovered[SIMULATION_TROUBLES];
 };
@@ -123,6 +125,7 @@ struct simulation_segment {
     uint32_t epoch;
     enum store_mine mine;
     uint32_t mine_step; /* that the chain drew for the node */
+    struct hash32 mine_seal;
     bool mine_lost;     /* its seal is of an earlier round, and can be revealed no more */
 };
 
@@ -136,7 +139,7 @@ struct simulation_claim {
     uint32_t step;
     enum game_claim_phase phase;
     enum game_turn turn;
-    uint64_t turned_s;
+    uint64_t turned_s; /* or ended */
     uint64_t deadline_s;
     uint8_t asked[4]; /* what the accused is to tell */
     size_t asked_size;
@@ -208,6 +211,7 @@ struct simulation {
     int64_t skew_ms; /* of the node's clock */
     bool storm;
     uint64_t calm_since_s;
+    bool forsaken; /* nobody but the node makes the moves that only time allows */
     struct simulation_world world;
     bool files_are_full;
     bool troubles[SIMULATION_TROUBLES]; /* of this storm, or of the one before this calm */
@@ -271,6 +275,8 @@ bool simulation_guilty(void *context, const struct game_case *shown,
 void simulation_judge_book(struct simulation *simulation);
 /* And a fault of the machine is remembered, unless all files that tell of it were lost. */
 void simulation_judge_fault(struct simulation *simulation);
+/* What of the node's waits in a job for who has vanished does not wait for ever. */
+void simulation_judge_waiting(struct simulation *simulation, uint32_t job);
 /* After each step; in the end. */
 void simulation_judge(struct simulation *simulation);
 void simulation_judge_end(struct simulation *simulation);

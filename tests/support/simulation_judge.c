@@ -8,15 +8,24 @@
 
 /* Seconds of calm within which the node keeps its promises. */
 enum {
-    CLAIM_ROOM_S = 300,  /* from a commit to a claim, an attestation */
-    REVEAL_ROOM_S = 150, /* from the end of attesting to a reveal */
-    TURN_ROOM_S = 150,   /* from the other's move, or the end of its time, to ours */
+    CLAIM_ROOM_S = 300,  /* from a commit to a claim */
+    ATTEST_ROOM_S = 140, /* and to an attestation: less than the shortest time to attest */
+    REVEAL_ROOM_S = 110, /* from the end of attesting to a reveal */
+    TURN_ROOM_S = 120,   /* from the other's move, or the end of its time, to ours */
     SETTLE_ROOM_S = 150,
 };
 
 static const struct address *own(const struct simulation *simulation)
 {
     return &simulation->accounts[SIMULATION_NODE];
+}
+
+/* ---- times ---------------------------------------------------------------------- */
+
+static uint64_t attest_end(const struct simulation *simulation,
+                           const struct simulation_segment *segment)
+{
+    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
 }
 
 /* ---- what the node says --------------------------------------------------------- */
@@ -41,7 +50,9 @@ static void keep_statement(struct simulation *simulation, const char *name,
 
     for (uint32_t i = 0; i < simulation->statement_count; i++) {
         kept = &simulation->statements[i];
-        if (kept->kind == move->kind && hash32_equal(&kept->about, about)) {
+        /* A reorganization may draw another step of the same segment, which is attested, too. */
+        if (kept->kind == move->kind && hash32_equal(&kept->about, about) &&
+            (kept->entry.step == entry->step || simulation->chain->forks == 0)) {
             if (strcmp(kept->name, name) != 0) {
                 simulation_wrong(simulation, "%s is said twice: %s", kept->name, name);
             }
@@ -161,6 +172,10 @@ static void judge_reveal(struct simulation *simulation, const char *name,
                               virtual_state_before(segment->truth, segment->mine_step));
     if (!digest_equal(&root, &move->root)) {
         simulation_wrong(simulation, "%s is false of the step that was drawn", name);
+    }
+    if (segment->stands && !segment->mine_lost &&
+        virtual_chain_time(simulation->chain) <= attest_end(simulation, segment)) {
+        simulation_wrong(simulation, "%s lets others attest who did not replay", name);
     }
 }
 
@@ -329,6 +344,7 @@ void simulation_submitted(void *context, const char *name, const struct game_mov
         simulation_wrong(simulation, "%s after a fault of the machine", name);
     }
     simulation->result->asked += game_move_is_of_referee(move->kind);
+    simulation->result->tended += move->kind == GAME_FINALIZE || move->kind == GAME_EXPIRE;
     count_recovery(simulation, move->kind);
     switch ((int)move->kind) {
     case GAME_ATTEST:
@@ -358,8 +374,7 @@ void simulation_contradicted(void *context, const char *name)
 {
     struct simulation *simulation = context;
 
-    /* With another seed of the same segment there is another step to attest, under one name. */
-    if (simulation->chain->forks == 0 && !simulation->book_was_lost) {
+    if (!simulation->book_was_lost) {
         simulation_wrong(simulation, "%s is submitted with another content", name);
     }
 }
@@ -389,7 +404,7 @@ bool simulation_guilty(void *context, const struct game_case *shown,
     return memcmp(attestation.value.bytes, root.bytes, DIGEST_SIZE) != 0;
 }
 
-/* Which of the two files was lost: what disagreed is told by the other, and from then on by both. */
+/* Whichever of the two files was lost: what disagreed is told by the other, and then by both. */
 static void judge_evidence(struct simulation *simulation)
 {
     char in_store[STORE_REASON_MAX] = "";
@@ -424,12 +439,6 @@ void simulation_judge_fault(struct simulation *simulation)
 }
 
 /* ---- what the node must do ---------------------------------------------------------- */
-
-static uint64_t attest_end(const struct simulation *simulation,
-                           const struct simulation_segment *segment)
-{
-    return segment->round_s + simulation->jobs[segment->job].terms.attest_period_s;
-}
 
 static uint64_t reveal_end(const struct simulation *simulation,
                            const struct simulation_segment *segment)
@@ -541,7 +550,7 @@ static void judge_attesting(struct simulation *simulation, const struct simulati
         segment->final || segment->mine != STORE_MINE_NOT || segment->truth->lie != VIRTUAL_TRUE ||
         segment->attested + segment->revealed >= job->terms.attestors ||
         now_s > attest_end(simulation, segment) ||
-        !had_room(simulation, segment, begin_s, CLAIM_ROOM_S) ||
+        !had_room(simulation, segment, begin_s, ATTEST_ROOM_S) ||
         job_is_claimed(simulation, segment->job, segment->epoch)) {
         return;
     }
@@ -550,26 +559,25 @@ static void judge_attesting(struct simulation *simulation, const struct simulati
                      segment->job);
 }
 
-/* The step that was sealed; VIRTUAL_TRUE: it was never said. */
-static uint32_t sealed_step(const struct simulation *simulation, const struct hash32 *segment)
+/* Of the step that the chain has drawn: a seal of another one, drawn before a reorganization, may
+ * have come first, and can be revealed no more. */
+static bool can_be_revealed(const struct simulation *simulation,
+                            const struct simulation_segment *segment)
 {
-    for (uint32_t i = 0; i < simulation->statement_count; i++) {
-        const struct simulation_statement *statement = &simulation->statements[i];
+    struct digest root = virtual_trace_root(
+        &segment->truth->job_id, virtual_state_before(segment->truth, segment->mine_step));
+    struct hash32 seal = game_attest_seal(own(simulation), &segment->hash, &root);
 
-        if (statement->kind == GAME_ATTEST && hash32_equal(&statement->about, segment)) {
-            return statement->entry.step;
-        }
-    }
-    return VIRTUAL_TRUE;
+    return segment->mine == STORE_MINE_SEALED && !segment->mine_lost &&
+           hash32_equal(&seal, &segment->mine_seal);
 }
 
 static void judge_seals(struct simulation *simulation, const struct simulation_segment *segment)
 {
     uint64_t now_s = virtual_chain_time(simulation->chain);
 
-    if (segment->stands && segment->mine == STORE_MINE_SEALED && !segment->mine_lost &&
+    if (segment->stands && can_be_revealed(simulation, segment) &&
         now_s > attest_end(simulation, segment) && now_s <= reveal_end(simulation, segment) &&
-        sealed_step(simulation, &segment->hash) == segment->mine_step &&
         simulation->options.mode == NODE_ACT &&
         had_room(simulation, segment, attest_end(simulation, segment), REVEAL_ROOM_S)) {
         simulation_wrong(simulation, "the seal of segment %u of job %u is not revealed",
@@ -659,6 +667,9 @@ void simulation_judge(struct simulation *simulation)
             judge_attesting(simulation, segment);
         }
         judge_seals(simulation, segment);
+    }
+    for (uint32_t i = 0; i < simulation->job_count; i++) {
+        simulation_judge_waiting(simulation, i);
     }
     for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
         judge_claims(simulation, &simulation->view.claims[i]);

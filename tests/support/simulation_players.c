@@ -96,7 +96,8 @@ static bool send(struct simulation *simulation, enum simulation_account account,
     const struct address *sender = &simulation->accounts[account];
     struct game_refusal refusal;
 
-    if (has_waiting(simulation, sender) ||
+    if ((account == SIMULATION_ANYBODY && simulation->forsaken) ||
+        has_waiting(simulation, sender) ||
         (virtual_chain_refuses(simulation->chain, sender, move, simulation->now_ms / 1000,
                                &refusal) &&
          !chance(simulation, 1))) {

@@ -13,7 +13,8 @@
 #include "tests/support/test.h"
 
 enum {
-    DIVERGES_MS = 5000000,
+    DIVERGES_MS = 1200000,
+    DIVERGES_WAIT_MS = 1500000, /* for a moment in which something is about to be said */
 };
 
 static uint64_t below(struct simulation *simulation, uint64_t limit)
@@ -56,7 +57,7 @@ void simulation_invent_world(struct simulation *simulation)
 {
     struct simulation_world *world = &simulation->world;
 
-    /* Half of it is left by the first job, half of that by the next: a place is left for the last. */
+    /* Half is left by the first job, half of that by the next: a place is left for the last. */
     if (chance(simulation, 25)) {
         world->tasks_max =
             (UINT32_C(1) << (simulation->job_count - 1)) + (uint32_t)below(simulation, 2);
@@ -64,7 +65,7 @@ void simulation_invent_world(struct simulation *simulation)
     world->fills_files = chance(simulation, 25);
     world->loses_cache = chance(simulation, 25) ? 30 : 0;
     world->loses_book = chance(simulation, 15) ? 25 : 0;
-    if (chance(simulation, 15)) {
+    if (chance(simulation, 25)) {
         world->diverges_ms = simulation->now_ms + below(simulation, DIVERGES_MS);
     }
     world->fault_is_looked_at = chance(simulation, 50);
@@ -140,11 +141,28 @@ void simulation_watch_queue(struct simulation *simulation)
 
 /* ---- the machine ---------------------------------------------------------------------- */
 
+/* A claim that waits for its seal, or a statement that could not be sent. */
+static bool has_something_to_say(struct simulation *simulation)
+{
+    int64_t planned = 0;
+    struct error error;
+
+    error_init(&error);
+    return sql_number(&simulation->store.sql, &planned, 0, &error,
+                      "SELECT count(*) FROM actions WHERE state = 0 AND"
+                      " (kind = ?1 OR kind IN (?2, ?3) AND tries > 0)",
+                      "iii", (int64_t)ACTION_CLAIM, (int64_t)ACTION_ATTEST,
+                      (int64_t)ACTION_SEAL) == STATUS_OK &&
+           planned > 0;
+}
+
 bool simulation_diverges(struct simulation *simulation)
 {
     struct simulation_world *world = &simulation->world;
 
-    if (world->diverges_ms == 0 || simulation->now_ms < world->diverges_ms) {
+    if (world->diverges_ms == 0 || simulation->now_ms < world->diverges_ms ||
+        (simulation->now_ms < world->diverges_ms + DIVERGES_WAIT_MS &&
+         !has_something_to_say(simulation))) {
         return false;
     }
     world->diverges_ms = 0;

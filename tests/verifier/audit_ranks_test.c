@@ -201,7 +201,7 @@ static char *output_of(const char *command, int *code)
 
     assert_non_null(text);
     assert_non_null(pipe);
-    (void)fread(text, 1, OUTPUT_MAX - 1, pipe);
+    text[fread(text, 1, OUTPUT_MAX - 1, pipe)] = '\0';
     status = pclose(pipe);
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return text;

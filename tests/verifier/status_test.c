@@ -147,8 +147,9 @@ static void fill_rest(struct store *store, uint8_t job, uint64_t *number)
     action.segment = segment.hash;
     OK(action_plan(store, &action, &error));
     OK(action_set(store, &action, ACTION_SENT, 0, "<script>alert(1)</script>", &error));
-    OK(sql_run(&store->sql, &error, "INSERT INTO mirrors VALUES (?, 5, 1, 12345678, ?)", "tt",
-               "https://a.example/\"x\\y\n<img src=x>\xff", "'stale' & \"foreign\" <data>"));
+    OK(sql_run(&store->sql, &error, "INSERT INTO mirrors VALUES (?, 5, 1, 12345678, ?, 3, 1, ?)",
+               "tti", "https://a.example/\"x\\y\n<img src=x>\xff", "'stale' & \"foreign\" <data>",
+               (int64_t)now_ms + 20000));
     OK(store_set_text(store, "owner", "0x07 at local:1 <b>", &error));
     OK(store_set_number(store, "started_ms", (int64_t)now_ms - 2 * HOUR_MS, &error));
     OK(store_set_number(store, "alive_ms", (int64_t)now_ms - 1000, &error));
@@ -371,6 +372,10 @@ static void test_metrics_follow_the_text_format(void **state)
     assert_non_null(strstr(buffer_text(&text),
                            "\nlockstep_mirror_bytes_total{mirror=\"https://a.example/\\\"x\\\\y\\n"
                            "<img src=x>?\"} 12345678\n"));
+    assert_non_null(strstr(buffer_text(&text), "<img src=x>?\"} 3\n# HELP")); /* silent */
+    assert_non_null(strstr(buffer_text(&text),
+                           "\nlockstep_mirror_resting{mirror=\"https://a.example/\\\"x\\\\y\\n"
+                           "<img src=x>?\"} 1\n"));
     buffer_release(&text);
     free(vitals);
     store_close(&store);
@@ -442,6 +447,77 @@ static void test_metrics_dashboard_and_alerts_name_only_what_there_is(void **sta
     if (installed("promtool")) {
         assert_int_equal(system("promtool check rules packaging/alerts.yml >&2"), 0);
     }
+}
+
+/* A move of one kind about a claim or a segment, that came to its end. */
+static void add_ended(struct store *store, const char *name, const struct action *like,
+                      enum action_state state, enum game_refusal_kind refusal)
+{
+    struct action action = *like;
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(action.name, sizeof(action.name), "%s", name);
+    OK(action_plan(store, &action, &error));
+    action.refusal = refusal;
+    OK(action_set(store, &action, state, 0, "", &error));
+}
+
+static void end_claim(struct store *store, uint8_t claim, const char *outcome)
+{
+    struct hash32 key = key_of(claim);
+    struct error error;
+
+    error_init(&error);
+    OK(sql_run(&store->sql, &error,
+               "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
+               " phase, turn, deadline_s, outcome) VALUES (?, x'00', x'00', 0, 0, 0, x'00', x'00',"
+               " 3, 0, 0, ?)",
+               "bt", &(struct sql_blob){key.bytes, HASH32_SIZE}, outcome));
+}
+
+static void test_moves_that_were_remade_or_needless_are_not_lost(void **state)
+{
+    const struct action attest = {.kind = ACTION_ATTEST};
+    const struct action waits = {.kind = ACTION_REVEAL, .after = "attest/full"};
+    const struct action follows = {.kind = ACTION_REVEAL, .after = "attest/late"};
+    const struct action won = {.kind = ACTION_CONVICT, .claim = key_of(50)};
+    const struct action lost = {.kind = ACTION_CONVICT, .claim = key_of(51)};
+    const struct action goes_on = {.kind = ACTION_ASK, .claim = key_of(99)};
+    const struct action settle = {.kind = ACTION_SETTLE};
+    struct store store;
+    struct vitals *vitals;
+    struct buffer text;
+
+    (void)state;
+    make_store(&store, small_path("lost.db"));
+    end_claim(&store, 50, "upheld");
+    end_claim(&store, 51, "refuted");
+    add_ended(&store, "attest/full", &attest, ACTION_REFUSED, GAME_FULL);
+    add_ended(&store, "reveal/full", &waits, ACTION_LATE, GAME_REFUSED_NOT);
+    add_ended(&store, "settle/1", &settle, ACTION_REFUSED, GAME_WRONG_PHASE);
+    add_ended(&store, "convict/50/1", &won, ACTION_REFUSED, GAME_BAD_EVIDENCE);
+    add_ended(&store, "convict/50/1/1", &won, ACTION_DONE, GAME_REFUSED_NOT);
+    add_ended(&store, "ask/99/1", &goes_on, ACTION_REFUSED, GAME_BAD_QUESTION);
+    vitals = look(&store);
+    for (size_t kind = 0; kind < ACTION_KINDS; kind++) {
+        assert_int_equal(vitals->lost[kind], 0);
+    }
+    assert_int_equal(vitals->actions[ACTION_CONVICT][ACTION_REFUSED], 1);
+    free(vitals);
+    add_ended(&store, "attest/late", &attest, ACTION_LATE, GAME_REFUSED_NOT);
+    add_ended(&store, "attest/early", &attest, ACTION_REFUSED, GAME_TOO_LATE);
+    add_ended(&store, "reveal/late", &follows, ACTION_LATE, GAME_REFUSED_NOT);
+    add_ended(&store, "convict/51/1", &lost, ACTION_REFUSED, GAME_BAD_EVIDENCE);
+    add_ended(&store, "convict/51/1/1", &lost, ACTION_REFUSED, GAME_BAD_EVIDENCE);
+    vitals = look(&store);
+    metrics_of(&text, vitals);
+    assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"attest\"} 2\n"));
+    assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"reveal\"} 0\n"));
+    assert_non_null(strstr(buffer_text(&text), "\nlockstep_moves_lost{kind=\"convict\"} 1\n"));
+    buffer_release(&text);
+    free(vitals);
+    store_close(&store);
 }
 
 /* ---- the page ----------------------------------------------------------- */
@@ -620,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_metrics_follow_the_text_format),
         cmocka_unit_test(test_metrics_promtool_finds_nothing_to_say),
         cmocka_unit_test(test_metrics_dashboard_and_alerts_name_only_what_there_is),
+        cmocka_unit_test(test_moves_that_were_remade_or_needless_are_not_lost),
         cmocka_unit_test(test_page_stands_alone_and_shows_words_as_words),
         cmocka_unit_test(test_server_answers_what_it_has_and_refuses_the_rest),
         cmocka_unit_test(test_server_place_is_an_address_and_a_port),

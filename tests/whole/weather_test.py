@@ -31,21 +31,19 @@ def play_through(town, honest, endpoint):
     town.place["LOCKSTEP_LEDGER"] = honest
     keys = {who: town.open_job(job) for who in ("honest", "cheat")}
     town.place["LOCKSTEP_LEDGER"] = endpoint.url
+    endpoint.wrong = True
     solvers = [town.solve("honest", job, keys["honest"]),
                town.solve("cheat", job, keys["cheat"], "--falsify", str(STEP))]
     town.place["LOCKSTEP_LEDGER"] = honest
-    town.until_count(2, "accepted")  # a run that cannot look at the terms does not begin
-    endpoint.wrong = True
+    town.until_count(2, "accepted")
     for key in keys.values():
         town.until_count(SEGMENTS, "committed", key)
     places = ["--mirror", town.path("honest.run"), "--mirror",
               town.serve("cheat", town.path("cheat.run"))[1]]
     town.place["LOCKSTEP_LEDGER"] = endpoint.url
-    endpoint.wrong = False  # nor does a node
     node = town.verifier(*places)
     town.place["LOCKSTEP_LEDGER"] = honest
     town.until(lambda: "started" in node.said(), "the node is there")
-    endpoint.wrong = True
     see_conviction(town, keys["cheat"])
     see_pay(town, keys["honest"], node)
     town.until(lambda: solvers[0].code() == 0, "the honest solver is done")

@@ -1,0 +1,166 @@
+"""Goal: a solver that is never seen again takes nobody's money with it: a node gets its bonds and
+fees, the client what is left of its escrow, and whoever asks is told what is waited for.
+Method: a solver is killed for good behind its commits; a node and `job collect` play on in a town
+of their own, on the embedded ledger and on anvil, and every wei is counted."""
+
+import json
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import town as stage  # noqa: E402
+from town import ETHER, FEE, PERIOD_S, PURSE, REWARD, SEGMENTS, STAKE, Town  # noqa: E402
+
+PEOPLE = ("client", "honest", "verifier")
+GRACE_S = 600
+SPREAD_S = GRACE_S // 5 + 1
+LATE_S = 5 * PERIOD_S  # for the next segment; the deadline is four times that
+
+
+def change_ledger(town, words):
+    database = sqlite3.connect(town.path("ledger"), timeout=stage.PATIENCE_S)
+    with database:
+        database.execute(words)
+    database.close()
+
+
+def vanish(town, committed, *terms):
+    """The key of a job whose solver is killed when it has committed so many segments."""
+    job = town.new_job("a.job")
+    key = town.open_job(job, *terms)
+    if committed < SEGMENTS:
+        change_ledger(town, "CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE"
+                      " '%% commit %d epoch %%' BEGIN SELECT RAISE(ABORT, 'stuck'); END"
+                      % committed)
+    solver = town.solve("honest", job, key)
+    town.until_count(committed, "committed", key)
+    solver.kill()
+    if committed < SEGMENTS:
+        change_ledger(town, "DROP TRIGGER stuck")
+    return key
+
+
+def collect(town, key, *more, who="client"):
+    """What it did, and what it told."""
+    told = town.ask(who, "job", "collect", key, *more)
+    return [move["move"] for move in told["done"]], told
+
+
+def see_nothing_due(town, key):
+    done, told = collect(town, key)
+    assert done == [] and told["withdrawn_wei"] == "0", told
+    return told
+
+
+def watch_over(town, attested, key):
+    """A node that has attested and revealed so many segments, until their claim time is over."""
+    node = town.verifier("--mirror", town.path("honest.run"), "--extra", "0")
+    town.until_count(attested, "attested", key, "verifier")
+    town.pass_time(PERIOD_S + 1)
+    town.until_count(attested, "revealed", key, "verifier")
+    return node
+
+
+def see_money(town, wanted, gas=0):
+    for who, amount in wanted.items():
+        lost = amount - town.money(who)
+        assert 0 <= lost <= gas, (who, amount, lost)
+
+
+def an_attestor_is_paid_and_the_client_gets_the_rest():
+    with Town(PEOPLE) as town:
+        key = vanish(town, 2)
+        node = watch_over(town, 2, key)
+        told = see_nothing_due(town, key)
+        assert told["waits_for"]["for"] == "revealing", told
+        assert told["waits_for"]["segment"] == 0 and told["waits_for"]["until"] > town.now_s, told
+        town.pass_time(2 * PERIOD_S + GRACE_S + SPREAD_S)
+        town.until_count(2, "finalized", key)
+        town.until_count(2, "settled", key, "verifier")
+        town.until(lambda: town.money("verifier") == PURSE + 2 * FEE, "the node has its money")
+        told = see_nothing_due(town, key)
+        assert told["waits_for"]["for"] == "commit" and told["final"] == 2, told
+        town.pass_time(LATE_S)
+        done, told = collect(town, key[:14])
+        assert done == ["release"] and told["phase"] == "open", told
+        assert int(told["withdrawn_wei"]) == STAKE // 8, told
+        assert see_nothing_due(town, key)["waits_for"]["for"] == "solver"
+        town.pass_time(4 * LATE_S)
+        done, told = collect(town, key)
+        assert done == ["expire"] and told["phase"] == "closed", told
+        assert told["waits_for"] is None, told
+        assert see_nothing_due(town, key)["phase"] == "closed"
+        see_money(town, {"client": PURSE - 2 * (REWARD // SEGMENTS + FEE) + STAKE // 8,
+                         "verifier": PURSE + 2 * FEE,
+                         "honest": PURSE + 2 * (REWARD // SEGMENTS) - STAKE // 8})
+        assert node.stop() == 0, node.said()
+
+
+def a_client_alone_collects_to_the_end():
+    with Town(PEOPLE) as town:
+        key = vanish(town, 2, "--attestors", "0", "--coverage", "0")
+        waiting = town.start("client", "job", "collect", key, "--wait", "--poll", "1s", "--json")
+        town.pass_time(3 * PERIOD_S + 1)
+        town.until_count_at_least(1, "finalized", key)
+        waiting.kill()  # wherever it is
+        waiting = town.start("client", "job", "collect", key, "--wait", "--poll", "1s", "--json")
+        town.until_count(2, "finalized", key)
+        town.pass_time(LATE_S)
+        town.until_count(1, "released", key)
+        town.pass_time(4 * LATE_S)
+        town.until(lambda: waiting.code() is not None, "the job is closed")
+        assert waiting.code() == 0, waiting.said()
+        told = json.loads(waiting.said().splitlines()[-1])
+        assert told["phase"] == "closed" and told["done"][-1]["move"] == "expire", told
+        for kind, times in (("finalized", 2), ("released", 1), ("closed", 1)):
+            assert town.count(kind, key) == times, town.events(job=key)
+        see_money(town, {"client": PURSE - 2 * (REWARD // SEGMENTS) + STAKE // 8,
+                         "honest": PURSE + 2 * (REWARD // SEGMENTS) - STAKE // 8})
+
+
+def somebody_who_has_nothing_in_it_may_do_it_too():
+    with Town(PEOPLE) as town:
+        key = vanish(town, SEGMENTS, "--attestors", "0", "--coverage", "0")
+        town.pass_time(3 * PERIOD_S + 1)
+        done, told = collect(town, key, who="verifier")
+        assert done == ["finalize"] * SEGMENTS and told["phase"] == "closed", told
+        assert told["withdrawn_wei"] == "0", told
+        # And the solver, should it come back, finds it done.
+        said = town.run("honest", "job", "collect")
+        assert "came back" in said, said
+        see_money(town, {"client": PURSE - REWARD, "verifier": PURSE, "honest": PURSE + REWARD})
+
+
+def what_is_no_job_is_refused():
+    with Town(PEOPLE) as town:
+        town.run("client", "job", "collect", "0x" + "11" * 32, wanted=3)
+        assert "name its key" in town.run("client", "job", "collect", "--wait", wanted=3)
+        assert town.events() == []
+
+
+def the_same_on_a_chain():
+    """All is committed; nobody but the node attests, and what no other earned is the client's."""
+    with Town(PEOPLE, on_chain=True) as town:
+        key = vanish(town, SEGMENTS, "--attestors", "2", "--coverage", "0")
+        node = watch_over(town, SEGMENTS, key)
+        assert see_nothing_due(town, key)["waits_for"]["for"] == "revealing"
+        town.pass_time(2 * PERIOD_S + 1)
+        done, told = collect(town, key)
+        assert done == ["finalize"] * SEGMENTS and told["phase"] == "closed", told
+        assert int(told["withdrawn_wei"]) == SEGMENTS * FEE, told
+        town.until_count(SEGMENTS, "settled", key, "verifier")
+        town.until(lambda: town.count("withdrawn", who="verifier") > 0, "the node withdraws")
+        assert see_nothing_due(town, key)["waits_for"] is None
+        see_money(town, {"client": PURSE - REWARD - SEGMENTS * FEE,
+                         "verifier": PURSE + SEGMENTS * FEE, "honest": PURSE + REWARD}, ETHER // 5)
+        assert node.stop() == 0, node.said()
+
+
+TESTS = [
+    an_attestor_is_paid_and_the_client_gets_the_rest,
+    a_client_alone_collects_to_the_end,
+    somebody_who_has_nothing_in_it_may_do_it_too,
+    what_is_no_job_is_refused,
+]
+sys.exit(stage.main(TESTS, [the_same_on_a_chain]))
