@@ -301,7 +301,8 @@ void run_describe(char *text, size_t size, const struct machine_options *options
         (void)snprintf(text, size, "%s device %u", options->backend->name, options->device);
         return;
     }
-    (void)snprintf(text, size, "cpu %s, %d threads", isa_name(options->isa), options->thread_count);
+    (void)snprintf(text, size, "cpu %s, %d thread%s", isa_name(options->isa), options->thread_count,
+                   options->thread_count == 1 ? "" : "s");
 }
 
 void run_given(struct record_given *given, struct run_data *data, const struct run *run)

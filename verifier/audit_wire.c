@@ -25,13 +25,13 @@ static void put_double(struct buffer *bytes, double value)
     buffer_add_u64(bytes, bits);
 }
 
-/* A text that does not fit makes the reader fail. */
+/* A text that does not fit, or ends before its end, makes the reader fail. */
 static void get_text(char *text, size_t size, struct reader *reader)
 {
     size_t length = reader_u16(reader);
     const uint8_t *bytes = reader_take(reader, length);
 
-    if (bytes == NULL || length >= size) {
+    if (bytes == NULL || length >= size || memchr(bytes, '\0', length) != NULL) {
         reader->failed = true;
         length = 0;
     }
@@ -50,11 +50,6 @@ static double get_double(struct reader *reader)
     return value;
 }
 
-static bool get_bool(struct reader *reader)
-{
-    return reader_u8(reader) == 1;
-}
-
 /* A number below count; another makes the reader fail. */
 static uint8_t get_below(struct reader *reader, uint8_t count)
 {
@@ -65,6 +60,11 @@ static uint8_t get_below(struct reader *reader, uint8_t count)
         return 0;
     }
     return value;
+}
+
+static bool get_bool(struct reader *reader)
+{
+    return get_below(reader, 2) == 1;
 }
 
 /* ---- the finding ------------------------------------------------------------ */

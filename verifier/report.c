@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -19,6 +20,8 @@
 #define PLOT_BOTTOM   24
 #define MAP_COLUMNS   60
 #define MAP_CELL      12
+#define SPIKE         4  /* a highest value so many times above most others leaves the plot */
+#define SPIKES_IN     20 /* most: all but one in so many */
 
 /* ---- gathering ---------------------------------------------------------- */
 
@@ -149,20 +152,27 @@ static void add_style(struct buffer *page)
         "max-width:46rem;margin:2rem auto;padding:0 1rem}\n"
         "h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.5rem}h3{font-size:.95rem;"
         "margin:1.4rem 0 .3rem}\n"
-        "code{font:.8em ui-monospace,monospace;overflow-wrap:anywhere}\n"
+        "a{color:inherit}code{font:.8em ui-monospace,monospace;overflow-wrap:anywhere}\n"
         ".verdict{border-left:6px solid;padding:.4rem 1rem;margin:1rem 0;font-size:1.1rem}\n"
         ".proven{border-color:var(--good)}.refuted{border-color:var(--bad)}"
         ".cannot-tell{border-color:var(--open)}\n"
         "table{border-collapse:collapse;width:100%}td{border-bottom:1px solid var(--line);"
         "padding:.25rem .5rem;vertical-align:top}td:first-child{color:var(--dim);width:13rem}\n"
-        "svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:var(--dim)}\n"
+        "svg{width:100%;height:auto;overflow:visible}"
+        "svg text{font:11px system-ui,sans-serif;fill:var(--dim)}"
+        "svg path{vector-effect:non-scaling-stroke}\n"
         ".axis{stroke:var(--line)}.a{stroke:var(--loss)}.b{stroke:var(--open)}"
         ".m0{fill:var(--line);opacity:.45}.m1{fill:var(--dim);opacity:.55}.m2{fill:var(--good)}"
-        ".m3{fill:var(--bad)}.key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 1em}"
-        "\n.k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
+        ".m3{fill:var(--bad)}.word{display:inline-block;margin:0 1em 0 0}"
+        ".key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 0}"
+        "\nh3 .word{margin:0 0 0 "
+        "1em}.k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
         ".k2{background:var(--good)}.k3{background:var(--bad)}.ka{background:var(--loss)}"
         ".kb{background:var(--open)}\n"
         "footer{color:var(--dim);margin-top:3rem;font-size:.85rem}\n"
+        /* A telephone: a value below its name, and words in plots as large as they were. */
+        "@media(max-width:36rem){body{margin:1rem auto}td{display:block;padding:.1rem 0 .4rem}"
+        "td:first-child{width:auto;border:0;padding:.4rem 0 0}svg text{font-size:20px}}\n"
         "</style>\n");
 }
 
@@ -174,8 +184,8 @@ struct series {
 };
 
 struct plot {
-    const char *unit;
-    bool from_zero;
+    const char *name;
+    bool from_zero; /* and without the highest few: single steps take long where others work too */
     const struct series *series;
     size_t series_count;
 };
@@ -198,23 +208,37 @@ static bool replay_time_of(double *value, const struct report_cell *cell)
     return cell->checked > 0;
 }
 
-static bool plot_range(double *low, double *high, const struct report *report,
+static int by_size(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/*
+ * From the lowest value to the highest, *most. Of times the range ends above most of them where a
+ * few would press all others to the ground; those leave the plot, and the page says so.
+ */
+static bool plot_range(double *low, double *high, double *most, const struct report *report,
                        const struct plot *plot)
 {
-    *low = plot->from_zero ? 0 : DBL_MAX;
-    *high = plot->from_zero ? 0 : -DBL_MAX;
+    double values[2 * REPORT_POINTS_MAX];
+    size_t count = 0;
+
     for (uint32_t i = 0; i < report->cell_count; i++) {
         for (size_t s = 0; s < plot->series_count; s++) {
-            double value;
-
-            if (plot->series[s].value(&value, &report->cells[i])) {
-                *low = fmin(*low, value);
-                *high = fmax(*high, value);
-            }
+            count += plot->series[s].value(&values[count], &report->cells[i]);
         }
     }
-    if (*high < *low) {
+    if (count == 0) {
         return false;
+    }
+    qsort(values, count, sizeof(values[0]), by_size);
+    *low = plot->from_zero ? 0 : values[0];
+    *most = *high = values[count - 1];
+    if (plot->from_zero && *most > SPIKE * values[count - 1 - count / SPIKES_IN]) {
+        *high = 1.5 * values[count - 1 - count / SPIKES_IN];
     }
     if (*high - *low < 1e-9 * fmax(1, fabs(*high))) {
         *high = *low + fmax(1, fabs(*low)) * 1e-3;
@@ -231,6 +255,7 @@ static double place_x(const struct report *report, uint32_t cell)
 
 static double place_y(double value, double low, double high)
 {
+    value = value < high ? value : high;
     return 8 + (PLOT_HEIGHT - PLOT_BOTTOM - 8) * (1 - (value - low) / (high - low));
 }
 
@@ -260,20 +285,22 @@ static void add_plot(struct buffer *page, const struct report *report, const str
 {
     double low;
     double high;
+    double most;
 
-    if (!plot_range(&low, &high, report, plot)) {
+    if (!plot_range(&low, &high, &most, report, plot)) {
         buffer_add_text(page, "<p>There is nothing to plot.</p>\n");
         return;
     }
-    buffer_add_format(page, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", PLOT_WIDTH, PLOT_HEIGHT);
+    buffer_add_format(page, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n",
+                      PLOT_WIDTH, PLOT_HEIGHT, plot->name);
     for (int tick = 0; tick <= 4; tick++) {
         double value = low + (high - low) * tick / 4;
         double y = place_y(value, low, high);
 
         buffer_add_format(page,
                           "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                          "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g%s</text>\n",
-                          PLOT_LEFT, PLOT_WIDTH - 8, y, y, PLOT_LEFT - 6, y + 4, value, plot->unit);
+                          "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>\n",
+                          PLOT_LEFT, PLOT_WIDTH - 8, y, y, PLOT_LEFT - 6, y + 4, value);
     }
     buffer_add_format(page,
                       "<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" "
@@ -284,6 +311,36 @@ static void add_plot(struct buffer *page, const struct report *report, const str
         add_line(page, report, &plot->series[s], low, high);
     }
     buffer_add_text(page, "</svg>\n");
+    if (most > high) {
+        buffer_add_format(page, "<p>A few are above the plot, the highest at %.3g ms.</p>\n", most);
+    }
+}
+
+/* A square of which only a part was run again is paler. */
+static double shade(const struct report_cell *cell)
+{
+    return report_mark(cell) == REPORT_CHECKED && cell->checked < cell->count
+               ? 0.3 + 0.5 * (double)cell->checked / (double)cell->count
+               : 1;
+}
+
+static void add_squares(struct buffer *page, const struct report *report)
+{
+    for (uint32_t i = 0; i < report->cell_count; i++) {
+        const struct report_cell *cell = &report->cells[i];
+        char paler[40] = "";
+
+        if (shade(cell) < 1) {
+            (void)snprintf(paler, sizeof(paler), " fill-opacity=\"%.2f\"", shade(cell));
+        }
+        buffer_add_format(page,
+                          "<rect class=\"m%d\"%s x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" "
+                          "rx=\"2\"><title>steps %" PRIu64 " to %" PRIu64 ": %" PRIu64
+                          " of %" PRIu64 " checked</title></rect>\n",
+                          report_mark(cell), paler, i % MAP_COLUMNS * MAP_CELL,
+                          i / MAP_COLUMNS * MAP_CELL, MAP_CELL - 2, MAP_CELL - 2, cell->first,
+                          cell->first + cell->count - 1, cell->checked, cell->count);
+    }
 }
 
 static void add_map(struct buffer *page, const struct report *report)
@@ -292,25 +349,20 @@ static void add_map(struct buffer *page, const struct report *report)
                                         "run again: other bits"};
     uint32_t rows = (report->cell_count + MAP_COLUMNS - 1) / MAP_COLUMNS;
 
-    buffer_add_format(page, "<svg viewBox=\"0 0 %d %u\" role=\"img\">\n", MAP_COLUMNS * MAP_CELL,
-                      rows * MAP_CELL);
-    for (uint32_t i = 0; i < report->cell_count; i++) {
-        const struct report_cell *cell = &report->cells[i];
-
-        buffer_add_format(page,
-                          "<rect class=\"m%d\" x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" "
-                          "rx=\"2\"><title>steps %" PRIu64 " to %" PRIu64 ": %" PRIu64
-                          " of %" PRIu64 " checked</title></rect>\n",
-                          report_mark(cell), i % MAP_COLUMNS * MAP_CELL, i / MAP_COLUMNS * MAP_CELL,
-                          MAP_CELL - 2, MAP_CELL - 2, cell->first, cell->first + cell->count - 1,
-                          cell->checked, cell->count);
-    }
+    buffer_add_format(page,
+                      "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"Which steps were run "
+                      "again\">\n",
+                      MAP_COLUMNS * MAP_CELL, rows * MAP_CELL);
+    add_squares(page, report);
     buffer_add_text(page, "</svg>\n<p>");
     for (int mark = REPORT_NOT_RUN; mark <= REPORT_WRONG; mark++) {
-        buffer_add_format(page, "<span class=\"key k%d\"></span>%s", mark, words[mark]);
+        buffer_add_format(page, "<span class=\"word\"><span class=\"key k%d\"></span>%s</span> ",
+                          mark, words[mark]);
     }
-    buffer_add_format(page, "</p>\n<p>A square is %" PRIu64 " step%s.</p>\n", report->cell_steps,
-                      report->cell_steps == 1 ? "" : "s");
+    buffer_add_format(page, "</p>\n<p>A square is %" PRIu64 " step%s%s</p>\n", report->cell_steps,
+                      report->cell_steps == 1 ? "" : "s",
+                      report->cell_steps == 1 ? "."
+                                              : "; paler, where only some of them were run again.");
 }
 
 /* ---- sections ----------------------------------------------------------- */
@@ -324,8 +376,11 @@ static void add_verdict(struct buffer *page, const struct report *report)
     case AUDIT_PROVEN:
         buffer_add_format(page,
                           "<b>Proven.</b> %" PRIu64 " of %" PRIu64
-                          " steps were run again and gave the same bits.",
-                          result->steps_checked, result->steps_of_job);
+                          " steps were run again and gave the same bits.%s",
+                          result->steps_checked, result->steps_of_job,
+                          result->steps_checked < result->steps_of_job
+                              ? " At the others nobody has looked."
+                              : "");
         break;
     case AUDIT_REFUTED:
         buffer_add_format(page,
@@ -336,6 +391,12 @@ static void add_verdict(struct buffer *page, const struct report *report)
     case AUDIT_CANNOT_TELL:
         buffer_add_text(page, "<b>Cannot tell.</b> ");
         add_escaped(page, result->reason.text);
+        buffer_add_text(page, ".");
+        if (result->reason.advice[0] != '\0') {
+            buffer_add_text(page, " Try: ");
+            add_escaped(page, result->reason.advice);
+            buffer_add_text(page, ".");
+        }
         break;
     }
     buffer_add_text(page, "</p>\n");
@@ -377,11 +438,14 @@ static void add_difference(struct buffer *page, const struct report *report)
     if (report->evidence[0] != '\0') {
         buffer_add_text(page, "<tr><td>Evidence</td><td><code>");
         add_escaped(page, report->evidence);
-        buffer_add_format(page, "</code> (%s, %zu bytes)</td></tr>\n",
+        buffer_add_format(page,
+                          "</code> (%s, %zu bytes), to be judged by anybody: <code>lockstep audit "
+                          "--evidence</code>; on the ledger: <code>lockstep verifier claim "
+                          "--evidence</code></td></tr>\n",
                           finding_kind_name(finding->kind), finding->evidence_size);
     }
     if (finding->lacking[0] != '\0') {
-        buffer_add_text(page, "<tr><td>Lacking</td><td>");
+        buffer_add_text(page, "<tr><td>What is lacking</td><td>");
         add_escaped(page, finding->lacking);
         buffer_add_text(page, "</td></tr>\n");
     }
@@ -400,7 +464,8 @@ static void add_facts(struct buffer *page, const struct report *report)
                       "</td></tr>\n<tr><td>Replayed on</td><td>",
                       result->steps_of_job, result->steps_journaled, result->steps_checked);
     add_escaped(page, report->device);
-    buffer_add_format(page, "</td></tr>\n<tr><td>Time</td><td>%.1f s</td></tr>\n", report->seconds);
+    buffer_add_format(page, "</td></tr>\n<tr><td>Time of the audit</td><td>%.1f s</td></tr>\n",
+                      report->seconds);
     if (result->answer == AUDIT_REFUTED) {
         buffer_add_format(page, "<tr><td>State after step %" PRIu64 ", journal</td><td>",
                           result->wrong_step);
@@ -416,28 +481,49 @@ static void add_facts(struct buffer *page, const struct report *report)
 static void add_unchecked(struct buffer *page, const struct audit_result *result)
 {
     uint64_t unchecked = result->steps_of_job - result->steps_checked;
+    uint64_t not_run = result->steps_of_job - result->steps_journaled;
 
     buffer_add_text(page, "<h3>What was not checked</h3>\n<ul>\n");
     if (unchecked > 0) {
-        buffer_add_format(page,
-                          "<li>%" PRIu64 " steps; %" PRIu64
-                          " of them are not in the journal. Nothing is known of them.</li>\n",
-                          unchecked, result->steps_of_job - result->steps_journaled);
+        buffer_add_format(page, "<li>%" PRIu64 " step%s, of which nothing is known", unchecked,
+                          unchecked == 1 ? "" : "s");
+        if (not_run > 0) {
+            buffer_add_format(page, "; the solver had not run %" PRIu64 " of them", not_run);
+        }
+        buffer_add_text(page, result->answer == AUDIT_REFUTED
+                                  ? ". What follows a false step is not looked at.</li>\n"
+                                  : ".</li>\n");
     }
     buffer_add_text(page,
                     "<li>Times, energy and names of devices: they are the solver's words.</li>\n"
                     "<li>Whether the data is good, and whether the model is.</li>\n</ul>\n");
 }
 
-static void add_report(struct buffer *page, const struct report *report)
+/* Of many, what became of each: the way to it. */
+static void add_list(struct buffer *page, const struct report *reports, size_t count)
+{
+    buffer_add_text(page, "<table>\n");
+    for (size_t i = 0; i < count; i++) {
+        const char *answer = audit_answer_name(reports[i].result.answer);
+
+        buffer_add_format(page, "<tr><td>%s</td><td><a href=\"#b%zu\">", answer, i);
+        add_escaped(page, reports[i].title);
+        buffer_add_text(page, "</a></td></tr>\n");
+    }
+    buffer_add_text(page, "</table>\n");
+}
+
+static void add_report(struct buffer *page, const struct report *report, size_t number)
 {
     static const struct series loss[] = {{"a", loss_of}};
     static const struct series times[] = {{"a", solver_time_of}, {"b", replay_time_of}};
-    const struct plot loss_plot = {.unit = "", .series = loss, .series_count = 1};
-    const struct plot time_plot = {
-        .unit = " ms", .from_zero = true, .series = times, .series_count = 2};
+    const struct plot loss_plot = {.name = "Loss by step", .series = loss, .series_count = 1};
+    const struct plot time_plot = {.name = "Time of a step, in milliseconds",
+                                   .from_zero = true,
+                                   .series = times,
+                                   .series_count = 2};
 
-    buffer_add_text(page, "<section>\n<h2>");
+    buffer_add_format(page, "<section>\n<h2 id=\"b%zu\">", number);
     add_escaped(page, report->title);
     buffer_add_text(page, "</h2>\n");
     add_verdict(page, report);
@@ -450,8 +536,10 @@ static void add_report(struct buffer *page, const struct report *report)
     add_map(page, report);
     buffer_add_text(page, "<h3>Loss, as journaled</h3>\n");
     add_plot(page, report, &loss_plot);
-    buffer_add_text(page, "<h3>Time of a step<span class=\"key ka\"></span>solver"
-                          "<span class=\"key kb\"></span>replay</h3>\n");
+    buffer_add_text(page,
+                    "<h3>Time of a step, ms <span class=\"word\"><span class=\"key ka\"></span>"
+                    "solver</span> <span class=\"word\"><span class=\"key kb\"></span>"
+                    "replay</span></h3>\n");
     add_plot(page, report, &time_plot);
     add_unchecked(page, &report->result);
     buffer_add_text(page, "</section>\n");
@@ -469,8 +557,11 @@ enum status report_write(const char *path, const struct report *reports, size_t 
                            "<title>Lockstep audit</title>\n");
     add_style(&page);
     buffer_add_text(&page, "</head>\n<body>\n<h1>Lockstep audit</h1>\n");
+    if (count > 1) {
+        add_list(&page, reports, count);
+    }
     for (size_t i = 0; i < count; i++) {
-        add_report(&page, &reports[i]);
+        add_report(&page, &reports[i], i);
     }
     buffer_add_text(&page, "<footer>Made by lockstep " LOCKSTEP_VERSION
                            ". A step is called checked only where it was run again, whole, and "

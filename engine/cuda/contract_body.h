@@ -318,6 +318,10 @@ static RULE INLINED uint32_t sum_column(uint32_t c)
  */
 #define SHIFT_QUICK 22
 
+/* A shift is at most W, below 32 (contraction.h). Rows that a tile has and the tensor has not come
+ * with whatever lies there: no result is theirs, but two of them must still be a shift. */
+#define SHIFT_MASK 31
+
 /* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
 static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
@@ -358,14 +362,14 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
 
     UNROLL
     for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
-        const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)];
+        const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)] & SHIFT_MASK;
 
         rows[at / 2][at % 2] = shift;
         most_of_rows = shift > most_of_rows ? shift : most_of_rows;
     }
     UNROLL
     for (uint32_t at = 0; at < FRAGMENT_COLUMNS * 2; at++) {
-        const uint32_t shift = column_shifts[at / 2 * 8 + sum_column(at % 2)];
+        const uint32_t shift = column_shifts[at / 2 * 8 + sum_column(at % 2)] & SHIFT_MASK;
 
         columns[at / 2][at % 2] = shift;
         most_of_columns = shift > most_of_columns ? shift : most_of_columns;

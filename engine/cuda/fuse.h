@@ -58,6 +58,9 @@ MUST_CHECK enum status fusion_build(struct fusion *fusion, const struct tape *ta
                                     struct error *error);
 void fusion_release(struct fusion *fusion);
 
+/* Is it an operation along rows that a warp can hold? */
+bool fuse_holds_rows(const struct op *op);
+
 /* Cuts the units that the plan's places forbid, or of which an operation is not made. */
 void fusion_check(struct fusion *fusion, const struct tape *tape, const struct plan *plan,
                   const struct plan_hooks *hooks);

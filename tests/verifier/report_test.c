@@ -93,6 +93,71 @@ static void test_report_only_what_was_run_again_is_marked_checked(void **state)
     free(page);
 }
 
+/* Squares of several steps, of which all, one and none were run again. */
+static void test_report_a_square_that_was_checked_in_part_is_paler(void **state)
+{
+    static struct report report;
+    struct bundle_step entry = {.step = 0};
+    char *page;
+
+    (void)state;
+    begin(&report, "r", 4 * (uint64_t)REPORT_POINTS_MAX);
+    assert_int_equal(report.cell_steps, 4);
+    for (entry.step = 0; entry.step < 5; entry.step++) {
+        report_told(&report, &entry, 1000, true);
+    }
+    page = page_of(&report, 1);
+    assert_int_equal(count_of(page, "<rect class=\"m2\" x="), 1);
+    assert_int_equal(count_of(page, "<rect class=\"m2\" fill-opacity=\"0.42\" x="), 1);
+    assert_int_equal(count_of(page, "fill-opacity"), 1);
+    assert_int_equal(count_of(page, "paler, where only some"), 1);
+    free(page);
+}
+
+/* A few steps that took a hundred times as long do not press the others to the ground. */
+static void test_report_few_long_steps_leave_the_plot_and_are_told(void **state)
+{
+    static struct report report;
+    char *page;
+
+    (void)state;
+    begin(&report, "r", 100);
+    for (uint32_t i = 0; i < 100; i++) {
+        report.cells[i].journaled = 1;
+        report.cells[i].solver_time = i % 50 == 7 ? 200 : 2;
+    }
+    page = page_of(&report, 1);
+    assert_int_equal(count_of(page, "the highest at 200 ms"), 1);
+    assert_int_equal(count_of(page, "text-anchor=\"end\">3</text>"), 1);
+    free(page);
+    for (uint32_t i = 0; i < 100; i++) {
+        report.cells[i].solver_time = i < 50 ? 2 : 200;
+    }
+    page = page_of(&report, 1);
+    assert_int_equal(count_of(page, "above the plot"), 0);
+    assert_int_equal(count_of(page, "text-anchor=\"end\">200</text>"), 1);
+    free(page);
+}
+
+static void test_report_of_many_bundles_begins_with_a_list(void **state)
+{
+    static struct report reports[3];
+    char *page;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        begin(&reports[i], i == 1 ? "b<i>" : "a", 5);
+    }
+    reports[1].result.answer = AUDIT_REFUTED;
+    page = page_of(reports, 3);
+    assert_non_null(strstr(page, "<tr><td>refuted</td><td><a href=\"#b1\">b&#60;i&#62;</a>"));
+    assert_int_equal(count_of(page, "<h2 id=\"b"), 3);
+    free(page);
+    page = page_of(reports, 1);
+    assert_null(strstr(page, "<a href"));
+    free(page);
+}
+
 static void test_report_words_of_strangers_stay_words(void **state)
 {
     static struct report reports[2];
@@ -153,6 +218,9 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report_cells_cover_each_step_once),
         cmocka_unit_test(test_report_only_what_was_run_again_is_marked_checked),
+        cmocka_unit_test(test_report_a_square_that_was_checked_in_part_is_paler),
+        cmocka_unit_test(test_report_few_long_steps_leave_the_plot_and_are_told),
+        cmocka_unit_test(test_report_of_many_bundles_begins_with_a_list),
         cmocka_unit_test(test_report_words_of_strangers_stay_words),
         cmocka_unit_test(test_report_stands_alone),
         cmocka_unit_test(test_report_journal_losses_that_are_no_numbers_are_not_plotted),

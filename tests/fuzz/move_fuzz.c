@@ -1,0 +1,27 @@
+/*
+ * move_fuzz.c - any bytes as the file of a move in the folder of a dispute. What is read is written
+ * back as it was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verifier/duel.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct duel_move move;
+    struct buffer again;
+
+    if (duel_move_read(&move, data, size, NULL) != STATUS_OK) {
+        return 0;
+    }
+    buffer_init(&again, size);
+    duel_move_write(&again, &move);
+    if (again.size != size || memcmp(again.data, data, size) != 0) {
+        abort();
+    }
+    buffer_release(&again);
+    return 0;
+}
