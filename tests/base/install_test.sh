@@ -57,6 +57,14 @@ result $? "all of it is there"
 "$dir/stage/usr/bin/lockstep" --version >"$dir/told" 2>&1
 result $? "the installed program runs"
 
+if command -v readelf >/dev/null 2>&1; then
+    readelf -d "$dir/stage/usr/bin/lockstep" | grep '(NEEDED)' | grep -v '\.so\.[0-9]' >"$dir/told"
+    [ ! -s "$dir/told" ]
+    result $? "every library that it wants has a version, as those of users have"
+else
+    skip "every library that it wants has a version" "binutils is not installed"
+fi
+
 if grep -rn "@BIN@" "$dir/stage/usr/lib" >"$dir/told"; then false; else true; fi
 result $? "the units name the program"
 
