@@ -19,8 +19,8 @@ struct held {
 #define HELD_SLOTS (HELD_MAX / CUDA_WARP)
 
 /*
- * The columns of a lane: slot i holds column lane + 32 i. Slots that no row reaches are skipped; the
- * number of turns is a constant, so that slots are registers.
+ * The columns of a lane: slot i holds column lane + 32 i. Slots that no row reaches are skipped;
+ * the number of turns is a constant, so that slots are registers.
  */
 #define HELD_EACH(held, i, c)                                                                      \
     UNROLL                                                                                         \
@@ -35,7 +35,7 @@ static RULE inline void held_load(const struct held *held, float *x, uint32_t in
     }
 }
 
-/* The fold of products, or where b is NULL, of a: the part of the only chunk, which is the total. */
+/* The fold of products, or of a where b is NULL: the part of the only chunk is the total. */
 static RULE inline float held_fold(const struct held *held, const float *a, const float *b,
                                    uint32_t part)
 {

@@ -23,7 +23,7 @@ static RULE inline uint32_t item_of(const uint64_t *firsts, uint32_t count, uint
 
 /* ---- updates -------------------------------------------------------------------- */
 
-/* What is the same for all elements of a tensor: the operation's constants, and four tensors of one. */
+/* The same for all elements of a tensor: the operation's constants, and four tensors of one. */
 struct update_numbers {
     float constants[ADAMW_ATTRIBUTES];
     float rate;

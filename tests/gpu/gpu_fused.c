@@ -1,6 +1,7 @@
 /*
- * gpu_fused.c - each way that spares passes or launches by itself: its bits against the processor's,
- * and what a GPT-2 step takes without it. The proof that every process makes says which are used;
+ * gpu_fused.c - each way that spares passes or launches by itself: its bits against those of the
+ * processor, and what a GPT-2 step takes without it. The proof that every process makes says which
+ * are used;
  * here each is looked at on models of a size that small proofs do not have.
  */
 #include <stdlib.h>

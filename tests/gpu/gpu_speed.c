@@ -313,7 +313,7 @@ static void add_seconds(void *context, uint32_t op, double seconds)
     sum->by_kind[sum->tape->ops[op].kind] += seconds;
 }
 
-/* The bytes that operations of a kind move, by the account; what is launched together is the first's. */
+/* The bytes that a kind moves, by the account; what is launched together is the first's. */
 static void sum_traffic(double by_kind[OP_KIND_COUNT], const struct machine *machine)
 {
     const struct tape *tape = machine->tape;
