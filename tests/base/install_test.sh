@@ -136,7 +136,7 @@ run_make install DESTDIR="$dir/deb" PREFIX=/usr && scripts/deb "$dir/deb" "$dir"
 result $? "the package is packed"
 package=$(echo "$dir"/lockstep_9.9_*.deb)
 dpkg-deb --info "$package" >"$dir/told" 2>&1 && grep -q "^ Depends: .*libsqlite3" "$dir/told" &&
-    grep -q "^ Version: 9.9" "$dir/told"
+    grep -q "^ Depends: .*libscrypt" "$dir/told" && grep -q "^ Version: 9.9" "$dir/told"
 result $? "it says what it needs"
 dpkg-deb --contents "$package" >"$dir/told" 2>&1 &&
     grep -q "root/root .*\./usr/bin/lockstep$" "$dir/told" &&
