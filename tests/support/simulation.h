@@ -126,7 +126,7 @@ struct simulation_segment {
     enum store_mine mine;
     uint32_t mine_step; /* that the chain drew for the node */
     struct hash32 mine_seal;
-    bool mine_lost;     /* its seal is of an earlier round, and can be revealed no more */
+    bool mine_lost; /* its seal is of an earlier round, and can be revealed no more */
 };
 
 struct simulation_claim {
