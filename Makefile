@@ -23,8 +23,8 @@ MACHINE ?= $(shell uname -m)
 JOBS ?= $(shell nproc)
 MACHINE := $(MACHINE)
 JOBS := $(JOBS)
-# All cores, unless -j says otherwise.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# All cores, unless -j says otherwise, or a make above this one shares its own.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL)),)
 MAKEFLAGS += -j$(JOBS)
 endif
 # Quiet by default: one line per file. V=1 shows the commands.
@@ -69,7 +69,10 @@ isa = $(foreach set,avx2 avx512 fastmath,$(if $(filter %_$(set).c,$1),$(ISA_$(se
 prototypes = $(if $(filter tests/%,$<),,-Wmissing-prototypes)
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(CFLAGS) $(variant) \
     $(NUMERICS)
-LDLIBS := -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 -lscrypt -lmicrohttpd -lzstd -ldl -lm
+# Debian 13's libscrypt does not say its own version. What was linked by the plain name would want the
+# link of the development package wherever it runs.
+scrypt = $(if $(findstring /,$(shell $(CC) -print-file-name=libscrypt.so.0)),-l:libscrypt.so.0,-lscrypt)
+LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd -lzstd -ldl -lm
 
 # A variant is a folder below build/ and the flags that make it different.
 variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)

@@ -1,6 +1,6 @@
 /*
- * http_only.h - keeps a transfer of libcurl to http and https, whatever its address says: no file of
- * this machine, no FTP. What says so was renamed between the versions of libcurl that we build with.
+ * http_only.h - keeps a transfer of libcurl to http and https, whatever its address says: no file
+ * of this machine, no FTP. The option was renamed between the versions of libcurl we build with.
  */
 #ifndef BASE_HTTP_ONLY_H
 #define BASE_HTTP_ONLY_H

@@ -337,6 +337,20 @@ static const struct option_spec watch_options[] = {
     {.name = "follow", .kind = OPTION_FLAG, .help = "go on with what is still to come"},
 };
 
+/* The events about a whole job name no segment; where a job ends, the number is of those before. */
+static void print_job(FILE *out, const char *job, const struct game_event *event)
+{
+    const enum game_event_kind kind = event->kind;
+
+    (void)fprintf(out, "\tjob %.18s", job);
+    if (kind == GAME_CONVICTED || kind == GAME_CLOSED) {
+        (void)fprintf(out, " with %u segments final", event->index);
+    } else if (kind != GAME_OPENED && kind != GAME_CANCELLED && kind != GAME_ACCEPTED &&
+               kind != GAME_RELEASED) {
+        (void)fprintf(out, " segment %u", event->index);
+    }
+}
+
 static enum status show_entry(struct command_context *context, const struct ledger_entry *entry,
                               struct error *error)
 {
@@ -357,10 +371,13 @@ static enum status show_entry(struct command_context *context, const struct ledg
         (void)fprintf(context->out, "%llu\t%llu\t%s", (unsigned long long)entry->number,
                       (unsigned long long)entry->height, name);
         if (!hash32_is_zero(&event->job)) {
-            (void)fprintf(context->out, "\tjob %.18s segment %u", job, event->index);
+            print_job(context->out, job, event);
         }
         if (!hash32_is_zero(&event->claim)) {
-            (void)fprintf(context->out, "\tclaim %.18s", claim);
+            (void)fprintf(context->out, "\tclaim %.18s%s", claim,
+                          event->kind != GAME_RULED ? ""
+                          : event->flag             ? " upheld"
+                                                    : " refused");
         }
         if (!address_is_zero(&event->account)) {
             (void)fprintf(context->out, "\t%s", account);

@@ -293,24 +293,38 @@ static void free_dead(struct planner *planner, uint32_t at, uint32_t id)
     }
 }
 
+/* What dies with an operation. */
+static void free_all_dead(struct planner *planner, uint32_t at)
+{
+    const struct op *op = &planner->tape->ops[at];
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        free_dead(planner, at, op->inputs[i]);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (planner->last_use[op->outputs[i]] == NEVER && !planner->needed[op->outputs[i]]) {
+            planner->last_use[op->outputs[i]] = at;
+            free_dead(planner, at, op->outputs[i]);
+        }
+    }
+}
+
 static void place_temporaries(struct planner *planner)
 {
-    const struct tape *tape = planner->tape;
+    const struct plan_hooks *hooks = planner->hooks;
+    const uint32_t count = planner->tape->op_count;
+    uint32_t end;
 
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        const struct op *op = &tape->ops[at];
-
-        if (!planner->plan->runs[at]) {
-            continue;
+    for (uint32_t first = 0; first < count; first = end) {
+        end = hooks->unit_end == NULL ? first + 1 : hooks->unit_end(hooks->context, first);
+        for (uint32_t at = first; at < end; at++) {
+            if (planner->plan->runs[at]) {
+                place_outputs(planner, at);
+            }
         }
-        place_outputs(planner, at);
-        for (uint32_t i = 0; i < op->input_count; i++) {
-            free_dead(planner, at, op->inputs[i]);
-        }
-        for (uint32_t i = 0; i < op->output_count; i++) {
-            if (planner->last_use[op->outputs[i]] == NEVER && !planner->needed[op->outputs[i]]) {
-                planner->last_use[op->outputs[i]] = at;
-                free_dead(planner, at, op->outputs[i]);
+        for (uint32_t at = first; at < end; at++) {
+            if (planner->plan->runs[at]) {
+                free_all_dead(planner, at);
             }
         }
     }

@@ -25,6 +25,9 @@ struct plan_hooks {
     bool (*in_place)(const void *context, enum op_kind kind, uint32_t output, uint32_t input);
     /* Does the kernel accept that an unread output is not there? NULL: never. */
     bool (*may_omit)(const void *context, enum op_kind kind);
+    /* Behind the last of the operations that one launch makes from `at` on: nothing that they read
+     * dies before. NULL: at + 1. */
+    uint32_t (*unit_end)(const void *context, uint32_t at);
 };
 
 struct plan {

@@ -39,6 +39,8 @@ gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_source
     proofs/trace.c proofs/state_root.c proofs/element.c
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
+# Where the tables of runs are kept; each has a name of its own.
+gpu_results ?= bench/results
 
 $(BUILD)/gpu/%.o: %.c | $(if $(filter gpu-check,$(MAKECMDGOALS)),,$(ready))
 	$(compile)
@@ -50,9 +52,11 @@ gpu-check: $(cuda_plugin) $(gpu_check) ## on a GPU: the same bits, then how fast
 ifeq ($(NVCC),)
 	@echo "gpu-check: without nvcc there is no plugin to check, unless LOCKSTEP_CUDA names one"
 endif
-	@mkdir -p $(BUILD)/bench
-	$(Q)code=0; $(gpu_check) $(BUILD)/bench/gpu-check.json $(BUILD)/bench/gpu-check.md || code=$$?; \
-	    $(gpu_python) bench/peer_gpu.py $(BUILD)/bench/gpu-check.json $(BUILD)/bench/gpu-check.md; \
+	@mkdir -p $(BUILD)/bench $(gpu_results)
+	@rm -f $(BUILD)/bench/gpu-check.path
+	$(Q)code=0; $(gpu_check) $(gpu_results) $(BUILD)/bench/gpu-check.path || code=$$?; \
+	    if [ -s $(BUILD)/bench/gpu-check.path ]; then path=$$(cat $(BUILD)/bench/gpu-check.path); \
+	        $(gpu_python) bench/peer_gpu.py "$$path.json" "$$path.md"; fi; \
 	    exit $$code
 
 # The emulated device as a plugin, for tests of the programs.

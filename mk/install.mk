@@ -45,7 +45,7 @@ uninstall: ## remove what install put there
 	rm -f $(lib_dir)/lockstep_cuda.so
 	if [ -d $(lib_dir) ]; then rmdir $(lib_dir); fi
 
-deb: ## pack build/lockstep_VERSION_ARCHITECTURE.deb
+deb: | $(BUILD)/setup/deb.ok ## pack build/lockstep_VERSION_ARCHITECTURE.deb
 	rm -rf $(BUILD)/deb
 	+$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr
 	scripts/deb $(BUILD)/deb $(BUILD) $(version)

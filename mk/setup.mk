@@ -14,10 +14,12 @@ wanted_soak := $(wanted_test)
 wanted_bench := build test bench $(if $(TORCH),torch)
 wanted_fuzz := build fuzz
 wanted_lint := build test bench lint
+wanted_install := build
+wanted_deb := build deb
 wanted := $(foreach goal,$(or $(MAKECMDGOALS),all),$(wanted_$(goal)))
 
 # The compiler first: on a fresh machine "make -j" would otherwise install everything at once.
-$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint evm)): | $(ready)
+$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint torch deb evm)): | $(ready)
 
 $(BUILD)/setup/%.ok: scripts/setup
 	@mkdir -p $(@D)

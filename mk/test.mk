@@ -80,4 +80,10 @@ fuzz/%: $(BUILD)/fuzz/tests/fuzz/%
 	    -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 corpus/$* \
 	    $(CURDIR)/fixtures/corpus/$(*:_fuzz=)
 
-.PHONY: test check asan soak fuzz
+# What a newcomer does, on systems with nothing but make and a shell: root and a network are needed.
+RELEASES ?= bookworm trixie jammy noble
+FRESH_GOALS ?= demo test
+fresh: ## the two commands in bare systems of RELEASES (as root, by debootstrap)
+	$(Q)for release in $(RELEASES); do scripts/fresh $(BUILD)/fresh $$release $(FRESH_GOALS) || exit 1; done
+
+.PHONY: test check asan soak fuzz fresh

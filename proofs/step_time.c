@@ -6,6 +6,7 @@
 
 #include "proofs/commit.h"
 #include "proofs/state_root.h"
+#include "proofs/trace.h"
 
 static double seconds_now(void)
 {
@@ -100,6 +101,56 @@ enum status step_time_measure(struct step_time *time, const struct job *job,
         status = time_steps(time, &run, seconds, error);
     }
     run_close(&run);
+    return status;
+}
+
+static enum status one_trace(double *passed, struct run *run, struct error *error)
+{
+    struct machine_options traced = run->options;
+    double start = seconds_now();
+    struct trace trace = {0};
+    enum status status;
+
+    traced.trace = true;
+    status = run_enter(run, &traced, error);
+    if (status == STATUS_OK) {
+        status = trace_run(&trace, run->machine, NULL, 0, error);
+    }
+    trace_release(&trace);
+    if (status == STATUS_OK) {
+        status = run_return(run, error);
+    }
+    *passed = seconds_now() - start;
+    return status;
+}
+
+enum status step_time_trace(double *seconds, const struct job *job, const char *const *paths,
+                            size_t path_count, const struct machine_options *machine,
+                            struct error *error)
+{
+    struct machine_options options = *machine;
+    struct run run = {0};
+    double traced = 0.0;
+    double plain = 0.0;
+    enum status status;
+
+    options.room_to_trace = true;
+    status = run_open(&run, job, paths, path_count, &options, error);
+
+    if (status == STATUS_OK) {
+        status = write_first_state(&run, error);
+    }
+    if (status == STATUS_OK) {
+        status = one_step(&plain, &run, error); /* warms up */
+    }
+    if (status == STATUS_OK) {
+        status = one_step(&plain, &run, error);
+    }
+    if (status == STATUS_OK) {
+        status = one_trace(&traced, &run, error);
+    }
+    run_close(&run);
+    *seconds = traced > plain ? traced - plain : 0.0;
     return status;
 }
 

@@ -41,15 +41,17 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
     {.name = "attestors",
      .kind = OPTION_INTEGER,
      .value = "N",
-     .fallback = "1",
+     .fallback = "2",
      .maximum = GAME_ATTESTORS_MAX,
-     .help = "verifiers that are paid to look at each segment; 0: nobody is paid to look"},
+     .help = "verifiers that are paid to look at each segment, and so many nodes must come; with "
+             "one, a guess pays, since nobody tries it; 0: nobody is paid to look"},
     {.name = "coverage",
      .kind = OPTION_REAL,
      .value = "X",
      .fallback = "1",
      .help = "share of the segments that must be attested to be final, from 0 to 1"},
-    AMOUNT("fee", "for each attestor of each segment (default: a tenth of its reward)"),
+    AMOUNT("fee", "for each attestor of each segment (default: a tenth of its reward; so two cost "
+                  "a fifth of the reward more)"),
     AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
     AMOUNT("claim-bond", "what a claim of fraud costs who is wrong (default: a tenth of the "
                          "stake)"),
@@ -202,9 +204,12 @@ static void show_terms(FILE *out, const struct game_terms *terms)
             segments, terms->segment_steps, periods[0], deadline);
     show_amount(out, "a segment pays", terms->segment_reward, " to the solver");
     if (terms->attestors > 0) {
-        fprintf(out, "%-16s %u for each segment, %.4g %% must be covered\n", "attestors",
-                terms->attestors, terms->coverage_ppm / 1e4);
-        show_amount(out, "an attestor gets", terms->attest_fee, "");
+        fprintf(out,
+                "%-16s %u for each segment, %.4g %% must be covered: so many nodes must come\n",
+                "attestors", terms->attestors, terms->coverage_ppm / 1e4);
+        show_amount(out, "an attestor gets", terms->attest_fee, " for each segment");
+        show_amount(out, "all of them", segments * terms->attestors * terms->attest_fee,
+                    ", what nobody earns comes back");
         show_amount(out, "and stakes", terms->attest_bond, "");
     } else {
         fprintf(out, "%-16s none: nobody is paid to look\n", "attestors");

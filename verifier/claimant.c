@@ -35,8 +35,9 @@ static enum status plan_about(struct node *node, enum action_kind kind,
     if (status == STATUS_NOT_FOUND) {
         return action_plan(node->ports.store, &action, error);
     }
-    /* It came too early once: the turn went on. */
-    return status == STATUS_OK && before.state == ACTION_REFUSED
+    /* It came too early once, and the turn went on; or who came first was reorganized away. */
+    return status == STATUS_OK &&
+                   (before.state == ACTION_REFUSED || before.state == ACTION_OVERTAKEN)
                ? action_set(node->ports.store, &before, ACTION_PLANNED,
                             node->clock.time_s + AGAIN_S, "", error)
                : status;

@@ -1,4 +1,5 @@
 /* node_plan.c - which segments are checked and attested, and why the others are not. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,17 @@ static enum status ask_for_draw(void *context, const struct store_segment *segme
     return node_plan_again(node, &action, error);
 }
 
+/* With the step: a reorganization may draw another one of the same segment. */
+static void name_of_step(char name[LEDGER_NAME_MAX + 1], enum action_kind kind,
+                         const struct hash32 *segment, uint32_t step)
+{
+    size_t size;
+
+    action_name(name, kind, segment);
+    size = strlen(name);
+    (void)snprintf(name + size, LEDGER_NAME_MAX + 1 - size, "/%" PRIu32, step);
+}
+
 enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
                                   uint32_t step, const struct check_result *result,
                                   struct error *error)
@@ -193,9 +205,9 @@ enum status node_plan_attestation(struct node *node, const struct store_segment 
     struct action reveal = attest;
     enum status status = STATUS_OK;
 
-    action_name(attest.name, ACTION_ATTEST, &segment->hash);
+    name_of_step(attest.name, ACTION_ATTEST, &segment->hash, step);
     reveal.kind = ACTION_REVEAL;
-    action_name(reveal.name, ACTION_REVEAL, &segment->hash);
+    name_of_step(reveal.name, ACTION_REVEAL, &segment->hash, step);
     reveal.due_s = node_attest_end(segment);
     reveal.late_s = node_reveal_end(segment);
     if (segment->mine == STORE_MINE_NOT) {

@@ -69,18 +69,27 @@ static enum status enter_statement(struct node *node, const struct action *actio
     return book_enter(node->ports.book, &entry, error);
 }
 
+/* A reorganization may have drawn another one since it was planned, or sealed. */
+static enum status check_step(const struct node *node, const struct action *action,
+                              const struct store_segment *segment, struct error *error)
+{
+    if (!hash32_is_zero(&segment->seed) &&
+        action->step != game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
+                                          segment->committed.steps)) {
+        return error_set(error, STATUS_REFUSED, "another step was drawn since it was planned");
+    }
+    return STATUS_OK;
+}
+
 /* What is revealed is what the book says was found, not what somebody wrote into the queue. */
 static enum status reveal(struct node *node, const struct action *action,
                           const struct store_segment *segment, struct error *error)
 {
     struct book_entry entry = node_entry(node, segment, &action->before);
-    enum status status;
+    enum status status = check_step(node, action, segment, error);
 
-    /* A reorganization drew another seed after the seal: the bond is lost, nothing false said. */
-    if (!hash32_is_zero(&segment->seed) &&
-        action->step != game_sampled_step(&segment->seed, ledger_get_own(node->ports.ledger),
-                                          segment->committed.steps)) {
-        return error_set(error, STATUS_REFUSED, "another step was drawn since it was sealed");
+    if (status != STATUS_OK) { /* the bond is lost, nothing false said */
+        return status;
     }
     entry.step = action->step;
     status = book_find(&entry, node->ports.book, error);
@@ -125,7 +134,10 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     struct ledger *ledger = node->ports.ledger;
     enum status status = STATUS_OK;
 
-    if (is_statement(action->kind)) {
+    if (action->kind == ACTION_ATTEST) {
+        status = check_step(node, action, segment, error);
+    }
+    if (status == STATUS_OK && is_statement(action->kind)) {
         status = enter_statement(node, action, segment, error);
     }
     if (status != STATUS_OK) {
@@ -267,7 +279,7 @@ static bool is_worth_another_try(const struct node *node, const struct action *a
     bool has_time = node->clock.time_s <= action->late_s;
 
     if (kind == GAME_TOO_EARLY) {
-        return action->kind != ACTION_TIMEOUT && !vanished_makes(action->kind);
+        return !vanished_is_anybodys(action->kind);
     }
     return (kind == GAME_TOO_LATE || kind == GAME_NOT_SEALED) && has_time &&
            (is_statement(action->kind) || action->kind == ACTION_REVEAL);
@@ -306,7 +318,7 @@ static enum status look_after(struct node *node, struct action *action, struct e
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
         status = moves_refused(node, &state, &due_s, action, error);
-    } else if (vanished_makes(action->kind)) {
+    } else if (vanished_is_anybodys(action->kind)) {
         state = vanished_refused(&due_s, node, outcome.refusal.kind);
     }
     if (status != STATUS_OK) {

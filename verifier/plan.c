@@ -87,6 +87,28 @@ double plan_rate(double bad, double nodes, double confidence)
     return -expm1(log1p(-confidence) / (bad * nodes));
 }
 
+/* ---- time --------------------------------------------------------------------------- */
+
+/* Starting a child and giving it job, roots and machine (docs/TESTING.md, what checking costs). */
+#define CHECK_START_S 0.03
+
+/* A checkpoint is read, taken over and hashed: about two hashings. */
+static double beside_steps(const struct plan_times *times)
+{
+    return CHECK_START_S + 2.0 * times->hash + times->traced;
+}
+
+double plan_replay(const struct plan_times *times, double segment_steps)
+{
+    return 1.0 + beside_steps(times) / (times->step * segment_steps);
+}
+
+double plan_steps_least(const struct plan_times *times, double most)
+{
+    assert(most > 1.0);
+    return ceil(beside_steps(times) / (times->step * (most - 1.0)));
+}
+
 /* ---- money ------------------------------------------------------------------------- */
 
 void plan_economy(struct plan_economy *economy, const struct plan_terms *terms)
@@ -95,6 +117,7 @@ void plan_economy(struct plan_economy *economy, const struct plan_terms *terms)
     double watched = one_of(terms->watchers, terms->extra);
     double lost_stake = terms->stake * (1.0 - CLAIM_SHARE * terms->accomplice);
     double lost_rewards = terms->reward * terms->open_segments;
+    double replay = terms->cost * (1.0 + terms->overhead);
 
     economy->detection = seats + watched - seats * watched;
     economy->gain = terms->saved * terms->cost;
@@ -107,12 +130,11 @@ void plan_economy(struct plan_economy *economy, const struct plan_terms *terms)
 
         economy->stake_least = fmax(0.0, least / (1.0 - CLAIM_SHARE * terms->accomplice));
     }
-    economy->attestor_profit = terms->fee - terms->cost - terms->gas;
-    economy->hasty_profit = terms->fee - 0.5 * terms->cost - terms->gas;
+    economy->attestor_profit = terms->fee - replay - terms->gas;
+    economy->hasty_profit = terms->fee - 0.5 * replay - terms->gas;
     economy->caught_least =
-        terms->bond + terms->fee > 0.0 ? terms->cost / (terms->bond + terms->fee) : INFINITY;
-    economy->watch_least =
-        terms->stake > 0.0 ? terms->cost / (CLAIM_SHARE * terms->stake) : INFINITY;
+        terms->bond + terms->fee > 0.0 ? replay / (terms->bond + terms->fee) : INFINITY;
+    economy->watch_least = terms->stake > 0.0 ? replay / (CLAIM_SHARE * terms->stake) : INFINITY;
 }
 
 double plan_advantage(const struct plan_economy *economy, double bad)

@@ -30,6 +30,20 @@ double plan_found_by_rate(double bad, double nodes, double rate);
 /* The rate at which plan_found_by_rate() is the confidence. bad * nodes above 0. */
 double plan_rate(double bad, double nodes, double confidence);
 
+/* ---- time --------------------------------------------------------------------------- */
+
+/* Seconds of this machine; what a check takes beside its steps does not grow with their number. */
+struct plan_times {
+    double step;   /* with the hashing of its state */
+    double hash;   /* of the state alone */
+    double traced; /* what a step takes longer when it is traced for an attestation */
+};
+
+/* What a check that is attested takes of the time of training the same segment. */
+double plan_replay(const struct plan_times *times, double segment_steps);
+/* Steps of a segment from which on that is at most `most`, which is above 1. */
+double plan_steps_least(const struct plan_times *times, double most);
+
 /* ---- money ------------------------------------------------------------------------- */
 
 /* Terms and surroundings of one job. Shares and rates are from 0 to 1. */
@@ -41,6 +55,7 @@ struct plan_terms {
     double attestors;  /* paid seats of a segment */
     double coverage;   /* share of the segments that must be attested */
     double cost;       /* of computing one segment */
+    double overhead;   /* of replaying one beside computing it, as a share of its cost */
     double gas;        /* of one attestation: seal and reveal */
     double saved;      /* what a cheat saves of a segment's cost, as a share */
     double honest;     /* the chance that a paid seat is taken by a node that replays all of it */

@@ -70,7 +70,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
     AMOUNT("fee", "of an attestor for a segment (default: a tenth of its reward)"),
     AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
     AMOUNT("gas", "what sealing and revealing an attestation costs"),
-    COUNT("attestors", "1", 0, 64, "paid verifiers of each segment"),
+    COUNT("attestors", "2", 0, 64, "paid verifiers of each segment"),
     SHARE("coverage", "1", "share of the segments that must be attested"),
     SHARE("honest", "0.5", "the chance that a paid seat is held by a node that replays all"),
     COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),
@@ -80,8 +80,13 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
     COUNT("open-segments", "1", 1, PLAN_SEGMENTS_MAX,
           "segments that are committed and not yet final when a conviction comes"),
     AMOUNT("solver-cost", "of computing a segment (default: its time at --price)"),
-    SHARE("replay", "1.05", "time of a verified segment over that of a trained one"),
+    SHARE(
+        "replay", NULL,
+        "time of an attested check over that of training (default: measured with --data, or 1.05)"),
 };
+
+/* What a check may take of training, and usually does; segments that are too short are told of. */
+#define REPLAY_USUAL 1.05
 
 struct plan {
     const struct options *given;
@@ -91,7 +96,9 @@ struct plan {
     double confidence;
     uint64_t segment_steps;
     double seconds_per_step; /* 0: not known */
+    double replay;           /* time of an attested check over that of training */
     struct step_time measured;
+    struct plan_times times; /* where they are measured */
     bool has_money;
     double price; /* of an hour; 0: not known */
     struct plan_terms terms;
@@ -168,8 +175,28 @@ static enum status measure(struct plan *plan, const struct job *job, struct erro
         status = step_time_measure(&plan->measured, job, paths, count, &machine,
                                    options_real(plan->given, "measure"), error);
     }
+    if (status == STATUS_OK) {
+        status = step_time_trace(&plan->times.traced, job, paths, count, &machine, error);
+    }
     plan->seconds_per_step = plan->measured.seconds + plan->measured.hashing;
+    plan->times.step = plan->seconds_per_step;
+    plan->times.hash = plan->measured.hashing;
     return status;
+}
+
+/* What the replay of a segment takes beside computing it. */
+static enum status take_replay(struct plan *plan, struct error *error)
+{
+    plan->replay = REPLAY_USUAL;
+    if (options_given(plan->given, "replay")) {
+        plan->replay = options_real(plan->given, "replay");
+    } else if (plan->measured.steps > 0) {
+        plan->replay = plan_replay(&plan->times, (double)plan->segment_steps);
+    }
+    if (plan->replay < 1.0) {
+        return error_set(error, STATUS_USAGE, "--replay is 1 or more: a check runs every step");
+    }
+    return STATUS_OK;
 }
 
 static enum status take_job(struct plan *plan, const char *path, struct error *error)
@@ -243,6 +270,7 @@ static enum status take_money(struct plan *plan, struct error *error)
     status = status == STATUS_OK ? amount(&plan->price, given, "price", error) : status;
     terms->cost = hours * plan->price;
     status = status == STATUS_OK ? amount(&terms->cost, given, "solver-cost", error) : status;
+    terms->overhead = plan->replay - 1.0;
     terms->attestors = (double)options_number(given, "attestors");
     terms->coverage = options_real(given, "coverage");
     terms->honest = options_real(given, "honest");
@@ -266,8 +294,7 @@ static void conclude(struct plan *plan)
 /* Seconds on this machine for so many segments. */
 static double replay_seconds(const struct plan *plan, double segments)
 {
-    return segments * (double)plan->segment_steps * plan->seconds_per_step *
-           options_real(plan->given, "replay");
+    return segments * (double)plan->segment_steps * plan->seconds_per_step * plan->replay;
 }
 
 static double stream_samples(const struct plan *plan)
@@ -314,10 +341,10 @@ static json_t *plan_json(const struct plan *plan)
     bool timed = plan->seconds_per_step > 0.0;
 
     return json_pack(
-        "{s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "segments",
-        (json_int_t)plan->segments, "segment_steps", (json_int_t)plan->segment_steps, "bad",
-        (json_int_t)plan->bad, "confidence", plan->confidence, "samples", (json_int_t)plan->samples,
-        "samples_of_a_stream",
+        "{s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:o}",
+        "segments", (json_int_t)plan->segments, "segment_steps", (json_int_t)plan->segment_steps,
+        "bad", (json_int_t)plan->bad, "confidence", plan->confidence, "samples",
+        (json_int_t)plan->samples, "samples_of_a_stream",
         plan->bad == plan->segments ? json_integer(1) : number(stream_samples(plan)),
         "samples_found", number(plan_found(plan->segments, plan->bad, plan->samples)),
         "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->economy.detection,
@@ -326,7 +353,10 @@ static json_t *plan_json(const struct plan *plan)
         timed ? json_real(plan->seconds_per_step) : json_null(), "seconds_of_samples",
         timed ? json_real(replay_seconds(plan, plan->samples)) : json_null(), "seconds_of_all",
         timed ? json_real(replay_seconds(plan, plan->segments)) : json_null(), "money",
-        plan->has_money ? money_json(plan) : json_null());
+        plan->has_money ? money_json(plan) : json_null(), "replay", plan->replay,
+        "segment_steps_least",
+        plan->measured.steps > 0 ? json_real(plan_steps_least(&plan->times, REPLAY_USUAL))
+                                 : json_null());
 }
 
 static void show_time(FILE *out, const char *what, double seconds)
@@ -394,6 +424,12 @@ static void show(FILE *out, const struct plan *plan)
     }
     if (plan->seconds_per_step > 0.0) {
         show_time(out, "a step", plan->seconds_per_step);
+        fprintf(out, "%-26s %.4g times its training", "an attested check", plan->replay);
+        if (plan->measured.steps > 0) {
+            fprintf(out, "; at most %g from segments of %.0f steps on", REPLAY_USUAL,
+                    plan_steps_least(&plan->times, REPLAY_USUAL));
+        }
+        fprintf(out, "\n");
         show_time(out, "the samples", replay_seconds(plan, plan->samples));
         show_time(out, "every segment", replay_seconds(plan, plan->segments));
         if (plan->price > 0.0) {
@@ -420,6 +456,9 @@ int plan_command(struct command_context *context)
     }
     if (status == STATUS_OK) {
         status = take_size(&plan, &error);
+    }
+    if (status == STATUS_OK) {
+        status = take_replay(&plan, &error);
     }
     if (status == STATUS_OK) {
         status = take_money(&plan, &error);

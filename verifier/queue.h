@@ -108,7 +108,7 @@ enum action_state {
     ACTION_DONE,
     ACTION_REFUSED,
     ACTION_LATE,      /* its time was over before it could be sent */
-    ACTION_OVERTAKEN, /* anybody's move: somebody else has made it */
+    ACTION_OVERTAKEN, /* anybody's move: somebody else has made one before it */
 };
 #define ACTION_STATES 6
 

@@ -10,9 +10,10 @@ enum {
     AGAIN_S = 60,     /* until what was refused is tried again */
 };
 
-bool vanished_makes(enum action_kind kind)
+bool vanished_is_anybodys(enum action_kind kind)
 {
-    return kind == ACTION_FINALIZE || kind == ACTION_EXPIRE || kind == ACTION_RENEW;
+    return kind == ACTION_FINALIZE || kind == ACTION_EXPIRE || kind == ACTION_RENEW ||
+           kind == ACTION_TIMEOUT || kind == ACTION_LAPSE;
 }
 
 enum action_state vanished_refused(uint64_t *due_s, const struct node *node,
@@ -21,10 +22,10 @@ enum action_state vanished_refused(uint64_t *due_s, const struct node *node,
     *due_s = node->clock.time_s;
     switch ((int)refusal) {
     case GAME_WRONG_INDEX:   /* it is final, */
-    case GAME_WRONG_PHASE:   /* the job at an end, */
+    case GAME_WRONG_PHASE:   /* the job or the claim at an end, */
     case GAME_WRONG_SEGMENT: /* or void, */
     case GAME_NOT_NEEDED:    /* covered since, */
-    case GAME_TOO_EARLY:     /* or another round has begun */
+    case GAME_TOO_EARLY:     /* or another round, another turn has begun */
         return ACTION_OVERTAKEN;
     default:
         return ACTION_REFUSED;

@@ -27,8 +27,8 @@
  * transaction. */
 MUST_CHECK enum status vanished_round(struct node *node, struct error *error);
 
-/* Is it a kind of moves that only this plans? */
-bool vanished_makes(enum action_kind kind);
+/* Is it a kind of moves that anybody may make, so that somebody else may have? */
+bool vanished_is_anybodys(enum action_kind kind);
 
 /* What becomes of such a move that the ledger refused, and since when: *due_s. */
 enum action_state vanished_refused(uint64_t *due_s, const struct node *node,

@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "engine/backend.h"
+#include "engine/cuda/loader.h"
+#include "engine/cuda/paths.h"
 
 #define WORKER_WORD "--lockstep-check-worker"
 
@@ -347,15 +350,80 @@ static void limit(int what, uint64_t value)
     (void)setrlimit((__rlimit_resource_t)what, &bound);
 }
 
+/* ---- memory, and the drivers of devices ----
+ *
+ * RLIMIT_AS would end CUDA before it began: its driver reserves hundreds of gigabytes of addresses
+ * that nobody touches. RLIMIT_DATA counts private memory that may be written, touched or not. What
+ * a driver takes of that is its own affair and differs from one to the next, so it is not charged
+ * to the job: the device is started, and its kernels proven, before there is a limit, and what the
+ * process has then comes on top. That reads nothing of a stranger's. Later the driver may still
+ * take some more, for code that it loads late, and for copies.
+ */
+
+#define DRIVER_LATER ((uint64_t)512 << 20)
+
+/* Bytes of what RLIMIT_DATA counts; 0: the system does not tell. */
+static uint64_t data_now(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    unsigned long long kib = 0;
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, "VmData:", 7) == 0) {
+            kib = strtoull(line + 7, NULL, 10);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return (uint64_t)kib << 10;
+}
+
+/* One that does not start, or is not sound, is told of by the check, which opens it again. */
+static void start_device(uint32_t device)
+{
+    const struct device_calls *calls = NULL;
+    struct paths paths;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (loader_open(&calls, &ignored) != STATUS_OK ||
+        paths_of_device(&paths, calls, (int)device, &ignored) != STATUS_OK) {
+        return;
+    }
+}
+
+/* The limit of a check, with what the drivers of its devices have taken by now. */
+static uint64_t data_max(const struct check_request *request)
+{
+    struct machine_options options;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (check_machine(&options, request, request->other, &ignored) != STATUS_OK ||
+        options.backend != &backend_cuda) {
+        return request->memory_max;
+    }
+    for (uint32_t i = 0; i < options.device_count; i++) {
+        start_device(options.devices[i]);
+    }
+    return data_now() + request->memory_max + DRIVER_LATER;
+}
+
 static void limit_all(const struct check_request *request)
 {
+    const uint64_t data = data_max(request);
+
+#ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger than any limit */
+    limit(RLIMIT_DATA, data);
+#else
+    (void)data;
+#endif
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, FILES_MAX);
     limit(RLIMIT_FSIZE, request->file_max);
     limit(RLIMIT_CPU, request->processor_s);
-#ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger than any limit */
-    limit(RLIMIT_DATA, request->memory_max);
-#endif
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     /* A file at its limit is then an error with a sentence, not the end of the process. */

@@ -18,6 +18,7 @@
     ENTRY(RULE, kernel_rule, struct rule_args) \
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
+    ENTRY(HELD, kernel_held, struct held_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
@@ -104,6 +105,12 @@ struct quantize_args {
     /* Of kernel_quantize_rows: warps that share a row, 1 or all of a block. Of
      * kernel_quantize_columns: columns of memory that a block holds. */
     uint32_t team;
+};
+
+/* An operation along rows of one chunk, and where planes are given, the result's quantization. */
+struct held_args {
+    struct rows_args rows;
+    struct quantize_args quantize;
 };
 
 /* Planes, shifts and lowest[] of a canonical q. */
@@ -350,7 +357,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
 #define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */
 
-#define ROWS_WARPS         8 /* of a block of kernel_rows */
+#define HELD_MAX           FOLD_CHUNK /* columns of a row that a warp holds */
+#define ROWS_WARPS         8          /* of a block of kernel_rows */
 #define HASH_NODES_THREADS 128
 #define HASH_LEAF_THREADS  64
 #define BLOCK_THREADS      256 /* of every other kernel */

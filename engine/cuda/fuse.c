@@ -141,7 +141,7 @@ static void share_quantizations(struct fusion *fusion, const struct tape *tape, 
         }
         for (uint32_t i = 0; made != NEVER && i < op->output_count; i++) {
             if (!kept[op->outputs[i]]) {
-                names[op->outputs[i]] = fusion->ops[made].outputs[i];
+                names[op->outputs[i]] = names[fusion->ops[made].outputs[i]];
             }
         }
         before[at] = newest[op->inputs[0]];
@@ -395,7 +395,63 @@ static void find_updates(struct fusion *fusion, const struct tape *tape)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- rows and their quantization ----------------------------------------------------------- */
+
+/* The output that goes on, or NEVER where a warp does not hold such rows. */
+static uint32_t main_output(const struct op *op)
+{
+    switch ((int)op->kind) {
+    case OP_LAYER_NORM:
+    case OP_LAYER_NORM_GRAD:
+        return 4;
+    case OP_RMS_NORM:
+    case OP_RMS_NORM_GRAD:
+    case OP_SOFTMAX_GRAD:
+        return 2;
+    case OP_SOFTMAX:
+        return 5;
+    default:
+        return NEVER;
+    }
+}
+
+bool fuse_holds_rows(const struct op *op)
+{
+    return main_output(op) != NEVER && op->attributes[COLUMNS] <= HELD_MAX;
+}
+
+/* Are its rows those of the operation, one after another, and read by 16 bytes? */
+static bool quantizes_rows(const struct op *quantize, const struct op *rows)
+{
+    const int64_t columns = rows->attributes[COLUMNS];
+    struct contraction_shape shape;
+    struct plain_view view;
+
+    if (quantize->kind != OP_QUANTIZE || quantize->inputs[0] != rows->outputs[main_output(rows)]) {
+        return false;
+    }
+    shape = contraction_shape_of(quantize);
+    view = view_of(quantize);
+    if (shape.k != columns || columns % 4 != 0 || shape.piece != CONTRACTION_PIECE ||
+        (shape.blocks > 1 && shape.block_span != 1)) {
+        return false;
+    }
+    /* One axis of rows and one of columns; of a single row, columns alone. */
+    return view.count == view.rows + 1 && view.strides[view.count - 1] == 1 &&
+           (view.rows == 0 || (view.rows == 1 && view.strides[0] == columns));
+}
+
+static void find_held(struct fusion *fusion, const struct tape *tape)
+{
+    for (uint32_t at = 0; at + 1 < tape->op_count; at++) {
+        if (fuse_holds_rows(&fusion->ops[at]) &&
+            quantizes_rows(&fusion->ops[at + 1], &fusion->ops[at])) {
+            fusion->ends[at] = at + 2;
+        }
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------------------- */
 
 static void lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                         uint8_t *device);
@@ -438,6 +494,9 @@ enum status fusion_build(struct fusion *fusion, const struct tape *tape, uint32_
     if ((barred >> WAY_LISTS & 1) == 0) {
         find_updates(fusion, tape);
     }
+    if ((barred >> WAY_HELD & 1) == 0) {
+        find_held(fusion, tape);
+    }
     lists_write(fusion, &nothing, NULL, NULL);
     return STATUS_OK;
 }
@@ -449,7 +508,7 @@ void fusion_release(struct fusion *fusion)
     memset(fusion, 0, sizeof(*fusion));
 }
 
-/* ---- units and the plan -------------------------------------------------------------------------- */
+/* ---- units and the plan -------------------------------------------------------------- */
 
 struct region {
     uint64_t first;
@@ -537,7 +596,7 @@ void fusion_check(struct fusion *fusion, const struct tape *tape, const struct p
     }
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------ */
+/* ---- lists ---------------------------------------------------------------------------- */
 
 /* Places for lists, one after another: first without memory, to see how much they take. */
 struct writer {

@@ -115,7 +115,7 @@ static bool is_row_kind(enum op_kind kind)
     }
 }
 
-static enum device_result launch_rows(const struct launcher *launcher, const struct op *op)
+struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op)
 {
     const int64_t *attributes = op->attributes;
     struct rows_args args = {.rows = (uint64_t)attributes[ROWS],
@@ -133,6 +133,16 @@ static enum device_result launch_rows(const struct launcher *launcher, const str
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
         args.outputs[i] = output_memory(launcher, op, i);
+    }
+    return args;
+}
+
+static enum device_result launch_rows(const struct launcher *launcher, const struct op *op)
+{
+    const struct rows_args args = launch_rows_args(launcher, op);
+
+    if (launch_held_takes(launcher, op)) {
+        return launch_held(launcher, &args, NULL);
     }
     return LAUNCH_WORK(launcher, KERNEL_ROWS, args.rows,
                        fold_chunks(args.columns) == 1 ? ROWS_WARPS : 1, args);
@@ -187,7 +197,7 @@ static bool few_long_rows(const struct quantize_args *args)
     return args->rows < LONG_ROWS_FEW && args->k > LONG_ROW_K;
 }
 
-static enum device_result launch_quantize(const struct launcher *launcher, const struct op *op)
+struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op)
 {
     struct contraction_shape shape = contraction_shape_of(op);
     uint64_t rows = (uint64_t)quantize_rows(op);
@@ -211,8 +221,6 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
                                  .bits = shape.bits,
                                  .across = view_across(op)};
     uint8_t *q = output_memory(launcher, op, 2);
-    enum device_result result;
-    uint64_t width;
 
     for (int axis = 0; axis < 6; axis++) {
         args.dims[axis] = op->attributes[QUANTIZE_DIMS + axis];
@@ -231,6 +239,18 @@ static enum device_result launch_quantize(const struct launcher *launcher, const
     } else {
         args.q = q;
     }
+    return args;
+}
+
+static enum device_result launch_quantize(const struct launcher *launcher, const struct op *op)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+    struct quantize_args args = launch_quantize_args(launcher, op);
+    const uint64_t rows = args.rows;
+    const uint8_t *q = output_memory(launcher, op, 2);
+    enum device_result result;
+    uint64_t width;
+
     if (args.planes != NULL && view_of_runs(op, &shape, args.x) && !few_long_rows(&args)) {
         args.team = args.k > TEAM_K ? BLOCK_THREADS / CUDA_WARP : 1;
         return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_ROWS, rows,
@@ -610,8 +630,11 @@ enum device_result launch_unit(uint32_t *next, const struct launcher *launcher, 
             return launch_updates(launcher, &fusion->updates[i]);
         }
     }
-    assert(false);
-    return DEVICE_FAILED;
+    const struct op *ops = &launcher->tape->ops[at];
+    const struct rows_args rows = launch_rows_args(launcher, &ops[0]);
+    const struct quantize_args quantize = launch_quantize_args(launcher, &ops[1]);
+
+    return launch_held(launcher, &rows, &quantize);
 }
 
 uint64_t launch_scratch_size(const struct op *op, const struct tensor *tensors, bool packed)

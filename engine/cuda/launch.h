@@ -26,6 +26,7 @@ enum launch_way {
     WAY_DOTS = CONTRACT_PATHS, /* sums of rows without tiles */
     WAY_LISTS,                 /* many tensors at once: updates, squares of gradients */
     WAY_COLUMNS,               /* quantization across rows in one look */
+    WAY_HELD,                  /* rows held in registers, and quantized at once */
     WAY_COUNT
 };
 

@@ -82,6 +82,15 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
 uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args);
 enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args);
 
+/* Rows that a warp can hold; quantize NULL: and no more than that. */
+bool launch_held_takes(const struct launcher *launcher, const struct op *op);
+enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
+                               const struct quantize_args *quantize);
+
+/* launch.c: the arguments of these kinds. */
+struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
+struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);
+
 /* What fuse.h found: a unit from `at` on, and the sum of squares that is made at `at`. */
 enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run);
 enum device_result launch_squares(const struct launcher *launcher, const struct fused_squares *run);

@@ -61,6 +61,25 @@ enum device_result launch_columns(const struct launcher *launcher, struct quanti
     return launcher->calls->launch(launcher->device, &launch);
 }
 
+/* ---- held rows --------------------------------------------------------------------- */
+
+bool launch_held_takes(const struct launcher *launcher, const struct op *op)
+{
+    return launch_way_free(launcher, WAY_HELD) && fuse_holds_rows(op);
+}
+
+enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
+                               const struct quantize_args *quantize)
+{
+    struct held_args args = {.rows = *rows};
+
+    if (quantize != NULL) {
+        args.quantize = *quantize;
+        args.quantize.team = 1;
+    }
+    return LAUNCH_WORK(launcher, KERNEL_HELD, rows->rows, ROWS_WARPS, args);
+}
+
 /* ---- lists ------------------------------------------------------------------------- */
 
 enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run)

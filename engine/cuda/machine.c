@@ -89,6 +89,13 @@ static bool hook_may_omit(const void *context, enum op_kind kind)
     return launch_may_omit(kind);
 }
 
+static uint32_t hook_unit_end(const void *context, uint32_t at)
+{
+    const struct machine_cuda *cuda = context;
+
+    return cuda->fusion.ends[at];
+}
+
 static uint64_t aligned(uint64_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -150,7 +157,8 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
                                      .keep_all = cuda->options.trace,
                                      .output_size = hook_size,
                                      .in_place = fast ? hook_in_place : NULL,
-                                     .may_omit = fast ? hook_may_omit : NULL};
+                                     .may_omit = fast ? hook_may_omit : NULL,
+                                     .unit_end = fast ? hook_unit_end : NULL};
     enum status status;
 
     cuda->launcher.packed = fast;

@@ -11,7 +11,7 @@
 #include "engine/kernel.h"
 #include "engine/real.h"
 
-#define TENSORS_MAX 96
+#define TENSORS_MAX 128
 #define OPS_MAX     24
 
 /* A tape in the making; tensors that no operation makes are given. */
@@ -263,6 +263,72 @@ static void build_columns(struct proof *proof, uint32_t part)
     proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
 }
 
+/* An operation along rows over given tensors: what each of them is, as in op.h. */
+enum row_tensor { ROW_NONE, ROW_MATRIX, ROW_COLUMN, ROW_NUMBER };
+
+struct row_kind {
+    enum op_kind kind;
+    uint32_t constant; /* epsilon or scale, where it has one */
+    enum row_tensor inputs[5];
+    enum row_tensor outputs[6];
+};
+
+static const struct op *add_rows(struct proof *proof, const struct row_kind *row, int64_t rows,
+                                 int64_t columns, int64_t causal)
+{
+    const uint64_t counts[] = {0, (uint64_t)(rows * columns), (uint64_t)columns, (uint64_t)rows};
+    uint32_t inputs[5];
+    struct op *op;
+
+    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
+        inputs[i] = give(proof, DTYPE_F32, counts[row->inputs[i]]);
+    }
+    op = add_op(proof, row->kind);
+    op->attributes[ROWS] = rows;
+    op->attributes[COLUMNS] = columns;
+    if (row->kind == OP_SOFTMAX || row->kind == OP_SOFTMAX_GRAD) {
+        op->attributes[SOFTMAX_CAUSAL] = causal;
+        op->attributes[SOFTMAX_SCALE_BITS] = row->constant;
+    } else {
+        op->attributes[NORM_EPSILON_BITS] = row->constant;
+    }
+    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
+        add_input(op, inputs[i]);
+    }
+    for (int i = 0; i < 6 && row->outputs[i] != ROW_NONE; i++) {
+        (void)add_output(proof, op, DTYPE_F32, counts[row->outputs[i]]);
+    }
+    return op;
+}
+
+/* Every kind in narrow rows and wide ones, quantized at once and alone. */
+static void build_held(struct proof *proof, uint32_t part)
+{
+    static const struct row_kind kinds[] = {
+        {OP_LAYER_NORM, 0x3727c5ac, {1, 2, 2}, {3, 3, 3, 3, 1}},
+        {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
+        {OP_RMS_NORM, 0x3727c5ac, {1, 2}, {3, 3, 1}},
+        {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},
+        {OP_SOFTMAX, 0x3e000000, {1}, {3, 3, 1, 3, 3, 1}},
+        {OP_SOFTMAX_GRAD, 0x3e000000, {1, 1}, {3, 3, 1}},
+    };
+    static const uint32_t mains[] = {4, 4, 2, 2, 5, 2};
+    const int64_t columns = part == 0 ? 300 : 1000;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const struct op *op = add_rows(proof, &kinds[i], 9, columns, part == 0 ? 0 : 9);
+        const struct op *q;
+
+        q = add_quantize(proof, op->outputs[mains[i]], 1, 9, columns, 14, 128, true);
+        if (i % 2 == 0) {
+            (void)add_ones(proof, q, 9, columns);
+            (void)add_dots(proof, q, q, 9, columns);
+        }
+    }
+    (void)add_rows(proof, &kinds[0], 9, columns + 1, 0);
+    (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -270,6 +336,7 @@ static const struct {
     [WAY_DOTS - CONTRACT_PATHS] = {build_dots, 3},
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
+    [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
 };
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -465,6 +532,7 @@ static enum device_result run_fused(bool *right, struct proof *proof, struct lau
     }
     fusion_release(&proof->fusion);
     launcher->fusion = NULL;
+    launcher->tape = NULL;
     return result;
 }
 

@@ -185,6 +185,23 @@ static void count_quantize(struct traffic *traffic, uint32_t kernel,
     }
 }
 
+/* Each number once, where the row was; and its limbs from there. */
+static void count_held(struct traffic *traffic, const struct held_args *args)
+{
+    const struct quantize_args *quantize = &args->quantize;
+    const uint64_t seen =
+        4 * visible_elements(args->rows.rows, args->rows.columns, args->rows.causal);
+    const bool two = args->rows.kind == OP_LAYER_NORM_GRAD || args->rows.kind == OP_RMS_NORM_GRAD ||
+                     args->rows.kind == OP_SOFTMAX_GRAD;
+
+    traffic->read += two ? 2 * seen : seen;
+    count_row_numbers(traffic, &args->rows);
+    if (quantize->planes != NULL) {
+        traffic->written +=
+            2 * quantize->rows * (quantize->pieces + quantize->blocks) + planes_of(quantize);
+    }
+}
+
 /* Limbs, shifts and lowest exponents of an operand, once. */
 static uint64_t operand_bytes(const struct packed_operand *operand, uint64_t rows, uint64_t blocks,
                               uint64_t planes)
@@ -266,6 +283,9 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_ROWS:
         count_rows(traffic, args);
+        break;
+    case KERNEL_HELD:
+        count_held(traffic, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
@@ -426,7 +446,9 @@ static void add_lists(struct traffic *traffic, const struct machine_cuda *cuda, 
             traffic->least += 4 * fusion->squares[i].elements;
         }
     }
-    for (uint32_t op = at; next > at + 1 && op < next; op++) {
+    const bool updates = cuda->tape.ops[at].kind == OP_ADAMW || cuda->tape.ops[at].kind == OP_SGD;
+
+    for (uint32_t op = at; updates && next > at + 1 && op < next; op++) {
         for (uint32_t i = 0; i < cuda->tape.ops[op].input_count; i++) {
             traffic->read += cuda_tensor_bytes(&cuda->tape, cuda->tape.ops[op].inputs[i]);
         }

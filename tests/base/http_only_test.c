@@ -1,7 +1,7 @@
 /*
  * Goal: after http_only_set() libcurl goes to http and https and to nothing else.
- * Method: a file that is there and can be read, and addresses that reach nobody. What is refused for
- * its kind is told from what was tried: nothing listens at the port, and no name is asked for.
+ * Method: a file that is there and can be read, and addresses that reach nobody. What is refused
+ * for its kind is told from what was tried: nothing listens at the port, no name is asked for.
  */
 #include "base/http_only.h"
 

@@ -57,6 +57,14 @@ result $? "all of it is there"
 "$dir/stage/usr/bin/lockstep" --version >"$dir/told" 2>&1
 result $? "the installed program runs"
 
+if command -v readelf >/dev/null 2>&1; then
+    readelf -d "$dir/stage/usr/bin/lockstep" | grep '(NEEDED)' | grep -v '\.so\.[0-9]' >"$dir/told"
+    [ ! -s "$dir/told" ]
+    result $? "every library that it wants has a version, as those of users have"
+else
+    skip "every library that it wants has a version" "binutils is not installed"
+fi
+
 if grep -rn "@BIN@" "$dir/stage/usr/lib" >"$dir/told"; then false; else true; fi
 result $? "the units name the program"
 
@@ -128,7 +136,7 @@ run_make install DESTDIR="$dir/deb" PREFIX=/usr && scripts/deb "$dir/deb" "$dir"
 result $? "the package is packed"
 package=$(echo "$dir"/lockstep_9.9_*.deb)
 dpkg-deb --info "$package" >"$dir/told" 2>&1 && grep -q "^ Depends: .*libsqlite3" "$dir/told" &&
-    grep -q "^ Version: 9.9" "$dir/told"
+    grep -q "^ Depends: .*libscrypt" "$dir/told" && grep -q "^ Version: 9.9" "$dir/told"
 result $? "it says what it needs"
 dpkg-deb --contents "$package" >"$dir/told" 2>&1 &&
     grep -q "root/root .*\./usr/bin/lockstep$" "$dir/told" &&

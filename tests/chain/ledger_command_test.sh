@@ -60,6 +60,15 @@ run "$L" ledger status --ledger "local:$dir/try.ledger" --json
 check "as JSON too" 0 'says out "\"purse_wei\":\"1500000000000000000\""'
 run "$L" ledger watch --ledger "local:$dir/try.ledger"
 check "nothing has happened yet" 0 '[ ! -s "$dir/out" ]'
+run "$L" job new --data fixtures/text/village.u8 --layers 1 --heads 1 --width 16 --length 8 --batch 1 \
+    --steps 2 --segment 1 --out "$dir/small.job"
+check "a job is written" 0 'true'
+run "$L" job open "$dir/small.job" --ledger "local:$dir/try.ledger" --reward 0.5ether \
+    --passphrase-file "$dir/pass" --yes
+check "and opened" 0 'true'
+run "$L" ledger watch --ledger "local:$dir/try.ledger"
+check "what is about a whole job names no segment" 0 \
+    'says out "opened" && says out "job 0x" && ! says out "segment"'
 run "$L" ledger status --ledger "http://127.0.0.1:1" --registry 0x12
 check "a wrong address is named" 3 'says err "--registry"'
 run "$L" ledger status --ledger "http://127.0.0.1:1" --registry $address

@@ -146,10 +146,11 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
     struct rules rules;
     uint64_t seed = 2;
     uint32_t many = 0;
+    const uint64_t count = test_share(2000, 100);
 
     (void)state;
     open_rules(&rules);
-    for (uint64_t i = 0; i < test_share(2000, 100); i++) {
+    for (uint64_t i = 0; i < count; i++) {
         struct shown_case shown;
         struct shown_target target;
         struct jury_answer *answers;
@@ -176,7 +177,7 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
         free(answers);
         shown_case_release(&shown);
     }
-    assert_true(many >= 10);
+    assert_true(many >= (count < 100 ? 1 : 10));
     jury_close(&rules.jury);
 }
 

@@ -389,6 +389,8 @@ static void test_limbs_of_22_bits_at_their_largest_do_not_overflow(void **state)
 
     (void)state;
     for (int i = 0; i < 16; i++) {
+        const int32_t of_a = largest[i / 4];
+        const int32_t of_b = largest[i % 4];
         struct product p = {1, 8, 8, 256, 22, 128, 0, false};
         uint32_t *a = malloc(8 * 256 * 4);
         uint32_t *b = malloc(8 * 256 * 4);
@@ -396,8 +398,8 @@ static void test_limbs_of_22_bits_at_their_largest_do_not_overflow(void **state)
         for (uint32_t at = 0; at < 8 * 256; at++) {
             /* The first of a piece is just below 1, so that its exponent is 0 and q is as given. */
             const float top = 1.0f - 0x1p-24f;
-            const float x = at % 128 == 0 ? top : ldexpf((float)largest[i / 4], -21);
-            const float y = at % 128 == 0 ? top : ldexpf((float)largest[i % 4], -21);
+            const float x = at % 128 == 0 ? top : ldexpf((float)of_a, -21);
+            const float y = at % 128 == 0 ? top : ldexpf((float)of_b, -21);
 
             memcpy(&a[at], &x, 4);
             memcpy(&b[at], &y, 4);

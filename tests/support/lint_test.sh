@@ -63,6 +63,8 @@ printf 'int f(void)\n{\n    return 0;\n}\n' >base/bad.c
 check missing_opening_comment_is_found 1 source_of base/bad.c
 { echo '/* x */' && printf '%0101d\n' 0; } >base/bad.c
 check too_long_line_is_found 1 source_of base/bad.c
+printf '/* x */\nint f(void)\n{\n    (void)fread(text, 1, 2, file);\n    return 0;\n}\n' >base/bad.c
+check result_that_is_cast_away_is_found 1 source_of base/bad.c
 { echo '/* x */' && printf '/* %s */\n' "$(printf '\303\251%.0s' $(seq 94))"; } >base/bad.c
 check letters_count_once_however_many_bytes 0 source_of base/bad.c
 { printf '/* x */\nint long_one(void)\n{\n' && yes '    f();' | head -n 69 && echo '}'; } >base/bad.c

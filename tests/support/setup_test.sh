@@ -23,6 +23,7 @@ result() { # CODE NAME
     fi
 }
 stand_in() { # NAME: its body on stdin
+    rm -f "$dir/bin/$1"
     { echo '#!/bin/sh'; echo "echo \"\$(basename \$0) \$*\" >>'$dir/called'"; cat; } >"$dir/bin/$1"
     chmod 755 "$dir/bin/$1"
 }
@@ -31,7 +32,7 @@ machine() { # UID
     rm -rf "$dir/bin" "$dir/called"
     mkdir -p "$dir/bin" "$dir/tmp"
     : >"$dir/called"
-    for tool in sh env basename ls cat sed tr uname mkdir touch; do
+    for tool in sh env basename ls cat sed tr uname mkdir touch sleep; do
         ln -s "$(command -v "$tool")" "$dir/bin/$tool"
     done
     printf 'echo %s\n' "$1" | stand_in id
@@ -99,6 +100,28 @@ compiler=clang-99 run scripts/setup --install build
 [ $? = 0 ] && grep -q '^apt-get .*install.* clang-99' "$dir/called" &&
     ! grep -q '^apt-get .*install.* gcc' "$dir/called"
 result $? "another compiler is installed by its own name"
+
+# Where npm was called, by the version of the system's node.
+npm_with_node() { # VERSION
+    machine 0
+    echo "echo $1" | stand_in node
+    echo "pwd >>'$dir/places'" | stand_in npm
+    echo 'echo x86_64' | stand_in uname
+    : >"$dir/places"
+    run scripts/setup --install evm
+}
+npm_with_node v12.22.9
+[ $? = 0 ] && told 'the tests get one of their own' &&
+    [ "$(sed 's|.*/tests|tests|' "$dir/places" | xargs)" = "tests/evm/node tests/evm" ]
+result $? "an old node is given a newer one beside it"
+
+npm_with_node v18.20.4
+[ $? = 0 ] && [ "$(sed 's|.*/tests|tests|' "$dir/places" | xargs)" = "tests/evm" ]
+result $? "a newer one is used as it is"
+
+npm_with_node v20.1.0 && echo 'exit 1' | stand_in npm && echo 'exit 0' | stand_in sleep &&
+    ! run scripts/setup --install evm && [ "$(grep -c '^npm' "$dir/called")" = 4 ]
+result $? "a registry in trouble is asked three times, then it fails"
 
 machine 0
 run scripts/setup --install nonsense

@@ -125,6 +125,7 @@ struct simulation_segment {
     uint32_t epoch;
     enum store_mine mine;
     uint32_t mine_step; /* that the chain drew for the node */
+    struct hash32 mine_seal;
     bool mine_lost;     /* its seal is of an earlier round, and can be revealed no more */
 };
 
@@ -138,7 +139,7 @@ struct simulation_claim {
     uint32_t step;
     enum game_claim_phase phase;
     enum game_turn turn;
-    uint64_t turned_s;
+    uint64_t turned_s; /* or ended */
     uint64_t deadline_s;
     uint8_t asked[4]; /* what the accused is to tell */
     size_t asked_size;

@@ -50,7 +50,9 @@ static void keep_statement(struct simulation *simulation, const char *name,
 
     for (uint32_t i = 0; i < simulation->statement_count; i++) {
         kept = &simulation->statements[i];
-        if (kept->kind == move->kind && hash32_equal(&kept->about, about)) {
+        /* A reorganization may draw another step of the same segment, which is attested, too. */
+        if (kept->kind == move->kind && hash32_equal(&kept->about, about) &&
+            (kept->entry.step == entry->step || simulation->chain->forks == 0)) {
             if (strcmp(kept->name, name) != 0) {
                 simulation_wrong(simulation, "%s is said twice: %s", kept->name, name);
             }
@@ -372,8 +374,7 @@ void simulation_contradicted(void *context, const char *name)
 {
     struct simulation *simulation = context;
 
-    /* With another seed of the same segment there is another step to attest, under one name. */
-    if (simulation->chain->forks == 0 && !simulation->book_was_lost) {
+    if (!simulation->book_was_lost) {
         simulation_wrong(simulation, "%s is submitted with another content", name);
     }
 }
@@ -558,26 +559,25 @@ static void judge_attesting(struct simulation *simulation, const struct simulati
                      segment->job);
 }
 
-/* The step that was sealed; VIRTUAL_TRUE: it was never said. */
-static uint32_t sealed_step(const struct simulation *simulation, const struct hash32 *segment)
+/* Of the step that the chain has drawn: a seal of another one, drawn before a reorganization, may
+ * have come first, and can be revealed no more. */
+static bool can_be_revealed(const struct simulation *simulation,
+                            const struct simulation_segment *segment)
 {
-    for (uint32_t i = 0; i < simulation->statement_count; i++) {
-        const struct simulation_statement *statement = &simulation->statements[i];
+    struct digest root = virtual_trace_root(
+        &segment->truth->job_id, virtual_state_before(segment->truth, segment->mine_step));
+    struct hash32 seal = game_attest_seal(own(simulation), &segment->hash, &root);
 
-        if (statement->kind == GAME_ATTEST && hash32_equal(&statement->about, segment)) {
-            return statement->entry.step;
-        }
-    }
-    return VIRTUAL_TRUE;
+    return segment->mine == STORE_MINE_SEALED && !segment->mine_lost &&
+           hash32_equal(&seal, &segment->mine_seal);
 }
 
 static void judge_seals(struct simulation *simulation, const struct simulation_segment *segment)
 {
     uint64_t now_s = virtual_chain_time(simulation->chain);
 
-    if (segment->stands && segment->mine == STORE_MINE_SEALED && !segment->mine_lost &&
+    if (segment->stands && can_be_revealed(simulation, segment) &&
         now_s > attest_end(simulation, segment) && now_s <= reveal_end(simulation, segment) &&
-        sealed_step(simulation, &segment->hash) == segment->mine_step &&
         simulation->options.mode == NODE_ACT &&
         had_room(simulation, segment, attest_end(simulation, segment), REVEAL_ROOM_S)) {
         simulation_wrong(simulation, "the seal of segment %u of job %u is not revealed",

@@ -156,10 +156,12 @@ static void take_about_claim(struct simulation_view *view, const struct game_eve
     case GAME_RULED:
         claim->upheld = event->flag;
         claim->phase = GAME_CLAIM_CLOSED;
+        claim->turned_s = time_s;
         take_attestor_convicted(view, claim);
         break;
     case GAME_LAPSED:
         claim->phase = GAME_CLAIM_CLOSED;
+        claim->turned_s = time_s;
         break;
     default:
         break;
@@ -196,6 +198,7 @@ static void take_about_segment(struct simulation *simulation, struct simulation_
         segment->attested++;
         segment->mine = ours ? STORE_MINE_SEALED : segment->mine;
         segment->mine_step = ours ? event->step : segment->mine_step;
+        segment->mine_seal = ours ? event->seal : segment->mine_seal;
         break;
     case GAME_REVEALED:
         segment->attested--;

@@ -32,28 +32,56 @@ static struct waiting waiting_in(const struct simulation *simulation, uint32_t j
     return waiting;
 }
 
-static bool is_disputed(const struct simulation *simulation, uint32_t job,
-                        const struct simulation_segment *only)
+/* How long a solver, or who is late in a dispute, may be late before the node makes its move. */
+static uint64_t patience_of(const struct simulation *simulation)
 {
+    return simulation->options.grace_s + simulation->options.grace_s / 5;
+}
+
+static uint64_t later(uint64_t a_s, uint64_t b_s)
+{
+    return a_s > b_s ? a_s : b_s;
+}
+
+/* Until when claims on a segment, or on any of the job that stands, hold it up: to their end, or to
+ * where the node ends those of others. */
+static uint64_t disputed_until(const struct simulation *simulation, uint32_t job,
+                               const struct simulation_segment *only)
+{
+    uint64_t until_s = 0;
+
     for (uint32_t i = 0; i < simulation->view.claim_count; i++) {
         const struct simulation_claim *claim = &simulation->view.claims[i];
         const struct simulation_segment *segment = &simulation->view.segments[claim->segment];
+        bool open = claim->phase != GAME_CLAIM_CLOSED;
 
-        if (claim->phase != GAME_CLAIM_CLOSED && segment->job == job && segment->stands &&
-            (only == NULL || only == segment)) {
-            return true;
+        if (segment->job != job || !segment->stands || (only != NULL && only != segment)) {
+            continue;
         }
+        if (open && (claim->ours || claim->against_us)) {
+            return UINT64_MAX; /* judged by itself */
+        }
+        until_s =
+            later(until_s, open ? claim->deadline_s + patience_of(simulation) : claim->turned_s);
     }
-    return false;
+    return until_s;
+}
+
+/* Was there calm for so long since a moment? */
+static bool is_overdue(const struct simulation *simulation, uint64_t since_s, uint64_t room_s)
+{
+    uint64_t begin_s = later(since_s, simulation->calm_since_s);
+
+    return begin_s < UINT64_MAX - room_s &&
+           virtual_chain_time(simulation->chain) > begin_s + room_s;
 }
 
 void simulation_judge_waiting(struct simulation *simulation, uint32_t job)
 {
     const struct game_terms *terms = &simulation->jobs[job].terms;
-    const uint64_t patience_s = simulation->options.grace_s + simulation->options.grace_s / 5;
+    const uint64_t patience_s = patience_of(simulation);
     const struct waiting waiting = waiting_in(simulation, job);
-    uint64_t now_s = virtual_chain_time(simulation->chain);
-    uint64_t since_s;
+    uint64_t since_s = 0;
     bool covered;
 
     if (waiting.first == NULL || (!waiting.revealed && !waiting.sealed) ||
@@ -61,22 +89,20 @@ void simulation_judge_waiting(struct simulation *simulation, uint32_t job)
         return;
     }
     covered = terms->coverage_ppm == 0 || waiting.first->revealed >= terms->attestors;
-    since_s = waiting.first->round_s + terms->attest_period_s + terms->reveal_period_s +
-              terms->claim_period_s + patience_s;
-    if (waiting.last_final != NULL && waiting.last_final->ended_s + patience_s > since_s) {
+    if (waiting.last_final != NULL) {
         since_s = waiting.last_final->ended_s + patience_s;
     }
-    since_s = simulation->calm_since_s > since_s ? simulation->calm_since_s : since_s;
-    if (waiting.revealed && covered && now_s > since_s + TEND_ROOM_S &&
-        !is_disputed(simulation, job, waiting.first)) {
+    since_s = later(since_s, waiting.first->round_s + terms->attest_period_s +
+                                 terms->reveal_period_s + terms->claim_period_s + patience_s);
+    since_s = later(since_s, disputed_until(simulation, job, waiting.first));
+    if (waiting.revealed && covered && is_overdue(simulation, since_s, TEND_ROOM_S)) {
         simulation_wrong(simulation, "segment %u of job %u is made final by nobody",
                          waiting.first->committed.index, job);
     }
     since_s = terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
               terms->claim_period_s + patience_s;
-    since_s = simulation->calm_since_s > since_s ? simulation->calm_since_s : since_s;
-    if (!(waiting.revealed && covered) && now_s > since_s + EXPIRY_ROOM_S &&
-        !is_disputed(simulation, job, NULL)) {
+    since_s = later(since_s, disputed_until(simulation, job, NULL));
+    if (!(waiting.revealed && covered) && is_overdue(simulation, since_s, EXPIRY_ROOM_S)) {
         simulation_wrong(simulation, "bonds wait in job %u, which does not expire", job);
     }
 }

@@ -314,7 +314,9 @@ static void test_an_older_database_learns_to_doubt(void **state)
         "ALTER TABLE segments DROP COLUMN mandatory; ALTER TABLE jobs DROP COLUMN finalized_s;"
         "ALTER TABLE actions DROP COLUMN attestor; ALTER TABLE actions DROP COLUMN refusal;"
         "ALTER TABLE claims DROP COLUMN attestor; ALTER TABLE claims DROP COLUMN accused;"
-        "ALTER TABLE claims DROP COLUMN asked; PRAGMA user_version = 1";
+        "ALTER TABLE claims DROP COLUMN asked; ALTER TABLE mirrors DROP COLUMN silent;"
+        "ALTER TABLE mirrors DROP COLUMN failures; ALTER TABLE mirrors DROP COLUMN rest_until_ms;"
+        "PRAGMA user_version = 1";
     struct scene scene;
     int64_t proven;
     wei owed;

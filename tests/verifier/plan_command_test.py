@@ -50,14 +50,17 @@ def money_is_the_closed_form():
                 "--coverage", "0.5", "--honest", "0.8", "--watchers", "3", "--extra", "0.1",
                 "--accomplice", "1", "--open-segments", "2", "--saved", "0.5", "--bad", "4")
     money = told["money"]
-    d = 1 - (1 - 0.5 * 0.8) * 0.9**3
+    d = 1 - (1 - 0.5 * (1 - (1 - 0.8)**2)) * 0.9**3  # two attestors, as 'job open' asks for
     gain, loss = 0.5 * 0.01, 0.5 + 2 * 0.02
     assert math.isclose(told["detection_of_a_segment"], d)
     assert math.isclose(told["detection_least"], gain / loss)
     assert math.isclose(money["segment_cost"], 0.01 * ETHER)
     assert math.isclose(money["cheat_value"], (gain - d * loss) * ETHER)
     assert math.isclose(money["cheat_advantage"], (1 - (1 - d)**4) * (gain / d - loss) * ETHER)
-    assert math.isclose(money["attestor_profit"], 0.005 * ETHER)
+    assert math.isclose(money["attestor_profit"], (0.015 - 1.05 * 0.01) * ETHER)
+    assert math.isclose(plan("--segments", "100", "--reward", "2eth", "--solver-cost", "0.01eth",
+                             "--replay", "1.5")["money"]["attestor_profit"],
+                        (0.002 - 1.5 * 0.01) * ETHER)
     assert not money["cheating_pays"]
     weak = plan("--segments", "10", "--reward", "1eth", "--solver-cost", "0.09eth", "--coverage", "0",
                 "--watchers", "0")["money"]
@@ -74,7 +77,14 @@ def job_is_read_and_timed():
     assert (told["segments"], told["segment_steps"]) == (3, 4) and told["seconds_per_step"] is None
     told = plan(job, "--data", DATA, "--measure", "0.05")
     assert 0 < told["seconds_per_step"] < 60
-    assert math.isclose(told["seconds_of_all"], 1.05 * 12 * told["seconds_per_step"])
+    assert told["replay"] > 1.05 and told["segment_steps_least"] > 4  # such a step is nothing
+    assert math.isclose(told["seconds_of_all"], told["replay"] * 12 * told["seconds_per_step"])
+    least = told["segment_steps_least"]
+    beside = (told["replay"] - 1) * 4  # in steps
+    assert math.ceil(beside / 0.05 - 1e-6) <= least <= math.ceil(beside / 0.05 + 1e-6)
+    told = plan(job, "--data", DATA, "--measure", "0.05", "--replay", "1.2")
+    assert told["replay"] == 1.2
+    call("verifier", "plan", job, "--replay", "0.9", wanted=3)
     assert b"steps timed" in call("verifier", "plan", job, "--data", DATA, "--measure", "0.05").stdout
     call("verifier", "plan", job, "--data", "README.md", wanted=1)
 

@@ -60,7 +60,7 @@ def make_job(seed):
     lockstep("client", "job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width",
              "16", "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "24",
              "--segment", "8", "--seed", str(seed), "--out", path("%d.job" % seed))
-    lockstep("client", "job", "open", path("%d.job" % seed), "--reward", "3ether",
+    lockstep("client", "job", "open", path("%d.job" % seed), "--reward", "3ether", "--attestors", "1",
              "--attest-period", "%ds" % PERIOD_S, "--reveal-period", "%ds" % PERIOD_S,
              "--claim-period", "%ds" % PERIOD_S, "--response-period", "%ds" % PERIOD_S, "--yes")
 

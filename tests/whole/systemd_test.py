@@ -1,0 +1,155 @@
+"""Goal: under a real systemd the packaged unit of the node is started when the node says that it
+is, shows what it waits for, is killed and started anew when the node hangs, and ends cleanly.
+Method: a manager of the user's kind in a name space of our own, with the packaged unit less what
+belongs to its user and its jail; every wait is for a property of the unit. Skipped where there is
+no systemd, or nobody may mount."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import town as stage  # noqa: E402
+from town import LOCKSTEP, PATIENCE_S, Town  # noqa: E402
+
+SYSTEMD = "/lib/systemd/systemd"
+RUN = "/run/lockstep-test"
+KEPT = ("Type", "NotifyAccess", "ExecStart", "Restart", "RestartSec", "WatchdogSec",
+        "TimeoutStartSec", "TimeoutStopSec", "KillMode", "OOMPolicy", "LimitCORE", "UMask")
+WATCHDOG_S = 10  # in place of three minutes; on a very busy machine it may bite once more
+
+
+def control(*words):
+    return subprocess.run(["systemctl", "--user", *words], stdin=subprocess.DEVNULL, check=True,
+                          stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S).stdout
+
+
+class Manager:
+    """systemd itself. It believes that it may run where /run/systemd/system is."""
+
+    def __init__(self, folder):
+        os.makedirs("/run/systemd/system", exist_ok=True)
+        os.makedirs(RUN, mode=0o700)
+        os.makedirs(folder + "/systemd/user")
+        self.units = folder + "/systemd/user"
+        os.environ.update(XDG_RUNTIME_DIR=RUN, XDG_CONFIG_HOME=folder)
+        self.log = open(folder + "/log", "w", encoding="utf-8")
+        self.process = subprocess.Popen([SYSTEMD, "--user", "--log-target=console"],
+                                        stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log)
+        self.until(lambda: os.path.exists(RUN + "/systemd/private"), "the manager is there")
+
+    def until(self, happened, what):
+        end = time.monotonic() + PATIENCE_S
+        while not happened():
+            assert self.process.poll() is None, "the manager is gone"
+            assert time.monotonic() < end, "it never happened: " + what
+            time.sleep(0.1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(PATIENCE_S)
+        self.log.close()
+        shutil.rmtree(RUN, ignore_errors=True)
+
+    def add(self, town, name, ledger):
+        """The packaged unit, with places of the town's."""
+        with open("packaging/lockstep-verifier.service", encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        config = town.path(name + ".conf")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("mode=observe\nstate=%s\nledger=%s\nregistry=%s\n" % (
+                town.path(name), ledger, "0x" + "11" * 20))
+        made = ["[Service]"] + [line for line in lines if line.partition("=")[0] in KEPT]
+        text = "\n".join(made).replace("@BIN@/lockstep", os.path.abspath(LOCKSTEP))
+        text = text.replace("/etc/lockstep/verifier.conf", config).replace("127.0.0.1:7571", "0")
+        text = re.sub("WatchdogSec=.*", "WatchdogSec=%d" % WATCHDOG_S, text)
+        text = re.sub("RestartSec=.*", "RestartSec=1", text)
+        assert len(made) == len(KEPT) + 1, made
+        # A unit that is at rest is forgotten, and how it ended with it.
+        told = "$$SERVICE_RESULT $$EXIT_CODE $$EXIT_STATUS"
+        text += "\nExecStopPost=/bin/sh -c 'echo %s >>%s'\n" % (told, town.path(name + ".ends"))
+        with open("%s/%s.service" % (self.units, name), "w", encoding="utf-8") as file:
+            file.write(text)
+        control("daemon-reload")
+
+
+def about(name, what):
+    return control("show", "-P", what, name).strip()
+
+
+def ends(town, name):
+    with open(town.path(name + ".ends"), encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def a_unit_starts_hangs_is_started_anew_and_ends():
+    with Town(("client",)) as town, Manager(town.path("manager")) as manager:
+        manager.add(town, "node", town.url)
+        control("start", "node")  # returns when the node has said that it is ready
+        assert about("node", "StatusText") == "following the ledger"
+        restarts = int(about("node", "NRestarts"))
+        first = int(about("node", "MainPID"))
+        os.kill(first, signal.SIGSTOP)  # a round that hangs
+        manager.until(lambda: int(about("node", "NRestarts")) > restarts,
+                      "the watchdog saw it")
+        manager.until(lambda: about("node", "StatusText") == "following the ledger"
+                      and about("node", "ActiveState") == "active", "it follows the ledger again")
+        assert int(about("node", "MainPID")) not in (0, first)
+        begun = time.monotonic()
+        control("stop", "node")
+        print("# stopped in %.1f s" % (time.monotonic() - begun))
+        assert about("node", "ActiveState") == "inactive"
+        # Killed by the watchdog; then neither killed nor late.
+        told = ends(town, "node")
+        assert told[-1] == "success exited 0" and set(told[:-1]) == {"watchdog killed ABRT"}, told
+
+
+def a_unit_whose_ledger_is_away_is_started_and_says_so():
+    with Town(("client",)) as town, Manager(town.path("manager")) as manager:
+        manager.add(town, "waiting", "http://127.0.0.1:1")
+        control("start", "waiting")
+        assert about("waiting", "StatusText").startswith("waiting for the ledger: ")
+        assert about("waiting", "ActiveState") == "active"
+        control("stop", "waiting")
+        assert ends(town, "waiting")[-1] == "success exited 0", ends(town, "waiting")
+
+
+def why_not():
+    if not os.path.exists(SYSTEMD) or not shutil.which("systemctl"):
+        return "systemd is not installed"
+    probe = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /run"]
+    if not shutil.which("unshare") or subprocess.run(
+            probe, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL).returncode != 0:
+        return "no file system may be mounted here"
+    begins = ["unshare", "--mount", "sh", "-c",
+              "mount -t tmpfs none /run && mkdir -p /run/systemd/system /run/try &&"
+              " chmod 700 /run/try || exit 1; XDG_RUNTIME_DIR=/run/try timeout 60 %s --user & for i in $(seq 300); do"
+              " [ -e /run/try/systemd/private ] && kill $! && exit 0; sleep 0.2; done; exit 1"
+              % SYSTEMD]
+    if subprocess.run(begins, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        return "a systemd does not run here"
+    return None
+
+
+if "OWN_ROOM" not in os.environ:
+    reason = why_not()
+    if reason is not None:
+        print("1..1\nskip: %s\nok 1 # SKIP units under systemd" % reason)
+        sys.exit(0)
+    os.environ["OWN_ROOM"] = "1"
+    os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+
+subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+stage.AT_ONCE = 1  # there is one manager at a time
+sys.exit(stage.main([a_unit_starts_hangs_is_started_anew_and_ends,
+                     a_unit_whose_ledger_is_away_is_started_and_says_so]))
