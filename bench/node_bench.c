@@ -5,7 +5,7 @@
  * node starts checks that very segment, once plainly and once as for an attestation, so all three
  * meet the same neighbours; the cost is the median of the ratios, by processor time and by the
  * clock. Then a node is given 200 small jobs at once; then cheats, each timed from the block with
- * its commitment to the block with the claim; and where mpirun is, an audit by one rank against two.
+ * its commitment to the block with the claim; and where mpirun is, audits by one rank and by two.
  *
  *     NODE_THREADS=1       of solver and verifier
  *     NODE_SEGMENTS=7      segments of 50 steps and of fewer, and of longer ones as take that long

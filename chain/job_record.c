@@ -295,6 +295,7 @@ static enum status take_job_event(struct job_record *record, const struct ledger
     }
     switch (event->kind) {
     case GAME_ACCEPTED:
+        record->changed_height = entry->height;
         take_accepted(record, event);
         return STATUS_OK;
     case GAME_COMMITTED:
@@ -303,6 +304,7 @@ static enum status take_job_event(struct job_record *record, const struct ledger
     case GAME_RELEASED:
     case GAME_CANCELLED:
     case GAME_CLOSED:
+        record->changed_height = entry->height;
         take_end(record, event);
         return STATUS_OK;
     case GAME_DRAWN:
@@ -434,6 +436,16 @@ bool job_record_claim_is_moot(const struct job_record *record, const struct job_
         }
     }
     return false;
+}
+
+uint32_t job_record_open_claims(const struct job_record *record)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        count += record->claims[i].open;
+    }
+    return count;
 }
 
 uint64_t job_record_end(const struct job_record *record)

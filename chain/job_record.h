@@ -65,6 +65,7 @@ struct job_record {
     uint32_t accepts;             /* how often the job was accepted */
     struct address last_accepted; /* and by whom, the last time */
     bool convicted;               /* whoever it was */
+    uint64_t changed_height;      /* of the block in which it last got a solver, or lost one */
     uint64_t withdrawals;
     struct job_record_segment *segments; /* `committed` of them */
     uint32_t segment_room;
@@ -101,6 +102,8 @@ uint64_t job_record_claim_end(const struct job_record *record, uint32_t index);
 /* Is the attestor that an open claim accuses gone, convicted by another claim? */
 bool job_record_claim_is_moot(const struct job_record *record,
                               const struct job_record_claim *claim);
+
+uint32_t job_record_open_claims(const struct job_record *record);
 
 /* From when on a job that runs can expire: after the last second in which anything could be due. */
 uint64_t job_record_end(const struct job_record *record);

@@ -30,6 +30,14 @@ struct machine_options {
     bool trace;          /* make every output of every operation, and show it to the observer */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
     /*
+     * CPU only. What a machine makes in a step is not needed between steps: one that traces may
+     * compute in the memory of a lender, which must rest until it is closed. Where that is too
+     * little it has its own; one that is opened with room to trace has enough. Memory that a
+     * process never touched before can cost as much as computing.
+     */
+    bool room_to_trace;
+    struct machine *lender;
+    /*
      * Bytes of the device; what needs more runs by ranges and slices (sliced.h). 0: all there is.
      */
     uint64_t device_memory;

@@ -258,6 +258,7 @@ enum status run_enter(struct run *run, const struct machine_options *options, st
     if (is_room_beside(&beside, run)) {
         run->resting = run->machine;
         run->machine = NULL;
+        beside.lender = run->resting;
         if (open_machine(run, &beside, &unwanted) == STATUS_OK) {
             run->options = *options;
             return copy_states(run->machine, run->resting, error);

@@ -128,10 +128,14 @@ enum status step_time_trace(double *seconds, const struct job *job, const char *
                             size_t path_count, const struct machine_options *machine,
                             struct error *error)
 {
+    struct machine_options options = *machine;
     struct run run = {0};
     double traced = 0.0;
     double plain = 0.0;
-    enum status status = run_open(&run, job, paths, path_count, machine, error);
+    enum status status;
+
+    options.room_to_trace = true;
+    status = run_open(&run, job, paths, path_count, &options, error);
 
     if (status == STATUS_OK) {
         status = write_first_state(&run, error);

@@ -29,9 +29,9 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
                                          struct error *error);
 
 /*
- * What an attestation takes beside the steps of its segment: seconds that one step takes longer when
- * all that it makes is hashed, with the change of machines. Runs two steps, as a check would, and
- * one more to warm up. Refuses as step_time_measure() does.
+ * What an attestation takes beside the steps of its segment: seconds that one step takes longer
+ * when all that it makes is hashed, with the change of machines. Runs two steps, as a check would,
+ * and one more to warm up. Refuses as step_time_measure() does.
  */
 MUST_CHECK enum status step_time_trace(double *seconds, const struct job *job,
                                        const char *const *paths, size_t path_count,

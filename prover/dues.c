@@ -86,16 +86,6 @@ static bool settlement_is_due(struct dues_move *move, const struct job_record *r
     return false;
 }
 
-static uint32_t open_claims(const struct job_record *record)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        count += record->claims[i].open;
-    }
-    return count;
-}
-
 static bool job_is_due(struct dues_move *move, const struct job_record *record, uint64_t now_s,
                        const struct address *account)
 {
@@ -104,7 +94,7 @@ static bool job_is_due(struct dues_move *move, const struct job_record *record, 
         return now_s > record->terms.deadline_s;
     }
     if (now_s > job_record_end(record)) {
-        return open_claims(record) == 0;
+        return job_record_open_claims(record) == 0;
     }
     move->kind = DUES_RELEASE;
     return record->committed == record->finalized && now_s > record->due_s &&

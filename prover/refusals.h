@@ -30,9 +30,9 @@ struct refusals {
 };
 
 /* What was refused is made anew, maybe otherwise, and under another name: turn, or turn and a
- * number. name: of the move that is on its way (STATUS_OK, and *outcome is not a refusal), or that is to be
- * made: STATUS_NOT_FOUND, or STATUS_OK where there were too many. *times: how many were refused,
- * *outcome of the last of them. */
+ * number. name: of the move that is on its way (STATUS_OK, and *outcome is not a refusal), or that
+ * is to be made: STATUS_NOT_FOUND, or STATUS_OK where there were too many. *times: how many were
+ * refused, *outcome of the last of them. */
 MUST_CHECK enum status refusals_find(char name[LEDGER_NAME_MAX + 1], struct ledger_outcome *outcome,
                                      uint32_t *times, struct ledger *ledger, const char *turn,
                                      struct error *error);

@@ -428,7 +428,7 @@ enum status session_wait(struct session *session, struct solver_view *view,
         if (session->notify != NULL) {
             notify_alive(session->notify);
         }
-        if (view->read && (view->lost || view->contradicted) && view->pending == 0) {
+        if (view->read && (view->lost_for_good || view->contradicted) && view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
         } else if (timeout_s != 0 && progress_now() > end_s &&
                    !(session->patient && view->unreachable)) {

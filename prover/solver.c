@@ -50,6 +50,7 @@ struct solver {
     uint32_t trained_count;
     uint32_t trained_room;
     uint64_t segments;
+    bool held; /* the job was ours, as far as we have seen */
 };
 
 /* ---- making and adding ------------------------------------------------------------ */
@@ -659,16 +660,6 @@ static void withdraw(struct solver *solver)
 
 /* ---- a round ------------------------------------------------------------------------ */
 
-static uint32_t open_claims(const struct job_record *record)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        count += record->claims[i].open;
-    }
-    return count;
-}
-
 static void look(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -681,7 +672,7 @@ static void look(struct solver *solver)
                                  .segments = record->segment_count,
                                  .committed = record->committed,
                                  .finalized = record->finalized,
-                                 .disputed = open_claims(record),
+                                 .disputed = job_record_open_claims(record),
                                  .hopeless = view->hopeless,
                                  .now_s = solver->clock.time_s,
                                  .due_s = record->due_s};
@@ -693,6 +684,25 @@ static void look(struct solver *solver)
             name_of_commit(name, solver, record->committed - 1, record->epoch);
             view->committed_for_good = is_settled(solver, name);
         }
+    }
+}
+
+/* A conviction may be reorganized away with its block, and the claim is then to be answered. */
+static void judge_loss(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    const struct ledger_options *ledger = &solver->options.ledger;
+    struct solver_view *view = &solver->view;
+    bool embedded = strncmp(ledger->url, "local:", strlen("local:")) == 0;
+    size_t length = strlen(view->trouble);
+
+    solver->held |= view->ours || address_equal(&record->last_accepted, &solver->options.account);
+    view->lost_for_good =
+        view->lost && (!solver->held || embedded ||
+                       solver->clock.height >= record->changed_height + ledger->depth);
+    if (view->lost && !view->lost_for_good) {
+        (void)snprintf(view->trouble + length, sizeof(view->trouble) - length,
+                       ", which is not final yet");
     }
 }
 
@@ -732,6 +742,7 @@ static void act(struct solver *solver)
         }
         break;
     }
+    judge_loss(solver);
     withdraw(solver);
 }
 

@@ -35,7 +35,8 @@ struct solver_view {
     bool unreachable;      /* and not now: it cannot be reached */
     enum game_phase phase; /* of the job */
     bool ours;             /* we are, or at its end were, its solver */
-    bool lost;             /* it is another's, or open and we do not take it */
+    bool lost;             /* it is another's, or open and we do not take it; */
+    bool lost_for_good;    /* and no reorganization gives back what was ours before */
     bool late;             /* the next segment is overdue: the ledger takes no more */
     bool contradicted;     /* the ledger has another root for a segment than we have */
     bool committed_for_good;

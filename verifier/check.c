@@ -33,6 +33,7 @@ static enum status open_run(struct checker *checker, struct run *run, bool other
     if (status != STATUS_OK) {
         return status;
     }
+    options.room_to_trace = request->traced && !other;
     /* Data that was seen before is hashed again only for a second opinion and in a dispute: before
      * anybody is accused. */
     return (other || request->disputed ? run_open : run_open_compared)(

@@ -3,9 +3,9 @@
  *
  * A check in which a mirror was silent or told something false sends it to the end of the queue:
  * for half a minute, twice as long with each such check in a row, an hour at most. It is asked
- * there still, with less patience, since it may be the only one that has what is wanted. A check that it
- * served well brings it back, and halves what is held against it; an hour without trouble takes one
- * failure off. Kept in the node's database, so that a start forgets nothing.
+ * there still, with less patience, since it may be the only one that has what is wanted. A check
+ * that it served well brings it back, and halves what is held against it; an hour without trouble
+ * takes one failure off. Kept in the node's database, so that a start forgets nothing.
  */
 #ifndef VERIFIER_MIRRORS_H
 #define VERIFIER_MIRRORS_H

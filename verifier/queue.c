@@ -112,12 +112,11 @@ enum status queue_revive(struct store *store, const struct store_segment *segmen
                    "UPDATE tasks SET deadline_s = ?, expiry_s = ?,"
                    " state = CASE state WHEN 1 THEN 1 ELSE 0 END, next_ms = 0 WHERE"
                    " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-                   " (state = 1 OR outcome IN (?8, ?10) AND state IN (0, 3) OR"
-                   " outcome IN (?9, ?10) AND state = 2)",
-                   "iibibbiiii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+                   " (state <> 2 OR outcome <> ?)",
+                   "iibibbii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
                    BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
                    BLOB(segment->committed.root), traced_column(task->traced, task->traced_step),
-                   (int64_t)CHECK_CANNOT_TELL, (int64_t)CHECK_REFUTED, (int64_t)CHECK_FAULT);
+                   (int64_t)CHECK_PROVEN);
 }
 
 enum status queue_doubt(struct store *store, const struct store_segment *segment,

@@ -96,14 +96,18 @@ static void add_style(struct buffer *page)
         "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{border-bottom:1px solid "
         "var(--line);padding:.25rem .5rem .25rem 0;vertical-align:top;text-align:left}"
         "th{color:var(--dim);font-weight:500}\n"
-        "svg{display:block;width:100%;height:auto}svg text{font:11px system-ui,sans-serif;"
+        ".wide{overflow-x:auto}svg{display:block;width:100%;height:auto;overflow:visible}"
+        "svg path{vector-effect:non-scaling-stroke}svg text{font:11px system-ui,sans-serif;"
         "fill:var(--dim)}.axis{stroke:var(--line)}.loss{stroke:var(--loss)}.bar{fill:var(--loss)}\n"
         ".m0{fill:var(--line);opacity:.45}.m1{fill:var(--dim);opacity:.55}.m2{fill:var(--good)}"
         ".m3{fill:var(--open)}.m4{fill:var(--bad)}.key{display:inline-block;width:.8em;height:.8em;"
-        "margin:0 .35em 0 1em;border-radius:2px}.key:first-child{margin-left:0}"
+        "margin:0 .35em 0 0;border-radius:2px}.mark{display:inline-block;margin-right:1em}"
         ".k0{background:var(--line);opacity:.45}.k1{background:var(--dim);opacity:.55}"
         ".k2{background:var(--good)}.k3{background:var(--open)}.k4{background:var(--bad)}\n"
         "footer{color:var(--dim);margin:2.5rem 0 1rem;font-size:.85rem}\n"
+        /* A telephone: words in plots stay as large as they were, and tables can be moved. */
+        "@media(max-width:36rem){svg text{font-size:20px}svg circle{display:none}"
+        ".wide td,.wide th{min-width:3.5rem}}\n"
         "</style>\n");
 }
 
@@ -321,7 +325,8 @@ static void add_jobs(struct buffer *page, const struct vitals *vitals)
     }
     buffer_add_text(page, "<p class=\"dim\">");
     for (int mark = 0; mark < VITALS_MARKS; mark++) {
-        buffer_add_format(page, "<span class=\"key k%d\"></span>%s", mark, words[mark]);
+        buffer_add_format(page, "<span class=\"mark\"><span class=\"key k%d\"></span>%s</span> ",
+                          mark, words[mark]);
     }
     buffer_add_text(page, "</p>\n");
     for (uint32_t i = 0; i < vitals->job_count; i++) {
@@ -341,7 +346,7 @@ static void add_jobs(struct buffer *page, const struct vitals *vitals)
         buffer_add_text(page, "</section>\n");
     }
     if (all > vitals->job_count) {
-        buffer_add_format(page, "<p class=\"dim\">and %" PRIu64 " older ones</p>\n",
+        buffer_add_format(page, "<p class=\"dim\">and %" PRIu64 " others</p>\n",
                           all - vitals->job_count);
     }
 }
@@ -357,8 +362,10 @@ static void add_claims(struct buffer *page, const struct vitals *vitals)
         buffer_add_text(page, "<p class=\"dim\">This node has made none.</p>\n");
         return;
     }
-    buffer_add_text(page, "<table><tr><th>Claim</th><th>Segment</th><th>Step</th><th>Move</th>"
-                          "<th>State</th><th>Next deadline</th></tr>\n");
+    buffer_add_text(
+        page,
+        "<div class=\"wide\"><table><tr><th>Claim</th><th>Segment</th><th>Step</th><th>Move</th>"
+        "<th>State</th><th>Next deadline</th></tr>\n");
     for (uint32_t i = 0; i < vitals->claim_count; i++) {
         const struct vitals_claim *claim = &vitals->claim[i];
         bool closed = claim->phase == GAME_CLAIM_CLOSED;
@@ -379,7 +386,7 @@ static void add_claims(struct buffer *page, const struct vitals *vitals)
         add_when(page, closed ? 0 : claim->deadline_s, vitals->now_ms / 1000);
         buffer_add_text(page, "</td></tr>\n");
     }
-    buffer_add_text(page, "</table>\n");
+    buffer_add_text(page, "</table></div>\n");
 }
 
 static void add_mirrors(struct buffer *page, const struct vitals *vitals)
@@ -387,7 +394,8 @@ static void add_mirrors(struct buffer *page, const struct vitals *vitals)
     if (vitals->mirror_count == 0) {
         return;
     }
-    buffer_add_text(page, "<h2>Mirrors</h2>\n<table><tr><th>Mirror</th><th>State</th><th>Good</th>"
+    buffer_add_text(page, "<h2>Mirrors</h2>\n<div "
+                          "class=\"wide\"><table><tr><th>Mirror</th><th>State</th><th>Good</th>"
                           "<th>Bad</th><th>Silent</th><th>MB</th><th>Last trouble</th></tr>\n");
     for (uint32_t i = 0; i < vitals->mirror_count; i++) {
         const struct vitals_mirror *mirror = &vitals->mirror[i];
@@ -408,7 +416,7 @@ static void add_mirrors(struct buffer *page, const struct vitals *vitals)
         add_escaped(page, mirror->trouble);
         buffer_add_text(page, "</td></tr>\n");
     }
-    buffer_add_text(page, "</table>\n");
+    buffer_add_text(page, "</table></div>\n");
 }
 
 /* ---- the page ----------------------------------------------------------- */

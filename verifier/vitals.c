@@ -287,11 +287,17 @@ static void take_segment(struct vitals *vitals, sqlite3_stmt *row)
     }
 }
 
+_Static_assert(GAME_CLAIM_CLOSED == 3 && GAME_PHASE_RUNNING == 2, "as the order of jobs says");
+
+/* Those under a claim that is open, then those that run, the newest first. */
 static enum status look_at_jobs(struct vitals *vitals, struct store *store, struct error *error)
 {
-    enum status status = each_row(
-        vitals, store, "SELECT key, phase, finalized, terms FROM jobs ORDER BY rowid DESC LIMIT 16",
-        NULL, take_job, error);
+    enum status status =
+        each_row(vitals, store,
+                 "SELECT j.key, j.phase, j.finalized, j.terms FROM jobs j ORDER BY"
+                 " EXISTS (SELECT 1 FROM claims c WHERE c.job = j.key AND c.phase <> 3) DESC,"
+                 " j.phase = 2 DESC, j.rowid DESC LIMIT 16",
+                 NULL, take_job, error);
     uint32_t count = vitals->job_count;
 
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {

@@ -2,8 +2,8 @@
  * vitals.h - one look at a node's database: what the metrics and the status page are made of.
  *
  * All of it comes from one read transaction, so its numbers belong together. Lists are cut at named
- * maxima: the newest jobs and claims are kept, and how many there are is counted all the same.
- * Nothing here writes.
+ * maxima: jobs under an open claim are kept, then those that run, then the newest, and the newest
+ * claims; how many there are is counted all the same. Nothing here writes.
  */
 #ifndef VERIFIER_VITALS_H
 #define VERIFIER_VITALS_H

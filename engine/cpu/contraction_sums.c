@@ -41,6 +41,13 @@ static void last_exponents(int32_t *exponents, const struct rows_view *view, int
     }
 }
 
+/* A panel's rows behind the last row hold anything at all: no result is theirs, and adding them up
+ * must be defined all the same. A shift is at most W, below 32 (contraction.h). */
+static inline int64_t add_shifted(int64_t sum, int64_t value, uint8_t shift)
+{
+    return (int64_t)((uint64_t)sum + ((uint64_t)value << (shift & 31)));
+}
+
 /* ---- ones ---- */
 
 static void panel_sums(const struct contraction_isa *isa, int64_t *sums,
@@ -67,7 +74,7 @@ static void panel_sums(const struct contraction_isa *isa, int64_t *sums,
             int64_t whole =
                 layout->planes == 3 ? (int64_t)part[r] * (1 << PLANE_BITS) + low[r] : part[r];
 
-            sums[r] += whole * (INT64_C(1) << heads[p].shifts[r]);
+            sums[r] = add_shifted(sums[r], whole, heads[p].shifts[r]);
         }
     }
 }
@@ -154,7 +161,7 @@ static void add_place(int64_t *sums, const struct rows_view *view, int64_t panel
         int64_t q =
             layout->planes == 3 ? high[2 * r] * (1 << PLANE_BITS) + low[2 * r] : high[2 * r];
 
-        sums[r] += q * (INT64_C(1) << head->shifts[r]);
+        sums[r] = add_shifted(sums[r], q, head->shifts[r]);
     }
 }
 

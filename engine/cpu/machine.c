@@ -29,6 +29,7 @@ struct machine_cpu {
     struct plan plan;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
+    bool borrowed; /* temporaries and scratch are another machine's */
     void **memory; /* per tensor; NULL: not there, or data not bound yet */
 };
 
@@ -139,7 +140,25 @@ static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
     return size;
 }
 
-static enum status make_plan(struct machine_cpu *cpu, struct error *error)
+/* Blocks for a step of the plan at hand; more where they are larger already. */
+static void size_blocks(struct machine_cpu *cpu)
+{
+    const struct tape *tape = cpu->machine.tape;
+    uint64_t sizes[BLOCK_COUNT] = {cpu->plan.state_size, cpu->plan.temporary_size, 0};
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        uint64_t size = cpu->plan.runs[at] ? scratch_for(cpu, &tape->ops[at]) : 0;
+
+        sizes[BLOCK_SCRATCH] = size > sizes[BLOCK_SCRATCH] ? size : sizes[BLOCK_SCRATCH];
+    }
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        if (sizes[block] > cpu->block_sizes[block]) {
+            cpu->block_sizes[block] = sizes[block];
+        }
+    }
+}
+
+static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     struct plan_hooks hooks = {.context = cpu, .keep_all = cpu->options.trace};
@@ -149,30 +168,56 @@ static enum status make_plan(struct machine_cpu *cpu, struct error *error)
     hooks.may_omit = has_kernel;
     hooks.in_place = cpu->options.trace ? NULL : in_place;
     status = plan_build(&cpu->plan, tape, &hooks, error);
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        size_blocks(cpu);
     }
-    cpu->block_sizes[BLOCK_STATE] = cpu->plan.state_size;
-    cpu->block_sizes[BLOCK_TEMPORARY] = cpu->plan.temporary_size;
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        uint64_t size = cpu->plan.runs[at] ? scratch_for(cpu, &tape->ops[at]) : 0;
+    return status;
+}
 
-        if (size > cpu->block_sizes[BLOCK_SCRATCH]) {
-            cpu->block_sizes[BLOCK_SCRATCH] = size;
-        }
+static enum status make_plan(struct machine_cpu *cpu, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    if (cpu->options.room_to_trace && !cpu->options.trace) {
+        cpu->options.trace = true;
+        status = plan_step(cpu, error);
+        plan_release(&cpu->plan);
+        cpu->plan = (struct plan){.places = NULL};
+        cpu->options.trace = false;
     }
-    return STATUS_OK;
+    return status == STATUS_OK ? plan_step(cpu, error) : status;
 }
 
 /* ---- memory ------------------------------------------------------------- */
+
+/* Takes the lender's memory for all that does not last, or none of it. */
+static void borrow(struct machine_cpu *cpu)
+{
+    const struct machine_cpu *lender = (const struct machine_cpu *)cpu->options.lender;
+
+    if (lender == NULL) {
+        return;
+    }
+    assert(lender->machine.backend == &backend_cpu);
+    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
+        if (lender->block_sizes[block] < cpu->block_sizes[block]) {
+            return;
+        }
+    }
+    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
+        cpu->blocks[block] = lender->blocks[block];
+    }
+    cpu->borrowed = true;
+}
 
 static enum status allocate(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     uint64_t total = 0;
 
+    borrow(cpu);
     for (int block = 0; block < BLOCK_COUNT; block++) {
-        total += cpu->block_sizes[block];
+        total += cpu->blocks[block] == NULL ? cpu->block_sizes[block] : 0;
     }
     if (cpu->options.memory_max != 0 && total > cpu->options.memory_max) {
         return error_set(error, STATUS_NO_MEMORY,
@@ -182,6 +227,9 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
     for (int block = 0; block < BLOCK_COUNT; block++) {
         uint64_t size = (cpu->block_sizes[block] + 2097151) / 2097152 * 2097152;
 
+        if (cpu->blocks[block] != NULL) {
+            continue;
+        }
         cpu->blocks[block] = size == 0 ? NULL : aligned_alloc(2097152, size);
         if (size != 0 && cpu->blocks[block] == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "the tape needs %.1f MiB of memory",
@@ -223,7 +271,7 @@ static void cpu_close(struct machine *machine)
     if (cpu == NULL) {
         return;
     }
-    for (int block = 0; block < BLOCK_COUNT; block++) {
+    for (int block = 0; block < (cpu->borrowed ? BLOCK_TEMPORARY : BLOCK_COUNT); block++) {
         free(cpu->blocks[block]);
     }
     free(cpu->memory);

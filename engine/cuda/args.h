@@ -19,7 +19,6 @@
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
     ENTRY(HELD, kernel_held, struct held_args) \
-    ENTRY(HELD_WIDE, kernel_held_wide, struct held_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
@@ -359,7 +358,6 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */
 
 #define HELD_MAX           FOLD_CHUNK /* columns of a row that a warp holds */
-#define HELD_NARROW        768        /* or no more than these: fewer registers */
 #define ROWS_WARPS         8          /* of a block of kernel_rows */
 #define HASH_NODES_THREADS 128
 #define HASH_LEAF_THREADS  64

@@ -78,7 +78,7 @@ static RULE inline void columns_peaks(const struct columns *columns,
     }
 }
 
-/* A thread's row: its blocks' exponents, in place of the pieces' peaks, and what is told of them. */
+/* A thread's row: its blocks' exponents, in place of the pieces' peaks, and what tells of them. */
 static RULE inline void columns_exponents(const struct columns *columns,
                                           const struct quantize_args *args, uint32_t c)
 {

@@ -420,7 +420,7 @@ bool fuse_holds_rows(const struct op *op)
     return main_output(op) != NEVER && op->attributes[COLUMNS] <= HELD_MAX;
 }
 
-/* Are the rows of the quantization those of the operation, one after another, and read by 16 bytes? */
+/* Are its rows those of the operation, one after another, and read by 16 bytes? */
 static bool quantizes_rows(const struct op *quantize, const struct op *rows)
 {
     const int64_t columns = rows->attributes[COLUMNS];
@@ -451,7 +451,7 @@ static void find_held(struct fusion *fusion, const struct tape *tape)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------- */
 
 static void lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                         uint8_t *device);
@@ -508,7 +508,7 @@ void fusion_release(struct fusion *fusion)
     memset(fusion, 0, sizeof(*fusion));
 }
 
-/* ---- units and the plan -------------------------------------------------------------------------- */
+/* ---- units and the plan -------------------------------------------------------------- */
 
 struct region {
     uint64_t first;
@@ -596,7 +596,7 @@ void fusion_check(struct fusion *fusion, const struct tape *tape, const struct p
     }
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------ */
+/* ---- lists ---------------------------------------------------------------------------- */
 
 /* Places for lists, one after another: first without memory, to see how much they take. */
 struct writer {

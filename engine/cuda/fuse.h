@@ -9,8 +9,9 @@
  *     one after another, are made where the last of them is added: by kernel_squares, from the
  *     numbers themselves, so that nothing of what lies between is made at all.
  *   - runs of operations become units, which one launch makes. A run that is cut, because a part of
- *     a step ends inside of it, is launched one by one. No unit is used in which an operation writes
- *     where another one reads or writes, but for what it makes for it: the plan is looked at.
+ *     a step ends inside of it, is launched one by one. No unit is used in which an operation
+ *     writes where another one reads or writes, but for what it makes for it: the plan is looked
+ *     at.
  *
  * Every output that is made has the rules' bits; what is not made, nobody reads.
  */

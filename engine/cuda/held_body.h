@@ -16,13 +16,18 @@ struct held {
     uint64_t row;
 };
 
-/* The columns of a lane: slot i holds column lane + 32 i. Slots that no row reaches are skipped. */
+#define HELD_SLOTS (HELD_MAX / CUDA_WARP)
+
+/*
+ * The columns of a lane: slot i holds column lane + 32 i. Slots that no row reaches are skipped;
+ * the number of turns is a constant, so that slots are registers.
+ */
 #define HELD_EACH(held, i, c)                                                                      \
     UNROLL                                                                                         \
-    for (uint32_t i = 0, c = (held)->lane; i < slots; i++, c += CUDA_WARP)                         \
+    for (uint32_t i = 0, c = (held)->lane; i < HELD_SLOTS; i++, c += CUDA_WARP)                    \
         if (i * CUDA_WARP < (held)->columns)
 
-static RULE inline void held_load(const struct held *held, float *x, uint32_t input, uint32_t slots)
+static RULE inline void held_load(const struct held *held, float *x, uint32_t input)
 {
     HELD_EACH(held, i, c)
     {
@@ -30,9 +35,9 @@ static RULE inline void held_load(const struct held *held, float *x, uint32_t in
     }
 }
 
-/* The fold of products, or where b is NULL, of a: the part of the only chunk, which is the total. */
+/* The fold of products, or of a where b is NULL: the part of the only chunk is the total. */
 static RULE inline float held_fold(const struct held *held, const float *a, const float *b,
-                                   uint32_t part, uint32_t slots)
+                                   uint32_t part)
 {
     float lane = -0.0f;
 
@@ -67,15 +72,15 @@ static RULE inline float held_rstd(const struct held *held, float total)
 }
 
 /* Leaves the result in x. */
-static RULE inline void held_norm(const struct held *held, float *x, float *other, uint32_t slots)
+static RULE inline void held_norm(const struct held *held, float *x, float *other)
 {
     const bool layer = held->args->kind == OP_LAYER_NORM;
     float mean = 0.0f;
     float rstd;
 
-    held_load(held, x, 0, slots);
+    held_load(held, x, 0);
     if (layer) {
-        mean = real_stored(held_mean(held, held_fold(held, x, NULL, 0, slots)));
+        mean = real_stored(held_mean(held, held_fold(held, x, NULL, 0)));
         held_number(held, 1, mean);
     }
     HELD_EACH(held, i, c)
@@ -83,7 +88,7 @@ static RULE inline void held_norm(const struct held *held, float *x, float *othe
         (void)c;
         other[i] = layer ? x[i] - mean : x[i];
     }
-    rstd = held_rstd(held, held_fold(held, other, other, layer ? 2 : 0, slots));
+    rstd = held_rstd(held, held_fold(held, other, other, layer ? 2 : 0));
     held_number(held, layer ? 3 : 1, rstd);
     HELD_EACH(held, i, c)
     {
@@ -98,8 +103,7 @@ static RULE inline void held_norm(const struct held *held, float *x, float *othe
 }
 
 /* dy in x, and x in other; leaves dx in x. */
-static RULE inline void held_norm_grad(const struct held *held, float *x, float *other,
-                                       uint32_t slots)
+static RULE inline void held_norm_grad(const struct held *held, float *x, float *other)
 {
     const struct rows_args *args = held->args;
     const bool layer = args->kind == OP_LAYER_NORM_GRAD;
@@ -108,8 +112,8 @@ static RULE inline void held_norm_grad(const struct held *held, float *x, float 
     float mean_g = 0.0f;
     float mean_gx;
 
-    held_load(held, x, 0, slots);
-    held_load(held, other, 1, slots);
+    held_load(held, x, 0);
+    held_load(held, other, 1);
     HELD_EACH(held, i, c)
     {
         if (c < held->columns) {
@@ -121,10 +125,10 @@ static RULE inline void held_norm_grad(const struct held *held, float *x, float 
         }
     }
     if (layer) {
-        mean_g = real_stored(held_mean(held, held_fold(held, x, NULL, 0, slots)));
+        mean_g = real_stored(held_mean(held, held_fold(held, x, NULL, 0)));
         held_number(held, 2, mean_g);
     }
-    mean_gx = real_stored(held_mean(held, held_fold(held, x, other, layer ? 1 : 0, slots)));
+    mean_gx = real_stored(held_mean(held, held_fold(held, x, other, layer ? 1 : 0)));
     held_number(held, layer ? 3 : 1, mean_gx);
     HELD_EACH(held, i, c)
     {
@@ -137,7 +141,7 @@ static RULE inline void held_norm_grad(const struct held *held, float *x, float 
     }
 }
 
-static RULE inline float held_maximum(const struct held *held, const float *x, uint32_t slots)
+static RULE inline float held_maximum(const struct held *held, const float *x)
 {
     float lane = -INFINITY;
 
@@ -153,19 +157,19 @@ static RULE inline float held_maximum(const struct held *held, const float *x, u
     return real_from_bits(fold_maximum_bits(lane));
 }
 
-static RULE inline void held_softmax(const struct held *held, float *x, uint32_t slots)
+static RULE inline void held_softmax(const struct held *held, float *x)
 {
     const float scale = real_from_bits(held->args->constant);
     float maximum;
     float sum;
 
-    held_load(held, x, 0, slots);
+    held_load(held, x, 0);
     HELD_EACH(held, i, c)
     {
         (void)c;
         x[i] = x[i] * scale;
     }
-    maximum = held_maximum(held, x, slots);
+    maximum = held_maximum(held, x);
     held_number(held, 0, maximum);
     held_number(held, 1, maximum);
     HELD_EACH(held, i, c)
@@ -175,7 +179,7 @@ static RULE inline void held_softmax(const struct held *held, float *x, uint32_t
             out_f32(held->args, 2, held->first + c, x[i]);
         }
     }
-    sum = held_fold(held, x, NULL, 3, slots);
+    sum = held_fold(held, x, NULL, 3);
     held_number(held, 4, sum);
     const float inverse = 1.0f / sum;
 
@@ -189,15 +193,14 @@ static RULE inline void held_softmax(const struct held *held, float *x, uint32_t
 }
 
 /* p in x, dp in other; leaves dx in x. */
-static RULE inline void held_softmax_grad(const struct held *held, float *x, float *other,
-                                          uint32_t slots)
+static RULE inline void held_softmax_grad(const struct held *held, float *x, float *other)
 {
     const float scale = real_from_bits(held->args->constant);
     float dot;
 
-    held_load(held, x, 0, slots);
-    held_load(held, other, 1, slots);
-    dot = held_fold(held, x, other, 0, slots);
+    held_load(held, x, 0);
+    held_load(held, other, 1);
+    dot = held_fold(held, x, other, 0);
     held_number(held, 1, dot);
     HELD_EACH(held, i, c)
     {
@@ -225,38 +228,40 @@ static RULE inline void held_quantize(const struct quantize_args *args, const fl
     }
 }
 
-static RULE inline void held_rows(const struct held_args *args, float *stages, uint32_t slots)
+/* grid: any; block: BLOCK_THREADS. A warp takes a row. */
+KERNEL_LIMITED(kernel_held, struct held_args, BLOCK_THREADS)
 {
+    SHARED(float, stages, ROWS_WARPS *HELD_MAX);
     const uint32_t warp = thread_index() / CUDA_WARP;
     float *stage = stages + warp * HELD_MAX;
-    struct held held = {.args = &args->rows,
-                        .columns = (uint32_t)args->rows.columns,
+    struct held held = {.args = &args.rows,
+                        .columns = (uint32_t)args.rows.columns,
                         .lane = thread_index() % CUDA_WARP};
-    float x[HELD_MAX / CUDA_WARP];
-    float other[HELD_MAX / CUDA_WARP];
+    float x[HELD_SLOTS];
+    float other[HELD_SLOTS];
 
     /* Turned round: see kernel_rows. */
-    for (held.row = (uint64_t)block_index() * ROWS_WARPS + warp; args->rows.rows > held.row;
+    for (held.row = (uint64_t)block_index() * ROWS_WARPS + warp; args.rows.rows > held.row;
          held.row += (uint64_t)grid_size() * ROWS_WARPS) {
         held.first = held.row * held.columns;
-        held.visible = (uint32_t)visible_columns(&args->rows, held.row);
-        switch (args->rows.kind) {
+        held.visible = (uint32_t)visible_columns(&args.rows, held.row);
+        switch (args.rows.kind) {
         case OP_LAYER_NORM:
         case OP_RMS_NORM:
-            held_norm(&held, x, other, slots);
+            held_norm(&held, x, other);
             break;
         case OP_LAYER_NORM_GRAD:
         case OP_RMS_NORM_GRAD:
-            held_norm_grad(&held, x, other, slots);
+            held_norm_grad(&held, x, other);
             break;
         case OP_SOFTMAX:
-            held_softmax(&held, x, slots);
+            held_softmax(&held, x);
             break;
         default:
-            held_softmax_grad(&held, x, other, slots);
+            held_softmax_grad(&held, x, other);
             break;
         }
-        if (args->quantize.planes != NULL) {
+        if (args.quantize.planes != NULL) {
             warp_barrier();
             HELD_EACH(&held, i, c)
             {
@@ -265,22 +270,7 @@ static RULE inline void held_rows(const struct held_args *args, float *stages, u
                 }
             }
             warp_barrier();
-            held_quantize(&args->quantize, stage, held.row);
+            held_quantize(&args.quantize, stage, held.row);
         }
     }
-}
-
-/* grid: any; block: BLOCK_THREADS. A warp takes a row of up to 768 columns, or of 1,024. */
-KERNEL_LIMITED(kernel_held, struct held_args, BLOCK_THREADS)
-{
-    SHARED(float, stages, ROWS_WARPS *HELD_MAX);
-
-    held_rows(&args, stages, HELD_NARROW / CUDA_WARP);
-}
-
-KERNEL_LIMITED(kernel_held_wide, struct held_args, BLOCK_THREADS)
-{
-    SHARED(float, stages, ROWS_WARPS *HELD_MAX);
-
-    held_rows(&args, stages, HELD_MAX / CUDA_WARP);
 }

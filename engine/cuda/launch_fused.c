@@ -71,14 +71,13 @@ bool launch_held_takes(const struct launcher *launcher, const struct op *op)
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize)
 {
-    const enum cuda_kernel kernel = rows->columns <= HELD_NARROW ? KERNEL_HELD : KERNEL_HELD_WIDE;
     struct held_args args = {.rows = *rows};
 
     if (quantize != NULL) {
         args.quantize = *quantize;
         args.quantize.team = 1;
     }
-    return LAUNCH_WORK(launcher, kernel, rows->rows, ROWS_WARPS, args);
+    return LAUNCH_WORK(launcher, KERNEL_HELD, rows->rows, ROWS_WARPS, args);
 }
 
 /* ---- lists ------------------------------------------------------------------------- */

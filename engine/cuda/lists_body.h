@@ -23,73 +23,125 @@ static RULE inline uint32_t item_of(const uint64_t *firsts, uint32_t count, uint
 
 /* ---- updates -------------------------------------------------------------------- */
 
-/* What an optimizer's rules read for one element: its own numbers, and those of all. */
+/* The same for all elements of a tensor: the operation's constants, and four tensors of one. */
 struct update_numbers {
-    float inputs[OP_INPUTS_MAX];
+    float constants[ADAMW_ATTRIBUTES];
+    float rate;
+    float correct1;
+    float correct2;
+    float scale; /* of gradients */
 };
 
-static RULE inline struct rule_call update_call(const struct op *op,
-                                                const struct update_numbers *numbers)
+static RULE inline struct update_numbers update_numbers_of(const struct update_item *item)
 {
-    struct rule_call call = {.op = op};
+    const bool adamw = item->op->kind == OP_ADAMW;
+    const uint32_t first = adamw ? 4 : 3;
+    struct update_numbers numbers;
 
-    for (uint32_t i = 0; i < OP_INPUTS_MAX; i++) {
-        call.inputs[i].memory = &numbers->inputs[i];
-        call.inputs[i].dtype = DTYPE_F32;
-        call.inputs[i].count = 1;
+    UNROLL
+    for (uint32_t i = 0; i < ADAMW_ATTRIBUTES; i++) {
+        numbers.constants[i] = real_from_bits((uint32_t)item->op->attributes[i]);
     }
-    return call;
+    numbers.rate = *(const float *)item->inputs[first];
+    numbers.correct1 = adamw ? *(const float *)item->inputs[5] : 1.0f;
+    numbers.correct2 = adamw ? *(const float *)item->inputs[6] : 1.0f;
+    numbers.scale = *(const float *)item->inputs[adamw ? 7 : 4];
+    return numbers;
+}
+
+/* An element: p, g, m, v of AdamW, p, g, v of SGD; its new values take their places, as bits. */
+struct update_element {
+    float own[4];
+    uint32_t made[3];
+};
+
+/* As rules_update.c has it. */
+static RULE inline void update_adamw(struct update_element *element,
+                                     const struct update_numbers *numbers)
+{
+    const float *constants = numbers->constants;
+    const float p = element->own[0];
+    const float gradient = element->own[1] * numbers->scale;
+    const float fresh1 = constants[ADAMW_ONE_LESS_BETA1_BITS] * gradient;
+    const float fresh2 = constants[ADAMW_ONE_LESS_BETA2_BITS] * (gradient * gradient);
+    const float m = fmaf(constants[ADAMW_BETA1_BITS], element->own[2], fresh1);
+    const float v = fmaf(constants[ADAMW_BETA2_BITS], element->own[3], fresh2);
+    const float root = sqrtf(v * numbers->correct2);
+    float update = (m * numbers->correct1) / (root + constants[ADAMW_EPSILON_BITS]);
+
+    update = fmaf(constants[ADAMW_DECAY_BITS], p, update);
+    element->made[0] = real_to_bits(fmaf(-numbers->rate, update, p));
+    element->made[1] = real_to_bits(m);
+    element->made[2] = real_to_bits(v);
+}
+
+static RULE inline void update_sgd(struct update_element *element,
+                                   const struct update_numbers *numbers)
+{
+    const float p = element->own[0];
+    const float scaled = element->own[1] * numbers->scale;
+    const float gradient = fmaf(numbers->constants[SGD_DECAY_BITS], p, scaled);
+    const float v = fmaf(numbers->constants[SGD_MOMENTUM_BITS], element->own[2], gradient);
+
+    element->made[0] = real_to_bits(fmaf(-numbers->rate, v, p));
+    element->made[1] = real_to_bits(v);
+    element->made[2] = 0;
 }
 
 /* Up to four elements from at on: all are read before any is written. */
-static RULE inline void update_elements(const struct update_item *item, uint64_t at, uint32_t count)
+static RULE inline void update_elements(const struct update_item *item,
+                                        const struct update_numbers *numbers, uint64_t at,
+                                        uint32_t count)
 {
     const bool adamw = item->op->kind == OP_ADAMW;
-    const uint32_t own = adamw ? 4 : 3;
-    const uint32_t outputs = adamw ? 3 : 2;
-    struct update_numbers numbers[4];
-    uint32_t made[3][4];
+    const bool quads = count == 4 && item->quads != 0;
+    struct update_element elements[4];
 
     UNROLL
-    for (uint32_t i = 0; i < OP_INPUTS_MAX; i++) {
-        const float *input = (const float *)item->inputs[i];
+    for (uint32_t i = 0; i < 4; i++) {
         float values[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 
-        if (input != NULL && i < own && count == 4 && item->quads != 0) {
-            load_quad(values, input + at);
-        } else if (input != NULL) {
-            for (uint32_t e = 0; e < count; e++) {
-                values[e] = input[i < own ? at + e : 0];
+        if (i < 3 || adamw) {
+            const float *input = (const float *)item->inputs[i] + at;
+
+            if (quads) {
+                load_quad(values, input);
+            } else {
+                UNROLL
+                for (uint32_t e = 0; e < 4; e++) {
+                    values[e] = e < count ? input[e] : 0.0f;
+                }
             }
         }
         UNROLL
         for (uint32_t e = 0; e < 4; e++) {
-            numbers[e].inputs[i] = values[e];
+            elements[e].own[i] = values[e];
         }
     }
     UNROLL
     for (uint32_t e = 0; e < 4; e++) {
-        const struct rule_call call = update_call(item->op, &numbers[e]);
-
-        made[2][e] = 0;
         if (adamw) {
-            made[0][e] = rule_adamw_parameter(&call, 0);
-            made[1][e] = rule_adamw_moment1(&call, 0);
-            made[2][e] = rule_adamw_moment2(&call, 0);
+            update_adamw(&elements[e], numbers);
         } else {
-            made[0][e] = rule_sgd_parameter(&call, 0);
-            made[1][e] = rule_sgd_velocity(&call, 0);
+            update_sgd(&elements[e], numbers);
         }
     }
     UNROLL
     for (uint32_t i = 0; i < 3; i++) {
-        uint32_t *output = (uint32_t *)item->outputs[i];
+        if (i < 2 || adamw) {
+            const uint32_t made[4] = {elements[0].made[i], elements[1].made[i], elements[2].made[i],
+                                      elements[3].made[i]};
+            uint32_t *output = (uint32_t *)item->outputs[i] + at;
 
-        if (i < outputs && count == 4 && item->quads != 0) {
-            store_quad(output + at, made[i]);
-        } else if (i < outputs) {
-            for (uint32_t e = 0; e < count; e++) {
-                output[at + e] = made[i][e];
+            if (quads) {
+                store_quad(output, made);
+            } else {
+                UNROLL
+                for (uint32_t e = 0; e < 4; e++) {
+                    if (e < count) {
+                        output[e] = made[e];
+                    }
+                }
             }
         }
     }
@@ -102,12 +154,13 @@ KERNEL(kernel_updates, struct updates_args)
          tile += grid_size()) {
         const uint32_t at = item_of(args.firsts, args.item_count, tile);
         const struct update_item *item = &args.items[at];
+        const struct update_numbers numbers = update_numbers_of(item);
         const uint64_t first = (tile - args.firsts[at]) * UPDATE_TILE;
         const uint64_t end = first + UPDATE_TILE < item->count ? first + UPDATE_TILE : item->count;
 
         for (uint64_t i = first + (uint64_t)thread_index() * 4; i < end;
              i += (uint64_t)BLOCK_THREADS * 4) {
-            update_elements(item, i, end - i < 4 ? (uint32_t)(end - i) : 4);
+            update_elements(item, &numbers, i, end - i < 4 ? (uint32_t)(end - i) : 4);
         }
     }
 }

@@ -532,6 +532,7 @@ static enum device_result run_fused(bool *right, struct proof *proof, struct lau
     }
     fusion_release(&proof->fusion);
     launcher->fusion = NULL;
+    launcher->tape = NULL;
     return result;
 }
 

@@ -47,6 +47,7 @@ static RULE inline struct rule_call elements_call(const struct elements_args *ar
 {
     struct rule_call call = {.op = args->op};
 
+    UNROLL
     for (uint32_t i = 0; i < OP_INPUTS_MAX; i++) {
         call.inputs[i].memory = args->inputs[i];
         call.inputs[i].dtype = DTYPE_F32;

@@ -285,7 +285,6 @@ static enum device_result count_launch(struct device *device, const struct devic
         count_rows(traffic, args);
         break;
     case KERNEL_HELD:
-    case KERNEL_HELD_WIDE:
         count_held(traffic, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:

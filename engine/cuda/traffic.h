@@ -3,8 +3,9 @@
  * measurement.
  *
  * Launches are counted, never run, so it needs no GPU. A pass over a tensor counts whole. What the
- * same block of threads looks at again, while a cache still has it (a row of up to 16 KiB), is counted
- * apart; what is brought several times inside of one pass (tiles of a product, a bias) counts once.
+ * same block of threads looks at again, while a cache still has it (a row of up to 16 KiB), is
+ * counted apart; what is brought several times inside of one pass (tiles of a product, a bias)
+ * counts once.
  */
 #ifndef ENGINE_CUDA_TRAFFIC_H
 #define ENGINE_CUDA_TRAFFIC_H

@@ -111,7 +111,6 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_TOTAL, "lists"},
         {KERNEL_QUANTIZE_COLUMNS, "columns"},
         {KERNEL_HELD, "held"},
-        {KERNEL_HELD_WIDE, "held"},
     };
 
     (void)state;

@@ -103,7 +103,8 @@ static void hold_range(const struct whole *whole, uint32_t first, uint32_t last,
 
         assert_int_equal(machine->backend->read(machine, range.ids[id], bytes, &error), STATUS_OK);
         if (memcmp(bytes, whole->values[id], size_of(whole->tape, id)) != 0) {
-            fail_msg("operations %u to %u: tensor %u differs", first, last, id);
+            fail_msg("operations %u to %u (%s): tensor %u '%s' differs", first, last,
+                     op_kind_name(whole->tape->ops[first].kind), id, whole->tape->tensors[id].name);
         }
         free(bytes);
     }

@@ -104,6 +104,10 @@ void gpu_check_proof(struct gpu_check *check, int kind);
 void gpu_check_path(struct gpu_check *check, int kind);
 void gpu_check_path_speed(struct gpu_check *check, int kind);
 
+/* gpu_fused.c */
+void gpu_check_fused(struct gpu_check *check, int kind);
+void gpu_check_fused_speed(struct gpu_check *check, int kind);
+
 /* gpu_speed.c */
 #define GPU_SHAPES 9
 void gpu_check_hashing(struct gpu_check *check, int kind);

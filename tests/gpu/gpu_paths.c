@@ -27,13 +27,12 @@ void gpu_check_proof(struct gpu_check *check, int kind)
     (void)offered(check, &paths, kind);
     paths_text(text, &paths);
     printf("  contracts by %s\n", text);
-    for (int path = 0; path < CONTRACT_PATHS; path++) {
+    for (uint32_t path = 0; path < WAY_COUNT; path++) {
         check->tally->comparisons += paths.offered >> path & 1;
         if (paths.wrong >> path & 1) {
             char what[64];
 
-            (void)snprintf(what, sizeof(what), "the small products by %s",
-                           path_name((enum contract_path)path));
+            (void)snprintf(what, sizeof(what), "the small proofs by %s", path_name(path));
             gpu_check_differs(check, what);
         }
     }

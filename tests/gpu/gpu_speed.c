@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/cuda/launch.h"
+#include "engine/cuda/traffic.h"
 #include "proofs/trace.h"
 #include "tests/gpu/gpu_check.h"
 
@@ -312,27 +313,50 @@ static void add_seconds(void *context, uint32_t op, double seconds)
     sum->by_kind[sum->tape->ops[op].kind] += seconds;
 }
 
+/* The bytes that a kind moves, by the account; what is launched together is the first's. */
+static void sum_traffic(double by_kind[OP_KIND_COUNT], const struct machine *machine)
+{
+    const struct tape *tape = machine->tape;
+    struct traffic *counts = calloc((size_t)tape->op_count + 1, sizeof(*counts));
+
+    if (counts == NULL) {
+        return;
+    }
+    machine_cuda_traffic(counts, machine);
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        by_kind[tape->ops[at].kind] += (double)counts[at].read + (double)counts[at].written;
+    }
+    free(counts);
+}
+
 /* Where the time of one step goes, kind by kind; launches one by one cost more than a graph. */
 static void profile_step(struct gpu_check *check, const struct model *model)
 {
     struct op_seconds sum = {.tape = model->tape};
     struct machine_options options = {.timed = add_seconds, .timed_context = &sum};
     struct machine_way way = {.calls = check->calls};
+    double bytes[OP_KIND_COUNT] = {0.0};
     struct machine *machine = NULL;
+    struct paths paths;
     struct error error;
 
     error_init(&error);
+    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
+    way.barred = paths_barred(&paths);
     gpu_check_must(machine_cuda_open(&machine, model->tape, &options, &way, &error), &error);
     gpu_check_give(&machine, 1, model, model->tape, 9);
     gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
     memset(sum.by_kind, 0, sizeof(sum.by_kind));
     gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
+    sum_traffic(bytes, machine);
     for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
         char name[64];
 
         if (sum.by_kind[kind] > 0.0) {
             (void)snprintf(name, sizeof(name), "    of it %s", op_kind_name((enum op_kind)kind));
             gpu_check_number(check, name, 1e3 * sum.by_kind[kind], "ms");
+            gpu_check_number(check, "        moving", 1e-9 * bytes[kind] / sum.by_kind[kind],
+                             "GB/s");
         }
     }
     machine->backend->close(machine);

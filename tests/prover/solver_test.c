@@ -498,6 +498,7 @@ static void test_convicted_solver_comes_back_only_when_told(void **state)
     check(ledger_timeout(world.ledgers[VERIFIER], "timeout", &key, &error), &error);
     view = do_round(&world);
     assert_true(view.lost && !view.ours && view.committed == 0 && view.disputed == 0);
+    assert_true(view.lost_for_good); /* nothing takes back what an embedded ledger tells */
     assert_non_null(strstr(view.trouble, "convicted"));
     assert_gained(&world, SOLVER, 0, 800);
     world.solver_options.again = true;

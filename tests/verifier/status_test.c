@@ -204,16 +204,16 @@ static void test_vitals_are_what_the_database_says(void **state)
     assert_int_equal(vitals->steps_run, 300);
     assert_int_equal(vitals->claims_open, 1);
     assert_int_equal(vitals->job_count, 2);
-    assert_int_equal(vitals->job[1].segment_count, SEGMENTS);
-    assert_int_equal(vitals->job[1].cell_count, SEGMENTS);
-    assert_int_equal(vitals->job[1].cells[0].mark, VITALS_PROVEN);
-    assert_true(vitals->job[1].cells[0].has_loss);
-    assert_true(vitals->job[1].cells[0].loss == 4.0);
-    assert_int_equal(vitals->job[1].cells[17].mark, VITALS_UNTOLD);
-    assert_false(vitals->job[1].cells[17].has_loss);
-    assert_int_equal(vitals->job[1].cells[25].mark, VITALS_REFUTED);
-    assert_int_equal(vitals->job[1].cells[35].mark, VITALS_COMMITTED);
-    assert_int_equal(vitals->job[1].cells[45].mark, VITALS_AHEAD);
+    assert_int_equal(vitals->job[0].segment_count, SEGMENTS);
+    assert_int_equal(vitals->job[0].cell_count, SEGMENTS);
+    assert_int_equal(vitals->job[0].cells[0].mark, VITALS_PROVEN);
+    assert_true(vitals->job[0].cells[0].has_loss);
+    assert_true(vitals->job[0].cells[0].loss == 4.0);
+    assert_int_equal(vitals->job[0].cells[17].mark, VITALS_UNTOLD);
+    assert_false(vitals->job[0].cells[17].has_loss);
+    assert_int_equal(vitals->job[0].cells[25].mark, VITALS_REFUTED);
+    assert_int_equal(vitals->job[0].cells[35].mark, VITALS_COMMITTED);
+    assert_int_equal(vitals->job[0].cells[45].mark, VITALS_AHEAD);
     assert_int_equal(vitals->claim_count, 1);
     assert_int_equal(vitals->claim[0].index, 25);
     for (size_t i = 0; i < VITALS_BARS; i++) {
@@ -243,6 +243,34 @@ static void test_vitals_a_job_of_many_segments_fits_its_map(void **state)
                 GAME_SEGMENTS_MAX);
     assert_int_equal(vitals->job[0].cell_segments, 2);
     assert_int_equal(vitals->job[0].cell_count, (VITALS_CELLS_MAX + 2) / 2);
+    free(vitals);
+    store_close(&store);
+}
+
+/* Nobody has to look for the job that money is at stake for. */
+static void test_vitals_a_job_under_claim_is_kept_among_many_newer_ones(void **state)
+{
+    struct store store;
+    struct vitals *vitals;
+    struct hash32 disputed = key_of(1);
+    struct hash32 newest = key_of(60);
+    struct error error;
+    uint64_t number = 1000;
+
+    (void)state;
+    error_init(&error);
+    make_store(&store, small_path("many.db"));
+    for (uint8_t job = 10; job <= 60; job++) {
+        open_job(&store, job, 1, &number);
+    }
+    vitals = look(&store);
+    assert_int_equal(vitals->job_count, VITALS_JOBS_MAX);
+    assert_true(hash32_equal(&vitals->job[0].key, &disputed));
+    assert_true(hash32_equal(&vitals->job[1].key, &newest));
+    free(vitals);
+    OK(sql_run(&store.sql, &error, "UPDATE claims SET phase = 3", ""));
+    vitals = look(&store);
+    assert_true(hash32_equal(&vitals->job[0].key, &newest));
     free(vitals);
     store_close(&store);
 }
@@ -692,6 +720,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vitals_are_what_the_database_says),
         cmocka_unit_test(test_vitals_a_job_of_many_segments_fits_its_map),
+        cmocka_unit_test(test_vitals_a_job_under_claim_is_kept_among_many_newer_ones),
         cmocka_unit_test(test_vitals_trouble_is_told_worst_first),
         cmocka_unit_test(test_metrics_follow_the_text_format),
         cmocka_unit_test(test_metrics_promtool_finds_nothing_to_say),

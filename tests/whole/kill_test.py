@@ -5,9 +5,11 @@ system that change what others see, each instant chosen by its number (sudden_de
 that is printed, and are started anew. A first game without deaths tells how many calls there are
 to choose from. `kill_test.py seed SEED` plays one game of that seed again."""
 
+import contextlib
 import os
 import random
 import shutil
+import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,15 +28,17 @@ LIE_KEPT = STEP // 4 * 4 + 4
 
 
 def lies(town, bundle):
-    """Is the lie in the journal and in a checkpoint? A cheat whose run ended before begins again:
-    from the last honest state `prover resume` would come to an honest end, or see that the journal
-    says otherwise."""
-    if not os.path.exists(os.path.join(bundle, "checkpoints", "%012d.safetensors" % LIE_KEPT)):
-        return False
+    """Is the lie in the journal and in a checkpoint that it names (a file alone is there a moment
+    earlier)? A cheat whose run ended before begins again: from the last honest state `prover resume`
+    would come to an honest end, or see that the journal says otherwise."""
     try:
-        return len(town.roots(bundle)) >= LIE_KEPT
+        roots = town.roots(bundle)
     except AssertionError:
         return False
+    journal = sqlite3.connect(os.path.join(bundle, "journal.db"), timeout=stage.PATIENCE_S)
+    with contextlib.closing(journal):
+        kept = journal.execute("SELECT count(*) FROM checkpoints WHERE step = ?", (LIE_KEPT,))
+        return kept.fetchone() == (1,) and len(roots) >= LIE_KEPT
 
 
 def solve_as_runs(town, keys, job, deaths):

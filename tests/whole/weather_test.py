@@ -5,6 +5,7 @@ which requests an endpoint answers wrongly, and how, follows from their number."
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
@@ -14,6 +15,7 @@ from town import ETHER, SEGMENTS, Town  # noqa: E402
 
 GAS = ETHER // 2
 DEPTH = 10  # more than is ever taken away
+FAR = 60  # and more than comes while somebody looks
 
 
 def an_endpoint_that_misbehaves_costs_time_only():
@@ -63,27 +65,20 @@ def a_chain_that_is_reorganized_under_every_move_costs_time_only():
         job = town.new_job("a.job")
         keys = {who: town.open_job(job) for who in ("honest", "cheat")}
 
-        def take_away(kind):
-            town.until_count_at_least(1, kind)
-            height = town.events(kind)[-1]["height"]
-            above = int(town.rpc("eth_blockNumber"), 16) - height
-            town.rpc("anvil_reorg", min(above + 1, DEPTH - 1), [])
-
         solvers = [town.solve("honest", job, keys["honest"]),
                    town.solve("cheat", job, keys["cheat"], "--falsify", str(STEP))]
-        solvers[1].again = True  # a conviction that it ended by can be taken away
-        take_away("accepted")
-        take_away("committed")
+        take_away(town, "accepted", DEPTH)
+        take_away(town, "committed", DEPTH)
         for key in keys.values():
             town.until_count(SEGMENTS, "committed", key)
         places = ["--mirror", town.path("honest.run"), "--mirror",
                   town.serve("cheat", town.path("cheat.run"))[1]]
         node = town.verifier(*places)
         for kind in ("drawn", "attested", "sealed", "claimed", "answered"):
-            take_away(kind)
-        take_away("convicted")
+            take_away(town, kind, DEPTH)
+        take_away(town, "convicted", DEPTH)
         see_conviction(town, keys["cheat"])
-        see_pay(town, keys["honest"], node, lambda: take_away("revealed"))
+        see_pay(town, keys["honest"], node, lambda: take_away(town, "revealed", DEPTH))
         town.until(lambda: solvers[0].code() == 0, "the honest solver is done")
         see_money(town, keys, GAS)
         see_once(town, keys)
@@ -93,5 +88,44 @@ def a_chain_that_is_reorganized_under_every_move_costs_time_only():
         assert node.stop() == 0, node.said()
 
 
+def take_away(town, kind, depth):
+    town.until_count_at_least(1, kind)
+    height = town.events(kind)[-1]["height"]
+    above = int(town.rpc("eth_blockNumber"), 16) - height
+    town.rpc("anvil_reorg", min(above + 1, depth - 1), [])
+
+
+def hear(process, words, after=""):
+    """Without a block that nobody's move is in; who is heard must be there."""
+    end = time.monotonic() + stage.PATIENCE_S
+    while words not in process.said()[process.said().find(after):]:
+        assert process.code() is None and time.monotonic() < end, (words, process.said())
+        time.sleep(0.1)
+
+
+def a_conviction_that_may_be_taken_away_ends_no_solver():
+    """It stays to answer until the conviction is deep enough, and answers where that is gone."""
+    with Town(PEOPLE, on_chain=True, depth=FAR) as town:
+        job = town.new_job("a.job")
+        key = town.open_job(job)
+        cheat = town.solve("cheat", job, key, "--falsify", str(STEP))
+        town.until_count(SEGMENTS, "committed", key)
+        places = ["--mirror", town.serve("cheat", town.path("cheat.run"))[1]]
+        node = town.verifier(*places)
+        town.until_count(1, "convicted", key)
+        hear(cheat, "which is not final yet")
+        assert node.stop() == 0, node.said()
+        take_away(town, "convicted", FAR)
+        hear(cheat, "it goes on", after="which is not final yet")
+        assert cheat.code() is None
+        node = town.verifier(*places)
+        town.until_count(1, "convicted", key)
+        town.until(lambda: cheat.code() is not None, "it is final, and the solver's program ends")
+        assert cheat.code() == 1, cheat.said()
+        assert "we were convicted, and the job is open again" in cheat.said(), cheat.said()
+        assert node.stop() == 0, node.said()
+
+
 sys.exit(stage.main([], [an_endpoint_that_misbehaves_costs_time_only,
+                         a_conviction_that_may_be_taken_away_ends_no_solver,
                          a_chain_that_is_reorganized_under_every_move_costs_time_only]))

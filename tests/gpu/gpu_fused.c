@@ -1,0 +1,132 @@
+/*
+ * gpu_fused.c - each way that spares passes or launches by itself: its bits against those of the
+ * processor, and what a GPT-2 step takes without it. The proof that every process makes says which
+ * are used;
+ * here each is looked at on models of a size that small proofs do not have.
+ */
+#include <stdlib.h>
+
+#include "tests/gpu/gpu_check.h"
+
+#define ROUNDS 5
+
+/* Ways to contract stay as they are proven. */
+static uint32_t barred_ways(struct gpu_check *check)
+{
+    struct paths paths;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
+    return paths_barred(&paths);
+}
+
+#define OTHER_WAYS (((1u << WAY_COUNT) - 1) & ~((1u << CONTRACT_PATHS) - 1))
+
+static struct machine *open_barred(const struct gpu_check *check, const struct tape *tape,
+                                   uint32_t barred)
+{
+    const struct machine_way way = {.calls = check->calls, .barred = barred};
+    const struct machine_options options = {.trace = false};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    return machine;
+}
+
+/* ---- bits ------------------------------------------------------------------------- */
+
+/* kind: the way, alone, also where the proof found it wrong: so that it is seen where. */
+void gpu_check_fused(struct gpu_check *check, int kind)
+{
+    static const struct precision cuts[] = {{14, 128}, {16, 0}};
+    const uint32_t contracting = barred_ways(check) & ~OTHER_WAYS;
+
+    for (int model_kind = MODEL_GPT2; model_kind <= MODEL_LLAMA; model_kind++) {
+        for (size_t i = 0; i < (check->quick ? 1 : 2); i++) {
+            struct model_options options;
+            struct machine *machines[2];
+            struct model model;
+            struct error error;
+            char what[96];
+
+            error_init(&error);
+            model_options_default(&options, (enum model_kind)model_kind);
+            options.precision = cuts[i];
+            options.batch = 2;
+            options.length = check->quick ? 8 : 200;
+            options.layers = check->quick ? 1 : 2;
+            options.heads = 2;
+            options.width = check->quick ? 16 : 132;
+            options.hidden = check->quick ? 8 : 300;
+            options.steps = 40;
+            options.data_count = 5000;
+            options.data_dtype = DTYPE_U8;
+            gpu_check_must(model_build(&model, &options, &error), &error);
+            machines[0] = gpu_check_cpu(model.tape, false, false);
+            machines[1] =
+                open_barred(check, model.tape, contracting | (OTHER_WAYS & ~(1u << kind)));
+            gpu_check_give(machines, 2, &model, model.tape, 6);
+            for (int step = 0; step < (check->quick ? 2 : 4); step++) {
+                for (int m = 0; m < 2; m++) {
+                    gpu_check_must(machines[m]->backend->step(machines[m], NULL, &error), &error);
+                }
+            }
+            (void)snprintf(what, sizeof(what), "%s with %s alone, %u/%u",
+                           model_kind_name((enum model_kind)model_kind), path_name((uint32_t)kind),
+                           cuts[i].bits, cuts[i].block);
+            gpu_check_compare(check, machines[0], machines[1], what);
+            machines[0]->backend->close(machines[0]);
+            machines[1]->backend->close(machines[1]);
+            model_release(&model);
+        }
+    }
+}
+
+/* ---- speed -------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double time_step(struct gpu_check *check, const struct model *model, uint32_t barred)
+{
+    struct machine *machine = open_barred(check, model->tape, barred);
+    double seconds[ROUNDS];
+    struct error error;
+
+    error_init(&error);
+    gpu_check_give(&machine, 1, model, model->tape, 9);
+    for (int round = -3; round < ROUNDS; round++) {
+        gpu_check_must(machine_cuda_time(&seconds[round < 0 ? 0 : round], machine, 1, &error),
+                       &error);
+    }
+    machine->backend->close(machine);
+    qsort(seconds, ROUNDS, sizeof(seconds[0]), by_size);
+    return seconds[ROUNDS / 2];
+}
+
+/* kind: the batch. */
+void gpu_check_fused_speed(struct gpu_check *check, int kind)
+{
+    const uint32_t barred = barred_ways(check);
+    struct model model;
+    char name[96];
+
+    gpu_check_gpt2(&model, check, (uint32_t)kind, 1024, false);
+    gpu_check_number(check, "gpt2 124M step, all ways", 1e3 * time_step(check, &model, barred),
+                     "ms");
+    for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT; way++) {
+        (void)snprintf(name, sizeof(name), "    without %s", path_name(way));
+        gpu_check_number(check, name, 1e3 * time_step(check, &model, barred | 1u << way), "ms");
+    }
+    gpu_check_number(check, "    without any of these",
+                     1e3 * time_step(check, &model, barred | OTHER_WAYS), "ms");
+    model_release(&model);
+}
