@@ -279,6 +279,53 @@ static void cpu_close(struct machine *machine)
     free(cpu);
 }
 
+/*
+ * Does a quantized operand come from outside, or go there? It does where a tape is a part of a step
+ * (range.h), and outside there is only the canonical layout.
+ */
+static bool operands_cross(const struct tape *tape)
+{
+    static const struct {
+        enum op_kind kind;
+        bool of_outputs;
+        uint32_t slot;
+    } operands[] = {{OP_QUANTIZE, true, 2},
+                    {OP_CONTRACT, false, 0},
+                    {OP_CONTRACT, false, 2},
+                    {OP_CONTRACT_ONES, false, 0},
+                    {OP_CONTRACT_ONEHOT, false, 1}};
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        for (size_t i = 0; i < sizeof(operands) / sizeof(operands[0]); i++) {
+            const uint32_t *ids = operands[i].of_outputs ? op->outputs : op->inputs;
+
+            if (op->kind == operands[i].kind &&
+                tape->tensors[ids[operands[i].slot]].role != ROLE_TEMPORARY) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The instruction set's kernels, less those of packed operands where the rules must do. */
+static void choose_kernels(struct machine_cpu *cpu)
+{
+    static const enum op_kind packed[] = {OP_QUANTIZE, OP_CONTRACT, OP_CONTRACT_ONES,
+                                          OP_CONTRACT_ONEHOT};
+
+    cpu_kernels(&cpu->kernels, cpu->options.isa);
+    if (!operands_cross(cpu->machine.tape)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
+        cpu->kernels.kernels[packed[i]] = (struct kernel){.run = NULL};
+    }
+    cpu->kernels.unpack = NULL;
+}
+
 static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
                            const struct machine_options *options, struct error *error)
 {
@@ -290,7 +337,7 @@ static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
     if (cpu->options.thread_count > MACHINE_THREADS_MAX) {
         cpu->options.thread_count = MACHINE_THREADS_MAX;
     }
-    cpu_kernels(&cpu->kernels, options->isa);
+    choose_kernels(cpu);
     return make_plan(cpu, error);
 }
 
