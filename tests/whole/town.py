@@ -49,6 +49,7 @@ class Process:
     def __init__(self, town, who, words, deaths=(), more=None):
         self.town, self.who, self.words = town, who, words
         self.deaths, self.died, self.more = list(deaths), 0, more or {}
+        self.again = False  # after a failure too, as a service manager would
         self.log = town.path("%s-%d.log" % (who, len(town.processes)))
         self.tally = self.log + ".tally"
         self.begin()
@@ -71,6 +72,8 @@ class Process:
             self.died += 1
             if awake:
                 self.begin()
+        elif self.again and self.process.poll() not in (None, 0):
+            self.begin()
 
     def code(self):
         return self.process.poll()
@@ -84,7 +87,7 @@ class Process:
             return log.read()
 
     def kill(self):
-        self.deaths = []
+        self.deaths, self.again = [], False
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
