@@ -64,7 +64,7 @@ static json_t *ask_one(struct rpc *rpc, size_t endpoint, const char *method, jso
 /* What each endpoint says to one question; NULL: nothing, or nothing that can be an answer. */
 struct poll {
     json_t *answers[RPC_ENDPOINTS_MAX];
-    char *texts[RPC_ENDPOINTS_MAX];
+    json_t *texts[RPC_ENDPOINTS_MAX]; /* what they come to */
     size_t answer_count;
 };
 
@@ -73,16 +73,21 @@ static bool ask_for_poll(struct poll *poll, struct rpc *rpc, size_t endpoint, co
                          json_t *params, reduce_answer *reduce, struct error *trouble)
 {
     size_t same = 0;
+    char *text = NULL;
     json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
 
-    if (answer == NULL || !reduce(&poll->texts[endpoint], answer)) {
+    if (answer != NULL && reduce(&text, answer)) {
+        poll->texts[endpoint] = json_string(text);
+    }
+    free(text);
+    if (poll->texts[endpoint] == NULL) {
         json_decref(answer);
         return false;
     }
     poll->answers[endpoint] = answer;
     poll->answer_count++;
     for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
-        same += poll->texts[i] != NULL && strcmp(poll->texts[i], poll->texts[endpoint]) == 0;
+        same += json_equal(poll->texts[i], poll->texts[endpoint]) != 0;
     }
     return same >= majority_of(rpc);
 }
@@ -91,7 +96,7 @@ static void poll_release(struct poll *poll)
 {
     for (size_t i = 0; i < RPC_ENDPOINTS_MAX; i++) {
         json_decref(poll->answers[i]);
-        free(poll->texts[i]);
+        json_decref(poll->texts[i]);
     }
 }
 

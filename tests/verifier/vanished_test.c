@@ -224,7 +224,7 @@ static void test_nodes_are_spread_over_a_fifth_of_the_grace(void **state)
     (void)state;
     for (int i = 0; i < 8; i++) {
         struct scene scene;
-        char name[16];
+        char name[24];
         uint64_t now_s = PATIENT_S;
 
         (void)snprintf(name, sizeof(name), "place-%d", i);
