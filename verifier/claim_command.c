@@ -462,7 +462,7 @@ static enum status tell_progress(struct claiming *claiming, struct error *error)
                            : "lost",
                        trouble[0] == '\0' ? "" : ": ", trouble);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&claiming->setup.store.sql, row);
     if (strcmp(line, claiming->last) != 0) {
         memcpy(claiming->last, line, sizeof(line));
         log_info(claiming->setup.context->log, "claim", "%s", line);

@@ -50,7 +50,7 @@ static enum status read_health(struct mirrors_health *health, struct store *stor
         health->failures = (uint32_t)sqlite3_column_int64(row, 0);
         health->rest_until_ms = (uint64_t)sqlite3_column_int64(row, 1);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -68,7 +68,7 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
                            const char *const *configured, size_t count, uint64_t now_ms,
                            struct error *error)
 {
-    struct mirrors_health health[CHECK_MIRRORS_MAX];
+    struct mirrors_health health[CHECK_MIRRORS_MAX] = {{0}};
     bool taken[CHECK_MIRRORS_MAX] = {false};
     enum status status = STATUS_OK;
 

@@ -345,7 +345,7 @@ enum status store_disputes(struct store *store,
             count++;
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
@@ -370,7 +370,7 @@ enum status store_stake(struct store *store, struct store_stake *stake, const st
         stake->revealed = sqlite3_column_int64(row, 1) > 0;
         stake->nearest = (uint32_t)sqlite3_column_int64(row, 2);
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status;
 }
 

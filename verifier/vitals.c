@@ -38,7 +38,7 @@ static enum status each_row(struct vitals *vitals, struct store *store, const ch
             take(vitals, row);
         }
     }
-    (void)sqlite3_finalize(row);
+    sql_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
