@@ -586,7 +586,8 @@ KERNEL(kernel_contract_plain, struct contract_args)
                     args.a.shifts[block * args.a.shift_pitch + batch * args.m + m] +
                     args.b.shifts[block * args.b.shift_pitch + batch * args.n + n];
 
-                sums[i] += (uint64_t)part << shift;
+                /* It is below 64, but in what no kernel has packed. */
+                sums[i] += (uint64_t)part << (shift & 63);
             }
         }
         barrier();
