@@ -96,7 +96,10 @@ static RULE inline uint32_t result_bits(const struct contract_args *args,
     if (row->lowest == PACKED_POISON || column->lowest == PACKED_POISON) {
         return FLOAT_NAN_BITS;
     }
-    return contraction_finish(sum, row->lowest + column->lowest - 2 * (args->bits - 1));
+    /* Without a sign, since what was never packed holds any bits. */
+    const uint32_t lowest = (uint32_t)row->lowest + (uint32_t)column->lowest;
+
+    return contraction_finish(sum, (int32_t)(lowest - 2 * ((uint32_t)args->bits - 1)));
 }
 
 static RULE inline void write_result(const struct contract_args *args,
