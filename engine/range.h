@@ -7,8 +7,8 @@
  * verified from its committed inputs, and a model is split over devices by handing the outputs of
  * one range to the next.
  *
- * Run ranges in trace mode: only there are quantized operands in the canonical layout, in which
- * they are given and read.
+ * Run ranges in trace mode: there a quantized operand is given and read in the canonical layout,
+ * whatever a backend keeps inside.
  */
 #ifndef ENGINE_RANGE_H
 #define ENGINE_RANGE_H

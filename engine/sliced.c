@@ -94,7 +94,7 @@ static struct machine_options errand_options(const struct machine_sliced *sliced
     struct machine_options options = sliced->options;
 
     options.backend = backend;
-    options.trace = true; /* only there are quantized operands in the canonical layout */
+    options.trace = true; /* range.h: operands cross in the canonical layout */
     options.memory_max = 0;
     options.timed = NULL;
     if (backend == &backend_cpu && computing(sliced) != &backend_cpu) {

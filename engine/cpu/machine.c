@@ -4,7 +4,8 @@
  * Everything is allocated when the machine is opened; a step allocates nothing and cannot fail but
  * by its observer. In fast mode unread outputs are not made and kernels work in place; in trace
  * mode, and where a kind has no kernel, every output is made. Quantized operands stay packed where
- * there are kernels: an observer is shown what they hold, unpacked into the scratch.
+ * there are kernels: an observer is shown what they hold, unpacked into the scratch. Where one
+ * crosses the tape's edge, the rules make and read it.
  */
 #include <assert.h>
 #include <omp.h>

@@ -136,7 +136,7 @@ static void test_plugin_opens_a_device_or_says_why_not(void **state)
     (void)state;
     plugin_path(path, sizeof(path));
     if (access(path, R_OK) != 0) {
-        test_skip("no plugin was built (%s): nvcc is needed for it", path);
+        test_skip("no plugin was built (%s): 'make' does it where nvcc is", path);
     }
     assert_int_equal(open_with(path, &error), STATUS_OK);
     tape = random_tape(1, 3);
