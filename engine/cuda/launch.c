@@ -583,17 +583,35 @@ bool launch_takes(const struct op *op)
     return !is_contraction(op->kind) || (uint64_t)contraction_shape_of(op).k <= ROW_MAX;
 }
 
+/* Does the operation make what others of the tape did? Then it is launched. */
+static bool launch_made(enum device_result *result, const struct launcher *launcher, uint32_t at)
+{
+    const struct fusion *fusion = launcher->fusion;
+    const struct chain *chain = fusion_chain(fusion, at);
+
+    if (chain != NULL) {
+        *result = chain->launch(launcher, chain);
+        return true;
+    }
+    for (uint32_t i = 0; i < fusion->squares_count; i++) {
+        if (fusion->squares[i].at == at) {
+            *result = launch_squares(launcher, &fusion->squares[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 enum device_result launch_op(const struct launcher *launcher, uint32_t at)
 {
     const struct op *op = &launcher->tape->ops[at];
+    enum device_result result;
 
     if (launcher->rules_only) {
         return launch_rules(launcher, at);
     }
-    for (uint32_t i = 0; launcher->fusion != NULL && i < launcher->fusion->squares_count; i++) {
-        if (launcher->fusion->squares[i].at == at) {
-            return launch_squares(launcher, &launcher->fusion->squares[i]);
-        }
+    if (launcher->fusion != NULL && launch_made(&result, launcher, at)) {
+        return result;
     }
     if (is_elementwise(op->kind) && all_words(op, launcher->tape->tensors)) {
         return launch_elements(launcher, at);

@@ -312,7 +312,7 @@ static enum device_result problem_run(bool *right, const struct problem *problem
 /* ---- all of them ----------------------------------------------------------------- */
 
 #define NOTE_KNOWN UINT32_C(0x80000000)
-#define NOTE_BITS  12 /* for each of two sets */
+#define NOTE_BITS  15 /* for each of two sets */
 #define NOTE_MASK  ((1u << NOTE_BITS) - 1)
 
 _Static_assert(WAY_COUNT <= NOTE_BITS, "a note has a bit for each way");

@@ -444,7 +444,9 @@ static void find_needed(struct proof *proof)
         for (uint32_t i = 0; makes && i < op->input_count; i++) {
             proof->needed[op->inputs[i]] = true;
         }
-        proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */
+        if (op->output_count > 0) {
+            proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */
+        }
     }
 }
 
@@ -496,7 +498,9 @@ static enum device_result run(bool *right, struct proof *proof, struct launcher 
 
     for (uint32_t at = 0; at < proof->tape.op_count && result == DEVICE_OK; at = next) {
         next = at + 1;
-        if (proof->needed[proof->fusion.ops[at].outputs[0]]) {
+        const struct op *op = &proof->fusion.ops[at];
+
+        if (op->output_count > 0 && proof->needed[op->outputs[0]]) {
             result = launch_unit(&next, launcher, at, proof->tape.op_count);
         }
     }
@@ -506,6 +510,9 @@ static enum device_result run(bool *right, struct proof *proof, struct launcher 
 /* With what the machine would rewrite and launch together. */
 static enum device_result run_fused(bool *right, struct proof *proof, struct launcher *launcher)
 {
+    const struct fusion_facts facts = {.barred = launcher->barred,
+                                       .capability = launcher->capability,
+                                       .shared_max = launcher->shared_max};
     struct tape rewritten = proof->tape;
     enum device_result result;
     uint8_t *lists = NULL;
@@ -513,7 +520,7 @@ static enum device_result run_fused(bool *right, struct proof *proof, struct lau
     struct error ignored;
 
     error_init(&ignored);
-    if (fusion_build(&proof->fusion, &proof->tape, launcher->barred, &ignored) != STATUS_OK) {
+    if (fusion_build(&proof->fusion, &proof->tape, &facts, &ignored) != STATUS_OK) {
         return DEVICE_NO_MEMORY;
     }
     find_needed(proof);
