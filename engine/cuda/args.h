@@ -19,6 +19,8 @@
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
     ENTRY(HELD, kernel_held, struct held_args) \
+    ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
+    ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
@@ -165,6 +167,20 @@ struct contract_args {
     uint32_t block_log; /* k >> block_log is the block of k */
     uint32_t stages;    /* in shared memory */
     uint32_t gives_up;  /* on a wait that does not end, kernels of wgmma go on (1) or fail (0) */
+    uint32_t reserved;
+};
+
+/*
+ * Rows of attention: a product, the operation along its rows, and the product of what that gives,
+ * quantized. No result of the first is written, and none of the operation but its last.
+ */
+struct attention_args {
+    struct rows_args rows;
+    struct contract_args first;
+    struct contract_args second; /* without an operand a */
+    uint32_t strips;             /* of a batch */
+    uint32_t hidden;             /* what a mask hides is written too, as zeros */
+    int32_t window;
     uint32_t reserved;
 };
 
@@ -335,6 +351,23 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
 #define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
+
+/*
+ * Attention along rows, on chip: attention_body.h. A strip of rows lies in shared memory whole, its
+ * rows four numbers longer than their pieces, so that lanes find them in other banks; a stage holds
+ * two planes of a tile of an operand.
+ */
+#define ATTENTION_ROWS           32 /* or 16, where shared memory has no room for them */
+#define ATTENTION_THREADS        (ATTENTION_ROWS * 16)
+#define ATTENTION_TILE           64 /* columns of either product that are made together */
+#define ATTENTION_D_MAX          128
+#define ATTENTION_PIECES         (FOLD_CHUNK / 128)
+#define ATTENTION_STAGES         3
+#define ATTENTION_STAGE_SIZE     (2 * ATTENTION_TILE * CONTRACT_STAGE)
+#define ATTENTION_PITCH(columns) ((uint32_t)(((columns) + 127) / 128 * 128 + 4))
+#define ATTENTION_SHARED(rows, columns)                                                            \
+    ((uint32_t)(rows)*ATTENTION_PITCH(columns) * 4 + ATTENTION_STAGES * ATTENTION_STAGE_SIZE)
+#define ATTENTION_SHARED_STATIC ((ATTENTION_ROWS + ATTENTION_D_MAX) * (ATTENTION_PIECES + 4) + 1024)
 
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */

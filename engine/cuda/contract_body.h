@@ -322,6 +322,19 @@ static RULE INLINED uint32_t sum_column(uint32_t c)
  * with whatever lies there: no result is theirs, but two of them must still be a shift. */
 #define SHIFT_MASK 31
 
+/* A piece of two limbs: the sums of hh', of ll', and of the third product; shifted, and added. */
+static RULE INLINED int64_t piece_joined(int64_t wide, int32_t high, int32_t low, int32_t third,
+                                         uint32_t shift, bool quick, enum limb_kind kind)
+{
+    const int32_t radix = kind == LIMBS_NARROW ? 128 : 256;
+    const int32_t top = high * radix + third - (kind == LIMBS_NARROW ? high + low : 0);
+
+    if (quick) {
+        return wide + (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
+    }
+    return (int64_t)((uint64_t)wide + ((uint64_t)((int64_t)top * radix + low) << shift));
+}
+
 /* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
 static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
@@ -329,23 +342,14 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
 {
     const int32_t high = sums[0][i][j][c];
     const int32_t low = sums[1][i][j][c];
-    int64_t part;
 
-    if (kind == LIMBS_THREE) {
-        const int32_t top = high * 256 + sums[2][i][j][c];
-        const uint32_t bottom = (uint32_t)sums[4][i][j][c] * 256 + (uint32_t)low;
-
-        part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
-    } else {
-        const int32_t radix = kind == LIMBS_NARROW ? 128 : 256;
-        const int32_t middle = sums[2][i][j][c] - (kind == LIMBS_NARROW ? high + low : 0);
-        const int32_t top = high * radix + middle;
-
-        if (quick) {
-            return wide + (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
-        }
-        part = (int64_t)top * radix + low;
+    if (kind != LIMBS_THREE) {
+        return piece_joined(wide, high, low, sums[2][i][j][c], shift, quick, kind);
     }
+    const int32_t top = high * 256 + sums[2][i][j][c];
+    const uint32_t bottom = (uint32_t)sums[4][i][j][c] * 256 + (uint32_t)low;
+    const int64_t part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
+
     return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
 }
 

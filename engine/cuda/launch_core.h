@@ -71,6 +71,19 @@ static inline struct packed packed_for(const struct contraction_shape *shape, ui
     return packed_of(shape->bits, rows, (uint64_t)shape->k, (uint64_t)shape->blocks);
 }
 
+/* An operand whose planes lie there. */
+static inline struct packed_operand packed_operand_at(const uint8_t *planes,
+                                                      const struct packed *packed)
+{
+    return (struct packed_operand){.planes = planes,
+                                   .shifts = planes + packed->shifts,
+                                   .lowest = (const int32_t *)(planes + packed->lowest),
+                                   .plane_size = packed->plane_size,
+                                   .strip_size = packed->strip_size,
+                                   .shift_pitch = packed->shift_pitch,
+                                   .atoms = packed->atoms};
+}
+
 /* ---- launch_fused.c: each where its way is free and it takes the operation ---------- */
 
 /* Results of one row by one row, or sums of rows (b NULL): without tiles. */
@@ -87,7 +100,8 @@ bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize);
 
-/* launch.c: the arguments of these kinds. */
+/* launch.c: the arguments of these kinds; of a contraction without its operands. */
+struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op);
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
 struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);
 

@@ -329,6 +329,86 @@ static void build_held(struct proof *proof, uint32_t part)
     (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
 }
 
+/* The product of two operands, which is read as `causal` says; its results lie in a row. */
+static uint32_t add_product(struct proof *proof, const struct op *a, const struct op *b,
+                            int64_t batches, int64_t k, int64_t causal)
+{
+    const int64_t m = a->attributes[QUANTIZE_DIMS + 3];
+    const int64_t n = b->attributes[QUANTIZE_DIMS + 3];
+    const int64_t dims[6] = {batches, 1, 1, m, 1, n};
+    const int64_t strides[6] = {m * n, 0, 0, n, 0, 1};
+    struct op *op = add_op(proof, OP_CONTRACT);
+
+    for (int axis = 0; axis < 6; axis++) {
+        op->attributes[CONTRACT_DIMS + axis] = dims[axis];
+        op->attributes[CONTRACT_STRIDES + axis] = strides[axis];
+    }
+    op->attributes[CONTRACT_K] = k;
+    op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
+    op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
+    op->attributes[CONTRACT_CAUSAL] = causal;
+    op->attribute_count = CONTRACT_ATTRIBUTES;
+    add_input(op, a->outputs[2]);
+    add_input(op, a->outputs[1]);
+    add_input(op, b->outputs[2]);
+    add_input(op, b->outputs[1]);
+    return add_output(proof, op, DTYPE_F32, (uint64_t)(batches * m * n));
+}
+
+/* Softmax of scores, or its gradient by p and dp: of rows that a product made. */
+static uint32_t add_softmax(struct proof *proof, uint32_t p, uint32_t scores, int64_t rows,
+                            int64_t columns, int64_t causal, bool forward)
+{
+    struct op *op = add_op(proof, forward ? OP_SOFTMAX : OP_SOFTMAX_GRAD);
+    const uint64_t all = (uint64_t)(rows * columns);
+
+    op->attributes[ROWS] = rows;
+    op->attributes[COLUMNS] = columns;
+    op->attributes[SOFTMAX_CAUSAL] = causal;
+    op->attributes[SOFTMAX_SCALE_BITS] = 0x3e000000;
+    op->attribute_count = SOFTMAX_ATTRIBUTES;
+    if (!forward) {
+        add_input(op, p);
+    }
+    add_input(op, hide(proof, scores));
+    for (int i = 0; i < (forward ? 5 : 2); i++) {
+        (void)hide(proof, add_output(proof, op, DTYPE_F32, i == 2 ? all : (uint64_t)rows));
+    }
+    return add_output(proof, op, DTYPE_F32, all);
+}
+
+/* From queries and keys to p and its product, and backward; of two heads, causal or not. */
+static void build_attention(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t queries;
+        int64_t keys;
+        int64_t d;
+        int bits;
+    } shapes[] = {{41, 41, 40, 14}, {19, 300, 72, 14}, {35, 35, 64, 16}};
+    const int64_t m = shapes[part].queries;
+    const int64_t n = shapes[part].keys;
+    const int64_t d = shapes[part].d;
+    const int64_t causal = m == n ? m : 0;
+    const int bits = shapes[part].bits;
+    uint32_t given[4];
+    uint32_t p = 0;
+
+    for (int i = 0; i < 4; i++) { /* queries, keys, values, dout */
+        given[i] = give(proof, DTYPE_F32, (uint64_t)(2 * (i % 3 == 0 ? m : n) * d));
+    }
+    for (int backward = 0; backward < 2; backward++) {
+        const struct op *a = add_quantize(proof, given[backward ? 3 : 0], 2, m, d, bits, 128, true);
+        const struct op *b = add_quantize(proof, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
+        const uint32_t scores = add_product(proof, a, b, 2, d, causal);
+
+        p = add_softmax(proof, p, scores, 2 * m, n, causal, !backward);
+        a = add_quantize(proof, p, 2, m, n, bits, 128, true);
+        b = add_quantize(proof, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
+        (void)add_product(proof, a, b, 2, n, 0);
+    }
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -337,6 +417,7 @@ static const struct {
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
+    [WAY_ATTENTION - CONTRACT_PATHS] = {build_attention, 3},
 };
 
 /* ---- running --------------------------------------------------------------------------- */

@@ -1,0 +1,62 @@
+/* launch_attention.c - rows of attention in one launch; see attention_body.h, fuse_attention.c. */
+#include "engine/cuda/launch_core.h"
+
+uint32_t launch_attention_rows(uint32_t shared_max, uint64_t columns)
+{
+    if (columns > HELD_MAX) {
+        return 0;
+    }
+    for (uint32_t rows = ATTENTION_ROWS; rows >= 16; rows -= 16) {
+        if (shared_max == 0 ||
+            ATTENTION_SHARED(rows, columns) + ATTENTION_SHARED_STATIC <= shared_max) {
+            return rows;
+        }
+    }
+    return 0;
+}
+
+/* An operand of a product: its q is that input. */
+static struct packed_operand operand_of(const struct launcher *launcher, const struct op *op,
+                                        uint32_t input, uint64_t rows)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+    const struct packed packed = packed_for(&shape, rows);
+
+    return packed_operand_at(input_memory(launcher, op, input), &packed);
+}
+
+enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain)
+{
+    const struct op *first = &chain->ops[0];
+    const struct op *along = &chain->ops[1];
+    const struct op *second = &chain->ops[3];
+    const bool forward = along->kind == OP_SOFTMAX;
+    const uint32_t main_output = forward ? 5 : 2;
+    struct attention_args args = {
+        .rows = {.rows = (uint64_t)along->attributes[ROWS],
+                 .columns = (uint64_t)along->attributes[COLUMNS],
+                 .causal = (uint64_t)along->attributes[SOFTMAX_CAUSAL],
+                 .constant = (uint32_t)along->attributes[SOFTMAX_SCALE_BITS],
+                 .kind = (uint32_t)along->kind},
+        .first = launch_contract_args(launcher, first),
+        .second = launch_contract_args(launcher, second),
+        .window = contraction_shape_of(second).window};
+    const uint32_t rows = launch_attention_rows(launcher->shared_max, args.rows.columns);
+    const struct device_launch launch = {
+        .kernel = args.first.bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE,
+        .grid = {(uint32_t)((args.first.m + rows - 1) / rows * args.first.batches), 1, 1},
+        .block = rows * 16,
+        .shared_size = ATTENTION_SHARED(rows, args.rows.columns),
+        .arguments_size = sizeof(args),
+        .arguments = &args};
+
+    assert(rows != 0 && launcher->packed);
+    args.rows.inputs[0] = forward ? NULL : input_memory(launcher, along, 0);
+    args.rows.outputs[main_output] = output_memory(launcher, along, main_output);
+    args.hidden = args.rows.causal != 0 && args.rows.outputs[main_output] != NULL;
+    args.strips = (uint32_t)((args.first.m + rows - 1) / rows);
+    args.first.a = operand_of(launcher, first, 0, args.first.batches * args.first.m);
+    args.first.b = operand_of(launcher, first, 2, args.first.batches * args.first.n);
+    args.second.b = operand_of(launcher, second, 2, args.second.batches * args.second.n);
+    return launcher->calls->launch(launcher->device, &launch);
+}
