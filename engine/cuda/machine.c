@@ -413,7 +413,8 @@ static enum status cuda_size(uint64_t *size, const struct tape *tape,
 
     *size = 0;
     status = size_without(size, tape, options, 0, error);
-    return status != STATUS_OK ? status : size_without(size, tape, options, ~0u, error);
+    return status != STATUS_OK || options->trace ? status
+                                                 : size_without(size, tape, options, ~0u, error);
 }
 
 bool cuda_can_be_read(const struct machine_cuda *cuda, uint32_t tensor)
