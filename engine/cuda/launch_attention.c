@@ -6,9 +6,8 @@ uint32_t launch_attention_rows(uint32_t shared_max, uint64_t columns)
     if (columns > HELD_MAX) {
         return 0;
     }
-    for (uint32_t rows = ATTENTION_ROWS; rows >= 16; rows -= 16) {
-        if (shared_max == 0 ||
-            ATTENTION_SHARED(rows, columns) + ATTENTION_SHARED_STATIC <= shared_max) {
+    for (uint32_t rows = STRIP_ROWS; rows >= 16; rows -= 16) {
+        if (shared_max == 0 || STRIP_SHARED(rows, columns) <= shared_max) {
             return rows;
         }
     }
@@ -38,15 +37,17 @@ enum device_result launch_attention(const struct launcher *launcher, const struc
                  .causal = (uint64_t)along->attributes[SOFTMAX_CAUSAL],
                  .constant = (uint32_t)along->attributes[SOFTMAX_SCALE_BITS],
                  .kind = (uint32_t)along->kind},
-        .first = launch_contract_args(launcher, first),
-        .second = launch_contract_args(launcher, second),
-        .window = contraction_shape_of(second).window};
+        .scores = {.contract = launch_contract_args(launcher, first)},
+        .product = {.contract = launch_contract_args(launcher, second),
+                    .window = contraction_shape_of(second).window}};
+    struct contract_args *scores = &args.scores.contract;
+    struct contract_args *product = &args.product.contract;
     const uint32_t rows = launch_attention_rows(launcher->shared_max, args.rows.columns);
     const struct device_launch launch = {
-        .kernel = args.first.bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE,
-        .grid = {(uint32_t)((args.first.m + rows - 1) / rows * args.first.batches), 1, 1},
+        .kernel = scores->bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE,
+        .grid = {(uint32_t)((scores->m + rows - 1) / rows * scores->batches), 1, 1},
         .block = rows * 16,
-        .shared_size = ATTENTION_SHARED(rows, args.rows.columns),
+        .shared_size = STRIP_SHARED(rows, args.rows.columns),
         .arguments_size = sizeof(args),
         .arguments = &args};
 
@@ -54,9 +55,9 @@ enum device_result launch_attention(const struct launcher *launcher, const struc
     args.rows.inputs[0] = forward ? NULL : input_memory(launcher, along, 0);
     args.rows.outputs[main_output] = output_memory(launcher, along, main_output);
     args.hidden = args.rows.causal != 0 && args.rows.outputs[main_output] != NULL;
-    args.strips = (uint32_t)((args.first.m + rows - 1) / rows);
-    args.first.a = operand_of(launcher, first, 0, args.first.batches * args.first.m);
-    args.first.b = operand_of(launcher, first, 2, args.first.batches * args.first.n);
-    args.second.b = operand_of(launcher, second, 2, args.second.batches * args.second.n);
+    args.strips = (uint32_t)((scores->m + rows - 1) / rows);
+    scores->a = operand_of(launcher, first, 0, scores->batches * scores->m);
+    scores->b = operand_of(launcher, first, 2, scores->batches * scores->n);
+    product->b = operand_of(launcher, second, 2, product->batches * product->n);
     return launcher->calls->launch(launcher->device, &launch);
 }
