@@ -389,8 +389,7 @@ KERNEL(kernel_contract_plain, struct contract_args)
                     args.a.shifts[block * args.a.shift_pitch + batch * args.m + m] +
                     args.b.shifts[block * args.b.shift_pitch + batch * args.n + n];
 
-                /* It is below 64, but in what no kernel has packed. */
-                sums[i] += (uint64_t)part << (shift & 63);
+                sums[i] += shifted_part(part, shift);
             }
         }
         barrier();
@@ -415,7 +414,7 @@ static RULE inline uint32_t sum_finished(const struct sums_args *args, uint64_t 
     const int32_t lowest = args->q.lowest[row];
 
     return lowest == PACKED_POISON ? FLOAT_NAN_BITS
-                                   : contraction_finish(sum, lowest - (args->bits - 1));
+                                   : contraction_finish(sum, last_bit(lowest, args->bits));
 }
 
 static RULE inline uint64_t shifted_q(const struct sums_args *args, uint64_t row, uint64_t k)
@@ -423,7 +422,7 @@ static RULE inline uint64_t shifted_q(const struct sums_args *args, uint64_t row
     const uint32_t shift = args->q.shifts[(k >> args->block_log) * args->q.shift_pitch + row];
     const int32_t q = operand_q(&args->q, row, k, args->line_log, args->bits);
 
-    return (uint64_t)(int64_t)q << shift;
+    return shifted_part(q, shift);
 }
 
 /* grid: any; block: BLOCK_THREADS. A warp takes a row. */

@@ -88,10 +88,6 @@ const struct chain *fusion_chain(const struct fusion *fusion, uint32_t at);
 /* Is it an operation along rows that a warp can hold? */
 bool fuse_holds_rows(const struct op *op);
 
-/* launch_attention.c: the chains of fuse_attention.c; and rows of a strip, 0 where none fits. */
-enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain);
-uint32_t launch_attention_rows(uint32_t shared_max, uint64_t columns);
-
 /* Cuts the units that the plan's places forbid, or of which an operation is not made. */
 void fusion_check(struct fusion *fusion, const struct tape *tape, const struct plan *plan,
                   const struct plan_hooks *hooks);

@@ -5,6 +5,7 @@
  * last product and, where others read it, p or ds. See attention_body.h.
  */
 #include "engine/cuda/fuse_core.h"
+#include "engine/cuda/launch_core.h"
 
 enum { FIRST, ALONG, QUANTIZED, SECOND, PARTS };
 
@@ -113,7 +114,8 @@ static bool attention_at(struct attention *found, const struct fusion *fusion,
     uint32_t *ats = found->ats;
 
     if ((!forward && rows->kind != OP_SOFTMAX_GRAD) || !chain_may_take(fusion, at) ||
-        launch_attention_rows(fusion->facts.shared_max, (uint64_t)rows->attributes[COLUMNS]) == 0) {
+        rows->attributes[COLUMNS] > STRIP_K_MAX ||
+        strip_rows_of(fusion->facts.shared_max, (uint64_t)rows->attributes[COLUMNS]) == 0) {
         return false;
     }
     found->made = rows->outputs[forward ? 5 : 2];

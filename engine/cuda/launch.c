@@ -285,6 +285,20 @@ struct prepared {
     uint64_t rows;
 };
 
+struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
+                                     uint8_t *planes)
+{
+    const struct packed packed = packed_for(shape, rows);
+
+    return (struct packed_operand){.planes = planes,
+                                   .shifts = planes + packed.shifts,
+                                   .lowest = (const int32_t *)(planes + packed.lowest),
+                                   .plane_size = packed.plane_size,
+                                   .strip_size = packed.strip_size,
+                                   .shift_pitch = packed.shift_pitch,
+                                   .atoms = packed.atoms};
+}
+
 /* The operand as the kernels read it; in trace mode its planes are made in scratch first. */
 static enum device_result prepare(struct packed_operand *operand, const struct launcher *launcher,
                                   const struct op *op, const struct prepared *from,
@@ -308,7 +322,7 @@ static enum device_result prepare(struct packed_operand *operand, const struct l
                              .bits = shape.bits,
                              .line_log = packed.line_log};
 
-    *operand = packed_operand_at(planes, &packed);
+    *operand = launch_operand(&shape, from->rows, planes);
     if (launcher->packed) {
         return DEVICE_OK;
     }

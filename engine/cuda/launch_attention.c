@@ -1,27 +1,13 @@
 /* launch_attention.c - rows of attention in one launch; see attention_body.h, fuse_attention.c. */
 #include "engine/cuda/launch_core.h"
 
-uint32_t launch_attention_rows(uint32_t shared_max, uint64_t columns)
-{
-    if (columns > HELD_MAX) {
-        return 0;
-    }
-    for (uint32_t rows = STRIP_ROWS; rows >= 16; rows -= 16) {
-        if (shared_max == 0 || STRIP_SHARED(rows, columns) <= shared_max) {
-            return rows;
-        }
-    }
-    return 0;
-}
-
 /* An operand of a product: its q is that input. */
 static struct packed_operand operand_of(const struct launcher *launcher, const struct op *op,
                                         uint32_t input, uint64_t rows)
 {
     const struct contraction_shape shape = contraction_shape_of(op);
-    const struct packed packed = packed_for(&shape, rows);
 
-    return packed_operand_at(input_memory(launcher, op, input), &packed);
+    return launch_operand(&shape, rows, launcher->memory[op->inputs[input]]);
 }
 
 enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain)
@@ -42,7 +28,7 @@ enum device_result launch_attention(const struct launcher *launcher, const struc
                     .window = contraction_shape_of(second).window}};
     struct contract_args *scores = &args.scores.contract;
     struct contract_args *product = &args.product.contract;
-    const uint32_t rows = launch_attention_rows(launcher->shared_max, args.rows.columns);
+    const uint32_t rows = strip_rows_of(launcher->shared_max, args.rows.columns);
     const struct device_launch launch = {
         .kernel = scores->bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE,
         .grid = {(uint32_t)((scores->m + rows - 1) / rows * scores->batches), 1, 1},
