@@ -55,11 +55,11 @@ struct copy {
 };
 
 /*
- * A fiber begins by ucontext and goes on by a jump, which needs no system call. The compiler's own
- * where it has one: in a sanitized build each of the library's asks the system for the signal stack
- * and clears what is known of it, which takes far longer than all kernels.
+ * A fiber begins by ucontext and goes on by a jump, which needs no system call. In a sanitized build
+ * each of the library's asks the system for the signal stack and clears what is known of it, which
+ * takes far longer than all kernels: there it is the compiler's own.
  */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__SANITIZE_ADDRESS__)
 typedef void *place[5];
 #define PLACE_SET(place)  __builtin_setjmp(place)
 #define PLACE_JUMP(place) __builtin_longjmp(place, 1)
@@ -68,8 +68,16 @@ typedef jmp_buf place;
 #define PLACE_SET(place)  _setjmp(place)
 #define PLACE_JUMP(place) _longjmp(place, 1)
 #endif
-/* Instrumented, a jump would be taken for the end of all frames below. */
+/*
+ * Instrumented, a jump would be taken for the end of all frames below. Nor may a compiler look
+ * through the call of what switches: gcc drops the place that it set where it sees the jump follow
+ * in the same function, and counts on registers that other fibers change.
+ */
+#if defined(__clang__)
 #define SWITCHES __attribute__((noinline, no_sanitize("address", "undefined")))
+#else
+#define SWITCHES __attribute__((noinline, noipa, no_sanitize("address", "undefined")))
+#endif
 
 struct fiber {
     ucontext_t context;
@@ -142,10 +150,20 @@ static uint32_t rank(void)
     return emulator->current / emulator->threads;
 }
 
+static SWITCHES void jump_to_scheduler(void)
+{
+    PLACE_JUMP(emulator->scheduler);
+}
+
+static SWITCHES void jump_to(struct fiber *fiber)
+{
+    PLACE_JUMP(fiber->place);
+}
+
 static SWITCHES void yield(void)
 {
     if (PLACE_SET(me()->place) == 0) {
-        PLACE_JUMP(emulator->scheduler);
+        jump_to_scheduler();
     }
 }
 
@@ -156,7 +174,7 @@ static SWITCHES void resume(struct fiber *fiber)
         return;
     }
     if (fiber->begun) {
-        PLACE_JUMP(fiber->place);
+        jump_to(fiber);
     }
     fiber->begun = true;
     (void)setcontext(&fiber->context);
