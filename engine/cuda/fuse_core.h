@@ -75,4 +75,8 @@ MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *re
  * write it for `at`. */
 bool fuse_sees_causally(const struct fusion *fusion, uint32_t at);
 
+/* fuse_attention.c; the readers are found anew after each chain. */
+MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
+                                    struct readers *readers);
+
 #endif /* ENGINE_CUDA_FUSE_CORE_H */

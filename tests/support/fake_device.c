@@ -37,6 +37,8 @@
 
 #include "engine/cuda/strip_columns_body.h"
 
+#include "engine/cuda/attention_body.h"
+
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
 #define ALLOCATION_PAD 256
