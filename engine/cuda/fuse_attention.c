@@ -114,6 +114,7 @@ static bool attention_at(struct attention *found, const struct fusion *fusion,
     uint32_t *ats = found->ats;
 
     if ((!forward && rows->kind != OP_SOFTMAX_GRAD) || !chain_may_take(fusion, at) ||
+        rows->attributes[COLUMNS] > STRIP_K_MAX ||
         strip_rows_of(fusion->facts.shared_max, (uint64_t)rows->attributes[COLUMNS]) == 0) {
         return false;
     }

@@ -7,7 +7,7 @@ static struct packed_operand operand_of(const struct launcher *launcher, const s
 {
     const struct contraction_shape shape = contraction_shape_of(op);
 
-    return launch_operand(&shape, rows, input_memory(launcher, op, input));
+    return launch_operand(&shape, rows, launcher->memory[op->inputs[input]]);
 }
 
 enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain)

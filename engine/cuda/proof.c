@@ -131,8 +131,8 @@ static uint32_t add_dots(struct proof *proof, const struct op *a, const struct o
 }
 
 /* Rows of a by rows of b; across: a result's rows lie side by side. */
-static struct op *add_contract(struct proof *proof, const struct op *a, const struct op *b,
-                               const int64_t sizes[3], int64_t k, bool across)
+static uint32_t add_contract(struct proof *proof, const struct op *a, const struct op *b,
+                             const int64_t sizes[3], int64_t k, int64_t causal, bool across)
 {
     const int64_t dims[6] = {sizes[0], 1, 1, sizes[1], 1, sizes[2]};
     const int64_t strides[6] = {sizes[1] * sizes[2],   0, 0,
@@ -146,13 +146,13 @@ static struct op *add_contract(struct proof *proof, const struct op *a, const st
     op->attributes[CONTRACT_K] = k;
     op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
     op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
+    op->attributes[CONTRACT_CAUSAL] = causal;
     op->attribute_count = CONTRACT_ATTRIBUTES;
     add_input(op, a->outputs[2]);
     add_input(op, a->outputs[1]);
     add_input(op, b->outputs[2]);
     add_input(op, b->outputs[1]);
-    (void)add_output(proof, op, DTYPE_F32, (uint64_t)(sizes[0] * sizes[1] * sizes[2]));
-    return op;
+    return add_output(proof, op, DTYPE_F32, (uint64_t)(sizes[0] * sizes[1] * sizes[2]));
 }
 
 /* ---- the ways ------------------------------------------------------------------------ */
@@ -387,7 +387,7 @@ static void build_strips(struct proof *proof, uint32_t part)
         add_quantize(proof, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
 
     (void)add_contract(proof, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b,
-                       part % 2 == 0 ? by_b : by_a, k, part % 2 != 0);
+                       part % 2 == 0 ? by_b : by_a, k, 0, part % 2 != 0);
 }
 
 /* Softmax of scores, or its gradient by p and dp: of rows that a product made. */
@@ -428,6 +428,8 @@ static void build_attention(struct proof *proof, uint32_t part)
     const int64_t products[3] = {2, m, d};
     const int64_t causal = m == n ? m : 0;
     const int bits = shapes[part].bits;
+    const int64_t by_keys[3] = {2, m, n};
+    const int64_t by_d[3] = {2, m, d};
     uint32_t given[4];
     uint32_t p = 0;
 
@@ -437,13 +439,13 @@ static void build_attention(struct proof *proof, uint32_t part)
     for (int backward = 0; backward < 2; backward++) {
         const struct op *a = add_quantize(proof, given[backward ? 3 : 0], 2, m, d, bits, 128, true);
         const struct op *b = add_quantize(proof, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
-        struct op *scores = add_contract(proof, a, b, squares, d, false);
+        const uint32_t scores = add_contract(proof, a, b, by_keys, d, causal, false);
 
         scores->attributes[CONTRACT_CAUSAL] = causal;
         p = add_softmax(proof, p, scores->outputs[0], 2 * m, n, causal, !backward);
         a = add_quantize(proof, p, 2, m, n, bits, 128, true);
         b = add_quantize(proof, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
-        (void)add_contract(proof, a, b, products, n, false);
+        (void)add_contract(proof, a, b, by_d, n, 0, false);
     }
 }
 

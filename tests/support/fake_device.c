@@ -143,6 +143,7 @@ static enum device_result fake_open(struct device **device, struct device_facts 
     (void)snprintf(facts->name, sizeof(facts->name), "%s",
                    switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
+    facts->shared_max = switches.shared_max;
     facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
