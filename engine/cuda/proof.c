@@ -424,8 +424,6 @@ static void build_attention(struct proof *proof, uint32_t part)
     const int64_t m = shapes[part].queries;
     const int64_t n = shapes[part].keys;
     const int64_t d = shapes[part].d;
-    const int64_t squares[3] = {2, m, n};
-    const int64_t products[3] = {2, m, d};
     const int64_t causal = m == n ? m : 0;
     const int bits = shapes[part].bits;
     const int64_t by_keys[3] = {2, m, n};
@@ -441,8 +439,7 @@ static void build_attention(struct proof *proof, uint32_t part)
         const struct op *b = add_quantize(proof, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
         const uint32_t scores = add_contract(proof, a, b, by_keys, d, causal, false);
 
-        scores->attributes[CONTRACT_CAUSAL] = causal;
-        p = add_softmax(proof, p, scores->outputs[0], 2 * m, n, causal, !backward);
+        p = add_softmax(proof, p, scores, 2 * m, n, causal, !backward);
         a = add_quantize(proof, p, 2, m, n, bits, 128, true);
         b = add_quantize(proof, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
         (void)add_contract(proof, a, b, by_d, n, 0, false);
