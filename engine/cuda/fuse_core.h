@@ -68,4 +68,8 @@ void fuse_find_updates(struct fusion *fusion, const struct tape *tape);
 void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                       uint8_t *device);
 
+/* fuse_epilogue.c */
+MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
+                                    struct readers *readers);
+
 #endif /* ENGINE_CUDA_FUSE_CORE_H */

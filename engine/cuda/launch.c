@@ -2,6 +2,7 @@
 #include "engine/cuda/launch_core.h"
 
 #include "engine/cuda/contract_way.h"
+#include "engine/cuda/epilogue.h"
 #include "engine/kernel.h"
 
 #define GRID_Y_MAX 65535
@@ -133,6 +134,12 @@ struct rows_args launch_rows_args(const struct launcher *launcher, const struct 
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
         args.outputs[i] = output_memory(launcher, op, i);
+    }
+    /* One input more: what the gradient is added to (fuse_epilogue.c). */
+    if (op->kind == OP_LAYER_NORM_GRAD && op->input_count == 6) {
+        args.addend = args.inputs[5];
+    } else if (op->kind == OP_RMS_NORM_GRAD && op->input_count == 5) {
+        args.addend = args.inputs[4];
     }
     return args;
 }
@@ -455,13 +462,14 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
     return by_wgmma ? launch_hopper(launcher, &way, args) : launch_tiles(launcher, &way, args);
 }
 
-static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue)
 {
     struct contraction_shape shape = contraction_shape_of(op);
     const int64_t *dims = &op->attributes[CONTRACT_DIMS];
     const struct prepared a = {0, 1, contract_rows(op, 2)};
     const struct prepared b = {2, 3, contract_rows(op, 4)};
-    struct contract_args args = {.out = output_memory(launcher, op, 0),
+    struct contract_args args = {.out = out,
                                  .batches = (uint64_t)(dims[0] * dims[1]),
                                  .m = (uint64_t)(dims[2] * dims[3]),
                                  .n = (uint64_t)(dims[4] * dims[5]),
@@ -474,6 +482,9 @@ static enum device_result launch_contract(const struct launcher *launcher, const
                                  .bits = shape.bits};
     enum device_result result;
 
+    if (epilogue != NULL) {
+        args.epilogue = *epilogue;
+    }
     for (int axis = 0; axis < 6; axis++) {
         args.dims[axis] = dims[axis];
         args.strides[axis] = op->attributes[CONTRACT_STRIDES + axis];
@@ -614,6 +625,9 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
         return result;
     }
     if (is_elementwise(op->kind) && all_words(op, launcher->tape->tensors)) {
+        if (launch_quads_takes(launcher, op)) {
+            return launch_quads(launcher, op);
+        }
         return launch_elements(launcher, at);
     }
     if (is_row_kind(op->kind)) {
@@ -623,7 +637,7 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     case OP_QUANTIZE:
         return launch_quantize(launcher, op);
     case OP_CONTRACT:
-        return launch_contract(launcher, op);
+        return launch_contract(launcher, op, output_memory(launcher, op, 0), NULL);
     case OP_CONTRACT_ONES:
         return launch_ones(launcher, op);
     case OP_CONTRACT_ONEHOT:

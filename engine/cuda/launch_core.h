@@ -87,6 +87,10 @@ bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize);
 
+/* launch.c: results to out, or to what the epilogue makes of them; NULL: there is none. */
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue);
+
 /* launch.c: the arguments of these kinds. */
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
 struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);

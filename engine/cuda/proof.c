@@ -12,7 +12,7 @@
 #include "engine/real.h"
 
 #define TENSORS_MAX 128
-#define OPS_MAX     24
+#define OPS_MAX     32
 
 /* A tape in the making; tensors that no operation makes are given. */
 struct proof {
@@ -329,6 +329,109 @@ static void build_held(struct proof *proof, uint32_t part)
     (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
 }
 
+/* Rows by rows, row after row. */
+static uint32_t add_product(struct proof *proof, const struct op *a, const struct op *b, int64_t m,
+                            int64_t n, int64_t k)
+{
+    const uint32_t out = hide(proof, add_dots(proof, a, b, m * n, k));
+    struct op *op = &proof->ops[proof->tape.op_count - 1];
+
+    op->attributes[CONTRACT_DIMS] = 1;
+    op->attributes[CONTRACT_DIMS + 3] = m;
+    op->attributes[CONTRACT_DIMS + 5] = n;
+    op->attributes[CONTRACT_STRIDES + 3] = n;
+    return out;
+}
+
+/* An element-wise operation of one operand, or two; the second may be a row. Nobody has to see it. */
+static uint32_t add_element(struct proof *proof, enum op_kind kind, uint32_t a, uint32_t b)
+{
+    const uint64_t count = proof->tensors[a].count;
+    struct op *op = add_op(proof, kind);
+
+    add_input(op, a);
+    if (b != TENSOR_NONE) {
+        add_input(op, b);
+    }
+    if (kind == OP_ADD || kind == OP_MUL) {
+        op->attributes[BROADCAST_DIV] = 1;
+        op->attributes[BROADCAST_MOD] = (int64_t)proof->tensors[b].count;
+        op->attribute_count = BROADCAST_ATTRIBUTES;
+    }
+    return hide(proof, add_output(proof, op, DTYPE_F32, count));
+}
+
+static void show(struct proof *proof, uint32_t id)
+{
+    proof->tensors[id].role = ROLE_OUTPUT;
+}
+
+/* As a layer's products are followed: sums, of which the first is kept or not, and functions. */
+static void build_products(struct proof *proof, const struct op *a, const struct op *b, int64_t m,
+                           int64_t n, int64_t k)
+{
+    const uint64_t all = (uint64_t)(m * n);
+    const uint32_t row = give(proof, DTYPE_F32, (uint64_t)n);
+    const uint32_t x = give(proof, DTYPE_F32, all);
+    const uint32_t y = give(proof, DTYPE_F32, all);
+    uint32_t made = add_element(proof, OP_ADD, add_product(proof, a, b, m, n, k), row);
+
+    show(proof, add_element(proof, OP_ADD, x, made));
+    made = add_element(proof, OP_ADD, add_product(proof, a, b, m, n, k), row);
+    show(proof, made);
+    show(proof, add_element(proof, OP_GELU, made, TENSOR_NONE));
+    show(proof, add_element(proof, OP_GELU_GRAD, x, add_product(proof, a, b, m, n, k)));
+    made = add_product(proof, a, b, m, n, k);
+    show(proof, made);
+    made = add_element(proof, OP_SILU, made, TENSOR_NONE);
+    show(proof, add_element(proof, OP_MUL, made, y));
+    made = add_product(proof, a, b, m, n, k);
+    show(proof, add_element(proof, OP_MUL, made, x));
+    made = add_element(proof, OP_MUL, made, y);
+    show(proof, add_element(proof, OP_SILU_GRAD, x, made));
+    /* And where no product is. */
+    show(proof, add_element(proof, OP_RELU, x, TENSOR_NONE));
+    show(proof, add_element(proof, OP_RELU_GRAD, x, y));
+    show(proof, add_element(proof, OP_MUL, x, row));
+    show(proof, add_element(proof, OP_SCALE, y, TENSOR_NONE));
+    proof->ops[proof->tape.op_count - 1].attributes[SCALE_FACTOR_BITS] = real_to_bits(0.3f);
+}
+
+/* Whole tiles and ragged ones, all widths, k split over blocks; by each kernel that contracts. */
+static void build_epilogue(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t m;
+        int64_t n;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{150, 72, 300, 14, 128}, {39, 36, 1200, 16, 0}, {41, 68, 130, 22, 0}};
+    static const struct row_kind kinds[] = {
+        {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
+        {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},
+    };
+    const int64_t m = shapes[part].m;
+    const int64_t n = shapes[part].n;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(m * k));
+    const uint32_t w = give(proof, DTYPE_F32, (uint64_t)(n * k));
+    const uint32_t residual = give(proof, DTYPE_F32, (uint64_t)(5 * k));
+    const struct op *a =
+        add_quantize(proof, x, m, 1, k, shapes[part].bits, shapes[part].block, true);
+    const struct op *b =
+        add_quantize(proof, w, n, 1, k, shapes[part].bits, shapes[part].block, true);
+
+    build_products(proof, a, b, m, n, k);
+    for (int i = 0; i < 2 && k <= HELD_MAX; i++) {
+        const struct op *op = add_rows(proof, &kinds[i], 5, k, 0);
+
+        show(proof, add_element(proof, OP_ADD, residual, hide(proof, op->outputs[i == 0 ? 4 : 2])));
+    }
+}
+
+#define SPLIT_PART 1 /* of build_epilogue() */
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -337,6 +440,7 @@ static const struct {
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
+    [WAY_EPILOGUE - CONTRACT_PATHS] = {build_epilogue, 3},
 };
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -567,6 +671,31 @@ static enum device_result prove_part(bool *right, struct launcher *launcher, uin
     return result;
 }
 
+/* What follows products is proven behind each kernel that makes them. */
+static enum device_result prove_epilogue(bool *right, const struct launcher *device_launcher)
+{
+    struct launcher launcher = *device_launcher;
+    enum device_result result = DEVICE_OK;
+
+    for (uint32_t path = 0; path < CONTRACT_PATHS && *right; path++) {
+        if ((device_launcher->barred >> path & 1) != 0) {
+            continue;
+        }
+        launcher.barred =
+            ~(1u << WAY_EPILOGUE | 1u << WAY_HELD | 1u << path | 1u << CONTRACT_PLAINLY) |
+            (device_launcher->barred & 1u << WAY_HELD);
+        for (uint32_t part = 0; part < ways[WAY_EPILOGUE - CONTRACT_PATHS].parts && *right;
+             part++) {
+            launcher.processors = part == SPLIT_PART ? 64 : 1;
+            result = prove_part(right, &launcher, WAY_EPILOGUE, part);
+            if (result != DEVICE_OK) {
+                return result;
+            }
+        }
+    }
+    return result;
+}
+
 enum device_result proof_of_way(bool *right, const struct launcher *device_launcher, uint32_t way)
 {
     /* A copy: it points into the proofs, which end here. */
@@ -575,6 +704,9 @@ enum device_result proof_of_way(bool *right, const struct launcher *device_launc
 
     assert(way >= CONTRACT_PATHS && way < WAY_COUNT);
     *right = true;
+    if (way == WAY_EPILOGUE) {
+        return prove_epilogue(right, device_launcher);
+    }
     launcher.barred = ~(1u << way | 1u << CONTRACT_PLAINLY);
     launcher.processors = 1;
     for (uint32_t part = 0; part < ways[way - CONTRACT_PATHS].parts && *right; part++) {

@@ -85,21 +85,24 @@ static RULE inline struct result_line result_column(const struct contract_args *
     return line;
 }
 
-/* One result, from its sum. */
+/* One result, from its sum and the smallest exponents of its row and column. */
+static RULE inline uint32_t seen_bits(const struct contract_args *args, int32_t lowest_a,
+                                      int32_t lowest_b, int64_t sum)
+{
+    if (lowest_a == PACKED_POISON || lowest_b == PACKED_POISON) {
+        return FLOAT_NAN_BITS;
+    }
+    /* Without a sign, since what was never packed holds any bits. */
+    const uint32_t lowest = (uint32_t)lowest_a + (uint32_t)lowest_b;
+
+    return contraction_finish(sum, (int32_t)(lowest - 2 * ((uint32_t)args->bits - 1)));
+}
+
 static RULE inline uint32_t result_bits(const struct contract_args *args,
                                         const struct result_line *row,
                                         const struct result_line *column, int64_t sum)
 {
-    if (column->limit >= row->limit) {
-        return 0;
-    }
-    if (row->lowest == PACKED_POISON || column->lowest == PACKED_POISON) {
-        return FLOAT_NAN_BITS;
-    }
-    /* Without a sign, since what was never packed holds any bits. */
-    const uint32_t lowest = (uint32_t)row->lowest + (uint32_t)column->lowest;
-
-    return contraction_finish(sum, (int32_t)(lowest - 2 * ((uint32_t)args->bits - 1)));
+    return column->limit >= row->limit ? 0 : seen_bits(args, row->lowest, column->lowest, sum);
 }
 
 static RULE inline void write_result(const struct contract_args *args,

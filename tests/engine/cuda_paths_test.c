@@ -50,9 +50,10 @@ static void expect_text_alone(const struct fake_device_switches *switches, const
 {
     char text[PATHS_TEXT_MAX];
 
-    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "dots,lists,columns,held", 1), 0);
+    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "dots,lists,columns,held,epilogue", 1), 0);
     (void)snprintf(text, sizeof(text),
-                   "%s, dots (as told), lists (as told), columns (as told), held (as told)",
+                   "%s, dots (as told), lists (as told), columns (as told), held (as told), "
+                   "epilogue (as told)",
                    expected);
     expect_text(switches, text);
     assert_int_equal(unsetenv("LOCKSTEP_CUDA_WITHOUT"), 0);
@@ -95,7 +96,7 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     }
 }
 
-#define OTHERS "dots", "lists", "columns", "held"
+#define OTHERS "dots", "lists", "columns", "held", "epilogue"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)
@@ -111,6 +112,7 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_TOTAL, "lists"},
         {KERNEL_QUANTIZE_COLUMNS, "columns"},
         {KERNEL_HELD, "held"},
+        {KERNEL_QUADS, "epilogue"},
     };
 
     (void)state;
@@ -176,9 +178,10 @@ static void test_ways_can_be_barred_by_name(void **state)
     struct error error;
 
     (void)state;
-    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held", 1), 0);
+    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,epilogue", 1),
+                     0);
     expect_text(&hopper, "pairs, mma, plain; not used: wgmma (as told), dots (as told), lists (as "
-                         "told), columns (as told), held (as told)");
+                         "told), columns (as told), held (as told), epilogue (as told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
     expect_text(&hopper, "pairs, plain; not used: wgmma (as told), mma (as told), held (as told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);
