@@ -292,6 +292,20 @@ struct prepared {
     uint64_t rows;
 };
 
+struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
+                                     uint8_t *planes)
+{
+    const struct packed packed = packed_for(shape, rows);
+
+    return (struct packed_operand){.planes = planes,
+                                   .shifts = planes + packed.shifts,
+                                   .lowest = (const int32_t *)(planes + packed.lowest),
+                                   .plane_size = packed.plane_size,
+                                   .strip_size = packed.strip_size,
+                                   .shift_pitch = packed.shift_pitch,
+                                   .atoms = packed.atoms};
+}
+
 /* The operand as the kernels read it; in trace mode its planes are made in scratch first. */
 static enum device_result prepare(struct packed_operand *operand, const struct launcher *launcher,
                                   const struct op *op, const struct prepared *from,
@@ -315,13 +329,7 @@ static enum device_result prepare(struct packed_operand *operand, const struct l
                              .bits = shape.bits,
                              .line_log = packed.line_log};
 
-    *operand = (struct packed_operand){.planes = planes,
-                                       .shifts = args.shifts,
-                                       .lowest = args.lowest,
-                                       .plane_size = packed.plane_size,
-                                       .strip_size = packed.strip_size,
-                                       .shift_pitch = packed.shift_pitch,
-                                       .atoms = packed.atoms};
+    *operand = launch_operand(&shape, from->rows, planes);
     if (launcher->packed) {
         return DEVICE_OK;
     }
@@ -462,32 +470,41 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
     return by_wgmma ? launch_hopper(launcher, &way, args) : launch_tiles(launcher, &way, args);
 }
 
-enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
-                                   const struct epilogue *epilogue)
+struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op)
 {
-    struct contraction_shape shape = contraction_shape_of(op);
+    const struct contraction_shape shape = contraction_shape_of(op);
     const int64_t *dims = &op->attributes[CONTRACT_DIMS];
-    const struct prepared a = {0, 1, contract_rows(op, 2)};
-    const struct prepared b = {2, 3, contract_rows(op, 4)};
-    struct contract_args args = {.out = out,
+    struct contract_args args = {.out = output_memory(launcher, op, 0),
                                  .batches = (uint64_t)(dims[0] * dims[1]),
                                  .m = (uint64_t)(dims[2] * dims[3]),
                                  .n = (uint64_t)(dims[4] * dims[5]),
                                  .k = (uint64_t)shape.k,
                                  .blocks = (uint64_t)shape.blocks,
                                  .block_log = block_log_of(&shape),
-                                 .line_log = packed_for(&shape, a.rows).line_log,
+                                 .line_log = packed_for(&shape, 1).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
                                  .piece = (uint32_t)shape.piece,
                                  .bits = shape.bits};
-    enum device_result result;
 
-    if (epilogue != NULL) {
-        args.epilogue = *epilogue;
-    }
     for (int axis = 0; axis < 6; axis++) {
         args.dims[axis] = dims[axis];
         args.strides[axis] = op->attributes[CONTRACT_STRIDES + axis];
+    }
+    return args;
+}
+
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+    const struct prepared a = {0, 1, contract_rows(op, 2)};
+    const struct prepared b = {2, 3, contract_rows(op, 4)};
+    struct contract_args args = launch_contract_args(launcher, op);
+    enum device_result result;
+
+    args.out = out;
+    if (epilogue != NULL) {
+        args.epilogue = *epilogue;
     }
     result = prepare(&args.a, launcher, op, &a, 0);
     if (result == DEVICE_OK) {
@@ -498,7 +515,7 @@ enum device_result launch_contract(const struct launcher *launcher, const struct
                                  .b = args.b,
                                  .out = args.out,
                                  .rows = args.batches,
-                                 .rows_inner = (uint64_t)dims[1],
+                                 .rows_inner = (uint64_t)args.dims[1],
                                  .stride_outer = (uint64_t)args.strides[0],
                                  .stride_inner = (uint64_t)args.strides[1],
                                  .k = args.k,
@@ -720,71 +737,4 @@ bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input)
 bool launch_may_omit(enum op_kind kind)
 {
     return kind == OP_QUANTIZE || is_row_kind(kind);
-}
-
-/* ---- hashing, and numbers that are none -------------------------------------------- */
-
-void launch_hash_plan(struct hash_item *items, uint32_t count)
-{
-    for (uint32_t level = 0; level < HASH_LEVELS; level++) {
-        uint64_t place = 0;
-
-        for (uint32_t i = 0; i < count; i++) {
-            assert(items[i].size > 0);
-            items[i].first[level] = place;
-            place += hash_count(items[i].size, level);
-        }
-    }
-}
-
-/* Digests of all items at a level. */
-static uint64_t hash_total(const struct hash_item *items, uint32_t count, uint32_t level)
-{
-    return items[count - 1].first[level] + hash_count(items[count - 1].size, level);
-}
-
-static uint64_t digests_size(uint64_t count)
-{
-    return packed_round_up(count * HASH_DIGEST, PACKED_ALIGNMENT);
-}
-
-uint64_t launch_hash_scratch_size(const struct hash_item *items, uint32_t count)
-{
-    return count == 0 ? 0
-                      : digests_size(hash_total(items, count, 0)) +
-                            digests_size(hash_total(items, count, 1));
-}
-
-enum device_result launch_hash(const struct launcher *launcher, void *roots,
-                               const struct hash_item *on_device, const struct hash_item *items,
-                               uint32_t count)
-{
-    const uint64_t leaves = hash_total(items, count, 0);
-    uint8_t *halves[2] = {launcher->scratch, launcher->scratch + digests_size(leaves)};
-    struct hash_args args = {
-        .items = on_device, .to = halves[0], .total = leaves, .item_count = count};
-    enum device_result result = launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
-                                            HASH_LEAF_THREADS, &args, sizeof(args));
-
-    /* At least once, so that the roots of single leaves are moved to their places. */
-    do {
-        args.level++;
-        assert(args.level < HASH_LEVELS);
-        args.total = hash_total(items, count, args.level);
-        args.from = args.to;
-        args.to = args.total == count ? (uint8_t *)roots : halves[args.level % 2];
-        if (result == DEVICE_OK) {
-            result = launch_work(launcher, KERNEL_HASH_NODES, args.total, 1, HASH_NODES_THREADS,
-                                 &args, sizeof(args));
-        }
-    } while (args.total > count && result == DEVICE_OK);
-    return result;
-}
-
-enum device_result launch_finite(const struct launcher *launcher, uint32_t *found,
-                                 const void *values, uint64_t count)
-{
-    struct finite_args args = {.bits = values, .found = found, .count = count};
-
-    return LAUNCH_WORK(launcher, KERNEL_FINITE, count, BLOCK_THREADS * 4, args);
 }

@@ -1,134 +1,13 @@
 /* proof.c - see proof.h. */
-#include "engine/cuda/proof.h"
+#include "engine/cuda/proof_core.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/fuse.h"
 #include "engine/cuda/packed.h"
 #include "engine/kernel.h"
 #include "engine/real.h"
-
-#define TENSORS_MAX 128
-#define OPS_MAX     32
-
-/* A tape in the making; tensors that no operation makes are given. */
-struct proof {
-    struct tape tape;
-    struct tensor tensors[TENSORS_MAX];
-    struct op ops[OPS_MAX];
-    struct fusion fusion;
-    bool made[TENSORS_MAX];
-    bool needed[TENSORS_MAX]; /* by an operation that is made, or to be compared */
-    uint64_t sizes[TENSORS_MAX];
-    void *host[TENSORS_MAX];
-    void *device[TENSORS_MAX];
-};
-
-/* ---- building ------------------------------------------------------------------- */
-
-static uint32_t give(struct proof *proof, enum dtype dtype, uint64_t count)
-{
-    const uint32_t id = proof->tape.tensor_count++;
-
-    assert(id < TENSORS_MAX);
-    proof->tensors[id] =
-        (struct tensor){.dtype = dtype, .rank = 1, .dims = {count}, .count = count};
-    return id;
-}
-
-static struct op *add_op(struct proof *proof, enum op_kind kind)
-{
-    struct op *op = &proof->ops[proof->tape.op_count++];
-
-    assert(proof->tape.op_count <= OPS_MAX);
-    op->kind = kind;
-    return op;
-}
-
-static void add_input(struct op *op, uint32_t id)
-{
-    op->inputs[op->input_count++] = id;
-}
-
-static uint32_t add_output(struct proof *proof, struct op *op, enum dtype dtype, uint64_t count)
-{
-    const uint32_t id = give(proof, dtype, count);
-
-    proof->tensors[id].role = ROLE_OUTPUT;
-    op->outputs[op->output_count++] = id;
-    proof->made[id] = true;
-    return id;
-}
-
-/* One that nobody has to see: it may be left out, or lie in a layout of its own. */
-static uint32_t hide(struct proof *proof, uint32_t id)
-{
-    proof->tensors[id].role = ROLE_TEMPORARY;
-    return id;
-}
-
-/* A view of rows of k; along: row after row; else a row's elements lie `rows` apart. */
-static const struct op *add_quantize(struct proof *proof, uint32_t x, int64_t batches, int64_t rows,
-                                     int64_t k, int bits, int block, bool along)
-{
-    const struct contraction_shape shape = contraction_shape(k, bits, block);
-    const int64_t dims[6] = {batches, 1, 1, rows, 1, k};
-    const int64_t strides[6] = {rows * k, 0, 0, along ? k : 1, 0, along ? 1 : rows};
-    const uint64_t all = (uint64_t)(batches * rows);
-    struct op *op = add_op(proof, OP_QUANTIZE);
-
-    for (int axis = 0; axis < 6; axis++) {
-        op->attributes[QUANTIZE_DIMS + axis] = dims[axis];
-        op->attributes[QUANTIZE_STRIDES + axis] = strides[axis];
-    }
-    op->attributes[QUANTIZE_BITS] = bits;
-    op->attributes[QUANTIZE_BLOCK] = block;
-    op->attribute_count = QUANTIZE_ATTRIBUTES;
-    add_input(op, x);
-    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.pieces));
-    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.blocks));
-    (void)hide(proof, add_output(proof, op, bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)k));
-    return op;
-}
-
-/* Sums of the rows of a quantized operand, by which its integers are judged. */
-static uint32_t add_ones(struct proof *proof, const struct op *quantize, int64_t rows, int64_t k)
-{
-    struct op *op = add_op(proof, OP_CONTRACT_ONES);
-
-    op->attributes[ONES_ROWS] = rows;
-    op->attributes[ONES_K] = k;
-    op->attributes[ONES_BITS] = quantize->attributes[QUANTIZE_BITS];
-    op->attributes[ONES_BLOCK] = quantize->attributes[QUANTIZE_BLOCK];
-    op->attribute_count = ONES_ATTRIBUTES;
-    add_input(op, quantize->outputs[2]);
-    add_input(op, quantize->outputs[1]);
-    return add_output(proof, op, DTYPE_F32, (uint64_t)rows);
-}
-
-/* One result for each batch of two operands of one row each. */
-static uint32_t add_dots(struct proof *proof, const struct op *a, const struct op *b,
-                         int64_t batches, int64_t k)
-{
-    struct op *op = add_op(proof, OP_CONTRACT);
-
-    for (int axis = 0; axis < 6; axis++) {
-        op->attributes[CONTRACT_DIMS + axis] = axis == 0 ? batches : 1;
-        op->attributes[CONTRACT_STRIDES + axis] = 1;
-    }
-    op->attributes[CONTRACT_K] = k;
-    op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
-    op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
-    op->attribute_count = CONTRACT_ATTRIBUTES;
-    add_input(op, a->outputs[2]);
-    add_input(op, a->outputs[1]);
-    add_input(op, b->outputs[2]);
-    add_input(op, b->outputs[1]);
-    return add_output(proof, op, DTYPE_F32, (uint64_t)batches);
-}
 
 /* ---- the ways ------------------------------------------------------------------------ */
 
@@ -263,44 +142,6 @@ static void build_columns(struct proof *proof, uint32_t part)
     proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
 }
 
-/* An operation along rows over given tensors: what each of them is, as in op.h. */
-enum row_tensor { ROW_NONE, ROW_MATRIX, ROW_COLUMN, ROW_NUMBER };
-
-struct row_kind {
-    enum op_kind kind;
-    uint32_t constant; /* epsilon or scale, where it has one */
-    enum row_tensor inputs[5];
-    enum row_tensor outputs[6];
-};
-
-static const struct op *add_rows(struct proof *proof, const struct row_kind *row, int64_t rows,
-                                 int64_t columns, int64_t causal)
-{
-    const uint64_t counts[] = {0, (uint64_t)(rows * columns), (uint64_t)columns, (uint64_t)rows};
-    uint32_t inputs[5];
-    struct op *op;
-
-    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
-        inputs[i] = give(proof, DTYPE_F32, counts[row->inputs[i]]);
-    }
-    op = add_op(proof, row->kind);
-    op->attributes[ROWS] = rows;
-    op->attributes[COLUMNS] = columns;
-    if (row->kind == OP_SOFTMAX || row->kind == OP_SOFTMAX_GRAD) {
-        op->attributes[SOFTMAX_CAUSAL] = causal;
-        op->attributes[SOFTMAX_SCALE_BITS] = row->constant;
-    } else {
-        op->attributes[NORM_EPSILON_BITS] = row->constant;
-    }
-    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
-        add_input(op, inputs[i]);
-    }
-    for (int i = 0; i < 6 && row->outputs[i] != ROW_NONE; i++) {
-        (void)add_output(proof, op, DTYPE_F32, counts[row->outputs[i]]);
-    }
-    return op;
-}
-
 /* Every kind in narrow rows and wide ones, quantized at once and alone. */
 static void build_held(struct proof *proof, uint32_t part)
 {
@@ -329,108 +170,41 @@ static void build_held(struct proof *proof, uint32_t part)
     (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
 }
 
-/* Rows by rows, row after row. */
-static uint32_t add_product(struct proof *proof, const struct op *a, const struct op *b, int64_t m,
-                            int64_t n, int64_t k)
+/*
+ * Views across memory by few rows, on either side of a product: a causal softmax's columns, long
+ * rows and short ones, and as many of the other operand as a strip takes.
+ */
+static void build_strips(struct proof *proof, uint32_t part)
 {
-    const uint32_t out = hide(proof, add_dots(proof, a, b, m * n, k));
-    struct op *op = &proof->ops[proof->tape.op_count - 1];
-
-    op->attributes[CONTRACT_DIMS] = 1;
-    op->attributes[CONTRACT_DIMS + 3] = m;
-    op->attributes[CONTRACT_DIMS + 5] = n;
-    op->attributes[CONTRACT_STRIDES + 3] = n;
-    return out;
-}
-
-/* An element-wise operation of one operand, or two; the second may be a row. Nobody has to see it. */
-static uint32_t add_element(struct proof *proof, enum op_kind kind, uint32_t a, uint32_t b)
-{
-    const uint64_t count = proof->tensors[a].count;
-    struct op *op = add_op(proof, kind);
-
-    add_input(op, a);
-    if (b != TENSOR_NONE) {
-        add_input(op, b);
-    }
-    if (kind == OP_ADD || kind == OP_MUL) {
-        op->attributes[BROADCAST_DIV] = 1;
-        op->attributes[BROADCAST_MOD] = (int64_t)proof->tensors[b].count;
-        op->attribute_count = BROADCAST_ATTRIBUTES;
-    }
-    return hide(proof, add_output(proof, op, DTYPE_F32, count));
-}
-
-static void show(struct proof *proof, uint32_t id)
-{
-    proof->tensors[id].role = ROLE_OUTPUT;
-}
-
-/* As a layer's products are followed: sums, of which the first is kept or not, and functions. */
-static void build_products(struct proof *proof, const struct op *a, const struct op *b, int64_t m,
-                           int64_t n, int64_t k)
-{
-    const uint64_t all = (uint64_t)(m * n);
-    const uint32_t row = give(proof, DTYPE_F32, (uint64_t)n);
-    const uint32_t x = give(proof, DTYPE_F32, all);
-    const uint32_t y = give(proof, DTYPE_F32, all);
-    uint32_t made = add_element(proof, OP_ADD, add_product(proof, a, b, m, n, k), row);
-
-    show(proof, add_element(proof, OP_ADD, x, made));
-    made = add_element(proof, OP_ADD, add_product(proof, a, b, m, n, k), row);
-    show(proof, made);
-    show(proof, add_element(proof, OP_GELU, made, TENSOR_NONE));
-    show(proof, add_element(proof, OP_GELU_GRAD, x, add_product(proof, a, b, m, n, k)));
-    made = add_product(proof, a, b, m, n, k);
-    show(proof, made);
-    made = add_element(proof, OP_SILU, made, TENSOR_NONE);
-    show(proof, add_element(proof, OP_MUL, made, y));
-    made = add_product(proof, a, b, m, n, k);
-    show(proof, add_element(proof, OP_MUL, made, x));
-    made = add_element(proof, OP_MUL, made, y);
-    show(proof, add_element(proof, OP_SILU_GRAD, x, made));
-    /* And where no product is. */
-    show(proof, add_element(proof, OP_RELU, x, TENSOR_NONE));
-    show(proof, add_element(proof, OP_RELU_GRAD, x, y));
-    show(proof, add_element(proof, OP_MUL, x, row));
-    show(proof, add_element(proof, OP_SCALE, y, TENSOR_NONE));
-    proof->ops[proof->tape.op_count - 1].attributes[SCALE_FACTOR_BITS] = real_to_bits(0.3f);
-}
-
-/* Whole tiles and ragged ones, all widths, k split over blocks; by each kernel that contracts. */
-static void build_epilogue(struct proof *proof, uint32_t part)
-{
+    static const struct row_kind softmax = {OP_SOFTMAX, 0x3e000000, {1}, {3, 3, 1, 3, 3, 1}};
     static const struct {
-        int64_t m;
-        int64_t n;
+        int64_t batches;
+        int64_t rows;
+        int64_t others;
         int64_t k;
         int bits;
         int block;
-    } shapes[] = {{150, 72, 300, 14, 128}, {39, 36, 1200, 16, 0}, {41, 68, 130, 22, 0}};
-    static const struct row_kind kinds[] = {
-        {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
-        {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},
-    };
-    const int64_t m = shapes[part].m;
-    const int64_t n = shapes[part].n;
+    } shapes[] = {{2, 150, 19, 150, 14, 128},
+                  {1, 40, 70, 1000, 14, 128},
+                  {3, 17, 128, 60, 16, 0},
+                  {1, 20, 5, 130, 15, 128}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t others = shapes[part].others;
     const int64_t k = shapes[part].k;
-    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(m * k));
-    const uint32_t w = give(proof, DTYPE_F32, (uint64_t)(n * k));
-    const uint32_t residual = give(proof, DTYPE_F32, (uint64_t)(5 * k));
+    const int64_t by_a[3] = {batches, rows, others};
+    const int64_t by_b[3] = {batches, others, rows};
+    const uint32_t y = give(proof, DTYPE_F32, (uint64_t)(batches * others * k));
+    const uint32_t x = part == 0 ? add_rows(proof, &softmax, batches * k, rows, k)->outputs[5]
+                                 : give(proof, DTYPE_F32, (uint64_t)(batches * rows * k));
     const struct op *a =
-        add_quantize(proof, x, m, 1, k, shapes[part].bits, shapes[part].block, true);
+        add_quantize(proof, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
     const struct op *b =
-        add_quantize(proof, w, n, 1, k, shapes[part].bits, shapes[part].block, true);
+        add_quantize(proof, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
 
-    build_products(proof, a, b, m, n, k);
-    for (int i = 0; i < 2 && k <= HELD_MAX; i++) {
-        const struct op *op = add_rows(proof, &kinds[i], 5, k, 0);
-
-        show(proof, add_element(proof, OP_ADD, residual, hide(proof, op->outputs[i == 0 ? 4 : 2])));
-    }
+    add_contract(proof, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b, part % 2 == 0 ? by_b : by_a,
+                 k, part % 2 != 0);
 }
-
-#define SPLIT_PART 1 /* of build_epilogue() */
 
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
@@ -440,7 +214,8 @@ static const struct {
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
-    [WAY_EPILOGUE - CONTRACT_PATHS] = {build_epilogue, 3},
+    [WAY_STRIPS - CONTRACT_PATHS] = {build_strips, 4},
+    [WAY_EPILOGUE - CONTRACT_PATHS] = {proof_build_epilogue, PROOF_EPILOGUE_PARTS},
 };
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -686,7 +461,7 @@ static enum device_result prove_epilogue(bool *right, const struct launcher *dev
             (device_launcher->barred & 1u << WAY_HELD);
         for (uint32_t part = 0; part < ways[WAY_EPILOGUE - CONTRACT_PATHS].parts && *right;
              part++) {
-            launcher.processors = part == SPLIT_PART ? 64 : 1;
+            launcher.processors = part == PROOF_EPILOGUE_SPLIT ? 64 : 1;
             result = prove_part(right, &launcher, WAY_EPILOGUE, part);
             if (result != DEVICE_OK) {
                 return result;

@@ -251,6 +251,24 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
     }
 }
 
+/* What is seen of the columns, the limbs of the other operand, and the results. */
+static void count_strip_columns(struct traffic *traffic, const struct strip_columns_args *args)
+{
+    const struct contract_args *contract = &args->product.contract;
+    const bool is_b = args->product.is_b != 0;
+    const uint64_t others = contract->batches * (is_b ? contract->m : contract->n);
+    const uint64_t inner = (uint64_t)args->view.dims[5];
+    const uint64_t turns = args->view.k / inner;
+
+    for (uint64_t row = 0; row < args->view.rows; row++) {
+        const uint64_t hidden = args->causal == 0 ? 0 : row % (uint64_t)args->view.dims[3];
+
+        traffic->read += 4 * turns * (inner - least_of(hidden, inner));
+    }
+    traffic->read += operand_bytes(is_b ? &contract->a : &contract->b, others, contract->blocks, 2);
+    traffic->written += 4 * contract->batches * contract->m * contract->n;
+}
+
 static void count_sums(struct traffic *traffic, uint32_t kernel, const struct sums_args *args)
 {
     const uint64_t planes = args->bits == 22 ? 3 : 2;
@@ -330,6 +348,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_HOPPER_WIDE:
     case KERNEL_HOPPER_THREE:
         count_contract(traffic, launch->kernel, args);
+        break;
+    case KERNEL_STRIP_COLUMNS_NARROW:
+    case KERNEL_STRIP_COLUMNS_WIDE:
+        count_strip_columns(traffic, args);
         break;
     case KERNEL_ONES:
     case KERNEL_ONEHOT_LINK:

@@ -20,6 +20,8 @@
 #include "engine/cuda/quads_body.h"
 #include "engine/cuda/tile_body.h"
 
+#include "engine/cuda/fragments_body.h"
+
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
@@ -33,6 +35,10 @@
 #include "engine/cuda/rows_body.h"
 
 #include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
 
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
