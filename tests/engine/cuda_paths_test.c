@@ -95,7 +95,7 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     }
 }
 
-#define OTHERS "dots", "lists", "columns", "held"
+#define OTHERS "dots", "lists", "columns", "held", "entropy"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)
@@ -111,6 +111,7 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_TOTAL, "lists"},
         {KERNEL_QUANTIZE_COLUMNS, "columns"},
         {KERNEL_HELD, "held"},
+        {KERNEL_ENTROPY, "entropy"},
     };
 
     (void)state;

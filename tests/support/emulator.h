@@ -60,6 +60,7 @@ uint64_t load_fresh(const uint64_t *at);
 void device_fence(void);
 void load_quad(float *to, const float *from);
 void store_quad(uint32_t *to, const uint32_t *from);
+void prefetch_line(const void *at);
 int32_t round_to_int(float x);
 
 void copy_async(void *to, const void *from, bool there);

@@ -31,6 +31,8 @@
 
 #include "engine/cuda/held_body.h"
 
+#include "engine/cuda/entropy_body.h"
+
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
 #define ALLOCATION_PAD 256
@@ -136,6 +138,7 @@ static enum device_result fake_open(struct device **device, struct device_facts 
                    switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
     facts->multiprocessors = 1;
+    facts->shared_max = switches.shared_max;
     facts->driver = 11040;
     facts->runtime = 13000;
     facts->memory = switches.memory_max;
