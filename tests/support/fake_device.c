@@ -17,6 +17,8 @@
 
 #include "engine/cuda/tile_body.h"
 
+#include "engine/cuda/fragments_body.h"
+
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
@@ -30,6 +32,12 @@
 #include "engine/cuda/rows_body.h"
 
 #include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
+
+#include "engine/cuda/attention_body.h"
 
 #include "engine/cuda/entropy_body.h"
 
