@@ -98,6 +98,16 @@ struct plain_view fuse_view_of(const struct op *op)
     return view;
 }
 
+bool fuse_view_is_rows(const struct op *quantize, int64_t rows, int64_t columns)
+{
+    const struct plain_view view = fuse_view_of(quantize);
+    const int along = columns > 1;
+    const int across = rows > 1;
+
+    return quantize_rows(quantize) == rows && view.rows == across && view.count == across + along &&
+           (!across || view.strides[0] == columns) && (!along || view.strides[view.count - 1] == 1);
+}
+
 static bool same_quantization(const struct op *a, const struct op *b)
 {
     const struct contraction_shape shape = contraction_shape_of(a);
@@ -340,6 +350,10 @@ static bool find_anew(struct readers *readers, const struct fusion *fusion, cons
 static bool find_all(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     if (!find_anew(readers, fusion, tape) || !find_repeated(fusion, tape, readers)) {
+        return false;
+    }
+    if (is_free(fusion, WAY_ENTROPY) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_entropy(fusion, tape, readers))) {
         return false;
     }
     if (is_free(fusion, WAY_LISTS)) {

@@ -263,6 +263,47 @@ static void build_attention(struct proof *proof, uint32_t part)
     }
 }
 
+/* Losses that somebody sums, and their gradient, along rows of one chunk and of some more. */
+static void build_entropy(struct proof *proof, uint32_t part)
+{
+    const int64_t rows = 7;
+    const int64_t columns = part == 0 ? 29 : 2309;
+    const uint64_t all = (uint64_t)(rows * columns);
+    const uint64_t chunks = (uint64_t)rows * fold_chunks((uint64_t)columns);
+    const uint32_t x = give(proof, DTYPE_F32, all);
+    const uint32_t target = give(proof, DTYPE_U32, (uint64_t)rows);
+    const uint32_t dloss = give(proof, DTYPE_F32, (uint64_t)rows);
+    const uint64_t counts[6] = {chunks, (uint64_t)rows, all,
+                                chunks, (uint64_t)rows, (uint64_t)rows};
+    struct op *loss = add_op(proof, OP_CROSS_ENTROPY);
+    struct op *gradient;
+    const struct op *q;
+
+    loss->attributes[ROWS] = rows;
+    loss->attributes[COLUMNS] = columns;
+    add_input(loss, x);
+    add_input(loss, target);
+    for (int i = 0; i < 6; i++) {
+        const uint32_t id = add_output(proof, loss, DTYPE_F32, counts[i]);
+
+        /* Of these nobody has to know. */
+        (void)(i == 0 || i == 2 || i == 3 ? hide(proof, id) : id);
+    }
+    gradient = add_op(proof, OP_CROSS_ENTROPY_GRAD);
+    gradient->attributes[ROWS] = rows;
+    gradient->attributes[COLUMNS] = columns;
+    add_input(gradient, x);
+    add_input(gradient, target);
+    add_input(gradient, loss->outputs[1]);
+    add_input(gradient, loss->outputs[4]);
+    add_input(gradient, dloss);
+    (void)add_output(proof, gradient, DTYPE_F32, all);
+    q = add_quantize(proof, gradient->outputs[0], 1, rows, columns, part == 0 ? 22 : 14,
+                     part == 0 ? 0 : 128, true);
+    (void)add_ones(proof, q, rows, columns);
+    proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -274,6 +315,7 @@ static const struct {
     [WAY_STRIPS - CONTRACT_PATHS] = {build_strips, 4},
     [WAY_ATTENTION - CONTRACT_PATHS] = {build_attention, 3},
     [WAY_EPILOGUE - CONTRACT_PATHS] = {proof_build_epilogue, PROOF_EPILOGUE_PARTS},
+    [WAY_ENTROPY - CONTRACT_PATHS] = {build_entropy, 2},
 };
 
 /* ---- running --------------------------------------------------------------------------- */

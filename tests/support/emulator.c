@@ -492,6 +492,11 @@ int32_t round_to_int(float x)
     return (int32_t)lrintf(x);
 }
 
+void prefetch_line(const void *at)
+{
+    (void)at;
+}
+
 /* ---- copies ---------------------------------------------------------------------- */
 
 void copy_async(void *to, const void *from, bool there)

@@ -42,6 +42,8 @@
 
 #include "engine/cuda/attention_body.h"
 
+#include "engine/cuda/entropy_body.h"
+
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
 #define ALLOCATION_PAD 256
