@@ -72,6 +72,9 @@ void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, ui
 MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
 
+/* fuse_sums.c */
+MUST_CHECK bool fuse_find_sums(struct fusion *fusion, const struct readers *readers);
+
 /* fuse_strips.c */
 MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *readers);
 

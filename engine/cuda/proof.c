@@ -446,6 +446,24 @@ static void build_attention(struct proof *proof, uint32_t part)
     }
 }
 
+/* Sums of columns: long ones, of one piece, of all widths. */
+static void build_sums(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t rows;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{37, 300, 14, 128}, {19, 1030, 16, 128}, {9, 200, 22, 0}, {300, 5, 15, 128}};
+    const int64_t rows = shapes[part].rows;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(2 * rows * k));
+    const struct op *q =
+        add_quantize(proof, x, 2, rows, k, shapes[part].bits, shapes[part].block, false);
+
+    (void)add_ones(proof, q, 2 * rows, k);
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -455,6 +473,7 @@ static const struct {
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
     [WAY_STRIPS - CONTRACT_PATHS] = {build_strips, 4},
+    [WAY_SUMS - CONTRACT_PATHS] = {build_sums, 4},
     [WAY_ATTENTION - CONTRACT_PATHS] = {build_attention, 3},
 };
 
