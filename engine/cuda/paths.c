@@ -14,10 +14,10 @@
 /* ---- names ------------------------------------------------------------------ */
 
 #define WAYS_TEXT                                                                                  \
-    "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, epilogue, entropy"
-static const char *const names[WAY_COUNT] = {"pairs",  "wgmma",     "mma",      "plain",
-                                             "dots",   "lists",     "columns",  "held",
-                                             "strips", "attention", "epilogue", "entropy"};
+    "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, epilogue, entropy, sums"
+static const char *const names[WAY_COUNT] = {"pairs",    "wgmma",   "mma",  "plain",  "dots",
+                                             "lists",    "columns", "held", "strips", "attention",
+                                             "epilogue", "entropy", "sums"};
 
 const char *path_name(uint32_t path)
 {
