@@ -19,6 +19,8 @@
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
     ENTRY(HELD, kernel_held, struct held_args) \
+    ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
+    ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
@@ -29,6 +31,8 @@
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
     ENTRY(CONTRACT_THREE, kernel_contract_three, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
+    ENTRY(STRIP_COLUMNS_NARROW, kernel_strip_columns_narrow, struct strip_columns_args) \
+    ENTRY(STRIP_COLUMNS_WIDE, kernel_strip_columns_wide, struct strip_columns_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
     ENTRY(HOPPER_NARROW_PAIR, kernel_hopper_narrow_pair, struct contract_args) \
@@ -166,6 +170,39 @@ struct contract_args {
     uint32_t stages;    /* in shared memory */
     uint32_t gives_up;  /* on a wait that does not end, kernels of wgmma go on (1) or fail (0) */
     uint32_t reserved;
+};
+
+/*
+ * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of contract,
+ * that operand has no limbs; its rows are those of A, or of B.
+ */
+struct strip_product {
+    struct contract_args contract;
+    int32_t window; /* of the operand that is held */
+    uint32_t is_b;  /* it is B */
+};
+
+/* Columns of memory that are held as rows, and their product: strip_columns_body.h. */
+struct strip_columns_args {
+    struct quantize_args view; /* no outputs */
+    struct strip_product product;
+    uint64_t causal; /* element k of row m is +0, and not read, where k % dims[5] < m % dims[3] */
+    uint64_t strips; /* of a batch */
+    uint32_t rows;   /* of a strip: 16 or 32 */
+    uint32_t reserved;
+};
+
+/*
+ * Rows of attention: a product, the operation along its rows, and the product of what that gives,
+ * which is held: attention_body.h. No result of the first is written, and none of the operation but
+ * its last.
+ */
+struct attention_args {
+    struct rows_args rows;
+    struct strip_product scores; /* rows of A by rows of B; nothing is held of it */
+    struct strip_product product;
+    uint32_t strips; /* of a batch */
+    uint32_t hidden; /* what a mask hides is written too, as zeros */
 };
 
 struct sums_args {
@@ -336,6 +373,9 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
 
+#define ATTENTION_THREADS (STRIP_ROWS * 16) /* 16 for each row of a strip */
+#define ATTENTION_D_MAX   128               /* elements of a query */
+
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */
 
@@ -353,6 +393,27 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
 #define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
 #define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
+
+/*
+ * A strip: 16 or 32 rows of numbers in shared memory, and the control of it behind: strip_body.h.
+ * Rows begin in other banks, an odd number of words apart, so that lanes go along them and across
+ * them, and eight rows by four lanes of eight elements, all without conflicts. The sums that warps
+ * add up at the end lie where the numbers were.
+ */
+#define STRIP_THREADS 256
+#define STRIP_WARPS   (STRIP_THREADS / CUDA_WARP)
+#define STRIP_ROWS    32
+#define STRIP_PIECES  8
+#define STRIP_K_MAX   (STRIP_PIECES * 128)
+#define STRIP_COLUMNS 128 /* rows of the other operand, at most */
+
+#define STRIP_PITCH(k)         ((uint32_t)(((k) + 127) / 128 * 128 + 9))
+#define STRIP_SUMS_SIZE        (STRIP_WARPS * 16 * 40 * 8)
+#define STRIP_NUMBERS(rows, k) (((uint64_t)(rows)*STRIP_PITCH(k) * 4 + 15) / 16 * 16)
+#define STRIP_AREA(rows, k)                                                                        \
+    (STRIP_NUMBERS(rows, k) < STRIP_SUMS_SIZE ? STRIP_SUMS_SIZE : STRIP_NUMBERS(rows, k))
+#define STRIP_CONTROL_SIZE    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4))
+#define STRIP_SHARED(rows, k) ((uint32_t)(STRIP_AREA(rows, k) + STRIP_CONTROL_SIZE))
 
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
 #define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */

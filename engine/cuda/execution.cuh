@@ -105,6 +105,11 @@ static RULE inline void atomic_add_wide(uint64_t *at, uint64_t value)
     (void)atomicAdd((unsigned long long *)at, (unsigned long long)value);
 }
 
+static RULE inline void atomic_max(uint32_t *at, uint32_t value)
+{
+    (void)atomicMax(at, value);
+}
+
 /* What other blocks of threads wrote, not what this one read before. */
 static RULE inline uint64_t load_fresh(const uint64_t *at)
 {
@@ -130,6 +135,15 @@ static RULE inline void load_quad(float *to, const float *from)
 static RULE inline void store_quad(uint32_t *to, const uint32_t *from)
 {
     *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
+}
+
+/* Two words at once, from an address that is a multiple of 8. */
+static RULE inline void load_pair(uint32_t *to, const void *from)
+{
+    const uint2 pair = *(const uint2 *)from;
+
+    to[0] = pair.x;
+    to[1] = pair.y;
 }
 
 /* Nearest, ties to even. */

@@ -49,6 +49,8 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/tile_body.h"
 
+#include "engine/cuda/fragments_body.h"
+
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
@@ -61,6 +63,12 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 #include "engine/cuda/rows_body.h"
 
 #include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
+
+#include "engine/cuda/attention_body.h"
 
 /* hopper.cu has these. */
 extern "C" __global__ void kernel_hopper_narrow(const __grid_constant__ struct contract_args args);

@@ -285,6 +285,20 @@ struct prepared {
     uint64_t rows;
 };
 
+struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
+                                     const uint8_t *planes)
+{
+    const struct packed packed = packed_for(shape, rows);
+
+    return (struct packed_operand){.planes = planes,
+                                   .shifts = planes + packed.shifts,
+                                   .lowest = (const int32_t *)(planes + packed.lowest),
+                                   .plane_size = packed.plane_size,
+                                   .strip_size = packed.strip_size,
+                                   .shift_pitch = packed.shift_pitch,
+                                   .atoms = packed.atoms};
+}
+
 /* The operand as the kernels read it; in trace mode its planes are made in scratch first. */
 static enum device_result prepare(struct packed_operand *operand, const struct launcher *launcher,
                                   const struct op *op, const struct prepared *from,
@@ -308,13 +322,7 @@ static enum device_result prepare(struct packed_operand *operand, const struct l
                              .bits = shape.bits,
                              .line_log = packed.line_log};
 
-    *operand = (struct packed_operand){.planes = planes,
-                                       .shifts = args.shifts,
-                                       .lowest = args.lowest,
-                                       .plane_size = packed.plane_size,
-                                       .strip_size = packed.strip_size,
-                                       .shift_pitch = packed.shift_pitch,
-                                       .atoms = packed.atoms};
+    *operand = launch_operand(&shape, from->rows, planes);
     if (launcher->packed) {
         return DEVICE_OK;
     }
@@ -455,12 +463,10 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
     return by_wgmma ? launch_hopper(launcher, &way, args) : launch_tiles(launcher, &way, args);
 }
 
-static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)
+struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op)
 {
-    struct contraction_shape shape = contraction_shape_of(op);
+    const struct contraction_shape shape = contraction_shape_of(op);
     const int64_t *dims = &op->attributes[CONTRACT_DIMS];
-    const struct prepared a = {0, 1, contract_rows(op, 2)};
-    const struct prepared b = {2, 3, contract_rows(op, 4)};
     struct contract_args args = {.out = output_memory(launcher, op, 0),
                                  .batches = (uint64_t)(dims[0] * dims[1]),
                                  .m = (uint64_t)(dims[2] * dims[3]),
@@ -468,16 +474,26 @@ static enum device_result launch_contract(const struct launcher *launcher, const
                                  .k = (uint64_t)shape.k,
                                  .blocks = (uint64_t)shape.blocks,
                                  .block_log = block_log_of(&shape),
-                                 .line_log = packed_for(&shape, a.rows).line_log,
+                                 .line_log = packed_for(&shape, 1).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
                                  .piece = (uint32_t)shape.piece,
                                  .bits = shape.bits};
-    enum device_result result;
 
     for (int axis = 0; axis < 6; axis++) {
         args.dims[axis] = dims[axis];
         args.strides[axis] = op->attributes[CONTRACT_STRIDES + axis];
     }
+    return args;
+}
+
+static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+    const struct prepared a = {0, 1, contract_rows(op, 2)};
+    const struct prepared b = {2, 3, contract_rows(op, 4)};
+    struct contract_args args = launch_contract_args(launcher, op);
+    enum device_result result;
+
     result = prepare(&args.a, launcher, op, &a, 0);
     if (result == DEVICE_OK) {
         result = prepare(&args.b, launcher, op, &b, packed_for(&shape, a.rows).size);
@@ -487,7 +503,7 @@ static enum device_result launch_contract(const struct launcher *launcher, const
                                  .b = args.b,
                                  .out = args.out,
                                  .rows = args.batches,
-                                 .rows_inner = (uint64_t)dims[1],
+                                 .rows_inner = (uint64_t)args.dims[1],
                                  .stride_outer = (uint64_t)args.strides[0],
                                  .stride_inner = (uint64_t)args.strides[1],
                                  .k = args.k,

@@ -27,6 +27,8 @@ enum launch_way {
     WAY_LISTS,                 /* many tensors at once: updates, squares of gradients */
     WAY_COLUMNS,               /* quantization across rows in one look */
     WAY_HELD,                  /* rows held in registers, and quantized at once */
+    WAY_STRIPS,                /* operands across memory are held, and multiplied at once */
+    WAY_ATTENTION,             /* rows of attention, from product to product, on chip */
     WAY_COUNT
 };
 

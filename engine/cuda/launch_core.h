@@ -1,6 +1,6 @@
 /*
- * launch_core.h - what the files that launch kernels share: launch.c and launch_fused.c. Nobody
- * else includes it.
+ * launch_core.h - what the files that launch kernels share: launch.c and launch_*.c. Nobody else
+ * includes it, but for fuse_*.c, which name the launches of what they find.
  */
 #ifndef ENGINE_CUDA_LAUNCH_CORE_H
 #define ENGINE_CUDA_LAUNCH_CORE_H
@@ -86,6 +86,22 @@ enum device_result launch_columns(const struct launcher *launcher, struct quanti
 bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize);
+
+/* ---- launch_strips.c ---- */
+
+/* Rows of a strip of K elements that a block has room for: 32, 16, or 0. */
+uint32_t strip_rows_of(uint32_t shared_max, uint64_t k);
+
+/* What fuse_strips.c found: a quantization across memory and its product. */
+enum device_result launch_strip_columns(const struct launcher *launcher, const struct chain *chain);
+
+/* ---- launch_attention.c: what fuse_attention.c found ---- */
+enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain);
+
+/* launch.c: an operand whose limbs lie in memory; a product's arguments but for its operands. */
+struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
+                                     const uint8_t *planes);
+struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op);
 
 /* launch.c: the arguments of these kinds. */
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);

@@ -13,9 +13,9 @@
 
 /* ---- names ------------------------------------------------------------------ */
 
-#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held"
-static const char *const names[WAY_COUNT] = {"pairs", "wgmma", "mma",     "plain",
-                                             "dots",  "lists", "columns", "held"};
+#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held, strips, attention"
+static const char *const names[WAY_COUNT] = {"pairs", "wgmma",   "mma",  "plain",  "dots",
+                                             "lists", "columns", "held", "strips", "attention"};
 
 const char *path_name(uint32_t path)
 {

@@ -130,6 +130,31 @@ static uint32_t add_dots(struct proof *proof, const struct op *a, const struct o
     return add_output(proof, op, DTYPE_F32, (uint64_t)batches);
 }
 
+/* Rows of a by rows of b; across: a result's rows lie side by side. */
+static struct op *add_contract(struct proof *proof, const struct op *a, const struct op *b,
+                               const int64_t sizes[3], int64_t k, bool across)
+{
+    const int64_t dims[6] = {sizes[0], 1, 1, sizes[1], 1, sizes[2]};
+    const int64_t strides[6] = {sizes[1] * sizes[2],   0, 0,
+                                across ? 1 : sizes[2], 0, across ? sizes[1] : 1};
+    struct op *op = add_op(proof, OP_CONTRACT);
+
+    for (int axis = 0; axis < 6; axis++) {
+        op->attributes[CONTRACT_DIMS + axis] = dims[axis];
+        op->attributes[CONTRACT_STRIDES + axis] = strides[axis];
+    }
+    op->attributes[CONTRACT_K] = k;
+    op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
+    op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
+    op->attribute_count = CONTRACT_ATTRIBUTES;
+    add_input(op, a->outputs[2]);
+    add_input(op, a->outputs[1]);
+    add_input(op, b->outputs[2]);
+    add_input(op, b->outputs[1]);
+    (void)add_output(proof, op, DTYPE_F32, (uint64_t)(sizes[0] * sizes[1] * sizes[2]));
+    return op;
+}
+
 /* ---- the ways ------------------------------------------------------------------------ */
 
 /* Rows of a warp and of a block, of all widths. */
@@ -329,6 +354,99 @@ static void build_held(struct proof *proof, uint32_t part)
     (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
 }
 
+/*
+ * Views across memory by few rows, on either side of a product: a causal softmax's columns, long
+ * rows and short ones, and as many of the other operand as a strip takes.
+ */
+static void build_strips(struct proof *proof, uint32_t part)
+{
+    static const struct row_kind softmax = {OP_SOFTMAX, 0x3e000000, {1}, {3, 3, 1, 3, 3, 1}};
+    static const struct {
+        int64_t batches;
+        int64_t rows;
+        int64_t others;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{2, 150, 19, 150, 14, 128},
+                  {1, 40, 70, 1000, 14, 128},
+                  {3, 17, 128, 60, 16, 0},
+                  {1, 20, 5, 130, 15, 128}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t others = shapes[part].others;
+    const int64_t k = shapes[part].k;
+    const int64_t by_a[3] = {batches, rows, others};
+    const int64_t by_b[3] = {batches, others, rows};
+    const uint32_t y = give(proof, DTYPE_F32, (uint64_t)(batches * others * k));
+    const uint32_t x = part == 0 ? add_rows(proof, &softmax, batches * k, rows, k)->outputs[5]
+                                 : give(proof, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const struct op *a =
+        add_quantize(proof, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
+    const struct op *b =
+        add_quantize(proof, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
+
+    (void)add_contract(proof, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b,
+                       part % 2 == 0 ? by_b : by_a, k, part % 2 != 0);
+}
+
+/* Softmax of scores, or its gradient by p and dp: of rows that a product made. */
+static uint32_t add_softmax(struct proof *proof, uint32_t p, uint32_t scores, int64_t rows,
+                            int64_t columns, int64_t causal, bool forward)
+{
+    struct op *op = add_op(proof, forward ? OP_SOFTMAX : OP_SOFTMAX_GRAD);
+    const uint64_t all = (uint64_t)(rows * columns);
+
+    op->attributes[ROWS] = rows;
+    op->attributes[COLUMNS] = columns;
+    op->attributes[SOFTMAX_CAUSAL] = causal;
+    op->attributes[SOFTMAX_SCALE_BITS] = 0x3e000000;
+    op->attribute_count = SOFTMAX_ATTRIBUTES;
+    if (!forward) {
+        add_input(op, p);
+    }
+    add_input(op, hide(proof, scores));
+    for (int i = 0; i < (forward ? 5 : 2); i++) {
+        (void)hide(proof, add_output(proof, op, DTYPE_F32, i == 2 ? all : (uint64_t)rows));
+    }
+    return add_output(proof, op, DTYPE_F32, all);
+}
+
+/* From queries and keys to p and its product, and backward; of two heads, causal or not. */
+static void build_attention(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t queries;
+        int64_t keys;
+        int64_t d;
+        int bits;
+    } shapes[] = {{41, 41, 40, 14}, {19, 300, 72, 14}, {35, 35, 64, 16}};
+    const int64_t m = shapes[part].queries;
+    const int64_t n = shapes[part].keys;
+    const int64_t d = shapes[part].d;
+    const int64_t squares[3] = {2, m, n};
+    const int64_t products[3] = {2, m, d};
+    const int64_t causal = m == n ? m : 0;
+    const int bits = shapes[part].bits;
+    uint32_t given[4];
+    uint32_t p = 0;
+
+    for (int i = 0; i < 4; i++) { /* queries, keys, values, dout */
+        given[i] = give(proof, DTYPE_F32, (uint64_t)(2 * (i % 3 == 0 ? m : n) * d));
+    }
+    for (int backward = 0; backward < 2; backward++) {
+        const struct op *a = add_quantize(proof, given[backward ? 3 : 0], 2, m, d, bits, 128, true);
+        const struct op *b = add_quantize(proof, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
+        struct op *scores = add_contract(proof, a, b, squares, d, false);
+
+        scores->attributes[CONTRACT_CAUSAL] = causal;
+        p = add_softmax(proof, p, scores->outputs[0], 2 * m, n, causal, !backward);
+        a = add_quantize(proof, p, 2, m, n, bits, 128, true);
+        b = add_quantize(proof, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
+        (void)add_contract(proof, a, b, products, n, false);
+    }
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -337,6 +455,8 @@ static const struct {
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
+    [WAY_STRIPS - CONTRACT_PATHS] = {build_strips, 4},
+    [WAY_ATTENTION - CONTRACT_PATHS] = {build_attention, 3},
 };
 
 /* ---- running --------------------------------------------------------------------------- */

@@ -35,6 +35,19 @@ static RULE inline void split_of(uint64_t *first, uint64_t *end, const struct co
     *end = *end < args->k ? *end : args->k;
 }
 
+/* Shifts stay below 64, and exponents small, but in what no kernel has packed: proof.c runs kernels
+ * behind one that may have done nothing. Then sums are wrong, and defined all the same. */
+static RULE inline uint64_t shifted_part(int64_t part, uint32_t shift)
+{
+    return (uint64_t)part << (shift & 63);
+}
+
+/* The exponent of the last bit of an integer of `bits` bits. */
+static RULE inline int32_t last_bit(int32_t lowest, int32_t bits)
+{
+    return (int32_t)((uint32_t)lowest - (uint32_t)(bits - 1));
+}
+
 /* Where results lie: a row's part of the place, and a column's. */
 static RULE inline uint64_t place_of_row(const struct contract_args *args, uint64_t batch,
                                          uint64_t m)
@@ -96,10 +109,10 @@ static RULE inline uint32_t result_bits(const struct contract_args *args,
     if (row->lowest == PACKED_POISON || column->lowest == PACKED_POISON) {
         return FLOAT_NAN_BITS;
     }
-    /* Without a sign, since what was never packed holds any bits. */
-    const uint32_t lowest = (uint32_t)row->lowest + (uint32_t)column->lowest;
+    const uint32_t exponent = (uint32_t)last_bit(row->lowest, args->bits) +
+                              (uint32_t)last_bit(column->lowest, args->bits);
 
-    return contraction_finish(sum, (int32_t)(lowest - 2 * ((uint32_t)args->bits - 1)));
+    return contraction_finish(sum, (int32_t)exponent);
 }
 
 static RULE inline void write_result(const struct contract_args *args,

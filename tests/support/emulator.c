@@ -9,37 +9,58 @@
 
 #include "tests/support/emulator_core.h"
 
+/*
+ * Instrumented, a jump would be taken for the end of all frames below. Nor may a compiler look
+ * through the call of what switches: gcc drops the place that it set where it sees the jump follow
+ * in the same function, and counts on registers that other fibers change.
+ */
+#if defined(__clang__)
+#define SWITCHES __attribute__((noinline, no_sanitize("address", "undefined")))
+#else
+#define SWITCHES __attribute__((noinline, noipa, no_sanitize("address", "undefined")))
+#endif
+
 struct emulator *emulator;
+
+static SWITCHES void jump_to_scheduler(void)
+{
+    PLACE_JUMP(emulator->scheduler);
+}
+
+static SWITCHES void jump_to(struct fiber *fiber)
+{
+    PLACE_JUMP(fiber->place);
+}
 
 _Noreturn void emulator_give_up(const char *why)
 {
     if (race_stuck(why)) {
         emulator->left = true;
         race_no_thread();
-        _longjmp(emulator->scheduler, 1);
+        jump_to_scheduler();
     }
     fprintf(stderr, "emulated kernel, block (%u, %u), thread %u: %s\n", emulator->block[0],
             emulator->block[1], emulator->current, why);
     abort();
 }
 
-void emulator_yield(void)
+SWITCHES void emulator_yield(void)
 {
-    if (_setjmp(emulator_fiber()->place) == 0) {
-        _longjmp(emulator->scheduler, 1);
+    if (PLACE_SET(emulator_fiber()->place) == 0) {
+        jump_to_scheduler();
     }
 }
 
 /* Until the fiber yields. No variable lives across the jump. */
-static __attribute__((noinline)) void resume(struct fiber *fiber)
+static SWITCHES void resume(struct fiber *fiber)
 {
-    if (_setjmp(emulator->scheduler) != 0) {
+    if (PLACE_SET(emulator->scheduler) != 0) {
         race_no_thread();
         return;
     }
     race_thread(emulator->current);
     if (fiber->begun) {
-        _longjmp(fiber->place, 1);
+        jump_to(fiber);
     }
     fiber->begun = true;
     (void)setcontext(&fiber->context);
@@ -76,9 +97,9 @@ static void start_fiber(uint32_t thread)
 }
 
 /* No thread has anything left to do but to wait. */
-static void stop_stuck(void)
+static SWITCHES void stop_stuck(void)
 {
-    if (_setjmp(emulator->scheduler) == 0) {
+    if (PLACE_SET(emulator->scheduler) == 0) {
         emulator->current = 0;
         while (emulator_fiber()->done) {
             emulator->current++;
@@ -363,12 +384,19 @@ uint32_t atomic_add(uint32_t *at, uint32_t value)
     return before;
 }
 
-/* It tells nobody what was there, so that nobody is ordered by it. */
+/* This one and the next tell nobody what was there, so that nobody is ordered by them. */
 void atomic_add_wide(uint64_t *at, uint64_t value)
 {
     race_aligned(at, sizeof(*at), RACE_SITE);
     race_access(at, sizeof(*at), RACE_ATOMIC, RACE_SITE);
     *at += value;
+}
+
+void atomic_max(uint32_t *at, uint32_t value)
+{
+    race_aligned(at, sizeof(*at), RACE_SITE);
+    race_access(at, sizeof(*at), RACE_ATOMIC, RACE_SITE);
+    *at = *at < value ? value : *at;
 }
 
 uint64_t load_fresh(const uint64_t *at)
@@ -402,6 +430,16 @@ void store_quad(uint32_t *to, const uint32_t *from)
     race_access(from, 16, RACE_READ, RACE_SITE);
     race_access(to, 16, RACE_WRITE, RACE_SITE);
     memcpy(to, from, 16);
+}
+
+void load_pair(uint32_t *to, const void *from)
+{
+    if ((uintptr_t)from % 8 != 0) {
+        emulator_give_up("two words that are not aligned to 8");
+    }
+    race_access(from, 8, RACE_READ, RACE_SITE);
+    race_access(to, 8, RACE_WRITE, RACE_SITE);
+    memcpy(to, from, 8);
 }
 
 int32_t round_to_int(float x)

@@ -18,6 +18,8 @@
 
 #include "engine/cuda/tile_body.h"
 
+#include "engine/cuda/fragments_body.h"
+
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/dots_body.h"
 #include "engine/cuda/hash_body.h"
@@ -31,6 +33,12 @@
 #include "engine/cuda/rows_body.h"
 
 #include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
+
+#include "engine/cuda/attention_body.h"
 
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
@@ -162,6 +170,7 @@ static enum device_result fake_open(struct device **device, struct device_facts 
     (void)snprintf(facts->name, sizeof(facts->name), "%s",
                    switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
+    facts->shared_max = switches.shared_max;
     facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
