@@ -20,6 +20,8 @@
     ENTRY(QUADS, kernel_quads, struct quads_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
     ENTRY(HELD, kernel_held, struct held_args) \
+    ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
+    ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
@@ -233,6 +235,19 @@ struct strip_columns_args {
     uint32_t reserved;
 };
 
+/*
+ * Rows of attention: a product, the operation along its rows, and the product of what that gives,
+ * which is held: attention_body.h. No result of the first is written, and none of the operation but
+ * its last.
+ */
+struct attention_args {
+    struct rows_args rows;
+    struct strip_product scores; /* rows of A by rows of B; nothing is held of it */
+    struct strip_product product;
+    uint32_t strips; /* of a batch */
+    uint32_t hidden; /* what a mask hides is written too, as zeros */
+};
+
 struct sums_args {
     struct packed_operand q;
     const uint32_t *index; /* one-hots */
@@ -415,6 +430,9 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_SHARED                                                                              \
     (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \
      2 * HOPPER_GROUP / CUDA_WARP * EPILOGUE_STAGE_SIZE)
+
+#define ATTENTION_THREADS (STRIP_ROWS * 16) /* 16 for each row of a strip */
+#define ATTENTION_D_MAX   128               /* elements of a query */
 
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */

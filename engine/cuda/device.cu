@@ -117,7 +117,8 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
     const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE, KERNEL_CONTRACT_THREE};
-    const int strips[] = {KERNEL_STRIP_COLUMNS_NARROW, KERNEL_STRIP_COLUMNS_WIDE};
+    const int strips[] = {KERNEL_STRIP_COLUMNS_NARROW, KERNEL_STRIP_COLUMNS_WIDE,
+                          KERNEL_ATTENTION_NARROW, KERNEL_ATTENTION_WIDE};
     const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
                            KERNEL_HOPPER_NARROW_PAIR, KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
 

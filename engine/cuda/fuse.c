@@ -216,7 +216,8 @@ static bool quantizes_rows(const struct op *quantize, const struct op *rows)
 static void find_held(struct fusion *fusion, const struct tape *tape)
 {
     for (uint32_t at = 0; at + 1 < tape->op_count; at++) {
-        if (fuse_holds_rows(&fusion->ops[at]) &&
+        if (chain_may_take(fusion, at) && chain_may_take(fusion, at + 1) &&
+            fuse_holds_rows(&fusion->ops[at]) &&
             quantizes_rows(&fusion->ops[at + 1], &fusion->ops[at])) {
             fusion->ends[at] = at + 2;
         }
@@ -346,6 +347,10 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
             return false;
         }
         fuse_find_updates(fusion, tape);
+    }
+    if (is_free(fusion, WAY_ATTENTION) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_attention(fusion, tape, readers))) {
+        return false;
     }
     if (is_free(fusion, WAY_EPILOGUE) &&
         (!find_anew(readers, fusion, tape) || !fuse_find_epilogues(fusion, tape, readers))) {

@@ -68,6 +68,10 @@ void fuse_find_updates(struct fusion *fusion, const struct tape *tape);
 void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                       uint8_t *device);
 
+/* fuse_attention.c; the readers are found anew after each chain. */
+MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
+                                    struct readers *readers);
+
 /* fuse_strips.c */
 MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *readers);
 

@@ -293,7 +293,7 @@ struct prepared {
 };
 
 struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
-                                     uint8_t *planes)
+                                     const uint8_t *planes)
 {
     const struct packed packed = packed_for(shape, rows);
 

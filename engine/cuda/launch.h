@@ -28,6 +28,7 @@ enum launch_way {
     WAY_COLUMNS,               /* quantization across rows in one look */
     WAY_HELD,                  /* rows held in registers, and quantized at once */
     WAY_STRIPS,                /* operands across memory are held, and multiplied at once */
+    WAY_ATTENTION,             /* rows of attention, from product to product, on chip */
     WAY_EPILOGUE,              /* element-wise operations where their operand is made */
     WAY_COUNT
 };

@@ -13,9 +13,10 @@
 
 /* ---- names ------------------------------------------------------------------ */
 
-#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held, strips, epilogue"
-static const char *const names[WAY_COUNT] = {"pairs", "wgmma",   "mma",  "plain",  "dots",
-                                             "lists", "columns", "held", "strips", "epilogue"};
+#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, epilogue"
+static const char *const names[WAY_COUNT] = {"pairs",  "wgmma",     "mma",     "plain",
+                                             "dots",   "lists",     "columns", "held",
+                                             "strips", "attention", "epilogue"};
 
 const char *path_name(uint32_t path)
 {

@@ -202,8 +202,65 @@ static void build_strips(struct proof *proof, uint32_t part)
     const struct op *b =
         add_quantize(proof, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
 
-    add_contract(proof, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b, part % 2 == 0 ? by_b : by_a,
-                 k, part % 2 != 0);
+    (void)add_contract(proof, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b,
+                       part % 2 == 0 ? by_b : by_a, k, part % 2 != 0);
+}
+
+/* Softmax of scores, or its gradient by p and dp: of rows that a product made. */
+static uint32_t add_softmax(struct proof *proof, uint32_t p, uint32_t scores, int64_t rows,
+                            int64_t columns, int64_t causal, bool forward)
+{
+    struct op *op = add_op(proof, forward ? OP_SOFTMAX : OP_SOFTMAX_GRAD);
+    const uint64_t all = (uint64_t)(rows * columns);
+
+    op->attributes[ROWS] = rows;
+    op->attributes[COLUMNS] = columns;
+    op->attributes[SOFTMAX_CAUSAL] = causal;
+    op->attributes[SOFTMAX_SCALE_BITS] = 0x3e000000;
+    op->attribute_count = SOFTMAX_ATTRIBUTES;
+    if (!forward) {
+        add_input(op, p);
+    }
+    add_input(op, hide(proof, scores));
+    for (int i = 0; i < (forward ? 5 : 2); i++) {
+        (void)hide(proof, add_output(proof, op, DTYPE_F32, i == 2 ? all : (uint64_t)rows));
+    }
+    return add_output(proof, op, DTYPE_F32, all);
+}
+
+/* From queries and keys to p and its product, and backward; of two heads, causal or not. */
+static void build_attention(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t queries;
+        int64_t keys;
+        int64_t d;
+        int bits;
+    } shapes[] = {{41, 41, 40, 14}, {19, 300, 72, 14}, {35, 35, 64, 16}};
+    const int64_t m = shapes[part].queries;
+    const int64_t n = shapes[part].keys;
+    const int64_t d = shapes[part].d;
+    const int64_t squares[3] = {2, m, n};
+    const int64_t products[3] = {2, m, d};
+    const int64_t causal = m == n ? m : 0;
+    const int bits = shapes[part].bits;
+    uint32_t given[4];
+    uint32_t p = 0;
+
+    for (int i = 0; i < 4; i++) { /* queries, keys, values, dout */
+        given[i] = give(proof, DTYPE_F32, (uint64_t)(2 * (i % 3 == 0 ? m : n) * d));
+    }
+    for (int backward = 0; backward < 2; backward++) {
+        const struct op *a = add_quantize(proof, given[backward ? 3 : 0], 2, m, d, bits, 128, true);
+        const struct op *b = add_quantize(proof, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
+        struct op *scores = add_contract(proof, a, b, squares, d, false);
+
+        scores->attributes[CONTRACT_CAUSAL] = causal;
+        p = add_softmax(proof, p, scores->outputs[0], 2 * m, n, causal, !backward);
+        a = add_quantize(proof, p, 2, m, n, bits, 128, true);
+        b = add_quantize(proof, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
+        (void)add_contract(proof, a, b, products, n, false);
+    }
 }
 
 static const struct {
@@ -215,6 +272,7 @@ static const struct {
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
     [WAY_STRIPS - CONTRACT_PATHS] = {build_strips, 4},
+    [WAY_ATTENTION - CONTRACT_PATHS] = {build_attention, 3},
     [WAY_EPILOGUE - CONTRACT_PATHS] = {proof_build_epilogue, PROOF_EPILOGUE_PARTS},
 };
 

@@ -134,8 +134,8 @@ static inline uint32_t add_dots(struct proof *proof, const struct op *a, const s
 }
 
 /* Rows of a by rows of b; across: a result's rows lie side by side. */
-static inline void add_contract(struct proof *proof, const struct op *a, const struct op *b,
-                                const int64_t sizes[3], int64_t k, bool across)
+static inline struct op *add_contract(struct proof *proof, const struct op *a, const struct op *b,
+                                      const int64_t sizes[3], int64_t k, bool across)
 {
     const int64_t dims[6] = {sizes[0], 1, 1, sizes[1], 1, sizes[2]};
     const int64_t strides[6] = {sizes[1] * sizes[2],   0, 0,
@@ -155,6 +155,7 @@ static inline void add_contract(struct proof *proof, const struct op *a, const s
     add_input(op, b->outputs[2]);
     add_input(op, b->outputs[1]);
     (void)add_output(proof, op, DTYPE_F32, (uint64_t)(sizes[0] * sizes[1] * sizes[2]));
+    return op;
 }
 
 /* An operation along rows over given tensors: what each of them is, as in op.h. */

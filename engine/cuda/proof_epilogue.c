@@ -9,8 +9,7 @@ static uint32_t add_product(struct proof *proof, const struct op *a, const struc
 {
     const int64_t sizes[3] = {1, m, n};
 
-    add_contract(proof, a, b, sizes, k, false);
-    return hide(proof, proof->ops[proof->tape.op_count - 1].outputs[0]);
+    return hide(proof, add_contract(proof, a, b, sizes, k, false)->outputs[0]);
 }
 
 /* An element-wise operation of one operand, or two; the second may be a row. Nobody has to see it. */

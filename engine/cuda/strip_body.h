@@ -3,7 +3,7 @@
  * and multiplied by packed limbs of another operand: what a block of threads has just made or
  * gathered needs no limbs in memory.
  *
- * To use it, with STRIP_THREADS threads and STRIP_SHARED(rows, K) bytes of dynamic shared memory:
+ * To use it, with STRIP_THREADS threads or more and STRIP_SHARED(rows, K) bytes of dynamic shared memory:
  *
  *   strip_init(&strip, rows, first, batch, &product)  every thread, with the same arguments;
  *   strip.seen = a bit for each piece of 128 elements of k that is looked at. All others count as
@@ -43,6 +43,7 @@ struct strip {
     uint32_t pitch;
     uint32_t pieces;
     uint32_t seen;
+    uint32_t warps; /* of the block */
 };
 
 static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t first,
@@ -60,6 +61,7 @@ static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t
     strip->pitch = STRIP_PITCH(product->contract.k);
     strip->pieces = (uint32_t)(product->contract.k + CONTRACTION_PIECE - 1) / CONTRACTION_PIECE;
     strip->seen = (1u << strip->pieces) - 1;
+    strip->warps = block_size() / CUDA_WARP;
 }
 
 static RULE INLINED bool piece_seen(const struct strip *strip, uint32_t piece)
@@ -77,7 +79,7 @@ static RULE inline void strip_peaks(struct strip *strip)
 
     barrier();
     for (uint32_t unit = thread_index() / CUDA_WARP; unit < groups * strip->pieces;
-         unit += STRIP_WARPS) {
+         unit += strip->warps) {
         const uint32_t piece = unit / groups;
         const uint32_t row = unit % groups * 8 + lane / 4;
         const float *x = strip->x + row * strip->pitch + piece * CONTRACTION_PIECE + lane % 4 * 8;
@@ -140,8 +142,9 @@ static RULE INLINED void strip_exponents(const struct strip *strip,
     const int32_t least = product->contract.blocks == 1 ? top : top - product->window;
 
     own = own > least ? own : least;
-    const int32_t lowest =
-        top == EXPONENT_POISON ? PACKED_POISON : -row_maximum(there ? -own : INT16_MIN);
+    /* All lanes of the warp meet, whatever their rows hold. */
+    const int32_t smallest = -row_maximum(there ? -own : INT16_MIN);
+    const int32_t lowest = top == EXPONENT_POISON ? PACKED_POISON : smallest;
 
     strip->peaks[thread] = (uint32_t)own;
     strip->shifts[piece * STRIP_ROWS + row] =
@@ -224,7 +227,7 @@ static RULE INLINED void strip_limbs(const struct strip *strip, const struct str
     const uint32_t groups = strip->rows / 8;
 
     for (uint32_t unit = thread_index() / CUDA_WARP; unit < groups * strip->pieces;
-         unit += STRIP_WARPS) {
+         unit += strip->warps) {
         const uint32_t piece = unit / groups;
         const uint32_t row = unit % groups * 8 + lane / 4;
         float *x = strip->x + row * strip->pitch + piece * CONTRACTION_PIECE + lane % 4 * 8;
@@ -279,6 +282,12 @@ static RULE INLINED uint32_t strip_tiles(const struct strip_product *product)
     return (strip_others(product) + STRIP_TILE_COLUMNS - 1) / STRIP_TILE_COLUMNS;
 }
 
+/* Sums that lie in a row of the strip's area. */
+static RULE INLINED uint32_t strip_pitch_of_sums(const struct strip_product *product)
+{
+    return strip_tiles(product) * STRIP_TILE_COLUMNS + STRIP_SUMS_COLUMNS - STRIP_TILE_COLUMNS;
+}
+
 static RULE INLINED struct strip_share strip_share_of(const struct strip *strip,
                                                       const struct strip_product *product)
 {
@@ -287,7 +296,11 @@ static RULE INLINED struct strip_share strip_share_of(const struct strip *strip,
     const uint32_t columns = strip_tiles(product);
     struct strip_share share;
 
-    share.parts = STRIP_WARPS / (rows * columns);
+    const uint64_t room = STRIP_AREA(strip->rows, product->contract.k) /
+                          (8 * strip->rows * strip_pitch_of_sums(product));
+
+    share.parts = strip->warps / (rows * columns);
+    share.parts = share.parts < room ? share.parts : (uint32_t)room;
     share.row = warp % rows * STRIP_TILE_ROWS;
     share.column = warp / rows % columns * STRIP_TILE_COLUMNS;
     share.part = warp / (rows * columns);
@@ -321,13 +334,28 @@ static RULE INLINED void strip_reader_init(struct strip_reader *reader, const st
     reader->in_line = (1u << line_log) - 1;
 }
 
+/* The other operand's words of a step. */
+static RULE INLINED void strip_load_other(struct fragments *fragments,
+                                          const struct strip_reader *reader, uint64_t line,
+                                          uint64_t plane_size, uint32_t step)
+{
+    const uint32_t k = (step + thread_index() % 4 * 8) & reader->in_line;
+
+    UNROLL
+    for (uint32_t plane = 0; plane < 2; plane++) {
+        UNROLL
+        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+            load_pair(fragments->b[plane][j], reader->from[j] + line + plane * plane_size +
+                                                  (k / 16 ^ reader->swizzles[j]) * 16 + k % 16);
+        }
+    }
+}
+
 /* A step's fragments. Behind the end of a line of 64, the strip holds zeros, and any limbs do. */
 static RULE INLINED void strip_load(struct fragments *fragments, const struct strip_reader *reader,
                                     const float *x, uint64_t line, uint64_t plane_size,
                                     uint32_t pitch, uint32_t step)
 {
-    const uint32_t k = (step + thread_index() % 4 * 8) & reader->in_line;
-
     UNROLL
     for (uint32_t plane = 0; plane < 2; plane++) {
         UNROLL
@@ -335,12 +363,8 @@ static RULE INLINED void strip_load(struct fragments *fragments, const struct st
             memcpy(&fragments->a[plane][0][i], x + i % 2 * 8 * pitch + step + plane * 2 + i / 2,
                    sizeof(uint32_t));
         }
-        UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-            load_pair(fragments->b[plane][j], reader->from[j] + line + plane * plane_size +
-                                                  (k / 16 ^ reader->swizzles[j]) * 16 + k % 16);
-        }
     }
+    strip_load_other(fragments, reader, line, plane_size, step);
 }
 
 /* A warp's sums over its pieces. */
@@ -425,7 +449,7 @@ static RULE INLINED void strip_finish(const struct strip *strip,
     const uint64_t rows = product->is_b ? product->contract.n : product->contract.m;
     const uint32_t others = strip_others(product);
 
-    for (uint32_t at = thread_index(); at < strip->rows * others; at += STRIP_THREADS) {
+    for (uint32_t at = thread_index(); at < strip->rows * others; at += block_size()) {
         const uint32_t own = at / others;
         const uint32_t other = at % others;
         uint64_t sum = 0;
@@ -444,8 +468,7 @@ static RULE INLINED void strip_contract(const struct strip *strip,
                                         const struct strip_product *product, enum limb_kind kind)
 {
     const struct strip_share share = strip_share_of(strip, product);
-    const uint32_t columns =
-        strip_tiles(product) * STRIP_TILE_COLUMNS + STRIP_SUMS_COLUMNS - STRIP_TILE_COLUMNS;
+    const uint32_t columns = strip_pitch_of_sums(product);
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
 
     barrier();

@@ -251,6 +251,26 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
     }
 }
 
+/* What a strip brings of the other operands is in the L2 cache: its batch has just been there. */
+static void count_attention(struct traffic *traffic, const struct attention_args *args)
+{
+    const struct contract_args *first = &args->scores.contract;
+    const struct contract_args *second = &args->product.contract;
+    const uint64_t seen =
+        4 * visible_elements(args->rows.rows, args->rows.columns, args->rows.causal);
+    const bool forward = args->rows.kind == OP_SOFTMAX;
+    const bool made = args->rows.outputs[forward ? 5 : 2] != NULL;
+
+    traffic->read += operand_bytes(&first->a, first->batches * first->m, first->blocks, 2) +
+                     operand_bytes(&first->b, first->batches * first->n, first->blocks, 2) +
+                     operand_bytes(&second->b, second->batches * second->n, second->blocks, 2) +
+                     (forward ? 0 : seen);
+    traffic->written += 4 * second->batches * second->m * second->n;
+    traffic->written += !made               ? 0
+                        : args->hidden != 0 ? 4 * args->rows.rows * args->rows.columns
+                                            : seen;
+}
+
 /* What is seen of the columns, the limbs of the other operand, and the results. */
 static void count_strip_columns(struct traffic *traffic, const struct strip_columns_args *args)
 {
@@ -327,6 +347,10 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_HELD:
         count_held(traffic, args);
+        break;
+    case KERNEL_ATTENTION_NARROW:
+    case KERNEL_ATTENTION_WIDE:
+        count_attention(traffic, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:

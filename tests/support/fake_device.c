@@ -40,6 +40,8 @@
 
 #include "engine/cuda/strip_columns_body.h"
 
+#include "engine/cuda/attention_body.h"
+
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
 #define ALLOCATION_PAD 256
@@ -144,6 +146,7 @@ static enum device_result fake_open(struct device **device, struct device_facts 
     (void)snprintf(facts->name, sizeof(facts->name), "%s",
                    switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
+    facts->shared_max = switches.shared_max;
     facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
