@@ -363,6 +363,12 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
         (!find_anew(readers, fusion, tape) || !fuse_find_strips(fusion, readers))) {
         return false;
     }
+    if (fusion->chain_count > 0) {
+        if (!find_anew(readers, fusion, tape)) {
+            return false;
+        }
+        fuse_leave_hidden(fusion, readers);
+    }
     return true;
 }
 

@@ -87,10 +87,6 @@ bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize);
 
-/* ---- launch_attention.c: the chains of fuse_attention.c ---- */
-
-enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain);
-
 /* ---- launch_strips.c ---- */
 
 /* Rows of a strip of K elements that a block has room for: 32, 16, or 0. */
