@@ -82,7 +82,7 @@ bool fuse_sees_causally(const struct fusion *fusion, uint32_t at);
 MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
 
-/* fuse_epilogue.c; the same. */
+/* fuse_epilogue.c */
 MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
 

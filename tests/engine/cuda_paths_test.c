@@ -120,9 +120,9 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_HELD, "held"},
         {KERNEL_STRIP_COLUMNS_NARROW, "strips"},
         {KERNEL_STRIP_COLUMNS_WIDE, "strips"},
-        {KERNEL_QUADS, "epilogue"},
         {KERNEL_ATTENTION_NARROW, "attention"},
         {KERNEL_ATTENTION_WIDE, "attention"},
+        {KERNEL_QUADS, "epilogue"},
     };
 
     (void)state;
