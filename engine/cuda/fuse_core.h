@@ -82,6 +82,10 @@ bool fuse_sees_causally(const struct fusion *fusion, uint32_t at);
 MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
 
+/* fuse_views.c */
+MUST_CHECK bool fuse_find_views(struct fusion *fusion, const struct tape *tape,
+                                const struct readers *readers);
+
 /* fuse_entropy.c; the readers are found anew where operations changed. */
 MUST_CHECK bool fuse_find_entropy(struct fusion *fusion, const struct tape *tape,
                                   struct readers *readers);

@@ -13,10 +13,10 @@
 
 /* ---- names ------------------------------------------------------------------ */
 
-#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, entropy"
+#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, entropy, views"
 static const char *const names[WAY_COUNT] = {"pairs",  "wgmma",     "mma",     "plain",
                                              "dots",   "lists",     "columns", "held",
-                                             "strips", "attention", "entropy"};
+                                             "strips", "attention", "entropy", "views"};
 
 const char *path_name(uint32_t path)
 {
