@@ -1,13 +1,10 @@
 /* emulator.c - see emulator.h. */
-/* Fibers jump from stack to stack, which the longjmp of a fortified build takes for an attack. */
-#undef _FORTIFY_SOURCE
-
 #include "tests/support/emulator.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <ucontext.h>
+
+#include "tests/support/coroutine.h"
 
 #define THREADS_MAX     1024
 #define WARP            32
@@ -54,27 +51,8 @@ struct copy {
     uint32_t group;
 };
 
-/*
- * A fiber begins by ucontext and goes on by a jump, which needs no system call. The compiler's own
- * where it has one: in a sanitized build each of the library's asks the system for the signal stack
- * and clears what is known of it, which takes far longer than all kernels.
- */
-#if defined(__x86_64__)
-typedef void *place[5];
-#define PLACE_SET(place)  __builtin_setjmp(place)
-#define PLACE_JUMP(place) __builtin_longjmp(place, 1)
-#else
-typedef jmp_buf place;
-#define PLACE_SET(place)  _setjmp(place)
-#define PLACE_JUMP(place) _longjmp(place, 1)
-#endif
-/* Instrumented, a jump would be taken for the end of all frames below. */
-#define SWITCHES __attribute__((noinline, no_sanitize("address", "undefined")))
-
 struct fiber {
-    ucontext_t context;
-    place place;
-    bool begun;
+    struct coroutine routine;
     bool done;
     size_t shared_used;
     struct copy copies[COPIES_MAX];
@@ -106,7 +84,7 @@ struct emulator {
     struct group groups[GROUPS_MAX];
     struct bulk bulks[BULK_MAX];
     uint32_t bulk_count;
-    place scheduler;
+    struct coroutine scheduler;
     emulated_kernel *kernel;
     const void *arguments;
     uint8_t *stacks;
@@ -142,24 +120,9 @@ static uint32_t rank(void)
     return emulator->current / emulator->threads;
 }
 
-static SWITCHES void yield(void)
+static void yield(void)
 {
-    if (PLACE_SET(me()->place) == 0) {
-        PLACE_JUMP(emulator->scheduler);
-    }
-}
-
-/* Until the fiber yields. No variable lives across the jump. */
-static SWITCHES void resume(struct fiber *fiber)
-{
-    if (PLACE_SET(emulator->scheduler) != 0) {
-        return;
-    }
-    if (fiber->begun) {
-        PLACE_JUMP(fiber->place);
-    }
-    fiber->begun = true;
-    (void)setcontext(&fiber->context);
+    coroutine_change(&me()->routine, &emulator->scheduler);
 }
 
 /* ---- running --------------------------------------------------------------- */
@@ -176,7 +139,6 @@ static void start_fiber(uint32_t thread)
 {
     struct fiber *fiber = &emulator->fibers[thread];
 
-    fiber->begun = false;
     fiber->done = false;
     fiber->shared_used = 0;
     fiber->copy_count = 0;
@@ -184,11 +146,8 @@ static void start_fiber(uint32_t thread)
     fiber->product_count = 0;
     fiber->product_number = 0;
     fiber->multiplies = false;
-    (void)getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = emulator->stacks + (size_t)thread * STACK_SIZE;
-    fiber->context.uc_stack.ss_size = STACK_SIZE;
-    fiber->context.uc_link = NULL;
-    makecontext(&fiber->context, fiber_main, 0);
+    coroutine_init(&fiber->routine, emulator->stacks + (size_t)thread * STACK_SIZE, STACK_SIZE,
+                   fiber_main);
 }
 
 static void finish_bulks(void);
@@ -215,7 +174,7 @@ static void run_block(uint32_t shared_size)
         for (uint32_t thread = 0; thread < all; thread++) {
             emulator->current = thread;
             if (!me()->done) {
-                resume(me());
+                coroutine_change(&emulator->scheduler, &me()->routine);
                 alive = alive || !me()->done;
             }
         }
