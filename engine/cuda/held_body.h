@@ -136,6 +136,9 @@ static RULE inline void held_norm_grad(const struct held *held, float *x, float 
             const float inner = fmaf(-other[i], mean_gx, layer ? x[i] - mean_g : x[i]);
 
             x[i] = real_stored(rstd * inner);
+            if (args->addend != NULL) {
+                x[i] = real_stored(x[i] + args->addend[held->first + c]);
+            }
             out_f32(args, layer ? 4 : 2, held->first + c, x[i]);
         }
     }
@@ -157,13 +160,13 @@ static RULE inline float held_maximum(const struct held *held, const float *x)
     return real_from_bits(fold_maximum_bits(lane));
 }
 
+/* Of what lies in x; leaves p there. */
 static RULE inline void held_softmax(const struct held *held, float *x)
 {
     const float scale = real_from_bits(held->args->constant);
     float maximum;
     float sum;
 
-    held_load(held, x, 0);
     HELD_EACH(held, i, c)
     {
         (void)c;
@@ -193,14 +196,11 @@ static RULE inline void held_softmax(const struct held *held, float *x)
 }
 
 /* p in x, dp in other; leaves dx in x. */
-static RULE inline void held_softmax_grad(const struct held *held, float *x, float *other)
+static RULE inline void held_softmax_grad(const struct held *held, float *x, const float *other)
 {
     const float scale = real_from_bits(held->args->constant);
-    float dot;
+    const float dot = held_fold(held, x, other, 0);
 
-    held_load(held, x, 0);
-    held_load(held, other, 1);
-    dot = held_fold(held, x, other, 0);
     held_number(held, 1, dot);
     HELD_EACH(held, i, c)
     {
@@ -255,9 +255,12 @@ KERNEL_LIMITED(kernel_held, struct held_args, BLOCK_THREADS)
             held_norm_grad(&held, x, other);
             break;
         case OP_SOFTMAX:
+            held_load(&held, x, 0);
             held_softmax(&held, x);
             break;
         default:
+            held_load(&held, x, 0);
+            held_load(&held, other, 1);
             held_softmax_grad(&held, x, other);
             break;
         }

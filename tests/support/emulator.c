@@ -389,6 +389,11 @@ void atomic_add_wide(uint64_t *at, uint64_t value)
     *at += value;
 }
 
+void atomic_max(uint32_t *at, uint32_t value)
+{
+    *at = *at < value ? value : *at;
+}
+
 uint64_t load_fresh(const uint64_t *at)
 {
     return *at;
@@ -415,9 +420,22 @@ void store_quad(uint32_t *to, const uint32_t *from)
     memcpy(to, from, 16);
 }
 
+void load_pair(uint32_t *to, const void *from)
+{
+    if ((uintptr_t)from % 8 != 0) {
+        give_up("two words that are not aligned to 8");
+    }
+    memcpy(to, from, 8);
+}
+
 int32_t round_to_int(float x)
 {
     return (int32_t)lrintf(x);
+}
+
+void prefetch_line(const void *at)
+{
+    (void)at;
 }
 
 /* ---- copies ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
+#include "engine/element.h"
 #include "engine/fold.h"
 #include "engine/rules.h"
 #include "engine/scalar.h"
@@ -15,7 +16,11 @@
 /* The kernels: they read what is above. */
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/epilogue_body.h"
+#include "engine/cuda/quads_body.h"
 #include "engine/cuda/tile_body.h"
+
+#include "engine/cuda/fragments_body.h"
 
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/dots_body.h"
@@ -30,6 +35,14 @@
 #include "engine/cuda/rows_body.h"
 
 #include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
+
+#include "engine/cuda/attention_body.h"
+
+#include "engine/cuda/entropy_body.h"
 
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048
@@ -135,6 +148,7 @@ static enum device_result fake_open(struct device **device, struct device_facts 
     (void)snprintf(facts->name, sizeof(facts->name), "%s",
                    switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
+    facts->shared_max = switches.shared_max;
     facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
