@@ -11,15 +11,14 @@
  * Under a causal mask, keys that no row of a strip sees are not looked at; and where nobody else
  * reads what is hidden, it is not written.
  *
- * There are 16 threads for each row of a strip: 16 rows are one fragment down, with eight warps side
- * by side, and the scores need no shared memory but their own, and no barrier.
+ * A warp makes 16 rows by 16 columns of scores, from limbs in memory, and goes on to others without
+ * a barrier; it needs no shared memory but the scores' own.
  */
 
 struct attention {
     const struct attention_args *args;
     struct strip strip;
     uint32_t warp;
-    uint32_t warps;
 };
 
 static RULE INLINED uint32_t attention_visible(const struct attention_args *args, uint64_t m)
@@ -51,14 +50,13 @@ static RULE INLINED uint32_t attention_limit(const struct attention_args *args, 
 static RULE INLINED void attention_init(struct attention *attention,
                                         const struct attention_args *args)
 {
-    const uint32_t rows = block_size() / 16;
+    const uint32_t rows = args->strip_rows;
     const uint64_t batches = args->scores.contract.batches;
     const uint32_t index = args->strips - 1 - (uint32_t)(block_index() / batches);
     struct strip *strip = &attention->strip;
 
     attention->args = args;
     attention->warp = thread_index() / CUDA_WARP;
-    attention->warps = block_size() / CUDA_WARP;
     strip_init(strip, rows, (uint64_t)index * rows, block_index() % batches, &args->product);
     strip->seen = (1u << (attention_limit(args, strip->first, rows) + CONTRACTION_PIECE - 1) /
                              CONTRACTION_PIECE) -
@@ -93,7 +91,7 @@ static RULE INLINED void queries_load(struct fragments *fragments,
     }
 }
 
-/* 16 rows by 32 columns, from a row of the strip and a column on. */
+/* 16 rows by 16 columns, from a row of the strip and a column on. */
 static RULE INLINED void scores_tile(const struct attention *attention, uint32_t first,
                                      uint32_t column, enum limb_kind kind)
 {
@@ -109,7 +107,7 @@ static RULE INLINED void scores_tile(const struct attention *attention, uint32_t
 
         queries_load(&fragments, attention, first, step);
         strip_load_other(&fragments, &reader, 0, scores->b.plane_size, step);
-        fragments_multiply(sums, &fragments, 1, kind);
+        fragments_multiply(sums, &fragments, 1, STRIP_FRAGMENTS, kind);
     }
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
@@ -118,7 +116,7 @@ static RULE INLINED void scores_tile(const struct attention *attention, uint32_t
         rows[i] = result_row(scores, strip->batch, m < scores->m ? m : 0);
     }
     UNROLL
-    for (uint32_t to = 0; to < FRAGMENT_COLUMNS * 2; to++) {
+    for (uint32_t to = 0; to < STRIP_FRAGMENTS * 2; to++) {
         const uint32_t n = column + to / 2 * 8 + sum_column(to % 2);
         const struct result_line own =
             result_column(scores, strip->batch, n < scores->n ? n : scores->n - 1);
@@ -141,7 +139,7 @@ static RULE INLINED void attention_scores(const struct attention *attention, enu
     const uint32_t limit = attention_limit(attention->args, attention->strip.first + first, 16);
 
     for (uint32_t column = attention->warp / halves * STRIP_TILE_COLUMNS; column < limit;
-         column += attention->warps / halves * STRIP_TILE_COLUMNS) {
+         column += STRIP_WARPS / halves * STRIP_TILE_COLUMNS) {
         scores_tile(attention, first, column, kind);
     }
 }
@@ -255,20 +253,20 @@ static RULE INLINED void attention(const struct attention_args *args, enum limb_
     attention_init(&attention, args);
     attention_scores(&attention, kind);
     barrier();
-    for (uint32_t row = attention.warp; row < attention.strip.rows; row += attention.warps) {
+    for (uint32_t row = attention.warp; row < attention.strip.rows; row += STRIP_WARPS) {
         attention_row(&attention, row);
     }
     strip_contract(&attention.strip, &args->product, kind);
 }
 
-/* grid: strips of all batches; block: 16 threads for each row of a strip. 14 bits. */
-KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, ATTENTION_THREADS)
+/* grid: strips of all batches; block: STRIP_THREADS. 14 bits. */
+KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, STRIP_THREADS)
 {
     attention(&args, LIMBS_NARROW);
 }
 
 /* The same for 15 and 16 bits. */
-KERNEL_LIMITED(kernel_attention_wide, struct attention_args, ATTENTION_THREADS)
+KERNEL_LIMITED(kernel_attention_wide, struct attention_args, STRIP_THREADS)
 {
     attention(&args, LIMBS_WIDE);
 }
