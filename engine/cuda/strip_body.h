@@ -314,26 +314,23 @@ struct strip_reader {
     uint32_t in_line; /* the mask of a place in a line */
 };
 
-static RULE INLINED void strip_reader_init(struct strip_reader *reader, const struct strip *strip,
-                                           const struct strip_product *product, uint32_t column)
+/* Rows from `first` on, of `rows` of a batch that begins at `batch_row`. */
+static RULE INLINED void strip_reader_init(struct strip_reader *reader,
+                                           const struct packed_operand *operand, uint64_t batch_row,
+                                           uint64_t rows, uint64_t first, uint32_t line_log)
 {
-    const struct packed_operand *other =
-        product->is_b ? &product->contract.a : &product->contract.b;
-    const uint32_t line_log = product->contract.line_log;
-    const uint32_t others = strip_others(product);
-
     UNROLL
     for (uint32_t j = 0; j < STRIP_FRAGMENTS; j++) {
-        const uint32_t own = column + j * 8 + thread_index() % CUDA_WARP / 4;
-        const uint64_t row = strip->batch * others + (own < others ? own : 0);
+        const uint64_t own = first + j * 8 + thread_index() % CUDA_WARP / 4;
+        const uint64_t row = batch_row + (own < rows ? own : 0);
 
-        reader->from[j] = other->planes + (row << line_log);
+        reader->from[j] = operand->planes + (row << line_log);
         reader->swizzles[j] = packed_swizzle(row, 0, line_log);
     }
     reader->in_line = (1u << line_log) - 1;
 }
 
-/* The other operand's words of a step. */
+/* A step's words of such rows. */
 static RULE INLINED void strip_load_other(struct fragments *fragments,
                                           const struct strip_reader *reader, uint64_t line,
                                           uint64_t plane_size, uint32_t step)
@@ -382,7 +379,8 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     struct strip_reader reader;
     uint32_t turn = 0;
 
-    strip_reader_init(&reader, strip, product, share->column);
+    strip_reader_init(&reader, other, strip->batch * strip_others(product), strip_others(product),
+                      share->column, product->contract.line_log);
     for (uint32_t piece = 0; piece < strip->pieces; piece++) {
         if (!piece_seen(strip, piece) || turn++ % share->parts != share->part) {
             continue;
