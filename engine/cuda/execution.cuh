@@ -23,6 +23,7 @@
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define CONSTANT                  __constant__ const
 #define UNROLL                    _Pragma("unroll")
+#define ROLLED                    _Pragma("unroll 1")
 /* In the inner loops: a call would have arrays of registers lie in memory. */
 #define INLINED                   __forceinline__
 #define LANES_ALL                 0xffffffffu
@@ -144,6 +145,12 @@ static RULE inline void load_pair(uint32_t *to, const void *from)
 
     to[0] = pair.x;
     to[1] = pair.y;
+}
+
+/* The line of memory there is wanted soon. */
+static RULE inline void prefetch_line(const void *at)
+{
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
 }
 
 /* Nearest, ties to even. */

@@ -98,6 +98,16 @@ struct plain_view fuse_view_of(const struct op *op)
     return view;
 }
 
+bool fuse_view_is_rows(const struct op *quantize, int64_t rows, int64_t columns)
+{
+    const struct plain_view view = fuse_view_of(quantize);
+    const int along = columns > 1;
+    const int across = rows > 1;
+
+    return quantize_rows(quantize) == rows && view.rows == across && view.count == across + along &&
+           (!across || view.strides[0] == columns) && (!along || view.strides[view.count - 1] == 1);
+}
+
 static bool same_quantization(const struct op *a, const struct op *b)
 {
     const struct contraction_shape shape = contraction_shape_of(a);
@@ -342,6 +352,10 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
     if (!find_anew(readers, fusion, tape) || !find_repeated(fusion, tape, readers)) {
         return false;
     }
+    if (is_free(fusion, WAY_ENTROPY) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_entropy(fusion, tape, readers))) {
+        return false;
+    }
     if (is_free(fusion, WAY_LISTS)) {
         if (!find_anew(readers, fusion, tape) || !fuse_find_squares(fusion, tape, readers)) {
             return false;
@@ -352,8 +366,16 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
         (!find_anew(readers, fusion, tape) || !fuse_find_attention(fusion, tape, readers))) {
         return false;
     }
+    if (is_free(fusion, WAY_EPILOGUE) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_epilogues(fusion, tape, readers))) {
+        return false;
+    }
     if (is_free(fusion, WAY_HELD)) {
         find_held(fusion, tape);
+    }
+    if (is_free(fusion, WAY_SUMS) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_sums(fusion, readers))) {
+        return false;
     }
     if (is_free(fusion, WAY_STRIPS) &&
         (!find_anew(readers, fusion, tape) || !fuse_find_strips(fusion, readers))) {

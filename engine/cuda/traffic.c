@@ -40,6 +40,25 @@ static void count_elements(struct traffic *traffic, const struct elements_args *
     }
 }
 
+/* What the steps read beside so many numbers, and what they leave. */
+static void count_epilogue(struct traffic *traffic, const struct epilogue *epilogue,
+                           uint64_t numbers, uint64_t row)
+{
+    for (uint32_t i = 0; i < epilogue->count; i++) {
+        const struct epilogue_step *step = &epilogue->steps[i];
+        const bool whole = step->source == EPILOGUE_WHOLE || step->source == EPILOGUE_AHEAD;
+
+        traffic->read += whole ? 4 * numbers : step->source == EPILOGUE_ROW ? 4 * row : 0;
+        traffic->written += step->out != NULL ? 4 * numbers : 0;
+    }
+}
+
+static void count_quads(struct traffic *traffic, const struct quads_args *args)
+{
+    traffic->read += 4 * args->count;
+    count_epilogue(traffic, &args->epilogue, args->count, args->row);
+}
+
 /* Elements of all rows that take part. */
 static uint64_t visible_elements(uint64_t rows, uint64_t columns, uint64_t causal)
 {
@@ -194,11 +213,25 @@ static void count_held(struct traffic *traffic, const struct held_args *args)
     const bool two = args->rows.kind == OP_LAYER_NORM_GRAD || args->rows.kind == OP_RMS_NORM_GRAD ||
                      args->rows.kind == OP_SOFTMAX_GRAD;
 
-    traffic->read += two ? 2 * seen : seen;
+    traffic->read += (two ? 2 * seen : seen) + (args->rows.addend != NULL ? seen : 0);
     count_row_numbers(traffic, &args->rows);
     if (quantize->planes != NULL) {
         traffic->written +=
             2 * quantize->rows * (quantize->pieces + quantize->blocks) + planes_of(quantize);
+    }
+}
+
+/* Each number once; what is made of it goes on from shared memory. */
+static void count_entropy(struct traffic *traffic, const struct entropy_args *args)
+{
+    const struct quantize_args *quantize = &args->quantize;
+    const uint64_t numbers = (args->loss != NULL) + (args->maximum != NULL) + (args->sum != NULL);
+
+    traffic->read += 4 * quantize->rows * (quantize->k + 2);
+    traffic->written += 4 * quantize->rows * ((args->dx != NULL ? quantize->k : 0) + numbers) +
+                        2 * quantize->rows * (quantize->peaks != NULL ? quantize->pieces : 0);
+    if (quantize->planes != NULL) {
+        traffic->written += 2 * quantize->rows * quantize->blocks + planes_of(quantize);
     }
 }
 
@@ -224,7 +257,8 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
     }
     traffic->read += operand_bytes(&args->a, args->batches * args->m, args->blocks, planes) +
                      operand_bytes(&args->b, args->batches * args->n, args->blocks, planes);
-    traffic->written += 4 * results;
+    traffic->written += args->out != NULL ? 4 * results : 0;
+    count_epilogue(traffic, &args->epilogue, results, args->n);
     if (args->splits > 1) {
         traffic->read += 8 * results * (args->splits + 1);
         traffic->written += 8 * results * args->splits;
@@ -249,6 +283,17 @@ static void count_attention(struct traffic *traffic, const struct attention_args
     traffic->written += !made               ? 0
                         : args->hidden != 0 ? 4 * args->rows.rows * args->rows.columns
                                             : seen;
+}
+
+/* Columns of one piece are looked at twice, longer ones are held. */
+static void count_column_sums(struct traffic *traffic, uint32_t kernel,
+                              const struct column_sums_args *args)
+{
+    const uint64_t x = 4 * args->view.rows * args->view.k;
+
+    traffic->read += x;
+    traffic->again += kernel == KERNEL_SHORT_SUMS ? x : 0;
+    traffic->written += 4 * args->view.rows;
 }
 
 /* What is seen of the columns, the limbs of the other operand, and the results. */
@@ -319,6 +364,9 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ELEMENTS:
         count_elements(traffic, args);
         break;
+    case KERNEL_QUADS:
+        count_quads(traffic, args);
+        break;
     case KERNEL_ROWS:
         count_rows(traffic, args);
         break;
@@ -328,6 +376,9 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ATTENTION_NARROW:
     case KERNEL_ATTENTION_WIDE:
         count_attention(traffic, args);
+        break;
+    case KERNEL_ENTROPY:
+        count_entropy(traffic, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
@@ -349,6 +400,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_HOPPER_WIDE:
     case KERNEL_HOPPER_THREE:
         count_contract(traffic, launch->kernel, args);
+        break;
+    case KERNEL_COLUMN_SUMS:
+    case KERNEL_SHORT_SUMS:
+        count_column_sums(traffic, launch->kernel, args);
         break;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:
@@ -451,7 +506,10 @@ static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
-        if (op->kind == OP_QUANTIZE && op->outputs[2] == id) {
+        const uint32_t q = op->kind == OP_CROSS_ENTROPY_GRAD ? ENTROPY_Q : 2;
+
+        if ((op->kind == OP_QUANTIZE || op->kind == OP_CROSS_ENTROPY_GRAD) &&
+            op->output_count > q && op->outputs[q] == id) {
             return bytes_of(cuda, op, id);
         }
     }
