@@ -68,9 +68,8 @@ void fuse_find_updates(struct fusion *fusion, const struct tape *tape);
 void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                       uint8_t *device);
 
-/* fuse_attention.c; the readers are found anew after each chain. */
-MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
-                                    struct readers *readers);
+/* Has what a mask hides in p and ds left unwritten where nobody reads it: when all is found. */
+void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers);
 
 /* fuse_sums.c */
 MUST_CHECK bool fuse_find_sums(struct fusion *fusion, const struct readers *readers);
@@ -81,5 +80,13 @@ MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *re
 /* Does operation `at` read a first input of a causal softmax without what that hides? Nobody has to
  * write it for `at`. */
 bool fuse_sees_causally(const struct fusion *fusion, uint32_t at);
+
+/* fuse_attention.c; the readers are found anew after each chain. */
+MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
+                                    struct readers *readers);
+
+/* fuse_epilogue.c */
+MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
+                                    struct readers *readers);
 
 #endif /* ENGINE_CUDA_FUSE_CORE_H */

@@ -91,10 +91,6 @@ bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize);
 
-/* ---- launch_attention.c: the chains of fuse_attention.c ---- */
-
-enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain);
-
 /* ---- launch_strips.c ---- */
 
 /* Rows of a strip of K elements that a block has room for: 32, 16, or 0. */
@@ -103,10 +99,17 @@ uint32_t strip_rows_of(uint32_t shared_max, uint64_t k);
 /* What fuse_strips.c found: a quantization across memory and its product. */
 enum device_result launch_strip_columns(const struct launcher *launcher, const struct chain *chain);
 
+/* ---- launch_attention.c: what fuse_attention.c found ---- */
+enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain);
+
 /* launch.c: an operand whose limbs lie in memory; a product's arguments but for its operands. */
 struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
-                                     uint8_t *planes);
+                                     const uint8_t *planes);
 struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op);
+
+/* launch.c: results to out, or to what the epilogue makes of them; NULL: there is none. */
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue);
 
 /* launch.c: the arguments of these kinds. */
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);

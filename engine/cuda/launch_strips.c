@@ -1,13 +1,14 @@
 /* launch_strips.c - products of strips: numbers that are quantized where a block holds them. */
 #include "engine/cuda/launch_core.h"
 
-#define STRIP_SHARED_UNKNOWN (48 * 1024)
-
 uint32_t strip_rows_of(uint32_t shared_max, uint64_t k)
 {
-    const uint32_t most = shared_max == 0 ? STRIP_SHARED_UNKNOWN : shared_max;
+    const uint32_t most = shared_max == 0 ? UINT32_MAX : shared_max;
 
-    return STRIP_SHARED(32, k) <= most ? 32 : STRIP_SHARED(16, k) <= most ? 16 : 0;
+    if (k > STRIP_K_MAX) {
+        return 0;
+    }
+    return STRIP_SHARED(STRIP_ROWS, k) <= most ? STRIP_ROWS : STRIP_SHARED(16, k) <= most ? 16 : 0;
 }
 
 /* What a chain of fuse_strips.c says: the quantization, the product, and what became of it. */

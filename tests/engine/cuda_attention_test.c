@@ -120,7 +120,8 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
     static const struct attention_case cases[] = {
         {2, 2, 1, 37, 37, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
         {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW},
-        {1, 1, 1, 150, 150, 72, true, false, {16, 128}, 34000, KERNEL_ATTENTION_WIDE},
+        {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 0, KERNEL_ATTENTION_WIDE},
+        {1, 1, 1, 150, 150, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
         {1, 2, 1, 5, 130, 128, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE},
         {1, 1, 1, 18, 1023, 8, false, false, {14, 128}, SHARED_H200, KERNEL_ATTENTION_NARROW},
         {1, 1, 3, 33, 33, 64, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
@@ -176,6 +177,8 @@ static void test_models_with_attention_have_the_bits_of_the_rules(void **state)
 
         small_model_options(&options, kinds[i]);
         options.dropout = 0.0;
+        options.precision = (struct precision){i == 0 ? 14 : 16, 128};
+        options.length = 18;
         small_model_open(&small, &options);
         start_model(&start, &small);
         rules = fused_rules(start.tape);

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
+#include "engine/element.h"
 #include "engine/fold.h"
 #include "engine/rules.h"
 #include "engine/scalar.h"
@@ -15,6 +16,8 @@
 /* The kernels: they read what is above. */
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/epilogue_body.h"
+#include "engine/cuda/quads_body.h"
 #include "engine/cuda/tile_body.h"
 
 #include "engine/cuda/fragments_body.h"
