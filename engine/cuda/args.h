@@ -22,6 +22,7 @@
     ENTRY(HELD, kernel_held, struct held_args) \
     ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
     ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
+    ENTRY(ENTROPY, kernel_entropy, struct entropy_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
@@ -165,6 +166,20 @@ struct column_sums_args {
 struct held_args {
     struct rows_args rows;
     struct quantize_args quantize;
+};
+
+/*
+ * Cross-entropy along rows, its gradient and, where planes are given, the gradient's quantization:
+ * of quantize.rows rows of quantize.k numbers from quantize.x on. What is not wanted is NULL.
+ */
+struct entropy_args {
+    struct quantize_args quantize;
+    const uint32_t *targets;
+    const float *dloss;
+    float *dx; /* may lie over x */
+    float *loss;
+    float *maximum;
+    float *sum;
 };
 
 /* Planes, shifts and lowest[] of a canonical q. */
@@ -459,6 +474,18 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
 #define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
 #define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
+
+/*
+ * A row of logits in shared memory: entropy_body.h. Each chunk has an area of its own, four numbers
+ * longer, so that it can begin as far behind a multiple of 16 bytes as it does in memory.
+ */
+#define ENTROPY_PITCH           (FOLD_CHUNK + 4)
+#define ENTROPY_CHUNKS_MAX      64
+#define ENTROPY_PIECES          (FOLD_CHUNK / 128) /* of a chunk */
+#define ENTROPY_WARPS_MAX       32
+#define ENTROPY_SHARED(columns) ((uint64_t)fold_chunks(columns) * ENTROPY_PITCH * 4)
+#define ENTROPY_SHARED_STATIC                                                                      \
+    (ENTROPY_CHUNKS_MAX * (4 + 2 * ENTROPY_PIECES) + ENTROPY_WARPS_MAX * 12 + 1024)
 
 /*
  * A strip: 16 or 32 rows of numbers in shared memory, and the control of it behind: strip_body.h.

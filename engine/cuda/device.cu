@@ -150,6 +150,9 @@ static enum device_result start(struct device *device, struct device_facts *fact
                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       (int)facts->shared_max));
     }
+    TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[KERNEL_ENTROPY],
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)facts->shared_max - ENTROPY_SHARED_STATIC));
     for (int kernel : hoppers) {
         if (facts->capability == HOPPER_CAPABILITY) {
             TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],

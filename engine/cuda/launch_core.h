@@ -115,6 +115,10 @@ enum device_result launch_contract(const struct launcher *launcher, const struct
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
 struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);
 
+/* launch_entropy.c: do rows of so many columns fit? shared_max as the launcher's. */
+bool launch_entropy_fits(uint32_t shared_max, uint64_t columns);
+enum device_result launch_entropy(const struct launcher *launcher, const struct chain *chain);
+
 /* What fuse.h found: a unit from `at` on, and the sum of squares that is made at `at`. */
 enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run);
 enum device_result launch_squares(const struct launcher *launcher, const struct fused_squares *run);

@@ -102,7 +102,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     }
 }
 
-#define OTHERS "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "sums"
+#define OTHERS                                                                                     \
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)
@@ -125,6 +126,7 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_ATTENTION_NARROW, "attention"},
         {KERNEL_ATTENTION_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},
+        {KERNEL_ENTROPY, "entropy"},
     };
 
     (void)state;
