@@ -562,6 +562,11 @@ bool options_given(const struct options *options, const char *name)
     return value_of(options, name)->origin > OPTION_FROM_FALLBACK;
 }
 
+bool options_flagged(const struct options *options, const char *name)
+{
+    return value_of(options, name)->origin == OPTION_FROM_FLAG;
+}
+
 bool options_flag(const struct options *options, const char *name)
 {
     const struct option_value *value = value_of(options, name);

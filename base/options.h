@@ -123,7 +123,8 @@ MUST_CHECK enum status options_parse(struct options *options, struct error *erro
 void options_release(struct options *options);
 
 /* Asking for a name that is in no table, or for the wrong kind, is a bug and asserts. */
-bool options_given(const struct options *options, const char *name); /* not from the fallback */
+bool options_given(const struct options *options, const char *name);   /* not from the fallback */
+bool options_flagged(const struct options *options, const char *name); /* on the command line */
 bool options_flag(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: unset */
 uint64_t options_number(const struct options *options, const char *name);  /* 0: unset */

@@ -7,15 +7,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 
+#define PART_TRIES 100 /* names that others have taken, before we give up */
+
+int whole_file_make_part(char *path, mode_t mode, bool folder)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    char *end = path + strlen(path) - 6;
+    uint8_t drawn[6];
+
+    for (int tries = 0; tries < PART_TRIES; tries++) {
+        int made;
+
+        if (getrandom(drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn)) {
+            return -1;
+        }
+        for (size_t i = 0; i < sizeof(drawn); i++) {
+            end[i] = letters[drawn[i] % 32];
+        }
+        made = folder ? mkdir(path, mode) : open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (made >= 0 || errno != EEXIST) {
+            return made;
+        }
+    }
+    return -1;
+}
+
 enum status whole_file_open(struct whole_file *file, struct error *error, const char *path,
                             mode_t mode)
 {
     size_t length = strlen(path);
+    struct stat made;
 
     file->descriptor = -1;
     file->mode = mode;
@@ -24,8 +51,19 @@ enum status whole_file_open(struct whole_file *file, struct error *error, const 
     }
     memcpy(file->path, path, length + 1);
     (void)snprintf(file->part_path, sizeof(file->part_path), "%s.part-XXXXXX", path);
-    file->descriptor = mkostemp(file->part_path, O_CLOEXEC); /* 0600, whatever the umask */
-    return file->descriptor < 0 ? error_set_errno(error, "cannot make '%s'", path) : STATUS_OK;
+    file->descriptor = whole_file_make_part(file->part_path, mode, false);
+    if (file->descriptor < 0) {
+        return error_set_errno(error, "cannot make '%s'", path);
+    }
+    if (fstat(file->descriptor, &made) != 0) {
+        enum status status = error_set_errno(error, "cannot make '%s'", path);
+
+        whole_file_drop(file);
+        return status;
+    }
+    /* What the umask leaves of it; but never less than the owner is to have. */
+    file->mode = (made.st_mode & mode) | (mode & 0700);
+    return STATUS_OK;
 }
 
 enum status whole_file_add(struct whole_file *file, struct error *error, const void *data,

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
 #include "proofs/commit.h"
 #include "proofs/pack_parts.h"
 #include "proofs/safetensors.h"
@@ -475,7 +476,7 @@ enum status bundle_import_archive(const char *folder, struct archive_reader *arc
     if (file_exists(folder)) {
         return error_set(error, STATUS_REFUSED, "%s: exists already", folder);
     }
-    if (mkdtemp(importer.part) == NULL || chmod(importer.part, 0755) != 0) {
+    if (whole_file_make_part(importer.part, 0755, true) < 0) {
         return error_set_errno(error, "cannot make %s", importer.part);
     }
     status = import_all(&importer, error);

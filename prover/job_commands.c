@@ -90,12 +90,12 @@ static const struct option_spec new_options[] = {
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "sequences or samples of a step"},
+     .help = "sequences (default: 8) or samples (32) of a step"},
     {.name = "length",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "tokens of a sequence"},
+     .help = "tokens of a sequence (default: 64)"},
     {.name = "positions",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -105,38 +105,42 @@ static const struct option_spec new_options[] = {
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 100000000,
-     .help = "how many different tokens there are"},
+     .help = "how many different tokens there are (default: 256)"},
     {.name = "layers",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 10000,
-     .help = "layers of the model"},
+     .help = "layers of the model (gpt2, llama; default: 3), or hidden layers (mlp; 2)"},
     {.name = "heads",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 10000,
-     .help = "attention heads"},
+     .help = "attention heads (gpt2, llama; default: 4)"},
     {.name = "kv-heads",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 10000,
-     .help = "key and value heads that groups of heads share (llama)"},
+     .help = "key and value heads that groups of heads share (llama; default: 2)"},
     {.name = "width",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "width of the model"},
+     .help = "width of the model (gpt2, llama; default: 64)"},
     {.name = "hidden",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "width of the hidden layers"},
+     .help = "width of the hidden layers (default: gpt2 4 times the width, llama 8/3 of it up to a "
+             "multiple of 32, mlp 64, convnet 8)"},
     {.name = "classes",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "classes of a classifier"},
-    {.name = "dropout", .kind = OPTION_REAL, .value = "X", .help = "share that dropout drops"},
+     .help = "classes of a classifier (mlp, convnet; default: 10)"},
+    {.name = "dropout",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "share that dropout drops (default: 0)"},
     {.name = "inference",
      .kind = OPTION_FLAG,
      .help = "only answer: each step's logits and the sum of the losses are the state, and the "
@@ -153,18 +157,27 @@ static const struct option_spec new_options[] = {
      .choices = "constant|linear|cosine",
      .fallback = "linear",
      .help = "how the learning rate falls after the warm-up"},
-    {.name = "rate", .kind = OPTION_REAL, .value = "X", .help = "learning rate after the warm-up"},
-    {.name = "rate-min", .kind = OPTION_REAL, .value = "X", .help = "learning rate at the end"},
+    {.name = "rate",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "learning rate after the warm-up (default: 0.001)"},
+    {.name = "rate-min",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "learning rate at the end (default: 0.0001)"},
     {.name = "warmup",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 10000000,
-     .help = "steps of the warm-up"},
-    {.name = "decay", .kind = OPTION_REAL, .value = "X", .help = "weight decay of matrices"},
+     .help = "steps of the warm-up (default: 20, or a tenth where there are not more steps)"},
+    {.name = "decay",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "weight decay of matrices (default: 0.1)"},
     {.name = "clip",
      .kind = OPTION_REAL,
      .value = "X",
-     .help = "limit of the gradient's norm; 0: none"},
+     .help = "limit of the gradient's norm; 0: none (default: 1)"},
     {.name = "memory",
      .kind = OPTION_SIZE,
      .value = "BYTES",
@@ -180,6 +193,78 @@ static const struct option_spec new_options[] = {
      .maximum = 4000000000,
      .help = "10^9 multiply-adds a second that it must make at 14 bits"},
 };
+
+/* ---- which options belong to what ---------------------------------------- */
+
+enum job_source {
+    FROM_MLP = 1,
+    FROM_CONVNET = 2,
+    FROM_GPT2 = 4,
+    FROM_LLAMA = 8,
+    FROM_TAPE = 16,
+    FROM_CLASSIFIER = FROM_MLP | FROM_CONVNET,
+    FROM_LANGUAGE = FROM_GPT2 | FROM_LLAMA,
+    FROM_MODEL = FROM_CLASSIFIER | FROM_LANGUAGE,
+};
+
+/* What is not here goes with everything. */
+static const struct {
+    const char *option;
+    uint32_t sources;
+} belongings[] = {
+    {"constants", FROM_TAPE},      {"model", FROM_MODEL},
+    {"labels", FROM_CLASSIFIER},   {"data-type", FROM_LANGUAGE},
+    {"seed", FROM_MODEL},          {"bits", FROM_MODEL},
+    {"block", FROM_MODEL},         {"batch", FROM_MODEL},
+    {"length", FROM_LANGUAGE},     {"positions", FROM_GPT2},
+    {"vocabulary", FROM_LANGUAGE}, {"layers", FROM_LANGUAGE | FROM_MLP},
+    {"heads", FROM_LANGUAGE},      {"kv-heads", FROM_LLAMA},
+    {"width", FROM_LANGUAGE},      {"hidden", FROM_MODEL},
+    {"classes", FROM_CLASSIFIER},  {"dropout", FROM_MODEL},
+    {"inference", FROM_MODEL},     {"optimizer", FROM_MODEL},
+    {"schedule", FROM_MODEL},      {"rate", FROM_MODEL},
+    {"rate-min", FROM_MODEL},      {"warmup", FROM_MODEL},
+    {"decay", FROM_MODEL},         {"clip", FROM_MODEL},
+};
+
+/* An option that would change nothing is a misunderstanding, and a job cannot be changed later. A
+ * config file or an environment may serve several kinds of jobs, and is left alone. */
+static enum status check_belongings(const struct options *options, uint32_t source,
+                                    const char *what, struct error *error)
+{
+    for (size_t i = 0; i < sizeof(belongings) / sizeof(belongings[0]); i++) {
+        if (options_flagged(options, belongings[i].option) &&
+            (belongings[i].sources & source) == 0) {
+            return error_set(error, STATUS_USAGE, "--%s says nothing about %s",
+                             belongings[i].option, what);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_model_options(const struct options *options, struct error *error)
+{
+    static const char *const names[] = {"mlp", "convnet", "gpt2", "llama"};
+    const char *model = options_text(options, "model");
+    char what[32];
+    uint32_t source = 0;
+    enum status status;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        source |= strcmp(model, names[i]) == 0 ? 1U << i : 0;
+    }
+    (void)snprintf(what, sizeof(what), "a model '%s'", model);
+    status = check_belongings(options, source, what, error);
+    if (status == STATUS_OK && options_flagged(options, "warmup") &&
+        options_number(options, "warmup") >= options_number(options, "steps")) {
+        status = error_set(error, STATUS_USAGE,
+                           "--warmup: it must end before the last of %" PRIu64 " steps",
+                           options_number(options, "steps"));
+    }
+    return status;
+}
+
+/* ---- the model's options -------------------------------------------------- */
 
 static uint32_t choice_index(const struct options *options, const char *name,
                              const char *const *words, uint32_t count)
@@ -363,6 +448,10 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         return error_set(error, STATUS_USAGE,
                          "a model is trained on one file: name it with --data");
     }
+    status = check_model_options(options, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
     read_options(&model_options, options);
     status = look_at_data(&model_options, options, error);
     if (status == STATUS_OK) {
@@ -413,8 +502,12 @@ static enum status job_of_tape(struct job **job, struct job_terms *terms,
     struct tape *tape = NULL;
     void **constants = NULL;
     uint32_t constant_count = 0;
-    enum status status = tape_file_read(&tape, options_text(options, "tape"), error);
+    enum status status =
+        check_belongings(options, FROM_TAPE, "a tape: its program is fixed", error);
 
+    if (status == STATUS_OK) {
+        status = tape_file_read(&tape, options_text(options, "tape"), error);
+    }
     if (status == STATUS_OK) {
         status = tape_file_constants(&constants, &constant_count, tape,
                                      options_text(options, "constants"), error);
@@ -590,7 +683,9 @@ static const struct command commands[] = {
          "first state, and the number of steps. Whoever has the file and the data gets the same "
          "bits after every step, on any machine.",
      .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
-                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16\n"
+                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16 \\\n"
+                "    --data-type u16 --vocabulary 50257 --layers 12 --heads 12 --width 768 \\\n"
+                "    --positions 1024\n"
                 "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
      .options = new_options,
      .option_count = sizeof(new_options) / sizeof(new_options[0]),

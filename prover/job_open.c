@@ -245,10 +245,79 @@ static enum status confirm(struct command_context *context, const struct game_te
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
+/* The first option by which what stands on the ledger is another offer; NULL where none is. The
+ * deadline is left out: it was reckoned from another now. */
+static const char *other_term(const struct game_terms *there, const struct game_terms *asked)
+{
+    const struct {
+        const char *option;
+        bool same;
+    } terms[] = {
+        {"reward", there->segment_reward == asked->segment_reward},
+        {"stake", there->stake == asked->stake},
+        {"attestors", there->attestors == asked->attestors},
+        {"coverage", there->coverage_ppm == asked->coverage_ppm},
+        {"fee", there->attest_fee == asked->attest_fee},
+        {"attest-bond", there->attest_bond == asked->attest_bond},
+        {"claim-bond", there->claim_bond == asked->claim_bond},
+        {"segment-period", there->segment_period_s == asked->segment_period_s},
+        {"attest-period", there->attest_period_s == asked->attest_period_s},
+        {"reveal-period", there->reveal_period_s == asked->reveal_period_s},
+        {"claim-period", there->claim_period_s == asked->claim_period_s},
+        {"response-period", there->response_period_s == asked->response_period_s},
+    };
+
+    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+        if (!terms[i].same) {
+            return terms[i].option;
+        }
+    }
+    return NULL;
+}
+
+/* Whoever asks for other terms than those that stand, or for a job that is over, must not believe
+ * that they have them. */
+static enum status look_before(bool *opened, struct ledger *ledger, const struct hash32 *key,
+                               const struct game_terms *terms, struct error *error)
+{
+    struct ledger_job there;
+    const char *other;
+    char text[HASH_TEXT_SIZE];
+    enum status status = ledger_get_job(ledger, &there, key, error);
+
+    *opened = status == STATUS_OK;
+    if (status == STATUS_NOT_FOUND) {
+        error_init(error);
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    hex_write(text, key->bytes, HASH32_SIZE, true);
+    other = other_term(&there.terms, terms);
+    if (there.phase == GAME_PHASE_CLOSED) {
+        (void)error_set(error, STATUS_REFUSED, "this job was opened before, as %.14s, and is over",
+                        text);
+        error_advise(error, "--salt N opens it once more");
+        return STATUS_REFUSED;
+    }
+    if (other != NULL) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "this job is on the ledger already, as %.14s, with another --%s", text,
+                        other);
+        error_advise(error,
+                     "'lockstep job show %.14s' has its terms, 'lockstep job cancel' takes "
+                     "it back while it is open, --salt N opens another",
+                     text);
+        return STATUS_REFUSED;
+    }
+    return STATUS_OK;
+}
+
 /* Asked once, it is never asked again: not even with other terms, which a new deadline is. */
 static enum status send_open(struct ledger *ledger, struct hash32 *key,
-                             const struct game_terms *terms, const struct address *client,
-                             uint64_t timeout_s, struct error *error)
+                             const struct game_terms *terms, uint64_t timeout_s,
+                             struct error *error)
 {
     char id[HEX_SIZE(DIGEST_SIZE)];
     char name[LEDGER_NAME_MAX];
@@ -257,7 +326,6 @@ static enum status send_open(struct ledger *ledger, struct hash32 *key,
 
     hex_encode(id, terms->job_id.bytes, DIGEST_SIZE);
     (void)snprintf(name, sizeof(name), "open %s salt %" PRIu64, id, terms->salt);
-    *key = game_job_key(client, &terms->job_id, terms->salt);
     status = ledger_look(ledger, &outcome, name, error);
     if (status == STATUS_NOT_FOUND ||
         (status == STATUS_OK && outcome.state == LEDGER_MOVE_REFUSED)) {
@@ -291,6 +359,7 @@ int job_ledger_open(struct command_context *context)
     struct game_terms terms = {0};
     struct hash32 key;
     struct error error;
+    bool opened = false;
     enum status status;
     int code;
 
@@ -307,11 +376,18 @@ int job_ledger_open(struct command_context *context)
     }
     terms.deadline_s = clock.time_s + options_number(context->options, "deadline");
     if (status == STATUS_OK) {
+        key = game_job_key(signer_address(signer), &terms.job_id, terms.salt);
+        status = look_before(&opened, ledger, &key, &terms, &error);
+    }
+    if (status == STATUS_OK && !opened) {
         status = confirm(context, &terms, &error);
     }
     if (status == STATUS_OK) {
-        status = send_open(ledger, &key, &terms, signer_address(signer),
-                           options_number(context->options, "timeout"), &error);
+        status =
+            send_open(ledger, &key, &terms, options_number(context->options, "timeout"), &error);
+    }
+    if (status == STATUS_OK && opened) {
+        log_info(context->log, "job", "open already, with these terms: nothing more was paid");
     }
     code =
         status == STATUS_OK ? report_opened(context, &key, &terms) : command_fail(context, &error);

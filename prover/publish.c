@@ -49,7 +49,7 @@ static enum status copy(struct publisher *publisher, const struct site_content *
 {
     struct whole_file file = {.descriptor = -1};
     uint64_t at = 0;
-    enum status status = whole_file_open(&file, error, path, false);
+    enum status status = whole_file_open(&file, error, path, 0644);
 
     while (status == STATUS_OK && at < content->size) {
         size_t size = content->size - at < COPY_SIZE ? (size_t)(content->size - at) : COPY_SIZE;

@@ -424,11 +424,16 @@ static int run_book(struct command_context *context)
                              what);
     }
     status = node_setup_folder(path, context->options, &error);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && import) {
         status = file_make_folder(path, &error, 0700);
     }
     if (status == STATUS_OK) {
         status = node_setup_path(path, context->options, NODE_FILE_BOOK, &error);
+    }
+    /* A new and empty book, exported, would be taken for a backup. */
+    if (status == STATUS_OK && !import && !file_exists(path)) {
+        status = error_set(&error, STATUS_USAGE, "no node has kept a verdict book at %s", path);
+        error_advise(&error, "name the node's folder with --state");
     }
     if (status == STATUS_OK) {
         status = book_open(&book, path, &error);
@@ -442,7 +447,10 @@ static int run_book(struct command_context *context)
         return command_fail(context, &error);
     }
     if (!import) {
-        return COMMAND_OK;
+        return context->json && context->options->argument_count > 1
+                   ? command_emit(context,
+                                  json_pack("{s:s}", "path", context->options->arguments[1]))
+                   : COMMAND_OK;
     }
     if (context->json) {
         return command_emit(context, json_pack("{s:I}", "added", (json_int_t)added));

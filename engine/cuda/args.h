@@ -17,6 +17,7 @@
 #define KERNEL_LIST(ENTRY) \
     ENTRY(RULE, kernel_rule, struct rule_args) \
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
+    ENTRY(QUADS, kernel_quads, struct quads_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
     ENTRY(HELD, kernel_held, struct held_args) \
     ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
@@ -62,6 +63,46 @@ struct rule_args {
     uint32_t reserved;
 };
 
+/* Where a step's second number lies. */
+enum epilogue_source {
+    EPILOGUE_NONE,  /* it has none */
+    EPILOGUE_ROW,   /* in a row, at the result's column */
+    EPILOGUE_WHOLE, /* at the result's own place */
+    EPILOGUE_AHEAD, /* the same, and it is the tensor that is sent for ahead */
+};
+
+#define EPILOGUE_STEPS_MAX 4
+
+/* One element-wise operation on a number that has just been made. */
+struct epilogue_step {
+    const float *other;
+    uint32_t *out;     /* bits; NULL: nobody wants what it leaves */
+    uint32_t kind;     /* enum op_kind: those of epilogue_body.h */
+    uint32_t source;   /* enum epilogue_source */
+    uint32_t constant; /* of a scale: bits */
+    uint32_t anew;     /* it begins with the result, not with what the step before it left */
+};
+
+/*
+ * What becomes of results before they leave registers. They lie in rows of a multiple of four, one
+ * after another, and all that is read and written begins at a multiple of 16 bytes.
+ */
+struct epilogue {
+    const float *ahead; /* NULL: nothing is sent for */
+    struct epilogue_step steps[EPILOGUE_STEPS_MAX];
+    uint32_t count; /* 0: results are written as they are, wherever they lie */
+    uint32_t reserved;
+};
+
+/* Element-wise operations over numbers that lie in memory; row: of the steps' rows, or all. */
+struct quads_args {
+    const float *x;
+    uint64_t count;
+    uint32_t row;
+    uint32_t reserved;
+    struct epilogue epilogue;
+};
+
 /* All outputs of an operation whose elements depend on inputs of one index: f32 memory only. */
 struct elements_args {
     const struct op *op; /* the device's */
@@ -75,6 +116,7 @@ struct elements_args {
 struct rows_args {
     const void *inputs[OP_INPUTS_MAX];
     void *outputs[OP_OUTPUTS_MAX];
+    const float *addend; /* of kernel_held: not dx is written, but its sum with this; or NULL */
     uint64_t rows;
     uint64_t columns;
     uint64_t causal;
@@ -163,7 +205,7 @@ struct packed_operand {
 struct contract_args {
     struct packed_operand a;
     struct packed_operand b;
-    uint32_t *out;     /* bits of binary32 */
+    uint32_t *out;     /* bits of binary32; NULL: only what the epilogue makes is wanted */
     uint64_t *partial; /* (batch, m, n): sums, from zero, where splits > 1 */
     uint32_t *tickets; /* per tile (and half of it): how many splits are done; from zero */
     int64_t dims[6];
@@ -185,6 +227,7 @@ struct contract_args {
     uint32_t stages;    /* in shared memory */
     uint32_t gives_up;  /* on a wait that does not end, kernels of wgmma go on (1) or fail (0) */
     uint32_t reserved;
+    struct epilogue epilogue; /* one batch, nothing causal */
 };
 
 /*
@@ -373,8 +416,20 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
          : 2)
 
 /*
+ * Results on their way through an epilogue: a warp has a patch, 8 rows of 32 of them, in shared
+ * memory, in rows of some more, so that neighbouring rows lie in other banks; and what steps read
+ * of this patch and of the next.
+ */
+#define EPILOGUE_ROWS       8
+#define EPILOGUE_COLUMNS    32
+#define EPILOGUE_PITCH      40
+#define EPILOGUE_AHEAD_SIZE (EPILOGUE_ROWS * EPILOGUE_COLUMNS * 4)
+#define EPILOGUE_STAGE_SIZE (EPILOGUE_ROWS * EPILOGUE_PITCH * 4 + 2 * EPILOGUE_AHEAD_SIZE)
+
+/*
  * Tiles and shared memory of the contraction by wgmma: hopper_body.h. A slot holds 128 rows of A
- * and as many of B, of lines of up to 128 bytes; behind the slots lies what describes them.
+ * and as many of B, of lines of up to 128 bytes; behind the slots lies what describes them, and
+ * then what the multiplying warps' results go through.
  */
 #define HOPPER_CAPABILITY   90  /* of the devices that have them */
 #define HOPPER_GROUP        128 /* threads: one group brings, two multiply */
@@ -386,7 +441,10 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_SLOTS        6
 #define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
 #define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
-#define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
+#define HOPPER_STAGES       ((HOPPER_CONTROL_SIZE + 15) / 16 * 16) /* behind the slots */
+#define HOPPER_SHARED                                                                              \
+    (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \
+     2 * HOPPER_GROUP / CUDA_WARP * EPILOGUE_STAGE_SIZE)
 
 #define ATTENTION_THREADS (STRIP_ROWS * 16) /* 16 for each row of a strip */
 #define ATTENTION_D_MAX   128               /* elements of a query */

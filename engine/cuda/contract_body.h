@@ -9,7 +9,8 @@
  * 32 of wide ones. Limbs come through shared memory in stages of CONTRACT_STAGE elements of k, some
  * of which are under way while one is multiplied. Where tiles are few, k is split over several
  * blocks of threads; their 64-bit sums meet in memory by integer atomics, which have one result in
- * any order, and the last to come finishes.
+ * any order, and the last to come finishes. Where element-wise operations follow, results go
+ * through them first: epilogue_body.h.
  */
 
 /* Rows of A in a tile, of both operands, and the bytes of one plane of them. */
@@ -249,6 +250,39 @@ contract_write(const struct contract_args *args, const struct contract_tile *til
     }
 }
 
+/* The same where element-wise operations follow. */
+static RULE INLINED void
+contract_write_steps(const struct contract_args *args, const struct contract_tile *tile,
+                     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                     uint32_t warp_row, uint32_t warp_column, enum limb_kind kind)
+{
+    const struct epilogue_patches patches = {
+        tile->stages + thread_index() / CUDA_WARP * EPILOGUE_STAGE_SIZE, tile->first_m + warp_row,
+        tile->first_n + warp_column, fragment_rows(kind) * 2, fragment_rows(kind) * 2};
+    uint32_t made[FRAGMENT_ROWS * FRAGMENT_COLUMNS * FRAGMENT_SUMS] = {};
+
+    copy_wait(0);
+    barrier(); /* the stages of k are done with */
+    epilogue_send(args, &patches, 0);
+    UNROLL
+    for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
+        const uint64_t m = patches.first_m + at / 2 * 16 + sum_row(at % 2 * 2);
+
+        UNROLL
+        for (uint32_t i = 0; i < FRAGMENT_COLUMNS * 2; i++) {
+            const uint64_t n = patches.first_n + i / 2 * 8 + sum_column(i % 2);
+
+            if (m < args->m && n < args->n) {
+                made[at * 8 + i] = seen_bits(
+                    args, args->a.lowest[m], args->b.lowest[n],
+                    args->splits > 1 ? (int64_t)load_fresh(&args->partial[m * args->n + n])
+                                     : wide[at / 2][i / 2][at % 2 * 2 + i % 2]);
+            }
+        }
+    }
+    epilogue_finish(args, &patches, made);
+}
+
 static RULE INLINED void contract_tensor(const struct contract_args *args, enum limb_kind kind)
 {
     const struct contract_tile tile = contract_tile_of(args, kind);
@@ -312,6 +346,10 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
         if (!last_of_splits(args, tile.index)) {
             return;
         }
+    }
+    if (args->epilogue.count != 0) {
+        contract_write_steps(args, &tile, wide, warp_row, warp_column, kind);
+        return;
     }
     contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
 }
@@ -401,8 +439,12 @@ KERNEL(kernel_contract_plain, struct contract_args)
         if (m < args.m && n < args.n) {
             const struct result_line row = result_row(&args, batch, m);
             const struct result_line column = result_column(&args, batch, n);
+            const uint32_t bits = result_bits(&args, &row, &column, (int64_t)sums[i]);
 
-            write_result(&args, &row, &column, (int64_t)sums[i]);
+            if (args.out != NULL) {
+                args.out[row.place + column.place] = bits;
+            }
+            epilogue_one(&args.epilogue, real_from_bits(bits), m * args.n + n, n);
         }
     }
 }

@@ -23,6 +23,7 @@
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define CONSTANT                  __constant__ const
 #define UNROLL                    _Pragma("unroll")
+#define ROLLED                    _Pragma("unroll 1")
 /* In the inner loops: a call would have arrays of registers lie in memory. */
 #define INLINED                   __forceinline__
 #define LANES_ALL                 0xffffffffu

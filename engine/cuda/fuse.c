@@ -413,12 +413,22 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
         (!find_anew(readers, fusion, tape) || !fuse_find_attention(fusion, tape, readers))) {
         return false;
     }
+    if (is_free(fusion, WAY_EPILOGUE) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_epilogues(fusion, tape, readers))) {
+        return false;
+    }
     if (is_free(fusion, WAY_HELD)) {
         find_held(fusion, tape);
     }
     if (is_free(fusion, WAY_STRIPS) &&
         (!find_anew(readers, fusion, tape) || !fuse_find_strips(fusion, readers))) {
         return false;
+    }
+    if (fusion->chain_count > 0) {
+        if (!find_anew(readers, fusion, tape)) {
+            return false;
+        }
+        fuse_leave_hidden(fusion, readers);
     }
     return true;
 }

@@ -181,3 +181,47 @@ bool fuse_find_attention(struct fusion *fusion, const struct tape *tape, struct 
     }
     return true;
 }
+
+/* ---- what is hidden ---------------------------------------------------------------- */
+
+static const struct op *along_of(const struct fusion *fusion, uint32_t at)
+{
+    const struct chain *chain = fusion_chain(fusion, at);
+
+    return chain != NULL && chain->launch == launch_attention ? &chain->ops[ALONG] : NULL;
+}
+
+/* Does an operation that reads what `along` made leave out what that hides? */
+static bool leaves_hidden(const struct fusion *fusion, uint32_t at, const struct op *along)
+{
+    const struct op *own = along_of(fusion, at);
+
+    return fuse_sees_causally(fusion, at) ||
+           (own != NULL && own->attributes[SOFTMAX_CAUSAL] == along->attributes[SOFTMAX_CAUSAL] &&
+            own->attributes[ROWS] == along->attributes[ROWS] &&
+            own->attributes[COLUMNS] == along->attributes[COLUMNS]);
+}
+
+void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers)
+{
+    for (uint32_t at = 0; at < fusion->op_count; at++) {
+        const struct op *along = along_of(fusion, at);
+        struct op *op = &fusion->ops[at];
+        bool hidden = false;
+
+        if (along == NULL || op->output_count < 2) {
+            continue;
+        }
+        const uint32_t made = op->outputs[1];
+
+        for (uint32_t to = readers->first[made]; to != NEVER && to <= readers->last[made]; to++) {
+            for (uint32_t i = 0; i < fusion->ops[to].input_count; i++) {
+                hidden = hidden || (fusion->ops[to].inputs[i] == made &&
+                                    !leaves_hidden(fusion, to, along));
+            }
+        }
+        if (!hidden && !readers->kept[made]) {
+            op->attributes[CONTRACT_CAUSAL] = along->attributes[SOFTMAX_CAUSAL];
+        }
+    }
+}

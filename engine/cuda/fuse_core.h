@@ -71,6 +71,9 @@ void fuse_find_updates(struct fusion *fusion, const struct tape *tape);
 void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                       uint8_t *device);
 
+/* Has what a mask hides in p and ds left unwritten where nobody reads it: when all is found. */
+void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers);
+
 /* fuse_strips.c */
 MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *readers);
 
@@ -80,6 +83,10 @@ bool fuse_sees_causally(const struct fusion *fusion, uint32_t at);
 
 /* fuse_attention.c; the readers are found anew after each chain. */
 MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
+                                    struct readers *readers);
+
+/* fuse_epilogue.c */
+MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
 
 /* fuse_views.c */

@@ -66,6 +66,23 @@ static int64_t causal_of(const struct op *quantize, const struct op *maker)
     return causal;
 }
 
+/* What made a tensor in the tape, also where a chain makes it now; NULL: nothing. */
+static const struct op *maker_of(const struct fusion *fusion, const struct readers *readers,
+                                 uint32_t id)
+{
+    const uint32_t at = readers->maker[id];
+    const struct chain *chain = at == NEVER ? NULL : fusion_chain(fusion, at);
+
+    for (uint32_t i = 0; chain != NULL && i < chain->count; i++) {
+        for (uint32_t j = 0; j < chain->ops[i].output_count; j++) {
+            if (chain->ops[i].outputs[j] == id) {
+                return &chain->ops[i];
+            }
+        }
+    }
+    return at == NEVER ? NULL : &fusion->ops[at];
+}
+
 /* The quantization that gives a side of a product, or NEVER. */
 static uint32_t quantize_of(const struct fusion *fusion, const struct readers *readers,
                             const struct op *contract, uint32_t side)
@@ -89,18 +106,17 @@ static bool strip_at(struct strip_chain *strip, const struct fusion *fusion,
 {
     const struct op *contract = &fusion->ops[at];
     const uint32_t quantize = quantize_of(fusion, readers, contract, side);
-    uint32_t maker;
 
     if (quantize == NEVER || !is_held_view(&fusion->ops[quantize]) ||
         product_rows(contract, !side) > STRIP_COLUMNS ||
         strip_rows_of(fusion->facts.shared_max, (uint64_t)contract->attributes[CONTRACT_K]) == 0) {
         return false;
     }
-    maker = readers->maker[fusion->ops[quantize].inputs[0]];
     *strip = (struct strip_chain){
         .ats = {quantize, at},
         .side = side,
-        .causal = causal_of(&fusion->ops[quantize], maker == NEVER ? NULL : &fusion->ops[maker])};
+        .causal = causal_of(&fusion->ops[quantize],
+                            maker_of(fusion, readers, fusion->ops[quantize].inputs[0]))};
     return chain_closed(fusion, readers, strip->ats, 2, contract->outputs, 1);
 }
 

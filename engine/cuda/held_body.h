@@ -136,6 +136,9 @@ static RULE inline void held_norm_grad(const struct held *held, float *x, float 
             const float inner = fmaf(-other[i], mean_gx, layer ? x[i] - mean_g : x[i]);
 
             x[i] = real_stored(rstd * inner);
+            if (args->addend != NULL) {
+                x[i] = real_stored(x[i] + args->addend[held->first + c]);
+            }
             out_f32(args, layer ? 4 : 2, held->first + c, x[i]);
         }
     }

@@ -9,6 +9,7 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
+#include "engine/element.h"
 #include "engine/rule_list.h"
 
 /* ---- the rules, in one unit so that they are inlined ----------------------- */
@@ -47,6 +48,8 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/epilogue_body.h"
+#include "engine/cuda/quads_body.h"
 #include "engine/cuda/tile_body.h"
 
 #include "engine/cuda/fragments_body.h"

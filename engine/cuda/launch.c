@@ -2,6 +2,7 @@
 #include "engine/cuda/launch_core.h"
 
 #include "engine/cuda/contract_way.h"
+#include "engine/cuda/epilogue.h"
 #include "engine/kernel.h"
 
 #define GRID_Y_MAX 65535
@@ -133,6 +134,12 @@ struct rows_args launch_rows_args(const struct launcher *launcher, const struct 
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
         args.outputs[i] = output_memory(launcher, op, i);
+    }
+    /* One input more: what the gradient is added to (fuse_epilogue.c). */
+    if (op->kind == OP_LAYER_NORM_GRAD && op->input_count == 6) {
+        args.addend = args.inputs[5];
+    } else if (op->kind == OP_RMS_NORM_GRAD && op->input_count == 5) {
+        args.addend = args.inputs[4];
     }
     return args;
 }
@@ -486,7 +493,8 @@ struct contract_args launch_contract_args(const struct launcher *launcher, const
     return args;
 }
 
-static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue)
 {
     const struct contraction_shape shape = contraction_shape_of(op);
     const struct prepared a = {0, 1, contract_rows(op, 2)};
@@ -494,6 +502,10 @@ static enum device_result launch_contract(const struct launcher *launcher, const
     struct contract_args args = launch_contract_args(launcher, op);
     enum device_result result;
 
+    args.out = out;
+    if (epilogue != NULL) {
+        args.epilogue = *epilogue;
+    }
     result = prepare(&args.a, launcher, op, &a, 0);
     if (result == DEVICE_OK) {
         result = prepare(&args.b, launcher, op, &b, packed_for(&shape, a.rows).size);
@@ -630,6 +642,9 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
         return result;
     }
     if (is_elementwise(op->kind) && all_words(op, launcher->tape->tensors)) {
+        if (launch_quads_takes(launcher, op)) {
+            return launch_quads(launcher, op);
+        }
         return launch_elements(launcher, at);
     }
     if (is_row_kind(op->kind)) {
@@ -639,7 +654,7 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     case OP_QUANTIZE:
         return launch_quantize(launcher, op);
     case OP_CONTRACT:
-        return launch_contract(launcher, op);
+        return launch_contract(launcher, op, output_memory(launcher, op, 0), NULL);
     case OP_CONTRACT_ONES:
         return launch_ones(launcher, op);
     case OP_CONTRACT_ONEHOT:
@@ -728,71 +743,4 @@ bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input)
 bool launch_may_omit(enum op_kind kind)
 {
     return kind == OP_QUANTIZE || kind == OP_CROSS_ENTROPY_GRAD || is_row_kind(kind);
-}
-
-/* ---- hashing, and numbers that are none -------------------------------------------- */
-
-void launch_hash_plan(struct hash_item *items, uint32_t count)
-{
-    for (uint32_t level = 0; level < HASH_LEVELS; level++) {
-        uint64_t place = 0;
-
-        for (uint32_t i = 0; i < count; i++) {
-            assert(items[i].size > 0);
-            items[i].first[level] = place;
-            place += hash_count(items[i].size, level);
-        }
-    }
-}
-
-/* Digests of all items at a level. */
-static uint64_t hash_total(const struct hash_item *items, uint32_t count, uint32_t level)
-{
-    return items[count - 1].first[level] + hash_count(items[count - 1].size, level);
-}
-
-static uint64_t digests_size(uint64_t count)
-{
-    return packed_round_up(count * HASH_DIGEST, PACKED_ALIGNMENT);
-}
-
-uint64_t launch_hash_scratch_size(const struct hash_item *items, uint32_t count)
-{
-    return count == 0 ? 0
-                      : digests_size(hash_total(items, count, 0)) +
-                            digests_size(hash_total(items, count, 1));
-}
-
-enum device_result launch_hash(const struct launcher *launcher, void *roots,
-                               const struct hash_item *on_device, const struct hash_item *items,
-                               uint32_t count)
-{
-    const uint64_t leaves = hash_total(items, count, 0);
-    uint8_t *halves[2] = {launcher->scratch, launcher->scratch + digests_size(leaves)};
-    struct hash_args args = {
-        .items = on_device, .to = halves[0], .total = leaves, .item_count = count};
-    enum device_result result = launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
-                                            HASH_LEAF_THREADS, &args, sizeof(args));
-
-    /* At least once, so that the roots of single leaves are moved to their places. */
-    do {
-        args.level++;
-        assert(args.level < HASH_LEVELS);
-        args.total = hash_total(items, count, args.level);
-        args.from = args.to;
-        args.to = args.total == count ? (uint8_t *)roots : halves[args.level % 2];
-        if (result == DEVICE_OK) {
-            result = launch_work(launcher, KERNEL_HASH_NODES, args.total, 1, HASH_NODES_THREADS,
-                                 &args, sizeof(args));
-        }
-    } while (args.total > count && result == DEVICE_OK);
-    return result;
-}
-
-enum device_result launch_finite(const struct launcher *launcher, uint32_t *found,
-                                 const void *values, uint64_t count)
-{
-    struct finite_args args = {.bits = values, .found = found, .count = count};
-
-    return LAUNCH_WORK(launcher, KERNEL_FINITE, count, BLOCK_THREADS * 4, args);
 }

@@ -29,6 +29,7 @@ enum launch_way {
     WAY_HELD,                  /* rows held in registers, and quantized at once */
     WAY_STRIPS,                /* operands across memory are held, and multiplied at once */
     WAY_ATTENTION,             /* rows of attention, from product to product, on chip */
+    WAY_EPILOGUE,              /* element-wise operations where their operand is made */
     WAY_ENTROPY, /* rows of logits held in shared memory, up to their gradient's limbs */
     WAY_VIEWS,   /* parts of rows are read and written where the whole lies */
     WAY_COUNT

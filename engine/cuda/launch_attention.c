@@ -40,7 +40,9 @@ enum device_result launch_attention(const struct launcher *launcher, const struc
     assert(rows != 0 && launcher->packed);
     args.rows.inputs[0] = forward ? NULL : input_memory(launcher, along, 0);
     args.rows.outputs[main_output] = output_memory(launcher, along, main_output);
-    args.hidden = args.rows.causal != 0 && args.rows.outputs[main_output] != NULL;
+    /* The maker says whether what is hidden is left: fuse_leave_hidden(). */
+    args.hidden = args.rows.causal != 0 && args.rows.outputs[main_output] != NULL &&
+                  launcher->tape->ops[chain->ats[3]].attributes[CONTRACT_CAUSAL] == 0;
     args.strips = (uint32_t)((scores->m + rows - 1) / rows);
     scores->a = operand_of(launcher, first, 0, scores->batches * scores->m);
     scores->b = operand_of(launcher, first, 2, scores->batches * scores->n);

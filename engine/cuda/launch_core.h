@@ -103,6 +103,10 @@ struct packed_operand launch_operand(const struct contraction_shape *shape, uint
                                      const uint8_t *planes);
 struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op);
 
+/* launch.c: results to out, or to what the epilogue makes of them; NULL: there is none. */
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue);
+
 /* launch.c: the arguments of these kinds. */
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
 struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);

@@ -142,6 +142,7 @@ static RULE INLINED void strip_exponents(const struct strip *strip,
     const int32_t least = product->contract.blocks == 1 ? top : top - product->window;
 
     own = own > least ? own : least;
+    /* All lanes of the warp meet, whatever their rows hold. */
     const int32_t smallest = -row_maximum(there ? -own : INT16_MIN);
     const int32_t lowest = top == EXPONENT_POISON ? PACKED_POISON : smallest;
 

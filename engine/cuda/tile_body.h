@@ -98,21 +98,24 @@ static RULE inline struct result_line result_column(const struct contract_args *
     return line;
 }
 
-/* One result, from its sum. */
+/* One result, from its sum and the smallest exponents of its row and column. */
+static RULE inline uint32_t seen_bits(const struct contract_args *args, int32_t lowest_a,
+                                      int32_t lowest_b, int64_t sum)
+{
+    if (lowest_a == PACKED_POISON || lowest_b == PACKED_POISON) {
+        return FLOAT_NAN_BITS;
+    }
+    const uint32_t exponent =
+        (uint32_t)last_bit(lowest_a, args->bits) + (uint32_t)last_bit(lowest_b, args->bits);
+
+    return contraction_finish(sum, (int32_t)exponent);
+}
+
 static RULE inline uint32_t result_bits(const struct contract_args *args,
                                         const struct result_line *row,
                                         const struct result_line *column, int64_t sum)
 {
-    if (column->limit >= row->limit) {
-        return 0;
-    }
-    if (row->lowest == PACKED_POISON || column->lowest == PACKED_POISON) {
-        return FLOAT_NAN_BITS;
-    }
-    const uint32_t exponent = (uint32_t)last_bit(row->lowest, args->bits) +
-                              (uint32_t)last_bit(column->lowest, args->bits);
-
-    return contraction_finish(sum, (int32_t)exponent);
+    return column->limit >= row->limit ? 0 : seen_bits(args, row->lowest, column->lowest, sum);
 }
 
 static RULE inline void write_result(const struct contract_args *args,

@@ -40,6 +40,25 @@ static void count_elements(struct traffic *traffic, const struct elements_args *
     }
 }
 
+/* What the steps read beside so many numbers, and what they leave. */
+static void count_epilogue(struct traffic *traffic, const struct epilogue *epilogue,
+                           uint64_t numbers, uint64_t row)
+{
+    for (uint32_t i = 0; i < epilogue->count; i++) {
+        const struct epilogue_step *step = &epilogue->steps[i];
+        const bool whole = step->source == EPILOGUE_WHOLE || step->source == EPILOGUE_AHEAD;
+
+        traffic->read += whole ? 4 * numbers : step->source == EPILOGUE_ROW ? 4 * row : 0;
+        traffic->written += step->out != NULL ? 4 * numbers : 0;
+    }
+}
+
+static void count_quads(struct traffic *traffic, const struct quads_args *args)
+{
+    traffic->read += 4 * args->count;
+    count_epilogue(traffic, &args->epilogue, args->count, args->row);
+}
+
 /* Elements of all rows that take part. */
 static uint64_t visible_elements(uint64_t rows, uint64_t columns, uint64_t causal)
 {
@@ -194,7 +213,7 @@ static void count_held(struct traffic *traffic, const struct held_args *args)
     const bool two = args->rows.kind == OP_LAYER_NORM_GRAD || args->rows.kind == OP_RMS_NORM_GRAD ||
                      args->rows.kind == OP_SOFTMAX_GRAD;
 
-    traffic->read += two ? 2 * seen : seen;
+    traffic->read += (two ? 2 * seen : seen) + (args->rows.addend != NULL ? seen : 0);
     count_row_numbers(traffic, &args->rows);
     if (quantize->planes != NULL) {
         traffic->written +=
@@ -238,7 +257,8 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
     }
     traffic->read += operand_bytes(&args->a, args->batches * args->m, args->blocks, planes) +
                      operand_bytes(&args->b, args->batches * args->n, args->blocks, planes);
-    traffic->written += 4 * results;
+    traffic->written += args->out != NULL ? 4 * results : 0;
+    count_epilogue(traffic, &args->epilogue, results, args->n);
     if (args->splits > 1) {
         traffic->read += 8 * results * (args->splits + 1);
         traffic->written += 8 * results * args->splits;
@@ -332,6 +352,9 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_ELEMENTS:
         count_elements(traffic, args);
+        break;
+    case KERNEL_QUADS:
+        count_quads(traffic, args);
         break;
     case KERNEL_ROWS:
         count_rows(traffic, args);

@@ -39,6 +39,27 @@ static size_t entries_of(const char *folder)
     return count - 2;
 }
 
+static void test_new_files_respect_the_umask(void **state)
+{
+    const struct {
+        mode_t umask, asked, got;
+    } cases[] = {{022, 0644, 0644}, {077, 0644, 0600}, {027, 0644, 0640},
+                 {0, 0644, 0644},   {0, 0600, 0600},   {0777, 0600, 0600}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        mode_t before = umask(cases[i].umask);
+        struct stat info;
+        enum status status = file_write(temp_file("masked"), NULL, "x", 1, cases[i].asked);
+
+        (void)umask(before);
+        assert_int_equal(status, STATUS_OK);
+        assert_int_equal(stat(temp_file("masked"), &info), 0);
+        assert_int_equal(info.st_mode & 0777, cases[i].got);
+        assert_int_equal(unlink(temp_file("masked")), 0);
+    }
+}
+
 static void test_written_bytes_come_back(void **state)
 {
     const char bytes[] = {'a', '\0', 'b'};
@@ -211,6 +232,7 @@ static void test_places_follow_the_xdg_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_new_files_respect_the_umask),
         cmocka_unit_test(test_written_bytes_come_back),
         cmocka_unit_test(test_larger_than_the_bound_is_refused),
         cmocka_unit_test(test_what_is_not_a_file_is_refused),

@@ -122,9 +122,8 @@ static void compare(struct machine *rules, struct machine *fused, const char *wh
 static const struct {
     uint32_t way;
     const char *name;
-} ways[] = {{WAY_DOTS, "dots"}, {WAY_LISTS, "lists"},         {WAY_COLUMNS, "columns"},
-            {WAY_HELD, "held"}, {WAY_ATTENTION, "attention"}, {CONTRACT_PLAINLY, "none"},
-            {WAY_COUNT, "all"}};
+} ways[] = {{WAY_DOTS, "dots"}, {WAY_LISTS, "lists"},       {WAY_COLUMNS, "columns"},
+            {WAY_HELD, "held"}, {CONTRACT_PLAINLY, "none"}, {WAY_COUNT, "all"}};
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
@@ -343,103 +342,6 @@ static void test_rows_and_their_views_have_the_bits_of_the_rules(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
-/* ---- attention --------------------------------------------------------------------------- */
-
-struct attention_case {
-    uint64_t batch;
-    uint64_t kv_heads;
-    uint64_t group; /* query heads of a key head */
-    uint64_t queries;
-    uint64_t keys;
-    uint64_t d;
-    bool causal;
-    bool forward; /* no gradients, and nobody reads p */
-    struct precision cut;
-    uint32_t kernel;
-};
-
-/* As models write it, over inputs; what each of the three gradients is, too. */
-static struct tape *attention_tape(const struct attention_case *shape)
-{
-    const uint64_t d = shape->d;
-    const uint64_t t = shape->queries;
-    const uint64_t heads = shape->kv_heads * shape->group;
-    const uint64_t wide = heads * d;
-    const uint64_t kv_wide = shape->kv_heads * d;
-    const uint64_t square = t * shape->keys;
-    const uint64_t q_dims[3] = {shape->batch, t, wide};
-    const uint64_t kv_dims[3] = {shape->batch, shape->keys, kv_wide};
-    const uint64_t weight_dims[2] = {3, wide};
-    const uint64_t score_dims[4] = {shape->batch, heads, t, shape->keys};
-    const uint64_t group = shape->group;
-    const struct view q_rows = {{shape->batch, shape->kv_heads, group, t, 1, d},
-                                {t * wide, group * d, d, wide, 0, 1}};
-    const struct view k_rows = {{shape->batch, shape->kv_heads, 1, shape->keys, 1, d},
-                                {shape->keys * kv_wide, d, 0, kv_wide, 0, 1}};
-    const struct view v_columns = {{shape->batch, shape->kv_heads, 1, d, 1, shape->keys},
-                                   {shape->keys * kv_wide, d, 0, 1, 0, kv_wide}};
-    const uint64_t score_strides[6] = {heads * square, group * square, square, shape->keys, 0, 1};
-    const struct view p_rows = {{shape->batch, shape->kv_heads, group, t, 1, shape->keys},
-                                {heads * square, group * square, square, shape->keys, 0, 1}};
-    const uint64_t out_strides[6] = {t * wide, group * d, d, wide, 0, 1};
-    struct builder *builder = builder_new(shape->cut);
-    const uint32_t of[3] = {build_tensor(builder, "q", DTYPE_F32, ROLE_INPUT, 3, q_dims),
-                            build_tensor(builder, "k", DTYPE_F32, ROLE_INPUT, 3, kv_dims),
-                            build_tensor(builder, "v", DTYPE_F32, ROLE_INPUT, 3, kv_dims)};
-    const uint32_t weight = build_tensor(builder, "w", DTYPE_F32, ROLE_INPUT, 2, weight_dims);
-    static const char *const names[3] = {"dq", "dk", "dv"};
-    const uint32_t scores = build_contract(builder, of[0], &q_rows, of[1], &k_rows, score_strides,
-                                           shape->causal ? t : 0, 4, score_dims);
-    const uint32_t p = build_softmax(builder, scores, 0.375f, shape->causal ? t : 0);
-    const uint32_t out =
-        build_contract(builder, p, &p_rows, of[2], &v_columns, out_strides, 0, 3, q_dims);
-    uint32_t gradients[3];
-    uint32_t loss;
-
-    build_output(builder, "out", build_scale(builder, out, 1.0f));
-    loss = build_mean(builder, build_linear(builder, out, weight));
-    build_loss(builder, loss);
-    if (!shape->forward) {
-        build_gradients(builder, gradients, loss, of, 3);
-        for (int i = 0; i < 3; i++) {
-            build_output(builder, names[i], gradients[i]);
-        }
-    }
-    return finish(builder);
-}
-
-static void test_rows_of_attention_on_chip_have_the_bits_of_the_rules(void **state)
-{
-    static const struct attention_case cases[] = {
-        {2, 2, 1, 37, 37, 16, true, false, {14, 128}, KERNEL_ATTENTION_NARROW},
-        {1, 1, 2, 70, 70, 24, true, false, {14, 0}, KERNEL_ATTENTION_NARROW},
-        {1, 1, 1, 150, 150, 72, true, false, {16, 128}, KERNEL_ATTENTION_WIDE},
-        {1, 2, 1, 5, 130, 128, false, false, {15, 128}, KERNEL_ATTENTION_WIDE},
-        {1, 1, 1, 18, 1023, 8, false, false, {14, 128}, KERNEL_ATTENTION_NARROW},
-        {1, 1, 3, 33, 33, 64, true, true, {14, 128}, KERNEL_ATTENTION_NARROW},
-    };
-    static const uint32_t two[2] = {WAY_ATTENTION, WAY_ATTENTION};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct tape *tape = attention_tape(&cases[i]);
-
-        for (int sort = 0; sort < SORTS; sort++) {
-            char what[64];
-
-            if (test_share(1, 0) == 0 && i > 0 && sort != (int)(i % SORTS)) {
-                continue;
-            }
-            (void)snprintf(what, sizeof(what), "attention %zu", i);
-            fake_device_set(&sound);
-            hold(tape, (enum sort)sort, two, what);
-            assert_true(fake_device_launches(cases[i].kernel) >= (cases[i].forward ? 4 : 8));
-        }
-        tape_free(tape);
-    }
-    assert_int_equal(fake_device_leftovers(), 0);
-}
-
 /* ---- models ------------------------------------------------------------------------------- */
 
 static void test_models_by_each_way_have_the_bits_of_the_rules(void **state)
@@ -543,7 +445,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_norms_and_updates_have_the_bits_of_the_rules),
         cmocka_unit_test(test_rows_and_their_views_have_the_bits_of_the_rules),
-        cmocka_unit_test(test_rows_of_attention_on_chip_have_the_bits_of_the_rules),
         cmocka_unit_test(test_models_by_each_way_have_the_bits_of_the_rules),
         cmocka_unit_test(test_parts_may_end_anywhere),
         cmocka_unit_test(test_the_account_counts_what_is_launched),

@@ -102,7 +102,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     }
 }
 
-#define OTHERS "dots", "lists", "columns", "held", "strips", "attention", "entropy"
+#define OTHERS                                                                                     \
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "views"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)
@@ -122,6 +123,7 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_STRIP_COLUMNS_WIDE, "strips"},
         {KERNEL_ATTENTION_NARROW, "attention"},
         {KERNEL_ATTENTION_WIDE, "attention"},
+        {KERNEL_QUADS, "epilogue"},
         {KERNEL_ENTROPY, "entropy"},
     };
 
@@ -188,9 +190,11 @@ static void test_ways_can_be_barred_by_name(void **state)
     struct error error;
 
     (void)state;
-    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips", 1), 0);
+    assert_int_equal(
+        setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips,epilogue", 1), 0);
     expect_text(&hopper, "pairs, mma, plain; not used: wgmma (as told), dots (as told), lists (as "
-                         "told), columns (as told), held (as told), strips (as told)");
+                         "told), columns (as told), held (as told), strips (as told), epilogue (as "
+                         "told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
     expect_text(&hopper, "pairs, plain; not used: wgmma (as told), mma (as told), held (as told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);

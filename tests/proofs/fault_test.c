@@ -96,8 +96,6 @@ int __real_renameat2(int from_folder, const char *from, int to_folder, const cha
                      unsigned flags);
 int __real_link(const char *from, const char *to);
 int __real_mkdir(const char *path, mode_t mode);
-int __real_mkostemp(char *path, int flags);
-char *__real_mkdtemp(char *path);
 char *__real_realpath(const char *path, char *resolved);
 int __real_flock(int descriptor, int what);
 DIR *__real_opendir(const char *path);
@@ -137,7 +135,10 @@ void __wrap_free(void *memory)
 
 int __wrap_open(const char *path, int flags, ...)
 {
-    return fails(FAULT_IO) ? -1 : __real_open(path, flags, 0644);
+    if (fails(FAULT_IO) || ((flags & O_CREAT) != 0 && fails(FAULT_FULL))) {
+        return -1;
+    }
+    return __real_open(path, flags, 0644);
 }
 
 ssize_t __wrap_read(int descriptor, void *bytes, size_t size)
@@ -211,16 +212,6 @@ int __wrap_link(const char *from, const char *to)
 int __wrap_mkdir(const char *path, mode_t mode)
 {
     return fails(FAULT_IO) || fails(FAULT_FULL) ? -1 : __real_mkdir(path, mode);
-}
-
-int __wrap_mkostemp(char *path, int flags)
-{
-    return fails(FAULT_IO) || fails(FAULT_FULL) ? -1 : __real_mkostemp(path, flags);
-}
-
-char *__wrap_mkdtemp(char *path)
-{
-    return fails(FAULT_IO) || fails(FAULT_FULL) ? NULL : __real_mkdtemp(path);
 }
 
 char *__wrap_realpath(const char *path, char *resolved)

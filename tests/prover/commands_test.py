@@ -41,9 +41,9 @@ def ask(*words, wanted=0, environment=None):
     return json.loads(done.stdout)
 
 
-def new_job(name, *more, wanted=0):
+def new_job(name, *more, wanted=0, environment=None):
     return ask("job", "new", "--data", DATA, *SIZE, "--steps", "12", "--segment", "4", "--out",
-               path(name), *more, wanted=wanted)
+               path(name), *more, wanted=wanted, environment=environment)
 
 
 def run(job, bundle, *more, wanted=0, environment=None):
@@ -64,6 +64,40 @@ def jobs_are_made_shown_and_never_replaced():
     call("job", "new", *SIZE, "--out", path("c.job"), wanted=3)  # no data
     call("job", "new", "--data", DATA, "--data", DATA, "--out", path("c.job"), wanted=3)
     assert not os.path.exists(path("c.job"))
+
+
+def options_that_change_nothing_are_refused():
+    """And the defaults that --help names are those that are taken."""
+    for words, option in ((["--kv-heads", "1"], "--kv-heads"), (["--labels", DATA], "--labels"),
+                          (["--classes", "3"], "--classes"), (["--constants", DATA], "--constants"),
+                          (["--model", "llama", "--positions", "9"], "--positions"),
+                          (["--model", "mlp"], "--length"), (["--warmup", "12"], "--warmup"),
+                          (["--tape", DATA], "--batch")):
+        told = new_job("n.job", *words, wanted=3)["error"]["message"]
+        assert told.startswith(option), told
+    new_job("n.job", environment={"LOCKSTEP_KV_HEADS": "1"})  # other jobs' settings may be there
+    samples = path("samples.npy")
+    labels = path("labels.npy")
+    for name, shape, count in ((samples, "(40, 64)", 40 * 64), (labels, "(40,)", 40)):
+        with open(name, "wb") as file:
+            head = "{'descr': '|u1', 'fortran_order': False, 'shape': %s, }" % shape
+            head = head.ljust(117) + "\n"
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+            file.write(bytes(i % 10 for i in range(count)))
+    for model, data, rest in (
+            ("gpt2", DATA, "--batch 8 --length 64 --vocabulary 256 --layers 3 --heads 4 --width 64 "
+                           "--hidden 256 --positions 64"),
+            ("llama", DATA, "--batch 8 --length 64 --vocabulary 256 --layers 3 --heads 4 --width 64 "
+                            "--hidden 192 --kv-heads 2"),
+            ("mlp", samples, "--batch 32 --layers 2 --hidden 64 --classes 10"),
+            ("convnet", samples, "--batch 32 --hidden 8 --classes 10")):
+        words = ["job", "new", "--model", model, "--data", data, "--out"]
+        words[4:4] = ["--labels", labels] if data == samples else []
+        said = ("--dropout 0 --rate 0.001 --rate-min 0.0001 --warmup 20 --decay 0.1 --clip 1 "
+                "--optimizer adamw --schedule linear --bits 14 --block 128 --seed 1 --steps 300 "
+                "--segment 50 " + rest).split()
+        assert (ask(*words, path(model + ".1.job"))["id"]
+                == ask(*words, path(model + ".2.job"), *said)["id"]), model
 
 
 def fixture_is_what_is_made_today():
@@ -314,6 +348,7 @@ def asks_about_a_step_are_answered():
 
 TESTS = [
     jobs_are_made_shown_and_never_replaced,
+    options_that_change_nothing_are_refused,
     fixture_is_what_is_made_today,
     job_is_made_again_from_its_tape,
     gpt2_of_hugging_face_is_a_first_state,

@@ -195,12 +195,19 @@ def jobs_are_opened_listed_shown_and_cancelled():
     assert [job["job"] for job in ask("job", "list", "--open", *ledger.place)["jobs"]] == [key]
     # Asked for once more it is the same job; with another salt it is another.
     assert ledger.open("a.job", "--attestors", "2", "--coverage", "0.5") == key
+    # Other terms are not what stands: nobody may believe that they are.
+    for more in (["--reward", "2eth"], ["--claim-period", "2s"], ["--stake", "2eth"], []):
+        told = ledger.open("a.job", *(more and ["--attestors", "2", "--coverage", "0.5"]), *more,
+                           wanted=1)
+        assert "with another " + (more or ["--attestors"])[0] in told["message"], told
+    assert before - ledger.money("client") == ETHER + ETHER // 5
     other = ledger.open("a.job", "--salt", "1")
     assert other != key and len(ask("job", "list", *ledger.place)["jobs"]) == 2
     call("job", "cancel", other[:14], *ledger.place, *ledger.wallet("other"), wanted=1)
     for name in (key, other):
         ask("job", "cancel", name, *ledger.place, *ledger.wallet("client"))
     assert ledger.money("client") == before and ledger.owed("client") == 0
+    assert "is over" in ledger.open("a.job", "--salt", "1", wanted=1)["message"]
     assert ask("job", "list", "--open", *ledger.place)["jobs"] == []
     call("job", "cancel", "0x1234", *ledger.place, *ledger.wallet("client"), wanted=3)
     call("job", "cancel", "0x" + 64 * "1", *ledger.place, *ledger.wallet("client"), wanted=3)

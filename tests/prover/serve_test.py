@@ -228,6 +228,7 @@ def published_files_are_what_is_served():
         for place, _, names in os.walk(path("tree")):
             for name in names:
                 full = os.path.join(place, name)
+                assert os.stat(full).st_mode & 0o444 == 0o444, "a web server may not read " + full
                 code, content, _ = server.get("/" + os.path.relpath(full, path("tree")))
                 assert code == 200
                 if name != "jobs.json":

@@ -36,6 +36,7 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
 #define SHARED(type, name, count)           type *name = emulated_shared(sizeof(type) * (count))
 #define CONSTANT                            const
 #define UNROLL
+#define ROLLED
 #define INLINED inline
 
 void *emulated_shared(size_t size);

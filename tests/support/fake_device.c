@@ -7,6 +7,7 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
+#include "engine/element.h"
 #include "engine/fold.h"
 #include "engine/rules.h"
 #include "engine/scalar.h"
@@ -15,6 +16,8 @@
 /* The kernels: they read what is above. */
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/epilogue_body.h"
+#include "engine/cuda/quads_body.h"
 #include "engine/cuda/tile_body.h"
 
 #include "engine/cuda/fragments_body.h"
@@ -145,8 +148,8 @@ static enum device_result fake_open(struct device **device, struct device_facts 
     (void)snprintf(facts->name, sizeof(facts->name), "%s",
                    switches.name == NULL ? "fake device" : switches.name);
     facts->capability = switches.capability == 0 ? 80 : switches.capability;
-    facts->multiprocessors = 1;
     facts->shared_max = switches.shared_max;
+    facts->multiprocessors = 1;
     facts->driver = 11040;
     facts->runtime = 13000;
     facts->memory = switches.memory_max;

@@ -27,7 +27,7 @@ struct fake_device_switches {
     uint64_t seed;             /* of the turns that lanes take; 0: all work runs at once */
     bool deaf;                 /* signals are not awaited: to see that this is found */
     int32_t capability;        /* 0: 80 */
-    uint32_t shared_max;       /* bytes of shared memory for a block; 0: it is not said */
+    uint32_t shared_max;       /* bytes that a block of it may have; 0: not known */
     const char *name;          /* of the device; NULL: a usual one */
     uint32_t skipped;          /* the kernel with this number, from 1, does nothing; 0: none */
     uint32_t refused;          /* likewise, its launch fails */

@@ -78,6 +78,9 @@ check "it stops when it is asked to" 0 'says node.err "stopped"'
 
 run "$L" verifier book export "$dir/verdicts.json"
 check "its verdict book is exported" 0 'grep -q lockstep_verdict_book "$dir/verdicts.json"'
+run "$L" verifier book export "$dir/nothing.json" --state "$dir/elsewhere"
+check "a book that is not there is not backed up" 3 \
+    'says err "no node has kept" && [ ! -e "$dir/nothing.json" ] && [ ! -e "$dir/elsewhere" ]'
 run "$L" verifier book import "$dir/verdicts.json" --state "$dir/other"
 check "and imported elsewhere" 0 'says out "0 verdicts are new"'
 run "$L" verifier book lend
