@@ -2,11 +2,11 @@
  * rules_elementwise.c - the rules of operations whose output element reads one element of each
  * input (rotary: two). docs/ARITHMETIC.md states the same in mathematics.
  */
+#include <math.h>
+
+#include "engine/element.h"
 #include "engine/rule_real.h"
 #include "engine/rules.h"
-#include "engine/scalar.h"
-
-#include <math.h>
 
 static RULE float broadcast_real(const struct rule_call *call, uint64_t index)
 {
@@ -33,9 +33,7 @@ RULE uint32_t rule_scale(const struct rule_call *call, uint64_t index)
 
 RULE uint32_t rule_relu(const struct rule_call *call, uint64_t index)
 {
-    float x = rule_input(call, 0, index);
-
-    return x != x ? FLOAT_NAN_BITS : x > 0.0f ? real_to_bits(x) : 0;
+    return element_relu(rule_input(call, 0, index));
 }
 
 RULE uint32_t rule_relu_grad(const struct rule_call *call, uint64_t index)
@@ -48,13 +46,9 @@ RULE uint32_t rule_relu_grad(const struct rule_call *call, uint64_t index)
     return x > 0.0f ? real_to_bits(rule_input(call, 1, index)) : 0;
 }
 
-/* x / (1 + exp(-2u)): see scalar.h. */
 RULE uint32_t rule_gelu(const struct rule_call *call, uint64_t index)
 {
-    float x = rule_input(call, 0, index);
-    float z = x * fmaf(SCALAR_GELU_W3, x * x, SCALAR_GELU_W1);
-
-    return real_to_bits(x / (1.0f + scalar_exp(z)));
+    return element_gelu(rule_input(call, 0, index));
 }
 
 RULE uint32_t rule_gelu_grad(const struct rule_call *call, uint64_t index)
@@ -62,24 +56,12 @@ RULE uint32_t rule_gelu_grad(const struct rule_call *call, uint64_t index)
     float x = rule_input(call, 0, index);
     float dy = rule_input(call, 1, index);
 
-    /* NaN passes both comparisons. */
-    x = x < -SCALAR_GELU_FLAT ? -SCALAR_GELU_FLAT : x;
-    x = x > SCALAR_GELU_FLAT ? SCALAR_GELU_FLAT : x;
-    float square = x * x;
-    float z = x * fmaf(SCALAR_GELU_W3, square, SCALAR_GELU_W1);
-    float e = scalar_exp(z);
-    float s = 1.0f / (1.0f + e);
-    float slope = fmaf(SCALAR_GELU_D3, square, SCALAR_GELU_W1); /* dz/dx */
-    float m = (x * s) * (e * s);                                /* e * s = 1 - s, exact in ratio */
-
-    return real_to_bits(fmaf(-m, slope, s) * dy);
+    return element_gelu_grad(x, dy);
 }
 
 RULE uint32_t rule_silu(const struct rule_call *call, uint64_t index)
 {
-    float x = rule_input(call, 0, index);
-
-    return real_to_bits(x / (1.0f + scalar_exp(-x)));
+    return element_silu(rule_input(call, 0, index));
 }
 
 RULE uint32_t rule_silu_grad(const struct rule_call *call, uint64_t index)
@@ -87,12 +69,7 @@ RULE uint32_t rule_silu_grad(const struct rule_call *call, uint64_t index)
     float x = rule_input(call, 0, index);
     float dy = rule_input(call, 1, index);
 
-    x = x < -SCALAR_SILU_FLAT ? -SCALAR_SILU_FLAT : x;
-    x = x > SCALAR_SILU_FLAT ? SCALAR_SILU_FLAT : x;
-    float e = scalar_exp(-x);
-    float s = 1.0f / (1.0f + e);
-
-    return real_to_bits(fmaf(x * s, e * s, s) * dy);
+    return element_silu_grad(x, dy);
 }
 
 RULE uint32_t rule_rotary(const struct rule_call *call, uint64_t index)

@@ -17,18 +17,26 @@
 #define KERNEL_LIST(ENTRY) \
     ENTRY(RULE, kernel_rule, struct rule_args) \
     ENTRY(ELEMENTS, kernel_elements, struct elements_args) \
+    ENTRY(QUADS, kernel_quads, struct quads_args) \
     ENTRY(ROWS, kernel_rows, struct rows_args) \
     ENTRY(HELD, kernel_held, struct held_args) \
+    ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
+    ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
+    ENTRY(ENTROPY, kernel_entropy, struct entropy_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
     ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
+    ENTRY(COLUMN_SUMS, kernel_column_sums, struct column_sums_args) \
+    ENTRY(SHORT_SUMS, kernel_short_sums, struct column_sums_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
     ENTRY(CONTRACT_THREE, kernel_contract_three, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
+    ENTRY(STRIP_COLUMNS_NARROW, kernel_strip_columns_narrow, struct strip_columns_args) \
+    ENTRY(STRIP_COLUMNS_WIDE, kernel_strip_columns_wide, struct strip_columns_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
     ENTRY(HOPPER_NARROW_PAIR, kernel_hopper_narrow_pair, struct contract_args) \
@@ -57,6 +65,46 @@ struct rule_args {
     uint32_t reserved;
 };
 
+/* Where a step's second number lies. */
+enum epilogue_source {
+    EPILOGUE_NONE,  /* it has none */
+    EPILOGUE_ROW,   /* in a row, at the result's column */
+    EPILOGUE_WHOLE, /* at the result's own place */
+    EPILOGUE_AHEAD, /* the same, and it is the tensor that is sent for ahead */
+};
+
+#define EPILOGUE_STEPS_MAX 4
+
+/* One element-wise operation on a number that has just been made. */
+struct epilogue_step {
+    const float *other;
+    uint32_t *out;     /* bits; NULL: nobody wants what it leaves */
+    uint32_t kind;     /* enum op_kind: those of epilogue_body.h */
+    uint32_t source;   /* enum epilogue_source */
+    uint32_t constant; /* of a scale: bits */
+    uint32_t anew;     /* it begins with the result, not with what the step before it left */
+};
+
+/*
+ * What becomes of results before they leave registers. They lie in rows of a multiple of four, one
+ * after another, and all that is read and written begins at a multiple of 16 bytes.
+ */
+struct epilogue {
+    const float *ahead; /* NULL: nothing is sent for */
+    struct epilogue_step steps[EPILOGUE_STEPS_MAX];
+    uint32_t count; /* 0: results are written as they are, wherever they lie */
+    uint32_t reserved;
+};
+
+/* Element-wise operations over numbers that lie in memory; row: of the steps' rows, or all. */
+struct quads_args {
+    const float *x;
+    uint64_t count;
+    uint32_t row;
+    uint32_t reserved;
+    struct epilogue epilogue;
+};
+
 /* All outputs of an operation whose elements depend on inputs of one index: f32 memory only. */
 struct elements_args {
     const struct op *op; /* the device's */
@@ -70,6 +118,7 @@ struct elements_args {
 struct rows_args {
     const void *inputs[OP_INPUTS_MAX];
     void *outputs[OP_OUTPUTS_MAX];
+    const float *addend; /* of kernel_held: not dx is written, but its sum with this; or NULL */
     uint64_t rows;
     uint64_t columns;
     uint64_t causal;
@@ -107,10 +156,30 @@ struct quantize_args {
     uint32_t team;
 };
 
+/* The sums of a view's quantized rows, of which nothing else is written. */
+struct column_sums_args {
+    struct quantize_args view; /* no outputs */
+    uint32_t *out;             /* (rows): bits */
+};
+
 /* An operation along rows of one chunk, and where planes are given, the result's quantization. */
 struct held_args {
     struct rows_args rows;
     struct quantize_args quantize;
+};
+
+/*
+ * Cross-entropy along rows, its gradient and, where planes are given, the gradient's quantization:
+ * of quantize.rows rows of quantize.k numbers from quantize.x on. What is not wanted is NULL.
+ */
+struct entropy_args {
+    struct quantize_args quantize;
+    const uint32_t *targets;
+    const float *dloss;
+    float *dx; /* may lie over x */
+    float *loss;
+    float *maximum;
+    float *sum;
 };
 
 /* Planes, shifts and lowest[] of a canonical q. */
@@ -144,7 +213,7 @@ struct packed_operand {
 struct contract_args {
     struct packed_operand a;
     struct packed_operand b;
-    uint32_t *out;     /* bits of binary32 */
+    uint32_t *out;     /* bits of binary32; NULL: only what the epilogue makes is wanted */
     uint64_t *partial; /* (batch, m, n): sums, from zero, where splits > 1 */
     uint32_t *tickets; /* per tile (and half of it): how many splits are done; from zero */
     int64_t dims[6];
@@ -165,6 +234,42 @@ struct contract_args {
     uint32_t block_log; /* k >> block_log is the block of k */
     uint32_t stages;    /* in shared memory */
     uint32_t gives_up;  /* on a wait that does not end, kernels of wgmma go on (1) or fail (0) */
+    uint32_t reserved;
+    struct epilogue epilogue; /* one batch, nothing causal */
+};
+
+/*
+ * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of contract,
+ * that operand has no limbs; its rows are those of A, or of B.
+ */
+struct strip_product {
+    struct contract_args contract;
+    int32_t window; /* of the operand that is held */
+    uint32_t is_b;  /* it is B */
+};
+
+/* Columns of memory that are held as rows, and their product: strip_columns_body.h. */
+struct strip_columns_args {
+    struct quantize_args view; /* no outputs */
+    struct strip_product product;
+    uint64_t causal; /* element k of row m is +0, and not read, where k % dims[5] < m % dims[3] */
+    uint64_t strips; /* of a batch */
+    uint32_t rows;   /* of a strip: 16 or 32 */
+    uint32_t reserved;
+};
+
+/*
+ * Rows of attention: a product, the operation along its rows, and the product of what that gives,
+ * which is held: attention_body.h. No result of the first is written, and none of the operation but
+ * its last.
+ */
+struct attention_args {
+    struct rows_args rows;
+    struct strip_product scores; /* rows of A by rows of B; nothing is held of it */
+    struct strip_product product;
+    uint32_t strips;     /* of a batch */
+    uint32_t strip_rows; /* 16 or 32 */
+    uint32_t hidden;     /* what a mask hides is written too, as zeros */
     uint32_t reserved;
 };
 
@@ -321,8 +426,20 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
          : 2)
 
 /*
+ * Results on their way through an epilogue: a warp has a patch, 8 rows of 32 of them, in shared
+ * memory, in rows of some more, so that neighbouring rows lie in other banks; and what steps read
+ * of this patch and of the next.
+ */
+#define EPILOGUE_ROWS       8
+#define EPILOGUE_COLUMNS    32
+#define EPILOGUE_PITCH      40
+#define EPILOGUE_AHEAD_SIZE (EPILOGUE_ROWS * EPILOGUE_COLUMNS * 4)
+#define EPILOGUE_STAGE_SIZE (EPILOGUE_ROWS * EPILOGUE_PITCH * 4 + 2 * EPILOGUE_AHEAD_SIZE)
+
+/*
  * Tiles and shared memory of the contraction by wgmma: hopper_body.h. A slot holds 128 rows of A
- * and as many of B, of lines of up to 128 bytes; behind the slots lies what describes them.
+ * and as many of B, of lines of up to 128 bytes; behind the slots lies what describes them, and
+ * then what the multiplying warps' results go through.
  */
 #define HOPPER_CAPABILITY   90  /* of the devices that have them */
 #define HOPPER_GROUP        128 /* threads: one group brings, two multiply */
@@ -334,7 +451,12 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_SLOTS        6
 #define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
 #define HOPPER_CONTROL_SIZE (HOPPER_PIECES * (14 * HOPPER_COLUMNS + 16) + 16 * HOPPER_SLOTS + 8)
-#define HOPPER_SHARED       (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_CONTROL_SIZE)
+#define HOPPER_STAGES       ((HOPPER_CONTROL_SIZE + 15) / 16 * 16) /* behind the slots */
+#define HOPPER_SHARED                                                                              \
+    (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \
+     2 * HOPPER_GROUP / CUDA_WARP * EPILOGUE_STAGE_SIZE)
+
+#define ATTENTION_D_MAX 128 /* elements of a query */
 
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */
@@ -353,6 +475,39 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
 #define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
 #define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
+
+/*
+ * A row of logits in shared memory: entropy_body.h. Each chunk has an area of its own, four numbers
+ * longer, so that it can begin as far behind a multiple of 16 bytes as it does in memory.
+ */
+#define ENTROPY_PITCH           (FOLD_CHUNK + 4)
+#define ENTROPY_CHUNKS_MAX      64
+#define ENTROPY_PIECES          (FOLD_CHUNK / 128) /* of a chunk */
+#define ENTROPY_WARPS_MAX       32
+#define ENTROPY_SHARED(columns) ((uint64_t)fold_chunks(columns) * ENTROPY_PITCH * 4)
+#define ENTROPY_SHARED_STATIC                                                                      \
+    (ENTROPY_CHUNKS_MAX * (4 + 2 * ENTROPY_PIECES) + ENTROPY_WARPS_MAX * 12 + 1024)
+
+/*
+ * A strip: 16 or 32 rows of numbers in shared memory, and the control of it behind: strip_body.h.
+ * Rows begin in other banks, an odd number of words apart, so that lanes go along them and across
+ * them, and eight rows by four lanes of eight elements, all without conflicts. The sums that warps
+ * add up at the end lie where the numbers were.
+ */
+#define STRIP_THREADS 512
+#define STRIP_WARPS   (STRIP_THREADS / CUDA_WARP)
+#define STRIP_ROWS    32
+#define STRIP_PIECES  8
+#define STRIP_K_MAX   (STRIP_PIECES * 128)
+#define STRIP_COLUMNS 128 /* rows of the other operand, at most */
+
+#define STRIP_PITCH(k)         ((uint32_t)(((k) + 127) / 128 * 128 + 9))
+#define STRIP_SUMS(rows)       ((uint64_t)(rows) * (STRIP_COLUMNS + 8) * 8) /* of one part */
+#define STRIP_NUMBERS(rows, k) (((uint64_t)(rows)*STRIP_PITCH(k) * 4 + 15) / 16 * 16)
+#define STRIP_AREA(rows, k)                                                                        \
+    (STRIP_NUMBERS(rows, k) < STRIP_SUMS(rows) ? STRIP_SUMS(rows) : STRIP_NUMBERS(rows, k))
+#define STRIP_CONTROL_SIZE    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4))
+#define STRIP_SHARED(rows, k) ((uint32_t)(STRIP_AREA(rows, k) + STRIP_CONTROL_SIZE))
 
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
 #define SQUARE_TEAM_K 1024 /* longer rows are shared by all warps of a block */

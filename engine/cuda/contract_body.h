@@ -1,48 +1,17 @@
 /*
  * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, plainly
- * for blocks of 16. hopper_body.h has it by wgmma, tile_body.h what both share.
+ * for blocks of 16. hopper_body.h has it by wgmma, tile_body.h what both share; the products and
+ * sums of a warp are those of fragments_body.h.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
  * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. With 22 bits there are five 32-bit
  * sums for each result, and a tile has half the rows: 16 x 32 a warp, 80 registers of such sums and
- * 32 of wide ones. Limbs come through shared memory
- * in stages of CONTRACT_STAGE elements of k, some of which are under way while one is multiplied.
- * At the end of every piece (packed.h) the 32-bit sums of the limbs' products become one 64-bit
- * part, are shifted by the two exponents of their block and added: contraction.h shows that nothing
- * overflows. Where tiles are few, k is split over several blocks of threads; their 64-bit sums meet
- * in memory by integer atomics, which have one result in any order, and the last to come finishes.
- *
- * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
- *   14 bits: hh', ll', (h+l)(h'+l').
- *   15, 16 bits: hh', ll', hl' + lh'.
- *   22 bits: hh', ll', hm' + mh', hl' + mm' + lh', ml' + lm'. With -32 <= h <= 31 and m and l in
- *   0 .. 255: |hh'| sums to at most 128 * 2^10 = 2^17; |hm' + mh'| to 128 * 2 * 32 * 255 < 2^21;
- *   hl' + mm' + lh' to 128 * (255^2 + 2 * 32 * 255) < 2^24, ml' + lm' to 128 * 2 * 255^2 < 2^24,
- *   ll' to 128 * 255^2 < 2^23. So top = 256 hh' + (hm' + mh') stays within 2^25 + 2^21 < 2^26, and
- *   low = 256 (ml' + lm') + ll', which is never negative, within 128 * 255^2 * 513 < 2^32: unsigned
- *   it fits. The piece is top 2^24 + (hl' + mm' + lh') 2^16 + low, below 2^50, in 64 bits.
+ * 32 of wide ones. Limbs come through shared memory in stages of CONTRACT_STAGE elements of k, some
+ * of which are under way while one is multiplied. Where tiles are few, k is split over several
+ * blocks of threads; their 64-bit sums meet in memory by integer atomics, which have one result in
+ * any order, and the last to come finishes. Where element-wise operations follow, results go
+ * through them first: epilogue_body.h.
  */
-
-#define FRAGMENT_ROWS    2 /* of a warp: fragments of 16 rows; 1 where there are three limbs */
-#define FRAGMENT_COLUMNS 4 /* of 8 columns */
-#define FRAGMENT_SUMS    4 /* results of a fragment that one lane holds */
-#define LIMB_SUMS        5 /* at most */
-
-/* Every kernel has one kind of limbs, and all that follows from it is known when it is compiled. */
-static RULE INLINED uint32_t limb_planes(enum limb_kind kind)
-{
-    return kind == LIMBS_THREE ? 3 : 2;
-}
-
-static RULE INLINED uint32_t limb_sums(enum limb_kind kind)
-{
-    return kind == LIMBS_THREE ? 5 : 3;
-}
-
-static RULE INLINED uint32_t fragment_rows(enum limb_kind kind)
-{
-    return kind == LIMBS_THREE ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
-}
 
 /* Rows of A in a tile, of both operands, and the bytes of one plane of them. */
 static RULE INLINED uint32_t tile_rows_a(enum limb_kind kind)
@@ -192,13 +161,7 @@ static RULE INLINED void stage_fill(const struct contract_args *args,
     shifts_fill(args, tile, stage, k);
 }
 
-/* ---- products -------------------------------------------------------------------- */
-
-/* What a warp holds of one step: fragments of all limbs, as 32-bit words of four elements. */
-struct fragments {
-    uint32_t a[PACKED_PLANES_MAX][FRAGMENT_ROWS][4];
-    uint32_t b[PACKED_PLANES_MAX][FRAGMENT_COLUMNS][2];
-};
+/* ---- the way to registers -------------------------------------------------------- */
 
 /* Places by the lane: the PTX ISA's ldmatrix gives lane l the row l / 4, bytes 4 (l % 4) .. +3. */
 static RULE INLINED void fragments_load(struct fragments *fragments, const uint8_t *limbs,
@@ -233,180 +196,25 @@ static RULE INLINED void fragments_load(struct fragments *fragments, const uint8
     }
 }
 
-static RULE INLINED void fragments_add(uint32_t *sum, const uint32_t *a, const uint32_t *b,
-                                       uint32_t count)
-{
-    UNROLL
-    for (uint32_t i = 0; i < count; i++) {
-        sum[i] = packed_add_bytes(a[i], b[i]);
-    }
-}
-
-/* The products of one step, of row i and column j of fragments. */
-static RULE INLINED void
-fragments_narrow(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                 const struct fragments *f, uint32_t i, uint32_t j)
-{
-    uint32_t both_a[4];
-    uint32_t both_b[2];
-
-    fragments_add(both_a, f->a[0][i], f->a[1][i], 4);
-    fragments_add(both_b, f->b[0][j], f->b[1][j], 2);
-    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
-    multiply_ss(sums[1][i][j], f->a[1][i], f->b[1][j]);
-    multiply_ss(sums[2][i][j], both_a, both_b);
-}
-
-static RULE INLINED void
-fragments_wide(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-               const struct fragments *f, uint32_t i, uint32_t j)
-{
-    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
-    multiply_uu(sums[1][i][j], f->a[1][i], f->b[1][j]);
-    multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
-    multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
-}
-
-static RULE INLINED void
-fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                const struct fragments *f, uint32_t i, uint32_t j)
-{
-    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
-    multiply_uu(sums[1][i][j], f->a[2][i], f->b[2][j]);
-    multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
-    multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
-    multiply_su(sums[3][i][j], f->a[0][i], f->b[2][j]);
-    multiply_uu(sums[3][i][j], f->a[1][i], f->b[1][j]);
-    multiply_us(sums[3][i][j], f->a[2][i], f->b[0][j]);
-    multiply_uu(sums[4][i][j], f->a[1][i], f->b[2][j]);
-    multiply_uu(sums[4][i][j], f->a[2][i], f->b[1][j]);
-}
-
-static RULE INLINED void
-fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                   const struct fragments *f, enum limb_kind kind)
-{
-    UNROLL
-    for (uint32_t i = 0; i < fragment_rows(kind); i++) {
-        UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-            if (kind == LIMBS_NARROW) {
-                fragments_narrow(sums, f, i, j);
-            } else if (kind == LIMBS_WIDE) {
-                fragments_wide(sums, f, i, j);
-            } else {
-                fragments_three(sums, f, i, j);
-            }
-        }
-    }
-}
-
-/* Which row and column of a fragment a lane's c-th result is: the PTX ISA's m16n8k32. */
-static RULE INLINED uint32_t sum_row(uint32_t c)
-{
-    return thread_index() % CUDA_WARP / 4 + c / 2 * 8;
-}
-
-static RULE INLINED uint32_t sum_column(uint32_t c)
-{
-    return thread_index() % CUDA_WARP % 4 * 2 + c % 2;
-}
-
-/*
- * Shifts up to here multiply in 32 bits: radix << SHIFT_QUICK is at most 2^30, so that a piece of
- * two limbs is added by two multiplications of 32 by 32 bits into 64.
- */
-#define SHIFT_QUICK 22
-
-/* A shift is at most W, below 32 (contraction.h). Rows that a tile has and the tensor has not come
- * with whatever lies there: no result is theirs, but two of them must still be a shift. */
-#define SHIFT_MASK 31
-
-/* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
-static RULE INLINED int64_t
-piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-            uint32_t i, uint32_t j, uint32_t c, uint32_t shift, bool quick, enum limb_kind kind)
-{
-    const int32_t high = sums[0][i][j][c];
-    const int32_t low = sums[1][i][j][c];
-    int64_t part;
-
-    if (kind == LIMBS_THREE) {
-        const int32_t top = high * 256 + sums[2][i][j][c];
-        const uint32_t bottom = (uint32_t)sums[4][i][j][c] * 256 + (uint32_t)low;
-
-        part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
-    } else {
-        const int32_t radix = kind == LIMBS_NARROW ? 128 : 256;
-        const int32_t middle = sums[2][i][j][c] - (kind == LIMBS_NARROW ? high + low : 0);
-        const int32_t top = high * radix + middle;
-
-        if (quick) {
-            return wide + (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
-        }
-        part = (int64_t)top * radix + low;
-    }
-    return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
-}
-
-/* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
-static RULE INLINED void
-sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-           int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-           const uint8_t *row_shifts, const uint8_t *column_shifts, enum limb_kind kind)
-{
-    uint32_t rows[FRAGMENT_ROWS][2];
-    uint32_t columns[FRAGMENT_COLUMNS][2];
-    uint32_t most_of_rows = 0;
-    uint32_t most_of_columns = 0;
-
-    UNROLL
-    for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
-        const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)] & SHIFT_MASK;
-
-        rows[at / 2][at % 2] = shift;
-        most_of_rows = shift > most_of_rows ? shift : most_of_rows;
-    }
-    UNROLL
-    for (uint32_t at = 0; at < FRAGMENT_COLUMNS * 2; at++) {
-        const uint32_t shift = column_shifts[at / 2 * 8 + sum_column(at % 2)] & SHIFT_MASK;
-
-        columns[at / 2][at % 2] = shift;
-        most_of_columns = shift > most_of_columns ? shift : most_of_columns;
-    }
-    const bool quick = most_of_rows + most_of_columns <= SHIFT_QUICK;
-
-    UNROLL
-    for (uint32_t i = 0; i < fragment_rows(kind); i++) {
-        UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-            UNROLL
-            for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
-                wide[i][j][c] = piece_added(wide[i][j][c], sums, i, j, c,
-                                            rows[i][c / 2] + columns[j][c % 2], quick, kind);
-                UNROLL
-                for (uint32_t sum = 0; sum < limb_sums(kind); sum++) {
-                    sums[sum][i][j][c] = 0;
-                }
-            }
-        }
-    }
-}
-
 /* ---- the tile ------------------------------------------------------------------- */
 
-/* The last split to come sees what all of them added. */
+/*
+ * The last split to come sees what all of them added. The thread that takes the ticket fences, on
+ * both sides: what the barrier brought to it goes before the ticket, and what its ticket found goes
+ * with the next barrier to the others. A fence of theirs would order nothing with a ticket that is
+ * not theirs.
+ */
 static RULE INLINED bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
     SHARED(uint32_t, before, 1);
 
-    device_fence();
     barrier();
     if (thread_index() == 0) {
+        device_fence();
         *before = atomic_add(&args->tickets[ticket], 1);
+        device_fence();
     }
     barrier();
-    device_fence();
     return *before + 1 == args->splits;
 }
 
@@ -445,6 +253,39 @@ contract_write(const struct contract_args *args, const struct contract_tile *til
             }
         }
     }
+}
+
+/* The same where element-wise operations follow. */
+static RULE INLINED void
+contract_write_steps(const struct contract_args *args, const struct contract_tile *tile,
+                     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                     uint32_t warp_row, uint32_t warp_column, enum limb_kind kind)
+{
+    const struct epilogue_patches patches = {
+        tile->stages + thread_index() / CUDA_WARP * EPILOGUE_STAGE_SIZE, tile->first_m + warp_row,
+        tile->first_n + warp_column, fragment_rows(kind) * 2, fragment_rows(kind) * 2};
+    uint32_t made[FRAGMENT_ROWS * FRAGMENT_COLUMNS * FRAGMENT_SUMS] = {};
+
+    copy_wait(0);
+    barrier(); /* the stages of k are done with */
+    epilogue_send(args, &patches, 0);
+    UNROLL
+    for (uint32_t at = 0; at < fragment_rows(kind) * 2; at++) {
+        const uint64_t m = patches.first_m + at / 2 * 16 + sum_row(at % 2 * 2);
+
+        UNROLL
+        for (uint32_t i = 0; i < FRAGMENT_COLUMNS * 2; i++) {
+            const uint64_t n = patches.first_n + i / 2 * 8 + sum_column(i % 2);
+
+            if (m < args->m && n < args->n) {
+                made[at * 8 + i] = seen_bits(
+                    args, args->a.lowest[m], args->b.lowest[n],
+                    args->splits > 1 ? (int64_t)load_fresh(&args->partial[m * args->n + n])
+                                     : wide[at / 2][i / 2][at % 2 * 2 + i % 2]);
+            }
+        }
+    }
+    epilogue_finish(args, &patches, made);
 }
 
 static RULE INLINED void contract_tensor(const struct contract_args *args, enum limb_kind kind)
@@ -497,10 +338,11 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
                 continue;
             }
             fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
-            fragments_multiply(sums, &fragments, kind);
+            fragments_multiply(sums, &fragments, fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
-                           shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column, kind);
+                           shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
+                           fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             }
         }
     }
@@ -509,6 +351,10 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
         if (!last_of_splits(args, tile.index)) {
             return;
         }
+    }
+    if (args->epilogue.count != 0) {
+        contract_write_steps(args, &tile, wide, warp_row, warp_column, kind);
+        return;
     }
     contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
 }
@@ -586,8 +432,7 @@ KERNEL(kernel_contract_plain, struct contract_args)
                     args.a.shifts[block * args.a.shift_pitch + batch * args.m + m] +
                     args.b.shifts[block * args.b.shift_pitch + batch * args.n + n];
 
-                /* It is below 64, but in what no kernel has packed. */
-                sums[i] += (uint64_t)part << (shift & 63);
+                sums[i] += shifted_part(part, shift);
             }
         }
         barrier();
@@ -599,8 +444,12 @@ KERNEL(kernel_contract_plain, struct contract_args)
         if (m < args.m && n < args.n) {
             const struct result_line row = result_row(&args, batch, m);
             const struct result_line column = result_column(&args, batch, n);
+            const uint32_t bits = result_bits(&args, &row, &column, (int64_t)sums[i]);
 
-            write_result(&args, &row, &column, (int64_t)sums[i]);
+            if (args.out != NULL) {
+                args.out[row.place + column.place] = bits;
+            }
+            epilogue_one(&args.epilogue, real_from_bits(bits), m * args.n + n, n);
         }
     }
 }
@@ -612,7 +461,7 @@ static RULE inline uint32_t sum_finished(const struct sums_args *args, uint64_t 
     const int32_t lowest = args->q.lowest[row];
 
     return lowest == PACKED_POISON ? FLOAT_NAN_BITS
-                                   : contraction_finish(sum, lowest - (args->bits - 1));
+                                   : contraction_finish(sum, last_bit(lowest, args->bits));
 }
 
 static RULE inline uint64_t shifted_q(const struct sums_args *args, uint64_t row, uint64_t k)
@@ -620,7 +469,7 @@ static RULE inline uint64_t shifted_q(const struct sums_args *args, uint64_t row
     const uint32_t shift = args->q.shifts[(k >> args->block_log) * args->q.shift_pitch + row];
     const int32_t q = operand_q(&args->q, row, k, args->line_log, args->bits);
 
-    return (uint64_t)(int64_t)q << shift;
+    return shifted_part(q, shift);
 }
 
 /* grid: any; block: BLOCK_THREADS. A warp takes a row. */

@@ -54,7 +54,7 @@ static RULE inline uint64_t dot_share(const struct dots_args *args, uint64_t row
                 part += (int64_t)a.q[i] * b.q[i];
             }
         }
-        sum += (uint64_t)part << shift;
+        sum += shifted_part(part, shift);
     }
     return sum;
 }
@@ -72,14 +72,14 @@ static RULE inline uint64_t warp_sum_wide(uint64_t sum)
 
 static RULE inline uint32_t dot_bits(const struct dots_args *args, uint64_t row, uint64_t sum)
 {
-    int32_t exponent = args->a.lowest[row] - (args->bits - 1);
+    uint32_t exponent = (uint32_t)last_bit(args->a.lowest[row], args->bits);
     bool poison = args->a.lowest[row] == PACKED_POISON;
 
     if (args->b.planes != NULL) {
-        exponent += args->b.lowest[row] - (args->bits - 1);
+        exponent += (uint32_t)last_bit(args->b.lowest[row], args->bits);
         poison = poison || args->b.lowest[row] == PACKED_POISON;
     }
-    return poison ? FLOAT_NAN_BITS : contraction_finish((int64_t)sum, exponent);
+    return poison ? FLOAT_NAN_BITS : contraction_finish((int64_t)sum, (int32_t)exponent);
 }
 
 /* grid: any; block: BLOCK_THREADS. A warp, or all of them, take a row. */
@@ -101,7 +101,9 @@ KERNEL(kernel_dots, struct dots_args)
             sum = dot_share(&args, row, first, args.team * CUDA_WARP);
         }
         sum = warp_sum_wide(sum);
-        parts[warp] = sum;
+        if (thread_index() % CUDA_WARP == 0) {
+            parts[warp] = sum;
+        }
         barrier();
         sum = 0;
         for (uint32_t other = 0; other < args.team; other++) {

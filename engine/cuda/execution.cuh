@@ -23,6 +23,7 @@
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define CONSTANT                  __constant__ const
 #define UNROLL                    _Pragma("unroll")
+#define ROLLED                    _Pragma("unroll 1")
 /* In the inner loops: a call would have arrays of registers lie in memory. */
 #define INLINED                   __forceinline__
 #define LANES_ALL                 0xffffffffu
@@ -105,6 +106,11 @@ static RULE inline void atomic_add_wide(uint64_t *at, uint64_t value)
     (void)atomicAdd((unsigned long long *)at, (unsigned long long)value);
 }
 
+static RULE inline void atomic_max(uint32_t *at, uint32_t value)
+{
+    (void)atomicMax(at, value);
+}
+
 /* What other blocks of threads wrote, not what this one read before. */
 static RULE inline uint64_t load_fresh(const uint64_t *at)
 {
@@ -130,6 +136,21 @@ static RULE inline void load_quad(float *to, const float *from)
 static RULE inline void store_quad(uint32_t *to, const uint32_t *from)
 {
     *(uint4 *)to = make_uint4(from[0], from[1], from[2], from[3]);
+}
+
+/* Two words at once, from an address that is a multiple of 8. */
+static RULE inline void load_pair(uint32_t *to, const void *from)
+{
+    const uint2 pair = *(const uint2 *)from;
+
+    to[0] = pair.x;
+    to[1] = pair.y;
+}
+
+/* The line of memory there is wanted soon. */
+static RULE inline void prefetch_line(const void *at)
+{
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
 }
 
 /* Nearest, ties to even. */

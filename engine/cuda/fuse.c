@@ -1,72 +1,105 @@
 /* fuse.c - see fuse.h. */
-#include "engine/cuda/fuse.h"
+#include "engine/cuda/fuse_core.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/contraction.h"
 #include "engine/cuda/packed.h"
 
 /* ---- what is read where ------------------------------------------------------------ */
 
-#define NEVER UINT32_MAX
+static void readers_see(struct readers *readers, const struct op *op, uint32_t at)
+{
+    bool makes = false;
 
-struct readers {
-    uint32_t *last;   /* per tensor: the last operation that reads it, or NEVER */
-    uint32_t *states; /* per tensor: the last one that does so to make a state or an output */
-    bool *kept;       /* per tensor: a next state, the loss or an output */
-};
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        makes = makes || readers->kept[op->outputs[i]];
+        readers->maker[op->outputs[i]] = at;
+    }
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint32_t id = op->inputs[i];
 
-static bool readers_find(struct readers *readers, const struct tape *tape, const struct op *ops)
+        if (readers->last[id] != at) {
+            readers->count[id]++;
+        }
+        if (readers->first[id] == NEVER) {
+            readers->first[id] = at;
+        }
+        readers->last[id] = at;
+        if (makes) {
+            readers->states[id] = at;
+        }
+    }
+}
+
+static void read_too(struct readers *readers, uint32_t id, uint32_t with)
+{
+    const uint32_t first = readers->first[with];
+
+    readers->first[id] = first < readers->first[id] ? first : readers->first[id];
+    if (readers->last[with] != NEVER &&
+        (readers->last[id] == NEVER || readers->last[id] < readers->last[with])) {
+        readers->last[id] = readers->last[with];
+    }
+    if (readers->states[with] != NEVER &&
+        (readers->states[id] == NEVER || readers->states[id] < readers->states[with])) {
+        readers->states[id] = readers->states[with];
+    }
+    readers->count[id] += readers->count[with];
+}
+
+/* Who reads a part of what was made whole reads of the whole, and the other way round. */
+static void see_through_views(struct readers *readers, const struct fusion *fusion)
+{
+    for (uint32_t id = 0; id < fusion->tensor_count; id++) {
+        if (fusion->holders[id] != id && readers->maker[id] == NEVER) {
+            read_too(readers, fusion->holders[id], id);
+        }
+    }
+    for (uint32_t id = 0; id < fusion->tensor_count; id++) {
+        if (fusion->holders[id] != id && readers->maker[id] != NEVER) {
+            read_too(readers, id, fusion->holders[id]);
+        }
+    }
+}
+
+bool readers_find(struct readers *readers, const struct fusion *fusion, const struct tape *tape)
 {
     const size_t count = (size_t)tape->tensor_count + 1;
+    uint32_t *words = malloc(5 * count * sizeof(*words));
 
-    readers->last = malloc(count * sizeof(*readers->last));
-    readers->states = malloc(count * sizeof(*readers->states));
-    readers->kept = calloc(count, sizeof(*readers->kept));
-    if (readers->last == NULL || readers->states == NULL || readers->kept == NULL) {
+    *readers = (struct readers){.first = words, .kept = calloc(count, sizeof(*readers->kept))};
+    if (words == NULL || readers->kept == NULL) {
         return false;
     }
+    readers->last = words + count;
+    readers->states = words + 2 * count;
+    readers->maker = words + 3 * count;
+    readers->count = words + 4 * count;
+    memset(words, 0xff, 4 * count * sizeof(*words)); /* NEVER */
+    memset(readers->count, 0, count * sizeof(*words));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        readers->last[id] = NEVER;
-        readers->states[id] = NEVER;
         readers->kept[id] = tape->tensors[id].role != ROLE_TEMPORARY || id == tape->loss;
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
         readers->kept[tape->states[i].after] = true;
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        bool makes = false;
-
-        for (uint32_t i = 0; i < ops[at].output_count; i++) {
-            makes = makes || readers->kept[ops[at].outputs[i]];
-        }
-        for (uint32_t i = 0; i < ops[at].input_count; i++) {
-            readers->last[ops[at].inputs[i]] = at;
-            if (makes) {
-                readers->states[ops[at].inputs[i]] = at;
-            }
-        }
+        readers_see(readers, &fusion->ops[at], at);
     }
+    see_through_views(readers, fusion);
     return true;
 }
 
-static void readers_release(struct readers *readers)
+void readers_release(struct readers *readers)
 {
-    free(readers->last);
-    free(readers->states);
+    free(readers->first);
     free(readers->kept);
+    *readers = (struct readers){.first = NULL};
 }
 
 /* ---- repeated quantizations ----------------------------------------------------------- */
-
-/* Axes of a view that say something: those of one step are gone, neighbours that run on are one. */
-struct plain_view {
-    int64_t dims[6];
-    int64_t strides[6];
-    int count;
-    int rows; /* how many of them are rows */
-};
 
 static void view_add(struct plain_view *view, int64_t dim, int64_t stride, int first)
 {
@@ -83,7 +116,7 @@ static void view_add(struct plain_view *view, int64_t dim, int64_t stride, int f
     view->count++;
 }
 
-static struct plain_view view_of(const struct op *op)
+struct plain_view fuse_view_of(const struct op *op)
 {
     struct plain_view view = {.count = 0};
 
@@ -97,12 +130,22 @@ static struct plain_view view_of(const struct op *op)
     return view;
 }
 
+bool fuse_view_is_rows(const struct op *quantize, int64_t rows, int64_t columns)
+{
+    const struct plain_view view = fuse_view_of(quantize);
+    const int along = columns > 1;
+    const int across = rows > 1;
+
+    return quantize_rows(quantize) == rows && view.rows == across && view.count == across + along &&
+           (!across || view.strides[0] == columns) && (!along || view.strides[view.count - 1] == 1);
+}
+
 static bool same_quantization(const struct op *a, const struct op *b)
 {
     const struct contraction_shape shape = contraction_shape_of(a);
     const struct contraction_shape other = contraction_shape_of(b);
-    const struct plain_view view = view_of(a);
-    const struct plain_view to = view_of(b);
+    const struct plain_view view = fuse_view_of(a);
+    const struct plain_view to = fuse_view_of(b);
 
     if (a->inputs[0] != b->inputs[0] || shape.bits != other.bits || shape.k != other.k ||
         shape.block != other.block || shape.piece != other.piece || view.count != to.count ||
@@ -166,235 +209,6 @@ static bool find_repeated(struct fusion *fusion, const struct tape *tape,
     return there;
 }
 
-/* ---- the squares of many tensors ------------------------------------------------------- */
-
-/* A tensor whose squares are summed: where it begins, what it gives and where it is read from. */
-struct square_term {
-    uint32_t x;      /* the tensor; of long rows, the sum itself */
-    uint32_t square; /* the tensor of the sum */
-    uint32_t end;    /* the operation behind it */
-    int64_t rows;
-    int64_t k;
-    bool left; /* its operations run as they are */
-};
-
-#define SQUARE_K_MAX 65536 /* a longer row is left to all of the device */
-
-static bool dims_are(const int64_t *dims, int except, int other)
-{
-    for (int axis = 0; axis < 6; axis++) {
-        if (axis != except && axis != other && dims[axis] != 1) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_quantize_of_rows(const struct op *op, int row_axis)
-{
-    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
-    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
-
-    return op->kind == OP_QUANTIZE && dims_are(dims, row_axis, 5) &&
-           (dims[5] == 1 || strides[5] == 1) &&
-           (dims[row_axis] == 1 || strides[row_axis] == dims[5]);
-}
-
-static bool reads_twice(const struct op *op, const struct op *quantize)
-{
-    return op->input_count == 4 && op->inputs[0] == quantize->outputs[2] &&
-           op->inputs[1] == quantize->outputs[1] && op->inputs[2] == quantize->outputs[2] &&
-           op->inputs[3] == quantize->outputs[1];
-}
-
-/* Does a tensor's sum of squares begin at `at`? As build_square_sum() writes it. */
-static bool term_at(struct square_term *term, const struct fusion *fusion, uint32_t at)
-{
-    const struct op *ops = &fusion->ops[at];
-    const uint32_t left = fusion->op_count - at;
-
-    if (left < 2 || !is_quantize_of_rows(&ops[0], 0) || ops[1].kind != OP_CONTRACT ||
-        !reads_twice(&ops[1], &ops[0])) {
-        return false;
-    }
-    const struct contraction_shape shape = contraction_shape_of(&ops[0]);
-    const int64_t rows = ops[0].attributes[QUANTIZE_DIMS];
-
-    *term = (struct square_term){.x = ops[0].inputs[0],
-                                 .square = ops[1].outputs[0],
-                                 .end = at + 2,
-                                 .rows = rows,
-                                 .k = shape.k,
-                                 .left = shape.k > SQUARE_K_MAX};
-    if (!dims_are(&ops[1].attributes[CONTRACT_DIMS], 0, 0) ||
-        ops[1].attributes[CONTRACT_DIMS] != rows ||
-        (rows > 1 && ops[1].attributes[CONTRACT_STRIDES] != 1) ||
-        (shape.blocks > 1 && shape.block != CONTRACTION_PIECE)) {
-        return false;
-    }
-    if (rows == 1) {
-        return true;
-    }
-    if (left < 4 || !is_quantize_of_rows(&ops[2], 3) || ops[2].inputs[0] != term->square ||
-        ops[2].attributes[QUANTIZE_DIMS + 3] != 1 || ops[3].kind != OP_CONTRACT_ONES ||
-        ops[3].inputs[0] != ops[2].outputs[2] || ops[3].inputs[1] != ops[2].outputs[1] ||
-        contraction_shape_of(&ops[2]).blocks != 1 || ops[2].attributes[QUANTIZE_BITS] != 22) {
-        return false;
-    }
-    term->square = ops[3].outputs[0];
-    term->end = at + 4;
-    return true;
-}
-
-static bool is_sum_of(const struct op *op, const struct tape *tape, uint32_t total, uint32_t more)
-{
-    return op->kind == OP_ADD && op->inputs[0] == total && op->inputs[1] == more &&
-           tape->tensors[op->outputs[0]].count == 1;
-}
-
-/* Is nothing of the operations first .. end-1 read behind them, but for the last one's output? */
-static bool is_closed(const struct fusion *fusion, const struct readers *readers, uint32_t first,
-                      uint32_t end)
-{
-    for (uint32_t at = first; at < end; at++) {
-        const struct op *op = &fusion->ops[at];
-
-        for (uint32_t i = 0; i < op->output_count && at + 1 < end; i++) {
-            const uint32_t id = op->outputs[i];
-
-            if (readers->kept[id] || (readers->last[id] != NEVER && readers->last[id] >= end)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-struct square_run {
-    struct square_term *terms;
-    uint32_t count;
-    uint32_t left; /* terms whose operations are left */
-    uint32_t end;
-};
-
-/* The longest run of terms and their additions from `at` on. */
-static void run_at(struct square_run *run, const struct fusion *fusion, const struct tape *tape,
-                   uint32_t at)
-{
-    struct square_term term;
-    uint32_t total;
-
-    run->count = 0;
-    run->left = 0;
-    if (!term_at(&term, fusion, at)) {
-        return;
-    }
-    run->terms[run->count++] = term;
-    run->end = term.end;
-    run->left += term.left;
-    total = term.square;
-    while (term_at(&term, fusion, run->end) && term.end < fusion->op_count &&
-           is_sum_of(&fusion->ops[term.end], tape, total, term.square)) {
-        run->terms[run->count++] = term;
-        run->left += term.left;
-        total = fusion->ops[term.end].outputs[0];
-        run->end = term.end + 1;
-    }
-}
-
-/* Are the tensors there until the last addition? Then someone reads them behind it. */
-static bool terms_last(const struct square_run *run, const struct readers *readers)
-{
-    for (uint32_t i = 0; i < run->count; i++) {
-        const uint32_t until = readers->states[run->terms[i].x];
-
-        if (!run->terms[i].left && (until == NEVER || until < run->end)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/*
- * The last addition reads what was left, so that it lies there still, and makes all the rest. What
- * is between is read by nobody any more, so nobody makes it.
- */
-static void rewrite_run(struct fusion *fusion, const struct square_run *run, uint32_t first)
-{
-    struct op *last = &fusion->ops[run->end - 1];
-
-    for (uint32_t at = first; at + 1 < run->end; at++) {
-        if (fusion->ops[at].kind == OP_ADD) {
-            fusion->ops[at].input_count = 0;
-        }
-    }
-    last->input_count = 0;
-    for (uint32_t i = 0; i < run->count; i++) {
-        if (run->terms[i].left) {
-            last->inputs[last->input_count++] = run->terms[i].square;
-        }
-    }
-    fusion->squares[fusion->squares_count++] =
-        (struct fused_squares){.first = first, .at = run->end - 1, .term_count = run->count};
-}
-
-static bool find_squares(struct fusion *fusion, const struct tape *tape,
-                         const struct readers *readers)
-{
-    struct square_run run = {.terms =
-                                 malloc(((size_t)tape->op_count + 1) * sizeof(struct square_term))};
-
-    if (run.terms == NULL) {
-        return false;
-    }
-    for (uint32_t at = 0; at < tape->op_count && fusion->squares_count < FUSED_RUNS_MAX;) {
-        run_at(&run, fusion, tape, at);
-        if (run.count > 1 && run.left < OP_INPUTS_MAX && is_closed(fusion, readers, at, run.end) &&
-            terms_last(&run, readers)) {
-            rewrite_run(fusion, &run, at);
-            at = run.end;
-        } else {
-            at++;
-        }
-    }
-    free(run.terms);
-    return true;
-}
-
-/* ---- updates ------------------------------------------------------------------------------- */
-
-static bool is_update(const struct tape *tape, const struct op *op)
-{
-    bool words = op->kind == OP_ADAMW || op->kind == OP_SGD;
-
-    for (uint32_t i = 0; words && i < op->input_count; i++) {
-        words = dtype_size(tape->tensors[op->inputs[i]].dtype) == 4;
-    }
-    return words;
-}
-
-static uint64_t update_tiles(const struct tape *tape, const struct op *op)
-{
-    return (tape->tensors[op->inputs[0]].count + UPDATE_TILE - 1) / UPDATE_TILE;
-}
-
-static void find_updates(struct fusion *fusion, const struct tape *tape)
-{
-    for (uint32_t at = 0; at < tape->op_count && fusion->updates_count < FUSED_RUNS_MAX;) {
-        struct fused_updates run = {.at = at, .end = at};
-
-        while (run.end < tape->op_count && is_update(tape, &fusion->ops[run.end])) {
-            run.tiles += update_tiles(tape, &fusion->ops[run.end]);
-            run.end++;
-        }
-        if (run.end - at > 1) {
-            fusion->ends[at] = run.end;
-            fusion->updates[fusion->updates_count++] = run;
-        }
-        at = run.end > at ? run.end : at + 1;
-    }
-}
-
 /* ---- rows and their quantization ----------------------------------------------------------- */
 
 /* The output that goes on, or NEVER where a warp does not hold such rows. */
@@ -431,7 +245,7 @@ static bool quantizes_rows(const struct op *quantize, const struct op *rows)
         return false;
     }
     shape = contraction_shape_of(quantize);
-    view = view_of(quantize);
+    view = fuse_view_of(quantize);
     if (shape.k != columns || columns % 4 != 0 || shape.piece != CONTRACTION_PIECE ||
         (shape.blocks > 1 && shape.block_span != 1)) {
         return false;
@@ -444,60 +258,228 @@ static bool quantizes_rows(const struct op *quantize, const struct op *rows)
 static void find_held(struct fusion *fusion, const struct tape *tape)
 {
     for (uint32_t at = 0; at + 1 < tape->op_count; at++) {
-        if (fuse_holds_rows(&fusion->ops[at]) &&
+        if (chain_may_take(fusion, at) && chain_may_take(fusion, at + 1) &&
+            fuse_holds_rows(&fusion->ops[at]) &&
             quantizes_rows(&fusion->ops[at + 1], &fusion->ops[at])) {
             fusion->ends[at] = at + 2;
         }
     }
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/* ---- chains ---------------------------------------------------------------------------- */
 
-static void lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
-                        uint8_t *device);
-
-static bool find_all(struct fusion *fusion, const struct tape *tape, struct readers *readers,
-                     uint32_t barred)
+const struct chain *fusion_chain(const struct fusion *fusion, uint32_t at)
 {
-    const bool lists = (barred >> WAY_LISTS & 1) == 0;
+    const uint32_t place = fusion->chain_of[at];
+    const struct chain *chain = place == 0 ? NULL : &fusion->chains[place - 1];
 
-    return readers_find(readers, tape, fusion->ops) && find_repeated(fusion, tape, readers) &&
-           (readers_release(readers), readers_find(readers, tape, fusion->ops)) &&
-           (!lists || find_squares(fusion, tape, readers));
+    return chain == NULL || chain->ats[chain->count - 1] != at ? NULL : chain;
 }
 
-enum status fusion_build(struct fusion *fusion, const struct tape *tape, uint32_t barred,
-                         struct error *error)
+bool chain_may_take(const struct fusion *fusion, uint32_t at)
+{
+    return fusion->chain_of[at] == 0 && fusion->ends[at] == at + 1;
+}
+
+static bool is_among(const uint32_t *ids, uint32_t count, uint32_t id)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does an operation read a tensor, or another that lies in the same whole? */
+static bool reads(const struct fusion *fusion, const struct op *op, uint32_t id)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (fusion->holders[op->inputs[i]] == fusion->holders[id]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t readers_among(const struct fusion *fusion, const uint32_t *ats, uint32_t count,
+                              uint32_t id)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        found += reads(fusion, &fusion->ops[ats[i]], id);
+    }
+    return found;
+}
+
+/* Is a tensor read by others than these operations only behind the last of them? */
+static bool is_read_behind(const struct fusion *fusion, const struct readers *readers,
+                           const uint32_t *ats, uint32_t count, uint32_t id)
+{
+    const uint32_t maker = ats[count - 1];
+
+    for (uint32_t at = readers->first[id]; at < maker && readers->first[id] != NEVER; at++) {
+        if (reads(fusion, &fusion->ops[at], id) && !is_among(ats, count, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool chain_closed(const struct fusion *fusion, const struct readers *readers, const uint32_t *ats,
+                  uint32_t count, const uint32_t *made, uint32_t made_count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct op *op = &fusion->ops[ats[i]];
+
+        for (uint32_t j = 0; j < op->output_count; j++) {
+            const uint32_t id = op->outputs[j];
+
+            if (is_among(made, made_count, id)
+                    ? !is_read_behind(fusion, readers, ats, count, id)
+                    : readers->kept[id] ||
+                          readers_among(fusion, ats, count, id) != readers->count[id]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool chain_add(struct fusion *fusion, const uint32_t *ats, uint32_t count, const struct op *maker,
+               enum device_result (*launch)(const struct launcher *, const struct chain *))
+{
+    struct chain *chains =
+        realloc(fusion->chains, ((size_t)fusion->chain_count + 1) * sizeof(*chains));
+    struct chain *chain;
+
+    assert(count > 0 && count <= CHAIN_OPS_MAX);
+    if (chains == NULL) {
+        return false;
+    }
+    fusion->chains = chains;
+    chain = &chains[fusion->chain_count++];
+    *chain = (struct chain){.launch = launch, .count = count};
+    for (uint32_t i = 0; i < count; i++) {
+        struct op *op = &fusion->ops[ats[i]];
+
+        assert(chain_may_take(fusion, ats[i]) && (i == 0 || ats[i - 1] < ats[i]));
+        fusion->chain_of[ats[i]] = fusion->chain_count;
+        chain->ats[i] = ats[i];
+        chain->ops[i] = *op;
+        op->input_count = 0;
+        op->output_count = 0;
+    }
+    fusion->ops[ats[count - 1]] = *maker;
+    return true;
+}
+
+/* ---- all of it ---------------------------------------------------------------------- */
+
+static bool is_free(const struct fusion *fusion, uint32_t way)
+{
+    return (fusion->facts.barred >> way & 1) == 0;
+}
+
+/* The readers, as they are now. */
+static bool find_anew(struct readers *readers, const struct fusion *fusion, const struct tape *tape)
+{
+    readers_release(readers);
+    return readers_find(readers, fusion, tape);
+}
+
+static bool find_all(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    if (!find_anew(readers, fusion, tape) || !find_repeated(fusion, tape, readers)) {
+        return false;
+    }
+    if (is_free(fusion, WAY_VIEWS)) {
+        if (!find_anew(readers, fusion, tape) || !fuse_find_views(fusion, tape, readers)) {
+            return false;
+        }
+    }
+    if (is_free(fusion, WAY_ENTROPY) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_entropy(fusion, tape, readers))) {
+        return false;
+    }
+    if (is_free(fusion, WAY_LISTS)) {
+        if (!find_anew(readers, fusion, tape) || !fuse_find_squares(fusion, tape, readers)) {
+            return false;
+        }
+        fuse_find_updates(fusion, tape);
+    }
+    if (is_free(fusion, WAY_ATTENTION) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_attention(fusion, tape, readers))) {
+        return false;
+    }
+    if (is_free(fusion, WAY_EPILOGUE) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_epilogues(fusion, tape, readers))) {
+        return false;
+    }
+    if (is_free(fusion, WAY_HELD)) {
+        find_held(fusion, tape);
+    }
+    if (is_free(fusion, WAY_SUMS) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_sums(fusion, readers))) {
+        return false;
+    }
+    if (is_free(fusion, WAY_STRIPS) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_strips(fusion, readers))) {
+        return false;
+    }
+    if (fusion->chain_count > 0) {
+        if (!find_anew(readers, fusion, tape)) {
+            return false;
+        }
+        fuse_leave_hidden(fusion, readers);
+    }
+    return true;
+}
+
+/* Room for the copy, where every operation is alone. */
+static bool begin(struct fusion *fusion, const struct tape *tape)
+{
+    const size_t count = (size_t)tape->op_count + 1;
+    const size_t tensors = (size_t)tape->tensor_count + 1;
+
+    fusion->op_count = tape->op_count;
+    fusion->tensor_count = tape->tensor_count;
+    fusion->holders = malloc(tensors * sizeof(*fusion->holders));
+    fusion->offsets = calloc(tensors, sizeof(*fusion->offsets));
+    fusion->ops = malloc(count * sizeof(*fusion->ops));
+    fusion->ends = malloc(count * sizeof(*fusion->ends));
+    fusion->chain_of = calloc(count, sizeof(*fusion->chain_of));
+    if (fusion->ops == NULL || fusion->ends == NULL || fusion->chain_of == NULL ||
+        fusion->holders == NULL || fusion->offsets == NULL) {
+        return false;
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        fusion->holders[id] = id;
+    }
+    memcpy(fusion->ops, tape->ops, tape->op_count * sizeof(*fusion->ops));
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        fusion->ends[at] = at + 1;
+    }
+    return true;
+}
+
+enum status fusion_build(struct fusion *fusion, const struct tape *tape,
+                         const struct fusion_facts *facts, struct error *error)
 {
     const struct launcher nothing = {.tape = tape};
-    struct readers readers = {NULL, NULL, NULL};
+    struct readers readers = {.first = NULL};
     bool there;
 
-    memset(fusion, 0, sizeof(*fusion));
-    fusion->op_count = tape->op_count;
-    fusion->ops = malloc(((size_t)tape->op_count + 1) * sizeof(*fusion->ops));
-    fusion->ends = malloc(((size_t)tape->op_count + 1) * sizeof(*fusion->ends));
-    there = fusion->ops != NULL && fusion->ends != NULL;
-    if (there) {
-        memcpy(fusion->ops, tape->ops, tape->op_count * sizeof(*fusion->ops));
-        for (uint32_t at = 0; at < tape->op_count; at++) {
-            fusion->ends[at] = at + 1;
-        }
-        there = find_all(fusion, tape, &readers, barred);
-        readers_release(&readers);
-    }
+    *fusion = (struct fusion){.facts = *facts};
+    there = begin(fusion, tape) && find_all(fusion, tape, &readers);
+    readers_release(&readers);
     if (!there) {
         fusion_release(fusion);
         return error_set(error, STATUS_NO_MEMORY, "no memory to look through %u operations",
                          tape->op_count);
     }
-    if ((barred >> WAY_LISTS & 1) == 0) {
-        find_updates(fusion, tape);
-    }
-    if ((barred >> WAY_HELD & 1) == 0) {
-        find_held(fusion, tape);
-    }
-    lists_write(fusion, &nothing, NULL, NULL);
+    fuse_lists_write(fusion, &nothing, NULL, NULL);
     return STATUS_OK;
 }
 
@@ -505,6 +487,10 @@ void fusion_release(struct fusion *fusion)
 {
     free(fusion->ops);
     free(fusion->ends);
+    free(fusion->holders);
+    free(fusion->offsets);
+    free(fusion->chain_of);
+    free(fusion->chains);
     memset(fusion, 0, sizeof(*fusion));
 }
 
@@ -517,9 +503,12 @@ struct region {
     bool there;
 };
 
-static struct region region_of(const struct tape *tape, const struct plan *plan,
-                               const struct plan_hooks *hooks, const struct op *maker, uint32_t id)
+/* Of what a tensor lies in: its own rows lie between others'. */
+static struct region region_of(const struct tape *tape, const struct fusion *fusion,
+                               const struct plan *plan, const struct plan_hooks *hooks,
+                               const struct op *maker, uint32_t tensor)
 {
+    const uint32_t id = fusion->holders[tensor];
     struct region region = {.in_state = plan->in_state[id],
                             .there = plan->places[id] != PLAN_ABSENT};
     uint64_t size = tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
@@ -548,17 +537,17 @@ static bool disturbs(const struct tape *tape, const struct fusion *fusion, const
     const struct op *to = &fusion->ops[other];
 
     for (uint32_t i = 0; i < op->output_count; i++) {
-        const struct region made = region_of(tape, plan, hooks, op, op->outputs[i]);
+        const struct region made = region_of(tape, fusion, plan, hooks, op, op->outputs[i]);
 
         for (uint32_t j = 0; j < to->input_count; j++) {
-            const struct region read = region_of(tape, plan, hooks, NULL, to->inputs[j]);
+            const struct region read = region_of(tape, fusion, plan, hooks, NULL, to->inputs[j]);
 
             if (to->inputs[j] != op->outputs[i] && overlap(&made, &read)) {
                 return true;
             }
         }
         for (uint32_t j = 0; j < to->output_count; j++) {
-            const struct region written = region_of(tape, plan, hooks, to, to->outputs[j]);
+            const struct region written = region_of(tape, fusion, plan, hooks, to, to->outputs[j]);
 
             if (overlap(&made, &written)) {
                 return true;
@@ -596,180 +585,7 @@ void fusion_check(struct fusion *fusion, const struct tape *tape, const struct p
     }
 }
 
-/* ---- lists ---------------------------------------------------------------------------- */
-
-/* Places for lists, one after another: first without memory, to see how much they take. */
-struct writer {
-    const struct launcher *launcher;
-    uint8_t *host; /* NULL: only sizes */
-    uint8_t *device;
-    uint64_t size;
-};
-
-static uint64_t take_place(struct writer *writer, uint64_t size)
-{
-    const uint64_t at = writer->size;
-
-    writer->size += packed_round_up(size, PACKED_ALIGNMENT);
-    return at;
-}
-
-static bool is_aligned(const void *memory)
-{
-    return (uintptr_t)memory % 16 == 0;
-}
-
-static void write_update(const struct writer *writer, struct update_item *item, uint32_t at)
-{
-    const struct launcher *launcher = writer->launcher;
-    const struct op *op = &launcher->fusion->ops[at];
-    bool quads = true;
-
-    *item = (struct update_item){.op = &launcher->ops[at],
-                                 .count = launcher->tape->tensors[op->inputs[0]].count};
-    for (uint32_t i = 0; i < op->input_count; i++) {
-        item->inputs[i] = launcher->memory[op->inputs[i]];
-        quads = quads && is_aligned(item->inputs[i]);
-    }
-    for (uint32_t i = 0; i < op->output_count; i++) {
-        item->outputs[i] = launcher->memory[op->outputs[i]];
-        quads = quads && is_aligned(item->outputs[i]);
-    }
-    item->quads = quads;
-}
-
-static void write_updates(struct writer *writer, struct fused_updates *run)
-{
-    const uint32_t count = run->end - run->at;
-    const uint64_t items = take_place(writer, count * sizeof(struct update_item));
-    const uint64_t firsts = take_place(writer, count * sizeof(uint64_t));
-    uint64_t tiles = 0;
-
-    if (writer->host == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        write_update(writer, (struct update_item *)(writer->host + items) + i, run->at + i);
-        ((uint64_t *)(writer->host + firsts))[i] = tiles;
-        tiles += update_tiles(writer->launcher->tape, &writer->launcher->fusion->ops[run->at + i]);
-    }
-    run->items = (const struct update_item *)(writer->device + items);
-    run->firsts = (const uint64_t *)(writer->device + firsts);
-}
-
-/* A list of rows to sum, being written. */
-struct square_list {
-    struct square_item *items; /* NULL: only sizes */
-    uint64_t *firsts;
-    uint64_t tiles;
-    uint32_t count;
-};
-
-static void list_add(struct square_list *list, const struct square_item *item)
-{
-    const uint64_t rows = item->k > SQUARE_TEAM_K ? 1 : BLOCK_THREADS / CUDA_WARP;
-
-    if (list->items != NULL) {
-        list->items[list->count] = *item;
-        list->items[list->count].quads = item->k % 4 == 0 && is_aligned(item->x);
-        list->firsts[list->count] = list->tiles;
-    }
-    list->tiles += (item->rows + rows - 1) / rows;
-    list->count++;
-}
-
-static struct squares_args list_args(const struct square_list *list, const struct writer *writer,
-                                     uint64_t items, uint64_t firsts)
-{
-    return (struct squares_args){.items = (const struct square_item *)(writer->device + items),
-                                 .firsts = (const uint64_t *)(writer->device + firsts),
-                                 .tiles = list->tiles,
-                                 .item_count = list->count};
-}
-
-/* Where one term's numbers come from and go to; square: the device's place of its sum. */
-static void write_term(struct writer *writer, struct square_list lists[2],
-                       const struct square_term *term, const struct op *quantize, uint32_t *square)
-{
-    const struct contraction_shape shape = contraction_shape_of(quantize);
-    const uint64_t partial =
-        term->rows > 1 ? take_place(writer, (uint64_t)term->rows * sizeof(float)) : 0;
-    uint32_t *partials = (uint32_t *)(writer->device + partial);
-    const struct square_item rows = {.x = writer->host == NULL ? NULL
-                                                               : writer->launcher->memory[term->x],
-                                     .out = term->rows > 1 ? partials : square,
-                                     .rows = (uint64_t)term->rows,
-                                     .k = (uint64_t)term->k,
-                                     .window = shape.window,
-                                     .bits = shape.bits,
-                                     .whole = shape.blocks == 1,
-                                     .squares = 1};
-    const struct square_item sums = {.x = (const float *)partials,
-                                     .out = square,
-                                     .rows = 1,
-                                     .k = (uint64_t)term->rows,
-                                     .bits = 22,
-                                     .whole = 1};
-
-    list_add(&lists[0], &rows);
-    if (term->rows > 1) {
-        list_add(&lists[1], &sums);
-    }
-}
-
-static void write_squares(struct writer *writer, struct fusion *fusion, struct fused_squares *run)
-{
-    const uint64_t count = run->term_count;
-    const uint64_t items[2] = {take_place(writer, count * sizeof(struct square_item)),
-                               take_place(writer, count * sizeof(struct square_item))};
-    const uint64_t firsts[2] = {take_place(writer, count * sizeof(uint64_t)),
-                                take_place(writer, count * sizeof(uint64_t))};
-    const uint64_t terms = take_place(writer, count * sizeof(float *));
-    const uint64_t squares = take_place(writer, count * sizeof(float));
-    struct square_list lists[2] = {{NULL, NULL, 0, 0}, {NULL, NULL, 0, 0}};
-    uint32_t at = run->first;
-
-    run->elements = 0;
-    for (int i = 0; i < 2 && writer->host != NULL; i++) {
-        lists[i].items = (struct square_item *)(writer->host + items[i]);
-        lists[i].firsts = (uint64_t *)(writer->host + firsts[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const float *square = (const float *)(writer->device + squares) + i;
-        struct square_term term;
-
-        if (!term_at(&term, fusion, at)) {
-            break;
-        }
-        if (!term.left) {
-            run->elements += (uint64_t)(term.rows * term.k);
-            write_term(writer, lists, &term, &fusion->ops[at], (uint32_t *)(uintptr_t)square);
-        } else if (writer->host != NULL) {
-            square = writer->launcher->memory[term.square];
-        }
-        if (writer->host != NULL) {
-            ((const float **)(writer->host + terms))[i] = square;
-        }
-        at = term.end + (i > 0); /* and the addition behind it */
-    }
-    run->rows = list_args(&lists[0], writer, items[0], firsts[0]);
-    run->sums = list_args(&lists[1], writer, items[1], firsts[1]);
-    run->terms = (const float *const *)(writer->device + terms);
-}
-
-static void lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
-                        uint8_t *device)
-{
-    struct writer writer = {.launcher = launcher, .host = host, .device = device};
-
-    for (uint32_t i = 0; i < fusion->updates_count; i++) {
-        write_updates(&writer, &fusion->updates[i]);
-    }
-    for (uint32_t i = 0; i < fusion->squares_count; i++) {
-        write_squares(&writer, fusion, &fusion->squares[i]);
-    }
-    fusion->size = writer.size;
-}
+/* ---- the device ---------------------------------------------------------------------- */
 
 enum status fusion_upload(enum device_result *result, struct fusion *fusion,
                           const struct launcher *launcher, void *device_memory, struct error *error)
@@ -785,7 +601,7 @@ enum status fusion_upload(enum device_result *result, struct fusion *fusion,
         return error_set(error, STATUS_NO_MEMORY, "no memory for lists of %u operations",
                          fusion->op_count);
     }
-    lists_write(fusion, launcher, host, device_memory);
+    fuse_lists_write(fusion, launcher, host, device_memory);
     *result = launcher->calls->upload(launcher->device, device_memory, host, fusion->size);
     free(host);
     return STATUS_OK;

@@ -11,16 +11,21 @@
 #define quantize_place       hopper_quantize_place
 #define contraction_lowest   hopper_lowest
 #define contraction_partial  hopper_partial
-#define contraction_finish   hopper_finish
+#define contraction_finish   hopper_finish_sum
+#define scalar_exp           hopper_exp
+#define scalar_log           hopper_log
+#define scalar_tanh          hopper_tanh
 
 #include "engine/cuda/hopper.cuh"
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
-#include "engine/scalar.h"
+#include "engine/element.h"
 
 #include "engine/contraction.c"
+#include "engine/scalar.c"
 
+#include "engine/cuda/epilogue_body.h"
 #include "engine/cuda/tile_body.h"
 
 #if HOPPER_HERE

@@ -495,6 +495,36 @@ static RULE inline void hopper_write(const struct contract_args *args,
     }
 }
 
+/* The same where element-wise operations follow. */
+static RULE inline void hopper_write_steps(const struct contract_args *args,
+                                           const struct hopper_place *place,
+                                           const struct hopper_unit *unit, const int64_t *wide,
+                                           uint32_t columns)
+{
+    const uint32_t warp = (thread_index() - HOPPER_GROUP) / CUDA_WARP;
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const struct epilogue_patches patches = {place->slots + HOPPER_SLOTS * HOPPER_SLOT_SIZE +
+                                                 HOPPER_STAGES + warp * EPILOGUE_STAGE_SIZE,
+                                             unit->row_a + warp * 16, unit->row_b, 2, columns / 16};
+    uint32_t made[HOPPER_COLUMNS / 2] = {};
+
+    epilogue_send(args, &patches, 0);
+    UNROLL
+    for (uint32_t i = 0; i < columns / 2; i++) {
+        const uint64_t m = patches.first_m + i / 8 % 2 * EPILOGUE_ROWS + lane / 4;
+        const uint64_t n =
+            patches.first_n + i / 16 * EPILOGUE_COLUMNS + i / 2 % 4 * 8 + lane % 4 * 2 + i % 2;
+
+        if (m < args->m && n < args->n) {
+            made[i] = seen_bits(args, args->a.lowest[m], args->b.lowest[n],
+                                args->splits > 1
+                                    ? (int64_t)load_fresh(&args->partial[m * args->n + n])
+                                    : wide[(i / 16 * 4 + i / 2 % 4) * 4 + i / 8 % 2 * 2 + i % 2]);
+        }
+    }
+    epilogue_finish(args, &patches, made);
+}
+
 /* Does this group finish the tile: has every other split added its sums? */
 static RULE inline bool hopper_last(const struct contract_args *args,
                                     const struct hopper_place *place,
@@ -502,13 +532,14 @@ static RULE inline bool hopper_last(const struct contract_args *args,
 {
     const uint32_t group = thread_index() / HOPPER_GROUP - 1;
 
-    device_fence();
+    /* The fences are those of the thread with the ticket: last_of_splits() says why. */
     group_barrier(group);
     if (thread_index() % HOPPER_GROUP == 0) {
+        device_fence();
         place->control->before[group] = atomic_add(&args->tickets[unit->tile * 2 + group], 1);
+        device_fence();
     }
     group_barrier(group);
-    device_fence();
     return place->control->before[group] + 1 == args->splits;
 }
 
@@ -525,6 +556,10 @@ static RULE inline void hopper_finish(const struct contract_args *args,
             return;
         }
     }
+    if (args->epilogue.count != 0) {
+        hopper_write_steps(args, place, &unit, wide, columns);
+        return;
+    }
     hopper_write(args, &unit, wide, columns, false);
 }
 
@@ -532,11 +567,11 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
                                     uint32_t columns, uint32_t kind)
 {
     const uint32_t units = hopper_units(args);
-    int32_t sums[HOPPER_COLUMNS / 2] = {};
 
     for (uint32_t index = block_index(); index < units; index += grid_size()) {
         const struct hopper_unit unit = hopper_unit_of(args, index, columns);
         const uint64_t line = UINT64_C(1) << args->line_log;
+        int32_t sums[HOPPER_COLUMNS / 2] = {}; /* anew, so that none is kept through the end */
         uint32_t pieces = (uint32_t)((unit.end_k - unit.first_k + line - 1) >> args->line_log);
         int64_t wide[HOPPER_COLUMNS / 2] = {};
 

@@ -9,6 +9,7 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
+#include "engine/element.h"
 #include "engine/rule_list.h"
 
 /* ---- the rules, in one unit so that they are inlined ----------------------- */
@@ -47,7 +48,11 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/rule_body.h"
 
+#include "engine/cuda/epilogue_body.h"
+#include "engine/cuda/quads_body.h"
 #include "engine/cuda/tile_body.h"
+
+#include "engine/cuda/fragments_body.h"
 
 #include "engine/cuda/contract_body.h"
 #include "engine/cuda/dots_body.h"
@@ -61,6 +66,14 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 #include "engine/cuda/rows_body.h"
 
 #include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
+
+#include "engine/cuda/attention_body.h"
+
+#include "engine/cuda/entropy_body.h"
 
 /* hopper.cu has these. */
 extern "C" __global__ void kernel_hopper_narrow(const __grid_constant__ struct contract_args args);

@@ -2,6 +2,7 @@
 #include "engine/cuda/launch_core.h"
 
 #include "engine/cuda/contract_way.h"
+#include "engine/cuda/epilogue.h"
 #include "engine/kernel.h"
 
 #define GRID_Y_MAX 65535
@@ -133,6 +134,12 @@ struct rows_args launch_rows_args(const struct launcher *launcher, const struct 
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
         args.outputs[i] = output_memory(launcher, op, i);
+    }
+    /* One input more: what the gradient is added to (fuse_epilogue.c). */
+    if (op->kind == OP_LAYER_NORM_GRAD && op->input_count == 6) {
+        args.addend = args.inputs[5];
+    } else if (op->kind == OP_RMS_NORM_GRAD && op->input_count == 5) {
+        args.addend = args.inputs[4];
     }
     return args;
 }
@@ -285,6 +292,20 @@ struct prepared {
     uint64_t rows;
 };
 
+struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
+                                     const uint8_t *planes)
+{
+    const struct packed packed = packed_for(shape, rows);
+
+    return (struct packed_operand){.planes = planes,
+                                   .shifts = planes + packed.shifts,
+                                   .lowest = (const int32_t *)(planes + packed.lowest),
+                                   .plane_size = packed.plane_size,
+                                   .strip_size = packed.strip_size,
+                                   .shift_pitch = packed.shift_pitch,
+                                   .atoms = packed.atoms};
+}
+
 /* The operand as the kernels read it; in trace mode its planes are made in scratch first. */
 static enum device_result prepare(struct packed_operand *operand, const struct launcher *launcher,
                                   const struct op *op, const struct prepared *from,
@@ -308,13 +329,7 @@ static enum device_result prepare(struct packed_operand *operand, const struct l
                              .bits = shape.bits,
                              .line_log = packed.line_log};
 
-    *operand = (struct packed_operand){.planes = planes,
-                                       .shifts = args.shifts,
-                                       .lowest = args.lowest,
-                                       .plane_size = packed.plane_size,
-                                       .strip_size = packed.strip_size,
-                                       .shift_pitch = packed.shift_pitch,
-                                       .atoms = packed.atoms};
+    *operand = launch_operand(&shape, from->rows, planes);
     if (launcher->packed) {
         return DEVICE_OK;
     }
@@ -455,12 +470,10 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
     return by_wgmma ? launch_hopper(launcher, &way, args) : launch_tiles(launcher, &way, args);
 }
 
-static enum device_result launch_contract(const struct launcher *launcher, const struct op *op)
+struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op)
 {
-    struct contraction_shape shape = contraction_shape_of(op);
+    const struct contraction_shape shape = contraction_shape_of(op);
     const int64_t *dims = &op->attributes[CONTRACT_DIMS];
-    const struct prepared a = {0, 1, contract_rows(op, 2)};
-    const struct prepared b = {2, 3, contract_rows(op, 4)};
     struct contract_args args = {.out = output_memory(launcher, op, 0),
                                  .batches = (uint64_t)(dims[0] * dims[1]),
                                  .m = (uint64_t)(dims[2] * dims[3]),
@@ -468,15 +481,30 @@ static enum device_result launch_contract(const struct launcher *launcher, const
                                  .k = (uint64_t)shape.k,
                                  .blocks = (uint64_t)shape.blocks,
                                  .block_log = block_log_of(&shape),
-                                 .line_log = packed_for(&shape, a.rows).line_log,
+                                 .line_log = packed_for(&shape, 1).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
                                  .piece = (uint32_t)shape.piece,
                                  .bits = shape.bits};
-    enum device_result result;
 
     for (int axis = 0; axis < 6; axis++) {
         args.dims[axis] = dims[axis];
         args.strides[axis] = op->attributes[CONTRACT_STRIDES + axis];
+    }
+    return args;
+}
+
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+    const struct prepared a = {0, 1, contract_rows(op, 2)};
+    const struct prepared b = {2, 3, contract_rows(op, 4)};
+    struct contract_args args = launch_contract_args(launcher, op);
+    enum device_result result;
+
+    args.out = out;
+    if (epilogue != NULL) {
+        args.epilogue = *epilogue;
     }
     result = prepare(&args.a, launcher, op, &a, 0);
     if (result == DEVICE_OK) {
@@ -487,7 +515,7 @@ static enum device_result launch_contract(const struct launcher *launcher, const
                                  .b = args.b,
                                  .out = args.out,
                                  .rows = args.batches,
-                                 .rows_inner = (uint64_t)dims[1],
+                                 .rows_inner = (uint64_t)args.dims[1],
                                  .stride_outer = (uint64_t)args.strides[0],
                                  .stride_inner = (uint64_t)args.strides[1],
                                  .k = args.k,
@@ -583,19 +611,40 @@ bool launch_takes(const struct op *op)
     return !is_contraction(op->kind) || (uint64_t)contraction_shape_of(op).k <= ROW_MAX;
 }
 
+/* Does the operation make what others of the tape did? Then it is launched. */
+static bool launch_made(enum device_result *result, const struct launcher *launcher, uint32_t at)
+{
+    const struct fusion *fusion = launcher->fusion;
+    const struct chain *chain = fusion_chain(fusion, at);
+
+    if (chain != NULL) {
+        *result = chain->launch(launcher, chain);
+        return true;
+    }
+    for (uint32_t i = 0; i < fusion->squares_count; i++) {
+        if (fusion->squares[i].at == at) {
+            *result = launch_squares(launcher, &fusion->squares[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 enum device_result launch_op(const struct launcher *launcher, uint32_t at)
 {
     const struct op *op = &launcher->tape->ops[at];
+    enum device_result result;
 
     if (launcher->rules_only) {
         return launch_rules(launcher, at);
     }
-    for (uint32_t i = 0; launcher->fusion != NULL && i < launcher->fusion->squares_count; i++) {
-        if (launcher->fusion->squares[i].at == at) {
-            return launch_squares(launcher, &launcher->fusion->squares[i]);
-        }
+    if (launcher->fusion != NULL && launch_made(&result, launcher, at)) {
+        return result;
     }
     if (is_elementwise(op->kind) && all_words(op, launcher->tape->tensors)) {
+        if (launch_quads_takes(launcher, op)) {
+            return launch_quads(launcher, op);
+        }
         return launch_elements(launcher, at);
     }
     if (is_row_kind(op->kind)) {
@@ -605,7 +654,7 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
     case OP_QUANTIZE:
         return launch_quantize(launcher, op);
     case OP_CONTRACT:
-        return launch_contract(launcher, op);
+        return launch_contract(launcher, op, output_memory(launcher, op, 0), NULL);
     case OP_CONTRACT_ONES:
         return launch_ones(launcher, op);
     case OP_CONTRACT_ONEHOT:
@@ -677,6 +726,12 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
 
         return packed_for(&shape, (uint64_t)quantize_rows(op)).size;
     }
+    if (packed && op->kind == OP_CROSS_ENTROPY_GRAD && output == ENTROPY_Q) {
+        struct contraction_shape shape = contraction_shape(
+            op->attributes[COLUMNS], op->attributes[ENTROPY_BITS], op->attributes[ENTROPY_BLOCK]);
+
+        return packed_for(&shape, (uint64_t)op->attributes[ROWS]).size;
+    }
     return tensor->count * dtype_size(tensor->dtype);
 }
 
@@ -687,72 +742,5 @@ bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input)
 
 bool launch_may_omit(enum op_kind kind)
 {
-    return kind == OP_QUANTIZE || is_row_kind(kind);
-}
-
-/* ---- hashing, and numbers that are none -------------------------------------------- */
-
-void launch_hash_plan(struct hash_item *items, uint32_t count)
-{
-    for (uint32_t level = 0; level < HASH_LEVELS; level++) {
-        uint64_t place = 0;
-
-        for (uint32_t i = 0; i < count; i++) {
-            assert(items[i].size > 0);
-            items[i].first[level] = place;
-            place += hash_count(items[i].size, level);
-        }
-    }
-}
-
-/* Digests of all items at a level. */
-static uint64_t hash_total(const struct hash_item *items, uint32_t count, uint32_t level)
-{
-    return items[count - 1].first[level] + hash_count(items[count - 1].size, level);
-}
-
-static uint64_t digests_size(uint64_t count)
-{
-    return packed_round_up(count * HASH_DIGEST, PACKED_ALIGNMENT);
-}
-
-uint64_t launch_hash_scratch_size(const struct hash_item *items, uint32_t count)
-{
-    return count == 0 ? 0
-                      : digests_size(hash_total(items, count, 0)) +
-                            digests_size(hash_total(items, count, 1));
-}
-
-enum device_result launch_hash(const struct launcher *launcher, void *roots,
-                               const struct hash_item *on_device, const struct hash_item *items,
-                               uint32_t count)
-{
-    const uint64_t leaves = hash_total(items, count, 0);
-    uint8_t *halves[2] = {launcher->scratch, launcher->scratch + digests_size(leaves)};
-    struct hash_args args = {
-        .items = on_device, .to = halves[0], .total = leaves, .item_count = count};
-    enum device_result result = launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
-                                            HASH_LEAF_THREADS, &args, sizeof(args));
-
-    /* At least once, so that the roots of single leaves are moved to their places. */
-    do {
-        args.level++;
-        assert(args.level < HASH_LEVELS);
-        args.total = hash_total(items, count, args.level);
-        args.from = args.to;
-        args.to = args.total == count ? (uint8_t *)roots : halves[args.level % 2];
-        if (result == DEVICE_OK) {
-            result = launch_work(launcher, KERNEL_HASH_NODES, args.total, 1, HASH_NODES_THREADS,
-                                 &args, sizeof(args));
-        }
-    } while (args.total > count && result == DEVICE_OK);
-    return result;
-}
-
-enum device_result launch_finite(const struct launcher *launcher, uint32_t *found,
-                                 const void *values, uint64_t count)
-{
-    struct finite_args args = {.bits = values, .found = found, .count = count};
-
-    return LAUNCH_WORK(launcher, KERNEL_FINITE, count, BLOCK_THREADS * 4, args);
+    return kind == OP_QUANTIZE || kind == OP_CROSS_ENTROPY_GRAD || is_row_kind(kind);
 }

@@ -1,6 +1,6 @@
 /*
- * launch_core.h - what the files that launch kernels share: launch.c and launch_fused.c. Nobody
- * else includes it.
+ * launch_core.h - what the files that launch kernels share: launch.c and launch_*.c. Nobody else
+ * includes it, but for fuse_*.c, which name the launches of what they find.
  */
 #ifndef ENGINE_CUDA_LAUNCH_CORE_H
 #define ENGINE_CUDA_LAUNCH_CORE_H
@@ -82,14 +82,42 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
 uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args);
 enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args);
 
+/* The same of rows of k elements; and their sums alone, as fuse_sums.c found them. */
+uint32_t launch_columns_of(uint32_t shared_max, uint64_t k);
+enum device_result launch_column_sums(const struct launcher *launcher, const struct chain *chain);
+
 /* Rows that a warp can hold; quantize NULL: and no more than that. */
 bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
                                const struct quantize_args *quantize);
 
+/* ---- launch_strips.c ---- */
+
+/* Rows of a strip of K elements that a block has room for: 32, 16, or 0. */
+uint32_t strip_rows_of(uint32_t shared_max, uint64_t k);
+
+/* What fuse_strips.c found: a quantization across memory and its product. */
+enum device_result launch_strip_columns(const struct launcher *launcher, const struct chain *chain);
+
+/* ---- launch_attention.c: what fuse_attention.c found ---- */
+enum device_result launch_attention(const struct launcher *launcher, const struct chain *chain);
+
+/* launch.c: an operand whose limbs lie in memory; a product's arguments but for its operands. */
+struct packed_operand launch_operand(const struct contraction_shape *shape, uint64_t rows,
+                                     const uint8_t *planes);
+struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op);
+
+/* launch.c: results to out, or to what the epilogue makes of them; NULL: there is none. */
+enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
+                                   const struct epilogue *epilogue);
+
 /* launch.c: the arguments of these kinds. */
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
 struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);
+
+/* launch_entropy.c: do rows of so many columns fit? shared_max as the launcher's. */
+bool launch_entropy_fits(uint32_t shared_max, uint64_t columns);
+enum device_result launch_entropy(const struct launcher *launcher, const struct chain *chain);
 
 /* What fuse.h found: a unit from `at` on, and the sum of squares that is made at `at`. */
 enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run);

@@ -96,6 +96,14 @@ static uint32_t hook_unit_end(const void *context, uint32_t at)
     return cuda->fusion.ends[at];
 }
 
+static uint32_t hook_holder(const void *context, uint64_t *offset, uint32_t tensor)
+{
+    const struct machine_cuda *cuda = context;
+
+    *offset = cuda->fusion.offsets[tensor];
+    return cuda->fusion.holders[tensor];
+}
+
 static uint64_t aligned(uint64_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -142,7 +150,11 @@ static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
 
     cuda->tape = *cuda->machine.tape;
     if (cuda->fused) {
-        status = fusion_build(&cuda->fusion, cuda->machine.tape, cuda->way.barred, error);
+        const struct fusion_facts facts = {.barred = cuda->way.barred,
+                                           .capability = cuda->facts.capability,
+                                           .shared_max = cuda->facts.shared_max};
+
+        status = fusion_build(&cuda->fusion, cuda->machine.tape, &facts, error);
         cuda->tape.ops = cuda->fusion.ops;
         cuda->block_sizes[BLOCK_LISTS] = cuda->fusion.size;
     }
@@ -158,7 +170,8 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
                                      .output_size = hook_size,
                                      .in_place = fast ? hook_in_place : NULL,
                                      .may_omit = fast ? hook_may_omit : NULL,
-                                     .unit_end = fast ? hook_unit_end : NULL};
+                                     .unit_end = fast ? hook_unit_end : NULL,
+                                     .holder = fast ? hook_holder : NULL};
     enum status status;
 
     cuda->launcher.packed = fast;
@@ -382,20 +395,35 @@ static enum status cuda_open(struct machine **machine, const struct tape *tape,
     return machine_cuda_open(machine, tape, options, &way, error);
 }
 
-static enum status cuda_size(uint64_t *size, const struct tape *tape,
-                             const struct machine_options *options, struct error *error)
+static enum status size_without(uint64_t *size, const struct tape *tape,
+                                const struct machine_options *options, uint32_t barred,
+                                struct error *error)
 {
     struct machine_cuda cuda = {.machine = {.backend = &backend_cuda, .tape = tape},
-                                .options = *options};
+                                .options = *options,
+                                .way = {.barred = barred}};
     enum status status = make_plan(&cuda, error);
+    uint64_t all = 0;
 
-    *size = 0;
     for (int block = 0; block < BLOCK_COUNT; block++) {
-        *size += cuda.block_sizes[block];
+        all += cuda.block_sizes[block];
     }
+    raise_to(size, all);
     plan_release(&cuda.plan);
     fusion_release(&cuda.fusion);
     return status;
+}
+
+/* Enough for any device: with all that spares passes, and with nothing of it. */
+static enum status cuda_size(uint64_t *size, const struct tape *tape,
+                             const struct machine_options *options, struct error *error)
+{
+    enum status status;
+
+    *size = 0;
+    status = size_without(size, tape, options, 0, error);
+    return status != STATUS_OK || options->trace ? status
+                                                 : size_without(size, tape, options, ~0u, error);
 }
 
 bool cuda_can_be_read(const struct machine_cuda *cuda, uint32_t tensor)

@@ -13,9 +13,12 @@
 
 /* ---- names ------------------------------------------------------------------ */
 
-#define WAYS_TEXT "pairs, wgmma, mma, dots, lists, columns, held"
-static const char *const names[WAY_COUNT] = {"pairs", "wgmma", "mma",     "plain",
-                                             "dots",  "lists", "columns", "held"};
+#define WAYS_TEXT                                                                                  \
+    "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, epilogue, entropy, sums, "  \
+    "views"
+static const char *const names[WAY_COUNT] = {"pairs",    "wgmma",   "mma",  "plain",  "dots",
+                                             "lists",    "columns", "held", "strips", "attention",
+                                             "epilogue", "entropy", "sums", "views"};
 
 const char *path_name(uint32_t path)
 {
@@ -312,7 +315,7 @@ static enum device_result problem_run(bool *right, const struct problem *problem
 /* ---- all of them ----------------------------------------------------------------- */
 
 #define NOTE_KNOWN UINT32_C(0x80000000)
-#define NOTE_BITS  12 /* for each of two sets */
+#define NOTE_BITS  15 /* for each of two sets */
 #define NOTE_MASK  ((1u << NOTE_BITS) - 1)
 
 _Static_assert(WAY_COUNT <= NOTE_BITS, "a note has a bit for each way");
@@ -323,17 +326,19 @@ static enum device_result forgiven(enum device_result result, const struct launc
     return result == DEVICE_NO_MEMORY ? result : launcher->calls->wait(launcher->device);
 }
 
-static enum device_result prove_others(struct paths *paths, const struct launcher *launcher)
+static enum device_result prove_others(struct paths *paths, const struct launcher *device_launcher)
 {
+    struct launcher launcher = *device_launcher;
     enum device_result result = DEVICE_OK;
 
     for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT && result == DEVICE_OK; way++) {
         bool right = true;
 
         if ((paths_barred(paths) >> way & 1) == 0) {
-            result = proof_of_way(&right, launcher, way);
+            launcher.barred = paths_barred(paths) | ~paths->offered;
+            result = proof_of_way(&right, &launcher, way);
         }
-        result = result == DEVICE_OK ? result : forgiven(result, launcher);
+        result = result == DEVICE_OK ? result : forgiven(result, &launcher);
         paths->wrong |= right ? 0 : 1u << way;
     }
     return result;

@@ -1,134 +1,13 @@
 /* proof.c - see proof.h. */
-#include "engine/cuda/proof.h"
+#include "engine/cuda/proof_core.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/fuse.h"
 #include "engine/cuda/packed.h"
 #include "engine/kernel.h"
 #include "engine/real.h"
-
-#define TENSORS_MAX 128
-#define OPS_MAX     24
-
-/* A tape in the making; tensors that no operation makes are given. */
-struct proof {
-    struct tape tape;
-    struct tensor tensors[TENSORS_MAX];
-    struct op ops[OPS_MAX];
-    struct fusion fusion;
-    bool made[TENSORS_MAX];
-    bool needed[TENSORS_MAX]; /* by an operation that is made, or to be compared */
-    uint64_t sizes[TENSORS_MAX];
-    void *host[TENSORS_MAX];
-    void *device[TENSORS_MAX];
-};
-
-/* ---- building ------------------------------------------------------------------- */
-
-static uint32_t give(struct proof *proof, enum dtype dtype, uint64_t count)
-{
-    const uint32_t id = proof->tape.tensor_count++;
-
-    assert(id < TENSORS_MAX);
-    proof->tensors[id] =
-        (struct tensor){.dtype = dtype, .rank = 1, .dims = {count}, .count = count};
-    return id;
-}
-
-static struct op *add_op(struct proof *proof, enum op_kind kind)
-{
-    struct op *op = &proof->ops[proof->tape.op_count++];
-
-    assert(proof->tape.op_count <= OPS_MAX);
-    op->kind = kind;
-    return op;
-}
-
-static void add_input(struct op *op, uint32_t id)
-{
-    op->inputs[op->input_count++] = id;
-}
-
-static uint32_t add_output(struct proof *proof, struct op *op, enum dtype dtype, uint64_t count)
-{
-    const uint32_t id = give(proof, dtype, count);
-
-    proof->tensors[id].role = ROLE_OUTPUT;
-    op->outputs[op->output_count++] = id;
-    proof->made[id] = true;
-    return id;
-}
-
-/* One that nobody has to see: it may be left out, or lie in a layout of its own. */
-static uint32_t hide(struct proof *proof, uint32_t id)
-{
-    proof->tensors[id].role = ROLE_TEMPORARY;
-    return id;
-}
-
-/* A view of rows of k; along: row after row; else a row's elements lie `rows` apart. */
-static const struct op *add_quantize(struct proof *proof, uint32_t x, int64_t batches, int64_t rows,
-                                     int64_t k, int bits, int block, bool along)
-{
-    const struct contraction_shape shape = contraction_shape(k, bits, block);
-    const int64_t dims[6] = {batches, 1, 1, rows, 1, k};
-    const int64_t strides[6] = {rows * k, 0, 0, along ? k : 1, 0, along ? 1 : rows};
-    const uint64_t all = (uint64_t)(batches * rows);
-    struct op *op = add_op(proof, OP_QUANTIZE);
-
-    for (int axis = 0; axis < 6; axis++) {
-        op->attributes[QUANTIZE_DIMS + axis] = dims[axis];
-        op->attributes[QUANTIZE_STRIDES + axis] = strides[axis];
-    }
-    op->attributes[QUANTIZE_BITS] = bits;
-    op->attributes[QUANTIZE_BLOCK] = block;
-    op->attribute_count = QUANTIZE_ATTRIBUTES;
-    add_input(op, x);
-    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.pieces));
-    (void)hide(proof, add_output(proof, op, DTYPE_I16, all * (uint64_t)shape.blocks));
-    (void)hide(proof, add_output(proof, op, bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)k));
-    return op;
-}
-
-/* Sums of the rows of a quantized operand, by which its integers are judged. */
-static uint32_t add_ones(struct proof *proof, const struct op *quantize, int64_t rows, int64_t k)
-{
-    struct op *op = add_op(proof, OP_CONTRACT_ONES);
-
-    op->attributes[ONES_ROWS] = rows;
-    op->attributes[ONES_K] = k;
-    op->attributes[ONES_BITS] = quantize->attributes[QUANTIZE_BITS];
-    op->attributes[ONES_BLOCK] = quantize->attributes[QUANTIZE_BLOCK];
-    op->attribute_count = ONES_ATTRIBUTES;
-    add_input(op, quantize->outputs[2]);
-    add_input(op, quantize->outputs[1]);
-    return add_output(proof, op, DTYPE_F32, (uint64_t)rows);
-}
-
-/* One result for each batch of two operands of one row each. */
-static uint32_t add_dots(struct proof *proof, const struct op *a, const struct op *b,
-                         int64_t batches, int64_t k)
-{
-    struct op *op = add_op(proof, OP_CONTRACT);
-
-    for (int axis = 0; axis < 6; axis++) {
-        op->attributes[CONTRACT_DIMS + axis] = axis == 0 ? batches : 1;
-        op->attributes[CONTRACT_STRIDES + axis] = 1;
-    }
-    op->attributes[CONTRACT_K] = k;
-    op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
-    op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
-    op->attribute_count = CONTRACT_ATTRIBUTES;
-    add_input(op, a->outputs[2]);
-    add_input(op, a->outputs[1]);
-    add_input(op, b->outputs[2]);
-    add_input(op, b->outputs[1]);
-    return add_output(proof, op, DTYPE_F32, (uint64_t)batches);
-}
 
 /* ---- the ways ------------------------------------------------------------------------ */
 
@@ -263,44 +142,6 @@ static void build_columns(struct proof *proof, uint32_t part)
     proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
 }
 
-/* An operation along rows over given tensors: what each of them is, as in op.h. */
-enum row_tensor { ROW_NONE, ROW_MATRIX, ROW_COLUMN, ROW_NUMBER };
-
-struct row_kind {
-    enum op_kind kind;
-    uint32_t constant; /* epsilon or scale, where it has one */
-    enum row_tensor inputs[5];
-    enum row_tensor outputs[6];
-};
-
-static const struct op *add_rows(struct proof *proof, const struct row_kind *row, int64_t rows,
-                                 int64_t columns, int64_t causal)
-{
-    const uint64_t counts[] = {0, (uint64_t)(rows * columns), (uint64_t)columns, (uint64_t)rows};
-    uint32_t inputs[5];
-    struct op *op;
-
-    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
-        inputs[i] = give(proof, DTYPE_F32, counts[row->inputs[i]]);
-    }
-    op = add_op(proof, row->kind);
-    op->attributes[ROWS] = rows;
-    op->attributes[COLUMNS] = columns;
-    if (row->kind == OP_SOFTMAX || row->kind == OP_SOFTMAX_GRAD) {
-        op->attributes[SOFTMAX_CAUSAL] = causal;
-        op->attributes[SOFTMAX_SCALE_BITS] = row->constant;
-    } else {
-        op->attributes[NORM_EPSILON_BITS] = row->constant;
-    }
-    for (int i = 0; i < 5 && row->inputs[i] != ROW_NONE; i++) {
-        add_input(op, inputs[i]);
-    }
-    for (int i = 0; i < 6 && row->outputs[i] != ROW_NONE; i++) {
-        (void)add_output(proof, op, DTYPE_F32, counts[row->outputs[i]]);
-    }
-    return op;
-}
-
 /* Every kind in narrow rows and wide ones, quantized at once and alone. */
 static void build_held(struct proof *proof, uint32_t part)
 {
@@ -329,6 +170,158 @@ static void build_held(struct proof *proof, uint32_t part)
     (void)add_rows(proof, &kinds[5], 9, columns + 1, 5);
 }
 
+/*
+ * Views across memory by few rows, on either side of a product: a causal softmax's columns, long
+ * rows and short ones, and as many of the other operand as a strip takes.
+ */
+static void build_strips(struct proof *proof, uint32_t part)
+{
+    static const struct row_kind softmax = {OP_SOFTMAX, 0x3e000000, {1}, {3, 3, 1, 3, 3, 1}};
+    static const struct {
+        int64_t batches;
+        int64_t rows;
+        int64_t others;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{2, 150, 19, 150, 14, 128},
+                  {1, 40, 70, 1000, 14, 128},
+                  {3, 17, 128, 60, 16, 0},
+                  {1, 20, 5, 130, 15, 128}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t others = shapes[part].others;
+    const int64_t k = shapes[part].k;
+    const int64_t by_a[3] = {batches, rows, others};
+    const int64_t by_b[3] = {batches, others, rows};
+    const uint32_t y = give(proof, DTYPE_F32, (uint64_t)(batches * others * k));
+    const uint32_t x = part == 0 ? add_rows(proof, &softmax, batches * k, rows, k)->outputs[5]
+                                 : give(proof, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const struct op *a =
+        add_quantize(proof, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
+    const struct op *b =
+        add_quantize(proof, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
+
+    (void)add_contract(proof, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b,
+                       part % 2 == 0 ? by_b : by_a, k, part % 2 != 0);
+}
+
+/* Softmax of scores, or its gradient by p and dp: of rows that a product made. */
+static uint32_t add_softmax(struct proof *proof, uint32_t p, uint32_t scores, int64_t rows,
+                            int64_t columns, int64_t causal, bool forward)
+{
+    struct op *op = add_op(proof, forward ? OP_SOFTMAX : OP_SOFTMAX_GRAD);
+    const uint64_t all = (uint64_t)(rows * columns);
+
+    op->attributes[ROWS] = rows;
+    op->attributes[COLUMNS] = columns;
+    op->attributes[SOFTMAX_CAUSAL] = causal;
+    op->attributes[SOFTMAX_SCALE_BITS] = 0x3e000000;
+    op->attribute_count = SOFTMAX_ATTRIBUTES;
+    if (!forward) {
+        add_input(op, p);
+    }
+    add_input(op, hide(proof, scores));
+    for (int i = 0; i < (forward ? 5 : 2); i++) {
+        (void)hide(proof, add_output(proof, op, DTYPE_F32, i == 2 ? all : (uint64_t)rows));
+    }
+    return add_output(proof, op, DTYPE_F32, all);
+}
+
+/* From queries and keys to p and its product, and backward; of two heads, causal or not. */
+static void build_attention(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t queries;
+        int64_t keys;
+        int64_t d;
+        int bits;
+    } shapes[] = {{41, 41, 40, 14}, {19, 300, 72, 14}, {35, 35, 64, 16}};
+    const int64_t m = shapes[part].queries;
+    const int64_t n = shapes[part].keys;
+    const int64_t d = shapes[part].d;
+    const int64_t squares[3] = {2, m, n};
+    const int64_t products[3] = {2, m, d};
+    const int64_t causal = m == n ? m : 0;
+    const int bits = shapes[part].bits;
+    uint32_t given[4];
+    uint32_t p = 0;
+
+    for (int i = 0; i < 4; i++) { /* queries, keys, values, dout */
+        given[i] = give(proof, DTYPE_F32, (uint64_t)(2 * (i % 3 == 0 ? m : n) * d));
+    }
+    for (int backward = 0; backward < 2; backward++) {
+        const struct op *a = add_quantize(proof, given[backward ? 3 : 0], 2, m, d, bits, 128, true);
+        const struct op *b = add_quantize(proof, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
+        struct op *scores = add_contract(proof, a, b, squares, d, false);
+
+        scores->attributes[CONTRACT_CAUSAL] = causal;
+        p = add_softmax(proof, p, scores->outputs[0], 2 * m, n, causal, !backward);
+        a = add_quantize(proof, p, 2, m, n, bits, 128, true);
+        b = add_quantize(proof, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
+        (void)add_contract(proof, a, b, products, n, false);
+    }
+}
+
+/* Losses that somebody sums, and their gradient, along rows of one chunk and of some more. */
+static void build_entropy(struct proof *proof, uint32_t part)
+{
+    const int64_t rows = 7;
+    const int64_t columns = part == 0 ? 29 : 2309;
+    const uint64_t all = (uint64_t)(rows * columns);
+    const uint64_t chunks = (uint64_t)rows * fold_chunks((uint64_t)columns);
+    const uint32_t x = give(proof, DTYPE_F32, all);
+    const uint32_t target = give(proof, DTYPE_U32, (uint64_t)rows);
+    const uint32_t dloss = give(proof, DTYPE_F32, (uint64_t)rows);
+    const uint64_t counts[6] = {chunks, (uint64_t)rows, all,
+                                chunks, (uint64_t)rows, (uint64_t)rows};
+    struct op *loss = add_op(proof, OP_CROSS_ENTROPY);
+    struct op *gradient;
+    const struct op *q;
+
+    loss->attributes[ROWS] = rows;
+    loss->attributes[COLUMNS] = columns;
+    add_input(loss, x);
+    add_input(loss, target);
+    for (int i = 0; i < 6; i++) {
+        const uint32_t id = add_output(proof, loss, DTYPE_F32, counts[i]);
+
+        /* Of these nobody has to know. */
+        (void)(i == 0 || i == 2 || i == 3 ? hide(proof, id) : id);
+    }
+    gradient = add_op(proof, OP_CROSS_ENTROPY_GRAD);
+    gradient->attributes[ROWS] = rows;
+    gradient->attributes[COLUMNS] = columns;
+    add_input(gradient, x);
+    add_input(gradient, target);
+    add_input(gradient, loss->outputs[1]);
+    add_input(gradient, loss->outputs[4]);
+    add_input(gradient, dloss);
+    (void)add_output(proof, gradient, DTYPE_F32, all);
+    q = add_quantize(proof, gradient->outputs[0], 1, rows, columns, part == 0 ? 22 : 14,
+                     part == 0 ? 0 : 128, true);
+    (void)add_ones(proof, q, rows, columns);
+    proof->tensors[q->outputs[1]].role = ROLE_OUTPUT;
+}
+
+/* Sums of columns: long ones, of one piece, of all widths. */
+static void build_sums(struct proof *proof, uint32_t part)
+{
+    static const struct {
+        int64_t rows;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{37, 300, 14, 128}, {19, 1030, 16, 128}, {9, 200, 22, 0}, {300, 5, 15, 128}};
+    const int64_t rows = shapes[part].rows;
+    const int64_t k = shapes[part].k;
+    const uint32_t x = give(proof, DTYPE_F32, (uint64_t)(2 * rows * k));
+    const struct op *q =
+        add_quantize(proof, x, 2, rows, k, shapes[part].bits, shapes[part].block, false);
+
+    (void)add_ones(proof, q, 2 * rows, k);
+}
+
 static const struct {
     void (*build)(struct proof *proof, uint32_t part);
     uint32_t parts;
@@ -337,6 +330,11 @@ static const struct {
     [WAY_LISTS - CONTRACT_PATHS] = {build_lists, 2},
     [WAY_COLUMNS - CONTRACT_PATHS] = {build_columns, 3},
     [WAY_HELD - CONTRACT_PATHS] = {build_held, 2},
+    [WAY_STRIPS - CONTRACT_PATHS] = {build_strips, 4},
+    [WAY_ATTENTION - CONTRACT_PATHS] = {build_attention, 3},
+    [WAY_EPILOGUE - CONTRACT_PATHS] = {proof_build_epilogue, PROOF_EPILOGUE_PARTS},
+    [WAY_ENTROPY - CONTRACT_PATHS] = {build_entropy, 2},
+    [WAY_SUMS - CONTRACT_PATHS] = {build_sums, 4},
 };
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -420,6 +418,12 @@ static enum device_result place(void **block, uint8_t **lists_at, struct proof *
         proof->device[id] = at;
         at += packed_round_up(proof->sizes[id], PACKED_ALIGNMENT);
     }
+    for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
+        if (proof->fusion.holders[id] != id) {
+            proof->device[id] =
+                (uint8_t *)proof->device[proof->fusion.holders[id]] + proof->fusion.offsets[id];
+        }
+    }
     *lists_at = at;
     launcher->scratch = at + lists;
     launcher->tape = &proof->tape;
@@ -439,12 +443,15 @@ static void find_needed(struct proof *proof)
         for (uint32_t i = 0; i < op->output_count; i++) {
             const uint32_t id = op->outputs[i];
 
-            makes = makes || proof->needed[id] || proof->tensors[id].role == ROLE_OUTPUT;
+            makes = makes || proof->needed[proof->fusion.holders[id]] ||
+                    proof->tensors[id].role == ROLE_OUTPUT;
         }
         for (uint32_t i = 0; makes && i < op->input_count; i++) {
-            proof->needed[op->inputs[i]] = true;
+            proof->needed[proof->fusion.holders[op->inputs[i]]] = true;
         }
-        proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */
+        if (op->output_count > 0) {
+            proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */
+        }
     }
 }
 
@@ -496,7 +503,9 @@ static enum device_result run(bool *right, struct proof *proof, struct launcher 
 
     for (uint32_t at = 0; at < proof->tape.op_count && result == DEVICE_OK; at = next) {
         next = at + 1;
-        if (proof->needed[proof->fusion.ops[at].outputs[0]]) {
+        const struct op *op = &proof->fusion.ops[at];
+
+        if (op->output_count > 0 && proof->needed[op->outputs[0]]) {
             result = launch_unit(&next, launcher, at, proof->tape.op_count);
         }
     }
@@ -506,6 +515,9 @@ static enum device_result run(bool *right, struct proof *proof, struct launcher 
 /* With what the machine would rewrite and launch together. */
 static enum device_result run_fused(bool *right, struct proof *proof, struct launcher *launcher)
 {
+    const struct fusion_facts facts = {.barred = launcher->barred,
+                                       .capability = launcher->capability,
+                                       .shared_max = launcher->shared_max};
     struct tape rewritten = proof->tape;
     enum device_result result;
     uint8_t *lists = NULL;
@@ -513,7 +525,7 @@ static enum device_result run_fused(bool *right, struct proof *proof, struct lau
     struct error ignored;
 
     error_init(&ignored);
-    if (fusion_build(&proof->fusion, &proof->tape, launcher->barred, &ignored) != STATUS_OK) {
+    if (fusion_build(&proof->fusion, &proof->tape, &facts, &ignored) != STATUS_OK) {
         return DEVICE_NO_MEMORY;
     }
     find_needed(proof);
@@ -560,6 +572,31 @@ static enum device_result prove_part(bool *right, struct launcher *launcher, uin
     return result;
 }
 
+/* What follows products is proven behind each kernel that makes them. */
+static enum device_result prove_epilogue(bool *right, const struct launcher *device_launcher)
+{
+    struct launcher launcher = *device_launcher;
+    enum device_result result = DEVICE_OK;
+
+    for (uint32_t path = 0; path < CONTRACT_PATHS && *right; path++) {
+        if ((device_launcher->barred >> path & 1) != 0) {
+            continue;
+        }
+        launcher.barred =
+            ~(1u << WAY_EPILOGUE | 1u << WAY_HELD | 1u << path | 1u << CONTRACT_PLAINLY) |
+            (device_launcher->barred & 1u << WAY_HELD);
+        for (uint32_t part = 0; part < ways[WAY_EPILOGUE - CONTRACT_PATHS].parts && *right;
+             part++) {
+            launcher.processors = part == PROOF_EPILOGUE_SPLIT ? 64 : 1;
+            result = prove_part(right, &launcher, WAY_EPILOGUE, part);
+            if (result != DEVICE_OK) {
+                return result;
+            }
+        }
+    }
+    return result;
+}
+
 enum device_result proof_of_way(bool *right, const struct launcher *device_launcher, uint32_t way)
 {
     /* A copy: it points into the proofs, which end here. */
@@ -568,6 +605,9 @@ enum device_result proof_of_way(bool *right, const struct launcher *device_launc
 
     assert(way >= CONTRACT_PATHS && way < WAY_COUNT);
     *right = true;
+    if (way == WAY_EPILOGUE) {
+        return prove_epilogue(right, device_launcher);
+    }
     launcher.barred = ~(1u << way | 1u << CONTRACT_PLAINLY);
     launcher.processors = 1;
     for (uint32_t part = 0; part < ways[way - CONTRACT_PATHS].parts && *right; part++) {

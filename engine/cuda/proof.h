@@ -8,8 +8,8 @@
 #include "engine/cuda/launch.h"
 
 /*
- * Tries a way of enum launch_way. *right is false where it gave other bits, or was not launched at
- * all.
+ * Tries a way of enum launch_way, beside those that device_launcher does not bar. *right is false
+ * where it gave other bits, or was not launched at all.
  */
 enum device_result proof_of_way(bool *right, const struct launcher *device_launcher, uint32_t way);
 

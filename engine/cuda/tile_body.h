@@ -35,15 +35,32 @@ static RULE inline void split_of(uint64_t *first, uint64_t *end, const struct co
     *end = *end < args->k ? *end : args->k;
 }
 
+/* Shifts stay below 64, and exponents small, but in what no kernel has packed: proof.c runs kernels
+ * behind one that may have done nothing. Then sums are wrong, and defined all the same. */
+static RULE inline uint64_t shifted_part(int64_t part, uint32_t shift)
+{
+    return (uint64_t)part << (shift & 63);
+}
+
+/* The exponent of the last bit of an integer of `bits` bits. */
+static RULE inline int32_t last_bit(int32_t lowest, int32_t bits)
+{
+    return (int32_t)((uint32_t)lowest - (uint32_t)(bits - 1));
+}
+
 /* Where results lie: a row's part of the place, and a column's. */
 static RULE inline uint64_t place_of_row(const struct contract_args *args, uint64_t batch,
                                          uint64_t m)
 {
     const uint64_t b1 = (uint64_t)args->dims[1];
     const uint64_t m1 = (uint64_t)args->dims[3];
+    const uint64_t of_batch =
+        batch / b1 * (uint64_t)args->strides[0] + batch % b1 * (uint64_t)args->strides[1];
 
-    return batch / b1 * (uint64_t)args->strides[0] + batch % b1 * (uint64_t)args->strides[1] +
-           m / m1 * (uint64_t)args->strides[2] + m % m1 * (uint64_t)args->strides[3];
+    if (m < m1) {
+        return of_batch + m * (uint64_t)args->strides[3];
+    }
+    return of_batch + m / m1 * (uint64_t)args->strides[2] + m % m1 * (uint64_t)args->strides[3];
 }
 
 static RULE inline uint64_t place_of_column(const struct contract_args *args, uint64_t n)
@@ -85,21 +102,24 @@ static RULE inline struct result_line result_column(const struct contract_args *
     return line;
 }
 
-/* One result, from its sum. */
+/* One result, from its sum and the smallest exponents of its row and column. */
+static RULE inline uint32_t seen_bits(const struct contract_args *args, int32_t lowest_a,
+                                      int32_t lowest_b, int64_t sum)
+{
+    if (lowest_a == PACKED_POISON || lowest_b == PACKED_POISON) {
+        return FLOAT_NAN_BITS;
+    }
+    const uint32_t exponent =
+        (uint32_t)last_bit(lowest_a, args->bits) + (uint32_t)last_bit(lowest_b, args->bits);
+
+    return contraction_finish(sum, (int32_t)exponent);
+}
+
 static RULE inline uint32_t result_bits(const struct contract_args *args,
                                         const struct result_line *row,
                                         const struct result_line *column, int64_t sum)
 {
-    if (column->limit >= row->limit) {
-        return 0;
-    }
-    if (row->lowest == PACKED_POISON || column->lowest == PACKED_POISON) {
-        return FLOAT_NAN_BITS;
-    }
-    /* Without a sign, since what was never packed holds any bits. */
-    const uint32_t lowest = (uint32_t)row->lowest + (uint32_t)column->lowest;
-
-    return contraction_finish(sum, (int32_t)(lowest - 2 * ((uint32_t)args->bits - 1)));
+    return column->limit >= row->limit ? 0 : seen_bits(args, row->lowest, column->lowest, sum);
 }
 
 static RULE inline void write_result(const struct contract_args *args,

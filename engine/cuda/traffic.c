@@ -40,6 +40,25 @@ static void count_elements(struct traffic *traffic, const struct elements_args *
     }
 }
 
+/* What the steps read beside so many numbers, and what they leave. */
+static void count_epilogue(struct traffic *traffic, const struct epilogue *epilogue,
+                           uint64_t numbers, uint64_t row)
+{
+    for (uint32_t i = 0; i < epilogue->count; i++) {
+        const struct epilogue_step *step = &epilogue->steps[i];
+        const bool whole = step->source == EPILOGUE_WHOLE || step->source == EPILOGUE_AHEAD;
+
+        traffic->read += whole ? 4 * numbers : step->source == EPILOGUE_ROW ? 4 * row : 0;
+        traffic->written += step->out != NULL ? 4 * numbers : 0;
+    }
+}
+
+static void count_quads(struct traffic *traffic, const struct quads_args *args)
+{
+    traffic->read += 4 * args->count;
+    count_epilogue(traffic, &args->epilogue, args->count, args->row);
+}
+
 /* Elements of all rows that take part. */
 static uint64_t visible_elements(uint64_t rows, uint64_t columns, uint64_t causal)
 {
@@ -194,11 +213,25 @@ static void count_held(struct traffic *traffic, const struct held_args *args)
     const bool two = args->rows.kind == OP_LAYER_NORM_GRAD || args->rows.kind == OP_RMS_NORM_GRAD ||
                      args->rows.kind == OP_SOFTMAX_GRAD;
 
-    traffic->read += two ? 2 * seen : seen;
+    traffic->read += (two ? 2 * seen : seen) + (args->rows.addend != NULL ? seen : 0);
     count_row_numbers(traffic, &args->rows);
     if (quantize->planes != NULL) {
         traffic->written +=
             2 * quantize->rows * (quantize->pieces + quantize->blocks) + planes_of(quantize);
+    }
+}
+
+/* Each number once; what is made of it goes on from shared memory. */
+static void count_entropy(struct traffic *traffic, const struct entropy_args *args)
+{
+    const struct quantize_args *quantize = &args->quantize;
+    const uint64_t numbers = (args->loss != NULL) + (args->maximum != NULL) + (args->sum != NULL);
+
+    traffic->read += 4 * quantize->rows * (quantize->k + 2);
+    traffic->written += 4 * quantize->rows * ((args->dx != NULL ? quantize->k : 0) + numbers) +
+                        2 * quantize->rows * (quantize->peaks != NULL ? quantize->pieces : 0);
+    if (quantize->planes != NULL) {
+        traffic->written += 2 * quantize->rows * quantize->blocks + planes_of(quantize);
     }
 }
 
@@ -224,11 +257,61 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
     }
     traffic->read += operand_bytes(&args->a, args->batches * args->m, args->blocks, planes) +
                      operand_bytes(&args->b, args->batches * args->n, args->blocks, planes);
-    traffic->written += 4 * results;
+    traffic->written += args->out != NULL ? 4 * results : 0;
+    count_epilogue(traffic, &args->epilogue, results, args->n);
     if (args->splits > 1) {
         traffic->read += 8 * results * (args->splits + 1);
         traffic->written += 8 * results * args->splits;
     }
+}
+
+/* What a strip brings of the other operands is in the L2 cache: its batch has just been there. */
+static void count_attention(struct traffic *traffic, const struct attention_args *args)
+{
+    const struct contract_args *first = &args->scores.contract;
+    const struct contract_args *second = &args->product.contract;
+    const uint64_t seen =
+        4 * visible_elements(args->rows.rows, args->rows.columns, args->rows.causal);
+    const bool forward = args->rows.kind == OP_SOFTMAX;
+    const bool made = args->rows.outputs[forward ? 5 : 2] != NULL;
+
+    traffic->read += operand_bytes(&first->a, first->batches * first->m, first->blocks, 2) +
+                     operand_bytes(&first->b, first->batches * first->n, first->blocks, 2) +
+                     operand_bytes(&second->b, second->batches * second->n, second->blocks, 2) +
+                     (forward ? 0 : seen);
+    traffic->written += 4 * second->batches * second->m * second->n;
+    traffic->written += !made               ? 0
+                        : args->hidden != 0 ? 4 * args->rows.rows * args->rows.columns
+                                            : seen;
+}
+
+/* Columns of one piece are looked at twice, longer ones are held. */
+static void count_column_sums(struct traffic *traffic, uint32_t kernel,
+                              const struct column_sums_args *args)
+{
+    const uint64_t x = 4 * args->view.rows * args->view.k;
+
+    traffic->read += x;
+    traffic->again += kernel == KERNEL_SHORT_SUMS ? x : 0;
+    traffic->written += 4 * args->view.rows;
+}
+
+/* What is seen of the columns, the limbs of the other operand, and the results. */
+static void count_strip_columns(struct traffic *traffic, const struct strip_columns_args *args)
+{
+    const struct contract_args *contract = &args->product.contract;
+    const bool is_b = args->product.is_b != 0;
+    const uint64_t others = contract->batches * (is_b ? contract->m : contract->n);
+    const uint64_t inner = (uint64_t)args->view.dims[5];
+    const uint64_t turns = args->view.k / inner;
+
+    for (uint64_t row = 0; row < args->view.rows; row++) {
+        const uint64_t hidden = args->causal == 0 ? 0 : row % (uint64_t)args->view.dims[3];
+
+        traffic->read += 4 * turns * (inner - least_of(hidden, inner));
+    }
+    traffic->read += operand_bytes(is_b ? &contract->a : &contract->b, others, contract->blocks, 2);
+    traffic->written += 4 * contract->batches * contract->m * contract->n;
 }
 
 static void count_sums(struct traffic *traffic, uint32_t kernel, const struct sums_args *args)
@@ -281,11 +364,21 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ELEMENTS:
         count_elements(traffic, args);
         break;
+    case KERNEL_QUADS:
+        count_quads(traffic, args);
+        break;
     case KERNEL_ROWS:
         count_rows(traffic, args);
         break;
     case KERNEL_HELD:
         count_held(traffic, args);
+        break;
+    case KERNEL_ATTENTION_NARROW:
+    case KERNEL_ATTENTION_WIDE:
+        count_attention(traffic, args);
+        break;
+    case KERNEL_ENTROPY:
+        count_entropy(traffic, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
@@ -307,6 +400,14 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_HOPPER_WIDE:
     case KERNEL_HOPPER_THREE:
         count_contract(traffic, launch->kernel, args);
+        break;
+    case KERNEL_COLUMN_SUMS:
+    case KERNEL_SHORT_SUMS:
+        count_column_sums(traffic, launch->kernel, args);
+        break;
+    case KERNEL_STRIP_COLUMNS_NARROW:
+    case KERNEL_STRIP_COLUMNS_WIDE:
+        count_strip_columns(traffic, args);
         break;
     case KERNEL_ONES:
     case KERNEL_ONEHOT_LINK:
@@ -355,9 +456,11 @@ static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, u
     return size;
 }
 
-/* Is it the input of some operation, a next state, the loss or an output? */
-static bool is_needed(const struct tape *tape, uint32_t id)
+/* Is it, or what it is a part of, the input of some operation, a next state, the loss, an output? */
+static bool is_needed(const struct machine_cuda *cuda, uint32_t id)
 {
+    const struct tape *tape = &cuda->tape;
+    const uint32_t *holders = cuda->fusion.holders;
     bool needed = tape->tensors[id].role == ROLE_OUTPUT || tape->loss == id;
 
     for (uint32_t i = 0; i < tape->state_count; i++) {
@@ -365,7 +468,9 @@ static bool is_needed(const struct tape *tape, uint32_t id)
     }
     for (uint32_t at = 0; at < tape->op_count && !needed; at++) {
         for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
-            needed = needed || tape->ops[at].inputs[i] == id;
+            const uint32_t input = tape->ops[at].inputs[i];
+
+            needed = needed || input == id || (holders != NULL && holders[input] == holders[id]);
         }
     }
     return needed;
@@ -405,7 +510,10 @@ static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
-        if (op->kind == OP_QUANTIZE && op->outputs[2] == id) {
+        const uint32_t q = op->kind == OP_CROSS_ENTROPY_GRAD ? ENTROPY_Q : 2;
+
+        if ((op->kind == OP_QUANTIZE || op->kind == OP_CROSS_ENTROPY_GRAD) &&
+            op->output_count > q && op->outputs[q] == id) {
             return bytes_of(cuda, op, id);
         }
     }
@@ -427,7 +535,7 @@ static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
         least += twice ? 0 : packed != 0 ? packed : least_input(cuda, op, i);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (is_needed(&cuda->tape, op->outputs[i])) {
+        if (is_needed(cuda, op->outputs[i])) {
             least += bytes_of(cuda, op, op->outputs[i]);
         }
     }

@@ -50,10 +50,17 @@ static void expect_text_alone(const struct fake_device_switches *switches, const
 {
     char text[PATHS_TEXT_MAX];
 
-    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "dots,lists,columns,held", 1), 0);
-    (void)snprintf(text, sizeof(text),
-                   "%s, dots (as told), lists (as told), columns (as told), held (as told)",
-                   expected);
+    char without[PATHS_TEXT_MAX] = "";
+
+    (void)snprintf(text, sizeof(text), "%s", expected);
+    for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT; way++) {
+        append(without, way == CONTRACT_PATHS ? "" : ",");
+        append(without, path_name(way));
+        append(text, strstr(text, "not used") == NULL ? "; not used: " : ", ");
+        append(text, path_name(way));
+        append(text, " (as told)");
+    }
+    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", without, 1), 0);
     expect_text(switches, text);
     assert_int_equal(unsetenv("LOCKSTEP_CUDA_WITHOUT"), 0);
 }
@@ -95,7 +102,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     }
 }
 
-#define OTHERS "dots", "lists", "columns", "held"
+#define OTHERS                                                                                     \
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)
@@ -111,6 +119,14 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_TOTAL, "lists"},
         {KERNEL_QUANTIZE_COLUMNS, "columns"},
         {KERNEL_HELD, "held"},
+        {KERNEL_STRIP_COLUMNS_NARROW, "strips"},
+        {KERNEL_STRIP_COLUMNS_WIDE, "strips"},
+        {KERNEL_COLUMN_SUMS, "sums"},
+        {KERNEL_SHORT_SUMS, "sums"},
+        {KERNEL_ATTENTION_NARROW, "attention"},
+        {KERNEL_ATTENTION_WIDE, "attention"},
+        {KERNEL_QUADS, "epilogue"},
+        {KERNEL_ENTROPY, "entropy"},
     };
 
     (void)state;
@@ -176,9 +192,11 @@ static void test_ways_can_be_barred_by_name(void **state)
     struct error error;
 
     (void)state;
-    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held", 1), 0);
+    assert_int_equal(
+        setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips,epilogue", 1), 0);
     expect_text(&hopper, "pairs, mma, plain; not used: wgmma (as told), dots (as told), lists (as "
-                         "told), columns (as told), held (as told)");
+                         "told), columns (as told), held (as told), strips (as told), epilogue (as "
+                         "told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
     expect_text(&hopper, "pairs, plain; not used: wgmma (as told), mma (as told), held (as told)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);

@@ -36,6 +36,7 @@ void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t
 #define SHARED(type, name, count)           type *name = emulated_shared(sizeof(type) * (count))
 #define CONSTANT                            const
 #define UNROLL
+#define ROLLED
 #define INLINED inline
 
 void *emulated_shared(size_t size);
@@ -56,10 +57,13 @@ float shuffle_real(float value, uint32_t lane);
 uint32_t atomic_swap(uint32_t *at, uint32_t value);
 uint32_t atomic_add(uint32_t *at, uint32_t value);
 void atomic_add_wide(uint64_t *at, uint64_t value);
+void atomic_max(uint32_t *at, uint32_t value);
 uint64_t load_fresh(const uint64_t *at);
 void device_fence(void);
 void load_quad(float *to, const float *from);
 void store_quad(uint32_t *to, const uint32_t *from);
+void load_pair(uint32_t *to, const void *from);
+void prefetch_line(const void *at);
 int32_t round_to_int(float x);
 
 void copy_async(void *to, const void *from, bool there);

@@ -27,11 +27,19 @@ struct fake_device_switches {
     uint64_t seed;             /* of the turns that lanes take; 0: all work runs at once */
     bool deaf;                 /* signals are not awaited: to see that this is found */
     int32_t capability;        /* 0: 80 */
+    uint32_t shared_max;       /* bytes that a block of it may have; 0: not known */
     const char *name;          /* of the device; NULL: a usual one */
     uint32_t skipped;          /* the kernel with this number, from 1, does nothing; 0: none */
     uint32_t refused;          /* likewise, its launch fails */
 };
 void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
+
+/*
+ * Memory of the test's that kernels are given as if it were the device's: racecheck is told of it,
+ * and what is in it where it was written. The test keeps it, and takes it back before it is freed.
+ */
+void fake_device_lend(const void *memory, uint64_t size, bool written);
+void fake_device_take_back(const void *memory);
 
 uint64_t fake_device_call_count(void);
 

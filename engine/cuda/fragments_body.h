@@ -1,0 +1,207 @@
+/*
+ * fragments_body.h - what a warp multiplies by mma and adds up: fragments of limbs, their 32-bit
+ * sums inside a piece, and the 64-bit sums of pieces. contract_body.h and strip_body.h bring limbs.
+ *
+ * At the end of every piece (packed.h) the 32-bit sums of the limbs' products become one 64-bit
+ * part, are shifted by the two exponents of their block and added: contraction.h shows that nothing
+ * overflows.
+ *
+ * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
+ *   14 bits: hh', ll', (h+l)(h'+l').
+ *   15, 16 bits: hh', ll', hl' + lh'.
+ *   22 bits: hh', ll', hm' + mh', hl' + mm' + lh', ml' + lm'. With -32 <= h <= 31 and m and l in
+ *   0 .. 255: |hh'| sums to at most 128 * 2^10 = 2^17; |hm' + mh'| to 128 * 2 * 32 * 255 < 2^21;
+ *   hl' + mm' + lh' to 128 * (255^2 + 2 * 32 * 255) < 2^24, ml' + lm' to 128 * 2 * 255^2 < 2^24,
+ *   ll' to 128 * 255^2 < 2^23. So top = 256 hh' + (hm' + mh') stays within 2^25 + 2^21 < 2^26, and
+ *   low = 256 (ml' + lm') + ll', which is never negative, within 128 * 255^2 * 513 < 2^32: unsigned
+ *   it fits. The piece is top 2^24 + (hl' + mm' + lh') 2^16 + low, below 2^50, in 64 bits.
+ */
+
+#define FRAGMENT_ROWS    2 /* of a warp: fragments of 16 rows; 1 where there are three limbs */
+#define FRAGMENT_COLUMNS 4 /* of 8 columns */
+#define FRAGMENT_SUMS    4 /* results of a fragment that one lane holds */
+#define LIMB_SUMS        5 /* at most */
+
+/* Every kernel has one kind of limbs, and all that follows from it is known when it is compiled. */
+static RULE INLINED uint32_t limb_planes(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? 3 : 2;
+}
+
+static RULE INLINED uint32_t limb_sums(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? 5 : 3;
+}
+
+static RULE INLINED uint32_t fragment_rows(enum limb_kind kind)
+{
+    return kind == LIMBS_THREE ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
+}
+
+/* What a warp holds of one step: fragments of all limbs, as 32-bit words of four elements. */
+struct fragments {
+    uint32_t a[PACKED_PLANES_MAX][FRAGMENT_ROWS][4];
+    uint32_t b[PACKED_PLANES_MAX][FRAGMENT_COLUMNS][2];
+};
+
+static RULE INLINED void fragments_add(uint32_t *sum, const uint32_t *a, const uint32_t *b,
+                                       uint32_t count)
+{
+    UNROLL
+    for (uint32_t i = 0; i < count; i++) {
+        sum[i] = packed_add_bytes(a[i], b[i]);
+    }
+}
+
+/* The products of one step, of row i and column j of fragments. */
+static RULE INLINED void
+fragments_narrow(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                 const struct fragments *f, uint32_t i, uint32_t j)
+{
+    uint32_t both_a[4];
+    uint32_t both_b[2];
+
+    fragments_add(both_a, f->a[0][i], f->a[1][i], 4);
+    fragments_add(both_b, f->b[0][j], f->b[1][j], 2);
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_ss(sums[1][i][j], f->a[1][i], f->b[1][j]);
+    multiply_ss(sums[2][i][j], both_a, both_b);
+}
+
+static RULE INLINED void
+fragments_wide(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+               const struct fragments *f, uint32_t i, uint32_t j)
+{
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_uu(sums[1][i][j], f->a[1][i], f->b[1][j]);
+    multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
+    multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
+}
+
+static RULE INLINED void
+fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                const struct fragments *f, uint32_t i, uint32_t j)
+{
+    multiply_ss(sums[0][i][j], f->a[0][i], f->b[0][j]);
+    multiply_uu(sums[1][i][j], f->a[2][i], f->b[2][j]);
+    multiply_su(sums[2][i][j], f->a[0][i], f->b[1][j]);
+    multiply_us(sums[2][i][j], f->a[1][i], f->b[0][j]);
+    multiply_su(sums[3][i][j], f->a[0][i], f->b[2][j]);
+    multiply_uu(sums[3][i][j], f->a[1][i], f->b[1][j]);
+    multiply_us(sums[3][i][j], f->a[2][i], f->b[0][j]);
+    multiply_uu(sums[4][i][j], f->a[1][i], f->b[2][j]);
+    multiply_uu(sums[4][i][j], f->a[2][i], f->b[1][j]);
+}
+
+/* rows, columns: fragments that are there, constants. */
+static RULE INLINED void
+fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                   const struct fragments *f, uint32_t rows, uint32_t columns, enum limb_kind kind)
+{
+    UNROLL
+    for (uint32_t i = 0; i < rows; i++) {
+        UNROLL
+        for (uint32_t j = 0; j < columns; j++) {
+            if (kind == LIMBS_NARROW) {
+                fragments_narrow(sums, f, i, j);
+            } else if (kind == LIMBS_WIDE) {
+                fragments_wide(sums, f, i, j);
+            } else {
+                fragments_three(sums, f, i, j);
+            }
+        }
+    }
+}
+
+/* Which row and column of a fragment a lane's c-th result is: the PTX ISA's m16n8k32. */
+static RULE INLINED uint32_t sum_row(uint32_t c)
+{
+    return thread_index() % CUDA_WARP / 4 + c / 2 * 8;
+}
+
+static RULE INLINED uint32_t sum_column(uint32_t c)
+{
+    return thread_index() % CUDA_WARP % 4 * 2 + c % 2;
+}
+
+/*
+ * Shifts up to here multiply in 32 bits: radix << SHIFT_QUICK is at most 2^30, so that a piece of
+ * two limbs is added by two multiplications of 32 by 32 bits into 64.
+ */
+#define SHIFT_QUICK 22
+
+/* A shift is at most W, below 32 (contraction.h). Rows that a tile has and the tensor has not come
+ * with whatever lies there: no result is theirs, but two of them must still be a shift. */
+#define SHIFT_MASK 31
+
+/* Result c of a piece, from its limbs' sums: shifted, and added. Modulo 2^64 on the way. */
+static RULE INLINED int64_t
+piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+            uint32_t i, uint32_t j, uint32_t c, uint32_t shift, bool quick, enum limb_kind kind)
+{
+    const int32_t high = sums[0][i][j][c];
+    const int32_t low = sums[1][i][j][c];
+    int64_t part;
+
+    if (kind == LIMBS_THREE) {
+        const int32_t top = high * 256 + sums[2][i][j][c];
+        const uint32_t bottom = (uint32_t)sums[4][i][j][c] * 256 + (uint32_t)low;
+
+        part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
+    } else {
+        const int32_t radix = kind == LIMBS_NARROW ? 128 : 256;
+        const int32_t middle = sums[2][i][j][c] - (kind == LIMBS_NARROW ? high + low : 0);
+        const int32_t top = high * radix + middle;
+
+        if (quick) {
+            return wide + (int64_t)top * (radix << shift) + (int64_t)low * (1 << shift);
+        }
+        part = (int64_t)top * radix + low;
+    }
+    return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
+}
+
+/* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
+static RULE INLINED void
+sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+           int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+           const uint8_t *row_shifts, const uint8_t *column_shifts, uint32_t row_count,
+           uint32_t column_count, enum limb_kind kind)
+{
+    uint32_t rows[FRAGMENT_ROWS][2];
+    uint32_t columns[FRAGMENT_COLUMNS][2];
+    uint32_t most_of_rows = 0;
+    uint32_t most_of_columns = 0;
+
+    UNROLL
+    for (uint32_t at = 0; at < row_count * 2; at++) {
+        const uint32_t shift = row_shifts[at / 2 * 16 + sum_row(at % 2 * 2)] & SHIFT_MASK;
+
+        rows[at / 2][at % 2] = shift;
+        most_of_rows = shift > most_of_rows ? shift : most_of_rows;
+    }
+    UNROLL
+    for (uint32_t at = 0; at < column_count * 2; at++) {
+        const uint32_t shift = column_shifts[at / 2 * 8 + sum_column(at % 2)] & SHIFT_MASK;
+
+        columns[at / 2][at % 2] = shift;
+        most_of_columns = shift > most_of_columns ? shift : most_of_columns;
+    }
+    const bool quick = most_of_rows + most_of_columns <= SHIFT_QUICK;
+
+    UNROLL
+    for (uint32_t i = 0; i < row_count; i++) {
+        UNROLL
+        for (uint32_t j = 0; j < column_count; j++) {
+            UNROLL
+            for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
+                wide[i][j][c] = piece_added(wide[i][j][c], sums, i, j, c,
+                                            rows[i][c / 2] + columns[j][c % 2], quick, kind);
+                UNROLL
+                for (uint32_t sum = 0; sum < limb_sums(kind); sum++) {
+                    sums[sum][i][j][c] = 0;
+                }
+            }
+        }
+    }
+}
