@@ -239,8 +239,8 @@ struct contract_args {
 };
 
 /*
- * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of contract,
- * that operand has no limbs; its rows are those of A, or of B.
+ * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of
+ * contract, that operand has no limbs; its rows are those of A, or of B.
  */
 struct strip_product {
     struct contract_args contract;
@@ -519,8 +519,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 
 /*
  * The dynamic shared memory that a launch of a kernel may ask for: of a block's shared_max bytes on
- * this device. Beyond SHARED_USUAL, which every kernel has, device.cu asks the runtime for it, once,
- * when the device is opened; a launch that asks for more fails. 0: no more than the usual.
+ * this device. Beyond SHARED_USUAL, which every kernel has, device.cu asks the runtime for it when
+ * the device is opened; a launch that asks for more fails. 0: no more than the usual.
  */
 #define SHARED_USUAL (48 << 10)
 

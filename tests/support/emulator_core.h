@@ -58,9 +58,9 @@ struct copy {
 };
 
 /*
- * A fiber begins by ucontext and goes on by a jump, which needs no system call. In a sanitized build
- * each of the library's asks the system for the signal stack and clears what is known of it, which
- * takes far longer than all kernels: there it is the compiler's own.
+ * A fiber begins by ucontext and goes on by a jump, which needs no system call. In a sanitized
+ * build each of the library's asks the system for the signal stack and clears what is known of it,
+ * which takes far longer than all kernels: there it is the compiler's own.
  */
 #if defined(__x86_64__) && defined(__SANITIZE_ADDRESS__)
 typedef void *place[5];
