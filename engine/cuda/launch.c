@@ -726,6 +726,12 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
 
         return packed_for(&shape, (uint64_t)quantize_rows(op)).size;
     }
+    if (packed && op->kind == OP_CROSS_ENTROPY_GRAD && output == ENTROPY_Q) {
+        struct contraction_shape shape = contraction_shape(
+            op->attributes[COLUMNS], op->attributes[ENTROPY_BITS], op->attributes[ENTROPY_BLOCK]);
+
+        return packed_for(&shape, (uint64_t)op->attributes[ROWS]).size;
+    }
     return tensor->count * dtype_size(tensor->dtype);
 }
 
@@ -736,5 +742,5 @@ bool launch_in_place(enum op_kind kind, uint32_t output, uint32_t input)
 
 bool launch_may_omit(enum op_kind kind)
 {
-    return kind == OP_QUANTIZE || is_row_kind(kind);
+    return kind == OP_QUANTIZE || kind == OP_CROSS_ENTROPY_GRAD || is_row_kind(kind);
 }

@@ -30,8 +30,27 @@ enum launch_way {
     WAY_STRIPS,                /* operands across memory are held, and multiplied at once */
     WAY_ATTENTION,             /* rows of attention, from product to product, on chip */
     WAY_EPILOGUE,              /* element-wise operations where their operand is made */
+    WAY_ENTROPY, /* rows of logits held in shared memory, up to their gradient's limbs */
+    WAY_SUMS,    /* of operands across memory, without their limbs */
+    WAY_VIEWS,   /* parts of rows are read and written where the whole lies */
     WAY_COUNT
 };
+
+/*
+ * A cross-entropy's gradient that makes the losses and its own quantization too (fuse_entropy.c) has
+ * these outputs, and these attributes behind its own.
+ */
+enum entropy_output {
+    ENTROPY_DX,
+    ENTROPY_PEAKS,
+    ENTROPY_EXPONENTS,
+    ENTROPY_Q,
+    ENTROPY_LOSS,
+    ENTROPY_MAX,
+    ENTROPY_SUM,
+    ENTROPY_OUTPUTS
+};
+enum { ENTROPY_BITS = CROSS_ENTROPY_ATTRIBUTES, ENTROPY_BLOCK, ENTROPY_ATTRIBUTES };
 
 struct fusion; /* fuse.h */
 

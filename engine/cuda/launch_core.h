@@ -82,6 +82,10 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
 uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args);
 enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args);
 
+/* The same of rows of k elements; and their sums alone, as fuse_sums.c found them. */
+uint32_t launch_columns_of(uint32_t shared_max, uint64_t k);
+enum device_result launch_column_sums(const struct launcher *launcher, const struct chain *chain);
+
 /* Rows that a warp can hold; quantize NULL: and no more than that. */
 bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,
@@ -110,6 +114,10 @@ enum device_result launch_contract(const struct launcher *launcher, const struct
 /* launch.c: the arguments of these kinds. */
 struct rows_args launch_rows_args(const struct launcher *launcher, const struct op *op);
 struct quantize_args launch_quantize_args(const struct launcher *launcher, const struct op *op);
+
+/* launch_entropy.c: do rows of so many columns fit? shared_max as the launcher's. */
+bool launch_entropy_fits(uint32_t shared_max, uint64_t columns);
+enum device_result launch_entropy(const struct launcher *launcher, const struct chain *chain);
 
 /* What fuse.h found: a unit from `at` on, and the sum of squares that is made at `at`. */
 enum device_result launch_updates(const struct launcher *launcher, const struct fused_updates *run);

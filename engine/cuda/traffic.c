@@ -221,6 +221,20 @@ static void count_held(struct traffic *traffic, const struct held_args *args)
     }
 }
 
+/* Each number once; what is made of it goes on from shared memory. */
+static void count_entropy(struct traffic *traffic, const struct entropy_args *args)
+{
+    const struct quantize_args *quantize = &args->quantize;
+    const uint64_t numbers = (args->loss != NULL) + (args->maximum != NULL) + (args->sum != NULL);
+
+    traffic->read += 4 * quantize->rows * (quantize->k + 2);
+    traffic->written += 4 * quantize->rows * ((args->dx != NULL ? quantize->k : 0) + numbers) +
+                        2 * quantize->rows * (quantize->peaks != NULL ? quantize->pieces : 0);
+    if (quantize->planes != NULL) {
+        traffic->written += 2 * quantize->rows * quantize->blocks + planes_of(quantize);
+    }
+}
+
 /* Limbs, shifts and lowest exponents of an operand, once. */
 static uint64_t operand_bytes(const struct packed_operand *operand, uint64_t rows, uint64_t blocks,
                               uint64_t planes)
@@ -269,6 +283,17 @@ static void count_attention(struct traffic *traffic, const struct attention_args
     traffic->written += !made               ? 0
                         : args->hidden != 0 ? 4 * args->rows.rows * args->rows.columns
                                             : seen;
+}
+
+/* Columns of one piece are looked at twice, longer ones are held. */
+static void count_column_sums(struct traffic *traffic, uint32_t kernel,
+                              const struct column_sums_args *args)
+{
+    const uint64_t x = 4 * args->view.rows * args->view.k;
+
+    traffic->read += x;
+    traffic->again += kernel == KERNEL_SHORT_SUMS ? x : 0;
+    traffic->written += 4 * args->view.rows;
 }
 
 /* What is seen of the columns, the limbs of the other operand, and the results. */
@@ -352,6 +377,9 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ATTENTION_WIDE:
         count_attention(traffic, args);
         break;
+    case KERNEL_ENTROPY:
+        count_entropy(traffic, args);
+        break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
     case KERNEL_QUANTIZE_INTEGERS:
@@ -372,6 +400,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_HOPPER_WIDE:
     case KERNEL_HOPPER_THREE:
         count_contract(traffic, launch->kernel, args);
+        break;
+    case KERNEL_COLUMN_SUMS:
+    case KERNEL_SHORT_SUMS:
+        count_column_sums(traffic, launch->kernel, args);
         break;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:
@@ -424,9 +456,11 @@ static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, u
     return size;
 }
 
-/* Is it the input of some operation, a next state, the loss or an output? */
-static bool is_needed(const struct tape *tape, uint32_t id)
+/* Is it, or what it is a part of, the input of some operation, a next state, the loss, an output? */
+static bool is_needed(const struct machine_cuda *cuda, uint32_t id)
 {
+    const struct tape *tape = &cuda->tape;
+    const uint32_t *holders = cuda->fusion.holders;
     bool needed = tape->tensors[id].role == ROLE_OUTPUT || tape->loss == id;
 
     for (uint32_t i = 0; i < tape->state_count; i++) {
@@ -434,7 +468,9 @@ static bool is_needed(const struct tape *tape, uint32_t id)
     }
     for (uint32_t at = 0; at < tape->op_count && !needed; at++) {
         for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
-            needed = needed || tape->ops[at].inputs[i] == id;
+            const uint32_t input = tape->ops[at].inputs[i];
+
+            needed = needed || input == id || (holders != NULL && holders[input] == holders[id]);
         }
     }
     return needed;
@@ -474,7 +510,10 @@ static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
-        if (op->kind == OP_QUANTIZE && op->outputs[2] == id) {
+        const uint32_t q = op->kind == OP_CROSS_ENTROPY_GRAD ? ENTROPY_Q : 2;
+
+        if ((op->kind == OP_QUANTIZE || op->kind == OP_CROSS_ENTROPY_GRAD) &&
+            op->output_count > q && op->outputs[q] == id) {
             return bytes_of(cuda, op, id);
         }
     }
@@ -496,7 +535,7 @@ static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
         least += twice ? 0 : packed != 0 ? packed : least_input(cuda, op, i);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (is_needed(&cuda->tape, op->outputs[i])) {
+        if (is_needed(cuda, op->outputs[i])) {
             least += bytes_of(cuda, op, op->outputs[i]);
         }
     }

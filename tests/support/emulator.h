@@ -63,6 +63,7 @@ void device_fence(void);
 void load_quad(float *to, const float *from);
 void store_quad(uint32_t *to, const uint32_t *from);
 void load_pair(uint32_t *to, const void *from);
+void prefetch_line(const void *at);
 int32_t round_to_int(float x);
 
 void copy_async(void *to, const void *from, bool there);
