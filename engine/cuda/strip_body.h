@@ -373,7 +373,6 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
         product->is_b ? &product->contract.a : &product->contract.b;
     const uint32_t lane = thread_index() % CUDA_WARP;
     const float *x = strip->x + (share->row + lane / 4) * strip->pitch + lane % 4 * 8;
-    /* Shifts of columns that are none are read, some bytes behind what is there: packed.h. */
     const uint8_t *shifts = other->shifts + strip->batch * strip_others(product) + share->column;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct strip_reader reader;
@@ -395,7 +394,7 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
         }
         sums_widen(wide, sums, strip->shifts + piece * STRIP_ROWS + share->row,
                    shifts + (product->contract.blocks == 1 ? 0 : piece) * other->shift_pitch, 1,
-                   STRIP_FRAGMENTS, kind);
+                   STRIP_FRAGMENTS, strip_others(product) - share->column, kind);
     }
 }
 
