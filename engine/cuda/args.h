@@ -239,8 +239,8 @@ struct contract_args {
 };
 
 /*
- * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of contract,
- * that operand has no limbs; its rows are those of A, or of B.
+ * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of
+ * contract, that operand has no limbs; its rows are those of A, or of B.
  */
 struct strip_product {
     struct contract_args contract;

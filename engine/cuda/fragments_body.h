@@ -162,8 +162,8 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
 }
 
 /*
- * Adds a piece to the 64-bit sums and starts the limbs' sums anew. Shifts of columns from `there` on
- * are not read.
+ * Adds a piece to the 64-bit sums and starts the limbs' sums anew. Shifts of columns from `there`
+ * on are not read.
  */
 static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
