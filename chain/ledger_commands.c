@@ -359,8 +359,8 @@ static enum status show_entry(struct command_context *context, const struct ledg
     const struct game_event *event = &entry->event;
     const bool rewind = entry->kind == LEDGER_REWIND;
     const char *name = rewind ? "rewind" : game_event_name(event->kind);
-    char job[2 * HASH32_SIZE + 3];
-    char claim[2 * HASH32_SIZE + 3];
+    char job[HEX_DATA_SIZE(HASH32_SIZE)];
+    char claim[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
     struct buffer line;
     json_t *object;

@@ -335,6 +335,7 @@ static const struct {
     [WAY_EPILOGUE - CONTRACT_PATHS] = {proof_build_epilogue, PROOF_EPILOGUE_PARTS},
     [WAY_ENTROPY - CONTRACT_PATHS] = {build_entropy, 2},
     [WAY_SUMS - CONTRACT_PATHS] = {build_sums, 4},
+    [WAY_VIEWS - CONTRACT_PATHS] = {proof_build_views, PROOF_VIEWS_PARTS},
 };
 
 /* ---- running --------------------------------------------------------------------------- */

@@ -4,30 +4,9 @@
 set -u
 
 L=$TEST_LOCKSTEP
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-count=0
-bad=0
+. tests/support/tap.sh
 
-# check NAME EXIT: the last run ended so, and the condition commands that follow hold.
-run() {
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    code=$?
-}
-check() {
-    count=$((count + 1))
-    if [ "$2" = "$code" ] && eval "$3"; then
-        echo "ok $count - $1"
-    else
-        echo "not ok $count - $1"
-        echo "# exit code $code, wanted $2 and: $3"
-        sed 's/^/# out: /' "$dir/out"
-        sed 's/^/# err: /' "$dir/err"
-        bad=1
-    fi
-}
 lines() { [ "$(wc -l <"$dir/$1")" -eq "$2" ]; }
-says() { grep -qF -- "$2" "$dir/$1"; }
 silent() { [ ! -s "$dir/$1" ]; }
 
 run "$L" --version
@@ -114,5 +93,4 @@ check "a_home_that_is_no_path_is_named_with_advice" 3 'says err "HOME" && says e
 escape=$(printf '\033')
 run "$L" "$(printf 'evil\033[2J\nline')"
 check "strange_bytes_do_not_reach_the_terminal" 3 'lines err 1 && ! says err "$escape"'
-echo "1..$count"
-exit "$bad"
+finish
