@@ -506,7 +506,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define STRIP_NUMBERS(rows, k) (((uint64_t)(rows)*STRIP_PITCH(k) * 4 + 15) / 16 * 16)
 #define STRIP_AREA(rows, k)                                                                        \
     (STRIP_NUMBERS(rows, k) < STRIP_SUMS(rows) ? STRIP_SUMS(rows) : STRIP_NUMBERS(rows, k))
-#define STRIP_CONTROL_SIZE    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4))
+#define STRIP_CONTROL_SIZE                                                                         \
+    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4) + STRIP_PIECES * STRIP_COLUMNS)
 #define STRIP_SHARED(rows, k) ((uint32_t)(STRIP_AREA(rows, k) + STRIP_CONTROL_SIZE))
 
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */

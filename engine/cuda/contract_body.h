@@ -342,7 +342,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
             if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
                            shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
-                           fragment_rows(kind), FRAGMENT_COLUMNS, UINT32_MAX, kind);
+                           fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             }
         }
     }

@@ -161,15 +161,12 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
     return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
 }
 
-/*
- * Adds a piece to the 64-bit sums and starts the limbs' sums anew. Shifts of columns from `there`
- * on are not read.
- */
+/* Adds a piece to the 64-bit sums and starts the limbs' sums anew. */
 static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            const uint8_t *row_shifts, const uint8_t *column_shifts, uint32_t row_count,
-           uint32_t column_count, uint32_t there, enum limb_kind kind)
+           uint32_t column_count, enum limb_kind kind)
 {
     uint32_t rows[FRAGMENT_ROWS][2];
     uint32_t columns[FRAGMENT_COLUMNS][2];
@@ -185,8 +182,8 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     }
     UNROLL
     for (uint32_t at = 0; at < column_count * 2; at++) {
-        const uint32_t own = at / 2 * 8 + sum_column(at % 2);
-        const uint32_t shift = load_padded(&column_shifts[own < there ? own : 0]) & SHIFT_MASK;
+        const uint32_t shift =
+            load_padded(&column_shifts[at / 2 * 8 + sum_column(at % 2)]) & SHIFT_MASK;
 
         columns[at / 2][at % 2] = shift;
         most_of_columns = shift > most_of_columns ? shift : most_of_columns;
