@@ -28,6 +28,8 @@
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
     ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
+    ENTRY(COLUMN_SUMS, kernel_column_sums, struct column_sums_args) \
+    ENTRY(SHORT_SUMS, kernel_short_sums, struct column_sums_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
@@ -152,6 +154,12 @@ struct quantize_args {
     /* Of kernel_quantize_rows: warps that share a row, 1 or all of a block. Of
      * kernel_quantize_columns: columns of memory that a block holds. */
     uint32_t team;
+};
+
+/* The sums of a view's quantized rows, of which nothing else is written. */
+struct column_sums_args {
+    struct quantize_args view; /* no outputs */
+    uint32_t *out;             /* (rows): bits */
 };
 
 /* An operation along rows of one chunk, and where planes are given, the result's quantization. */

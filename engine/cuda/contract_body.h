@@ -198,18 +198,23 @@ static RULE INLINED void fragments_load(struct fragments *fragments, const uint8
 
 /* ---- the tile ------------------------------------------------------------------- */
 
-/* The last split to come sees what all of them added. */
+/*
+ * The last split to come sees what all of them added. The thread that takes the ticket fences, on
+ * both sides: what the barrier brought to it goes before the ticket, and what its ticket found goes
+ * with the next barrier to the others. A fence of theirs would order nothing with a ticket that is
+ * not theirs.
+ */
 static RULE INLINED bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
     SHARED(uint32_t, before, 1);
 
-    device_fence();
     barrier();
     if (thread_index() == 0) {
+        device_fence();
         *before = atomic_add(&args->tickets[ticket], 1);
+        device_fence();
     }
     barrier();
-    device_fence();
     return *before + 1 == args->splits;
 }
 

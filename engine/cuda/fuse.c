@@ -420,6 +420,10 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
     if (is_free(fusion, WAY_HELD)) {
         find_held(fusion, tape);
     }
+    if (is_free(fusion, WAY_SUMS) &&
+        (!find_anew(readers, fusion, tape) || !fuse_find_sums(fusion, readers))) {
+        return false;
+    }
     if (is_free(fusion, WAY_STRIPS) &&
         (!find_anew(readers, fusion, tape) || !fuse_find_strips(fusion, readers))) {
         return false;

@@ -74,6 +74,9 @@ void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, ui
 /* Has what a mask hides in p and ds left unwritten where nobody reads it: when all is found. */
 void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers);
 
+/* fuse_sums.c */
+MUST_CHECK bool fuse_find_sums(struct fusion *fusion, const struct readers *readers);
+
 /* fuse_strips.c */
 MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *readers);
 
