@@ -144,13 +144,14 @@ static void add(struct traffic *sum, const struct traffic *more)
     sum->least += more->least;
 }
 
-static void write_table(struct bench *bench, const struct tape *tape, const struct traffic *counts)
+static void write_table(struct bench *bench, const struct machine *machine,
+                        const struct traffic *counts)
 {
     struct traffic rows[ROW_COUNT] = {{0}};
     struct traffic all = {0};
 
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        const struct op *op = &tape->ops[at];
+    for (uint32_t at = 0; at < machine->tape->op_count; at++) {
+        const struct op *op = machine_cuda_launched(machine, at);
 
         add(&rows[is_across(op) ? OP_KIND_COUNT : (int)op->kind], &counts[at]);
         add(&all, &counts[at]);
@@ -203,7 +204,7 @@ int main(int argc, char **argv)
         return 2;
     }
     machine_cuda_traffic(counts, machine);
-    write_table(&bench, model.tape, counts);
+    write_table(&bench, machine, counts);
     free(counts);
     machine->backend->close(machine);
     model_release(&model);

@@ -603,3 +603,8 @@ void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
         }
     }
 }
+
+const struct op *machine_cuda_launched(const struct machine *machine, uint32_t at)
+{
+    return &((const struct machine_cuda *)machine)->tape.ops[at];
+}
