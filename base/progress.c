@@ -15,6 +15,7 @@
 #define COLUMNS_DEFAULT     80
 #define COLUMNS_MIN         40
 #define BAR_CELLS           20
+#define BAR_CELLS_MIN       5 /* a bar of less tells nothing */
 
 double progress_now(void)
 {
@@ -24,11 +25,24 @@ double progress_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
-                   uint64_t first, uint64_t total, double now_s)
+/* A window can be made narrower while the work goes on. */
+static void measure_window(struct progress *progress)
 {
     struct winsize window;
 
+    progress->columns = COLUMNS_DEFAULT;
+    if (progress->terminal && ioctl(fileno(progress->stream), TIOCGWINSZ, &window) == 0 &&
+        window.ws_col >= COLUMNS_MIN) {
+        progress->columns = window.ws_col;
+    }
+    if (progress->columns >= PROGRESS_LINE_MAX) {
+        progress->columns = PROGRESS_LINE_MAX - 1;
+    }
+}
+
+void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
+                   uint64_t first, uint64_t total, double now_s)
+{
     memset(progress, 0, sizeof(*progress));
     progress->stream = stream;
     progress->title = title;
@@ -39,15 +53,8 @@ void progress_init(struct progress *progress, FILE *stream, const char *title, c
     progress->rate_s = now_s;
     progress->rate_count = first;
     progress->drawn_s = -1;
-    progress->columns = COLUMNS_DEFAULT;
     progress->terminal = stream != NULL && isatty(fileno(stream));
-    if (progress->terminal && ioctl(fileno(stream), TIOCGWINSZ, &window) == 0 &&
-        window.ws_col >= COLUMNS_MIN) {
-        progress->columns = window.ws_col;
-    }
-    if (progress->columns >= PROGRESS_LINE_MAX) {
-        progress->columns = PROGRESS_LINE_MAX - 1;
-    }
+    measure_window(progress);
 }
 
 /* "0:07", "2:39", "1:02:03", "12 d" */
@@ -64,20 +71,25 @@ static void eta_text(char *text, size_t size, double seconds)
     }
 }
 
-static void bar_text(char bar[BAR_CELLS + 1], double share)
+/* "  [##....]", or nothing where there are no cells */
+static void bar_text(char bar[BAR_CELLS + 5], double share, int cells)
 {
-    int full = (int)(share * BAR_CELLS);
+    int full = (int)(share * cells);
 
-    for (int i = 0; i < BAR_CELLS; i++) {
-        bar[i] = i < full ? '#' : '.';
+    bar[0] = '\0';
+    if (cells > 0) {
+        memcpy(bar, "  [", 3);
+        for (int i = 0; i < cells; i++) {
+            bar[3 + i] = i < full ? '#' : '.';
+        }
+        memcpy(bar + 3 + cells, "]", 2);
     }
-    bar[BAR_CELLS] = '\0';
 }
 
 static size_t progress_head(char *line, size_t size, const struct progress *progress,
-                            uint64_t count)
+                            uint64_t count, int cells)
 {
-    char bar[BAR_CELLS + 1];
+    char bar[BAR_CELLS + 5];
     char eta[32] = "?";
     double share;
     int length;
@@ -88,32 +100,62 @@ static size_t progress_head(char *line, size_t size, const struct progress *prog
                      (unsigned long long)count, progress->unit, progress->rate, progress->unit);
     } else {
         share = count >= progress->total ? 1 : (double)count / (double)progress->total;
-        bar_text(bar, share);
+        bar_text(bar, share, cells);
         if (progress->rate > 0) {
             eta_text(eta, sizeof(eta),
                      share >= 1 ? 0 : (double)(progress->total - count) / progress->rate);
         }
         length =
-            snprintf(line, size, "%s  [%s]  %llu/%llu  %.1f %%  %.4g %s/s  eta %s", progress->title,
+            snprintf(line, size, "%s%s  %llu/%llu  %.1f %%  %.4g %s/s  eta %s", progress->title,
                      bar, (unsigned long long)count, (unsigned long long)progress->total,
                      share * 100, progress->rate, progress->unit, eta);
     }
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }
 
+/* The place in line from which everything goes, so that it keeps to width: before a field that does
+ * not fit, or anywhere where not even the first one does. */
+static void cut_fields(char *line, size_t width)
+{
+    size_t at = width;
+
+    if (strlen(line) <= width) {
+        return;
+    }
+    while (at > 0 && strncmp(line + at, "  ", 2) != 0) {
+        at--;
+    }
+    while (at > 0 && line[at - 1] == ' ') {
+        at--;
+    }
+    line[at > 0 ? at : width] = '\0';
+}
+
 void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
                    const char *note)
 {
-    char safe[PROGRESS_NOTE_MAX];
-    size_t used = progress_head(line, PROGRESS_LINE_MAX, progress, count);
+    char safe[PROGRESS_NOTE_MAX] = "";
+    size_t width = progress->terminal ? progress->columns - 1 : PROGRESS_LINE_MAX - 1;
+    int cells = BAR_CELLS;
+    size_t needed; /* the head and the first field of the note: what people look for */
 
-    if (note != NULL && note[0] != '\0') {
+    if (note != NULL) {
         log_escape(safe, sizeof(safe), note, 0);
-        snprintf(line + used, PROGRESS_LINE_MAX - used, "  %s", safe);
     }
-    if (progress->terminal) {
-        line[progress->columns - 1] = '\0'; /* a full row would wrap */
+    needed = strstr(safe, "  ") == NULL ? strlen(safe) : (size_t)(strstr(safe, "  ") - safe);
+    needed += needed > 0 ? 2 : 0;
+    needed += progress_head(line, PROGRESS_LINE_MAX, progress, count, cells);
+    if (needed > width) {
+        size_t over = needed - width;
+
+        /* In fives, or it would tremble with every digit. */
+        cells = over + BAR_CELLS_MIN <= BAR_CELLS ? (BAR_CELLS - (int)over) / 5 * 5 : 0;
     }
+    needed = progress_head(line, PROGRESS_LINE_MAX, progress, count, cells);
+    if (safe[0] != '\0') {
+        (void)snprintf(line + needed, PROGRESS_LINE_MAX - needed, "  %s", safe);
+    }
+    cut_fields(line, width); /* a full row would wrap */
 }
 
 static void measure_rate(struct progress *progress, uint64_t count, double now_s)
@@ -140,6 +182,7 @@ static void draw(struct progress *progress, uint64_t count, const char *note, do
 {
     char line[PROGRESS_LINE_MAX];
 
+    measure_window(progress);
     progress_line(line, progress, count, note);
     if (progress->terminal) {
         fprintf(progress->stream, "\r%s\033[K%s", line, ending);

@@ -31,8 +31,8 @@ struct progress {
     uint64_t first;      /* where the work was taken up */
 };
 
-/* first is where a resumed work goes on. Borrows title and unit. Looks at stream once, to see
- * whether it is a terminal and how wide. */
+/* first is where a resumed work goes on. Borrows title and unit. Looks at stream, to see
+ * whether it is a terminal, and before each line how wide. */
 void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
                    uint64_t first, uint64_t total, double now_s);
 
@@ -43,7 +43,8 @@ void progress_update(struct progress *progress, uint64_t count, const char *note
 /* Draws the last state and leaves the line. */
 void progress_finish(struct progress *progress, uint64_t count, const char *note, double now_s);
 
-/* The line itself, without control characters, at most columns wide. */
+/* The line itself, without control characters, at most columns wide: a bar gives way to the first
+ * field of the note, and what does not fit goes by whole fields, which two blanks part. */
 void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
                    const char *note);
 

@@ -69,7 +69,9 @@ enum status chain_ledger_options_at(struct ledger_options *options, char state_d
                             "ledger=... in the config file");
         return STATUS_USAGE;
     }
-    if (state == NULL) {
+    if (state == NULL && strncmp(options->url, "local:", 6) == 0) {
+        state_dir[0] = '\0'; /* an embedded ledger is a file, and keeps nothing elsewhere */
+    } else if (state == NULL) {
         status = file_place(state_dir, FILE_PATH_MAX, error, FILE_PLACE_STATE, "ledger");
     } else if (strlen(state) >= FILE_PATH_MAX) {
         status = error_set(error, STATUS_USAGE, "the path of the ledger's state is too long");

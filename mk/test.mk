@@ -9,7 +9,8 @@ scripted := $(sort $(shell find tests -not -path '*/node_modules/*' \
     \( -name '*_test.sh' -o -name '*_test.py' -o -name '*_test.mjs' \)))
 host_names := $(test_names) $(fuzz_names)
 host_tests := $(addprefix $(BUILD)/,$(host_names)) $(scripted)
-asan_tests := $(addprefix $(BUILD)/asan/,$(host_names)) $(scripted)
+# The race detector has the place of a sanitizer: mk/race.mk.
+asan_tests := $(addprefix $(BUILD)/asan/,$(filter-out tests/race/%,$(host_names))) $(scripted)
 run_tests = scripts/run-tests -b $1 -j $(JOBS) -t $2
 
 $(test_sources:%.c=$(BUILD)/%.o) $(test_sources:%.c=$(BUILD)/asan/%.o): | $(BUILD)/setup/test.ok

@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "base/log.h"
+#include "verifier/view_table.h"
 
 /* ---- rows as JSON --------------------------------------------------------- */
 
@@ -84,8 +85,9 @@ static const struct {
      " AS pending FROM jobs j ORDER BY j.rowid DESC"},
     {"queue",
      "SELECT CASE state WHEN 0 THEN 'waiting' WHEN 1 THEN 'running' WHEN 2 THEN 'done' ELSE"
-     " 'skipped' END AS state, CASE outcome WHEN 1 THEN 'proven' WHEN 2 THEN 'refuted' WHEN 3 THEN"
-     " 'fault' ELSE 'cannot-tell' END AS outcome, count(*) AS count FROM tasks GROUP BY state,"
+     " 'skipped' END AS state, CASE WHEN outcome = 0 AND state < 2 THEN '' ELSE CASE outcome WHEN "
+     "1 THEN 'proven' WHEN 2 THEN 'refuted' WHEN 3 THEN"
+     " 'fault' ELSE 'cannot-tell' END END AS outcome, count(*) AS count FROM tasks GROUP BY state,"
      " outcome ORDER BY 1, 2"},
     {"not_told",
      "SELECT job, idx AS segment, attempts, CASE state WHEN 3 THEN 'skipped' ELSE 'tried again'"
@@ -125,7 +127,8 @@ static const struct {
     {"mirrors",
      "SELECT name, good, bad, silent, bytes, CASE WHEN rest_until_ms > now THEN 'asked last for ' "
      "||"
-     " ((rest_until_ms - now) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE 'good' END AS"
+     " ((rest_until_ms - now + 999) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE 'good' "
+     "END AS"
      " state, trouble FROM mirrors, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS now)"
      " ORDER BY failures, name"},
 };
@@ -188,50 +191,28 @@ enum status node_status_view(json_t **made, struct store *store, struct error *e
 
 /* ---- for people ----------------------------------------------------------- */
 
-static void print_value(FILE *out, const char *key, const json_t *value)
+static void print_earned(FILE *out, const char *what, const json_t *made, const char *kind)
 {
-    if (json_is_integer(value)) {
-        (void)fprintf(out, "  %s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
-    } else if (json_is_string(value) && json_string_length(value) == 2 * HASH32_SIZE &&
-               strcmp(key, "reason") != 0) {
-        (void)fprintf(out, "  %s %.16s...", key, json_string_value(value));
-    } else if (json_is_string(value) && json_string_length(value) > 0) {
-        (void)fprintf(out, "  %s %s", key, json_string_value(value));
-    }
-}
+    char text[WEI_TEXT_SIZE];
+    wei amount = 0;
 
-static void print_rows(FILE *out, const char *title, const json_t *rows)
-{
-    size_t index;
-    json_t *row;
-
-    if (json_array_size(rows) == 0) {
-        return;
-    }
-    (void)fprintf(out, "%s\n", title);
-    json_array_foreach(rows, index, row)
-    {
-        const char *key;
-        json_t *value;
-
-        json_object_foreach(row, key, value)
-        {
-            print_value(out, key, value);
-        }
-        (void)fprintf(out, "\n");
+    if (wei_parse(&amount, json_string_value(json_object_get(json_object_get(made, "earned_wei"),
+                                                             kind))) == STATUS_OK) {
+        wei_print(text, amount);
+        (void)fprintf(out, "  %-15s %s\n", what, text);
     }
 }
 
 void node_status_print(FILE *out, const json_t *made)
 {
-    for (size_t i = 0; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
-        print_rows(out, status_views[i].key, json_object_get(made, status_views[i].key));
+    view_facts_print(out, status_views[0].key, json_object_get(made, status_views[0].key));
+    for (size_t i = 1; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
+        view_table_print(out, status_views[i].key, json_object_get(made, status_views[i].key));
     }
-    (void)fprintf(
-        out, "earned (wei): attestations %s, claims %s, withdrawn %s\n",
-        json_string_value(json_object_get(json_object_get(made, "earned_wei"), "attestation")),
-        json_string_value(json_object_get(json_object_get(made, "earned_wei"), "claim")),
-        json_string_value(json_object_get(json_object_get(made, "earned_wei"), "withdrawal")));
+    (void)fprintf(out, "earned\n");
+    print_earned(out, "attestations", made, "attestation");
+    print_earned(out, "claims", made, "claim");
+    print_earned(out, "withdrawn", made, "withdrawal");
 }
 
 /* ---- claims --------------------------------------------------------------- */
@@ -269,6 +250,10 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
 
 void node_claims_print(FILE *out, const json_t *made)
 {
-    print_rows(out, "claims", json_object_get(made, "claims"));
-    print_rows(out, "what was found", json_object_get(made, "found"));
+    view_table_print(out, "claims", json_object_get(made, "claims"));
+    view_table_print(out, "what was found", json_object_get(made, "found"));
+    if (json_array_size(json_object_get(made, "claims")) == 0 &&
+        json_array_size(json_object_get(made, "found")) == 0) {
+        (void)fprintf(out, "no claims, and nothing false was found\n");
+    }
 }

@@ -4,6 +4,9 @@
  *
  * The exponents of a row are known only when all of it was seen, so it must be held or seen twice;
  * 32, 16 or 8 columns are what a run of memory is worth reading for, and what fits.
+ *
+ * Where nothing but the rows' sums is wanted (a bias's gradient, whose limbs no matrix's gradient
+ * reads), these are all that is written.
  */
 
 /* Eight loads are under way before the first is waited for. */
@@ -78,12 +81,11 @@ static RULE inline void columns_peaks(const struct columns *columns,
     }
 }
 
-/* A thread's row: its blocks' exponents, in place of the pieces' peaks, and what tells of them. */
-static RULE inline void columns_exponents(const struct columns *columns,
-                                          const struct quantize_args *args, uint32_t c)
+/* A thread's row: its blocks' exponents, in place of the pieces' peaks; the smallest, or poison. */
+static RULE inline int32_t columns_raise(const struct columns *columns,
+                                         const struct quantize_args *args, uint32_t c)
 {
     const uint32_t pieces = (uint32_t)args->pieces;
-    const uint64_t row = columns->first_row + c;
     int32_t *own = columns->exponents + c * pieces;
     int32_t top = INT16_MIN;
     int32_t lowest = INT16_MAX;
@@ -97,7 +99,17 @@ static RULE inline void columns_exponents(const struct columns *columns,
         own[p] = own[p] > least ? own[p] : least;
         lowest = own[p] < lowest ? own[p] : lowest;
     }
-    lowest = top == EXPONENT_POISON ? PACKED_POISON : lowest;
+    return top == EXPONENT_POISON ? PACKED_POISON : lowest;
+}
+
+/* And what tells of them. */
+static RULE inline void columns_exponents(const struct columns *columns,
+                                          const struct quantize_args *args, uint32_t c)
+{
+    const uint64_t row = columns->first_row + c;
+    const int32_t *own = columns->exponents + c * (uint32_t)args->pieces;
+    const int32_t lowest = columns_raise(columns, args, c);
+
     args->lowest[row] = lowest;
     for (uint32_t b = 0; b < args->blocks; b++) {
         args->exponents[row * args->blocks + b] = (int16_t)own[b];
@@ -133,35 +145,168 @@ static RULE inline void columns_integers(const struct columns *columns,
     }
 }
 
+static RULE inline struct columns columns_of(const struct quantize_args *args, int32_t *exponents,
+                                             const int64_t *starts)
+{
+    struct columns columns;
+
+    columns.tile = (float *)dynamic_shared();
+    columns.exponents = exponents;
+    columns.starts = starts;
+    columns.first_row = 0;
+    columns.width = packed_round_up(args->k, UINT64_C(1) << args->line_log);
+    columns.count = args->team;
+    columns.pitch = COLUMNS_PITCH(args->k);
+    return columns;
+}
+
+/* The columns of a group, and their pieces' peaks. */
+static RULE inline void columns_bring(struct columns *columns, int64_t *starts,
+                                      const struct quantize_args *args, uint64_t group)
+{
+    const uint32_t thread = thread_index();
+
+    columns->first_row = group * args->team;
+    if (thread < args->team && columns->first_row + thread < args->rows) {
+        starts[thread] = view_row(args, columns->first_row + thread);
+    }
+    barrier();
+    columns_load(columns, args);
+    barrier();
+    columns_peaks(columns, args);
+    barrier();
+}
+
 /* grid: any; block: COLUMNS_THREADS. A block takes args.team columns of memory at a time. */
 KERNEL_LIMITED(kernel_quantize_columns, struct quantize_args, COLUMNS_THREADS)
 {
     SHARED(int32_t, exponents, COLUMNS_PIECES_MAX);
     SHARED(int64_t, starts, COLUMNS_MAX);
     const uint64_t groups = (args.rows + args.team - 1) / args.team;
-    struct columns columns = {.tile = (float *)dynamic_shared(),
-                              .exponents = exponents,
-                              .starts = starts,
-                              .width = packed_round_up(args.k, UINT64_C(1) << args.line_log),
-                              .count = args.team,
-                              .pitch = COLUMNS_PITCH(args.k)};
+    struct columns columns = columns_of(&args, exponents, starts);
     const uint32_t thread = thread_index();
 
     for (uint64_t group = block_index(); group < groups; group += grid_size()) {
-        columns.first_row = group * args.team;
-        if (thread < args.team && columns.first_row + thread < args.rows) {
-            starts[thread] = view_row(&args, columns.first_row + thread);
-        }
-        barrier();
-        columns_load(&columns, &args);
-        barrier();
-        columns_peaks(&columns, &args);
-        barrier();
+        columns_bring(&columns, starts, &args, group);
         if (thread < args.team && columns.first_row + thread < args.rows) {
             columns_exponents(&columns, &args, thread);
         }
         barrier();
         columns_integers(&columns, &args);
         barrier();
+    }
+}
+
+/* ---- sums of columns ------------------------------------------------------------ */
+
+/* The sum of a piece's integers, in the place of its first number: below 2^28 for 22 bits. */
+static RULE inline void columns_parts(const struct columns *columns,
+                                      const struct quantize_args *args)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint32_t pieces = (uint32_t)args->pieces;
+
+    for (uint32_t at = thread_index() / CUDA_WARP; at < columns->count * pieces;
+         at += COLUMNS_THREADS / CUDA_WARP) {
+        const uint32_t k = at % pieces * CONTRACTION_PIECE + lane * 4;
+        float *x = columns->tile + at / pieces * columns->pitch + k;
+        struct quad quad = {{0.0f, 0.0f, 0.0f, 0.0f}};
+        int32_t part = 0;
+
+        if (k < columns->width) {
+            load_quad(quad.x, x);
+        }
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            part += quantized(quad.x[i], columns->exponents[at], args->bits);
+        }
+        for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
+            part += (int32_t)shuffle_xor((uint32_t)part, d);
+        }
+        if (lane == 0) {
+            memcpy(x, &part, sizeof(part));
+        }
+    }
+}
+
+/* One column's sum, by a warp; its exponents are those of columns_raise(). */
+static RULE inline void columns_sum(const struct columns *columns,
+                                    const struct column_sums_args *args, uint32_t c)
+{
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint32_t pieces = (uint32_t)args->view.pieces;
+    const int32_t *own = columns->exponents + c * pieces;
+    const float *parts = columns->tile + c * columns->pitch;
+    int32_t least = INT16_MAX;
+    int32_t most = INT16_MIN;
+    uint64_t sum = 0;
+
+    for (uint32_t p = lane; p < pieces; p += CUDA_WARP) {
+        least = own[p] < least ? own[p] : least;
+        most = own[p] > most ? own[p] : most;
+    }
+    least = -warp_maximum(-least);
+    most = warp_maximum(most);
+    for (uint32_t p = lane; p < pieces; p += CUDA_WARP) {
+        int32_t part;
+
+        memcpy(&part, &parts[p * CONTRACTION_PIECE], sizeof(part));
+        /* In poison rows exponents may be far apart: any sum will do. */
+        sum += (uint64_t)(int64_t)part << ((uint32_t)(own[p] - least) & 63);
+    }
+    sum = warp_sum_wide(sum);
+    if (lane == 0 && columns->first_row + c < args->view.rows) {
+        args->out[columns->first_row + c] =
+            most == EXPONENT_POISON
+                ? FLOAT_NAN_BITS
+                : contraction_finish((int64_t)sum, least - (args->view.bits - 1));
+    }
+}
+
+/* grid: any; block: COLUMNS_THREADS. As kernel_quantize_columns, but only sums are written. */
+KERNEL_LIMITED(kernel_column_sums, struct column_sums_args, COLUMNS_THREADS)
+{
+    SHARED(int32_t, exponents, COLUMNS_PIECES_MAX);
+    SHARED(int64_t, starts, COLUMNS_MAX);
+    const uint64_t groups = (args.view.rows + args.view.team - 1) / args.view.team;
+    struct columns columns = columns_of(&args.view, exponents, starts);
+
+    for (uint64_t group = block_index(); group < groups; group += grid_size()) {
+        columns_bring(&columns, starts, &args.view, group);
+        if (thread_index() < args.view.team) {
+            (void)columns_raise(&columns, &args.view, thread_index());
+        }
+        barrier();
+        columns_parts(&columns, &args.view);
+        barrier();
+        for (uint32_t c = thread_index() / CUDA_WARP; c < args.view.team;
+             c += COLUMNS_THREADS / CUDA_WARP) {
+            columns_sum(&columns, &args, c);
+        }
+        barrier();
+    }
+}
+
+/* grid: any; block: BLOCK_THREADS. A thread has a column of one piece, and looks at it twice. */
+KERNEL(kernel_short_sums, struct column_sums_args)
+{
+    for (uint64_t row = first_place(); row < args.view.rows; row += place_stride()) {
+        const float *x = args.view.x + view_row(&args.view, row);
+        uint32_t largest = 0;
+        int64_t sum = 0;
+
+        for (uint32_t k = 0; k < args.view.k; k++) {
+            const uint32_t magnitude = magnitude_of(x[view_k(&args.view, k)]);
+
+            largest = magnitude > largest ? magnitude : largest;
+        }
+        const int32_t exponent = exponent_of_bits(largest);
+
+        for (uint32_t k = 0; k < args.view.k; k++) {
+            sum += quantized(x[view_k(&args.view, k)], exponent, args.view.bits);
+        }
+        args.out[row] = exponent == EXPONENT_POISON
+                            ? FLOAT_NAN_BITS
+                            : contraction_finish(sum, exponent - (args.view.bits - 1));
     }
 }

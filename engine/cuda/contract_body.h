@@ -198,18 +198,23 @@ static RULE INLINED void fragments_load(struct fragments *fragments, const uint8
 
 /* ---- the tile ------------------------------------------------------------------- */
 
-/* The last split to come sees what all of them added. */
+/*
+ * The last split to come sees what all of them added. The thread that takes the ticket fences, on
+ * both sides: what the barrier brought to it goes before the ticket, and what its ticket found goes
+ * with the next barrier to the others. A fence of theirs would order nothing with a ticket that is
+ * not theirs.
+ */
 static RULE INLINED bool last_of_splits(const struct contract_args *args, uint32_t ticket)
 {
     SHARED(uint32_t, before, 1);
 
-    device_fence();
     barrier();
     if (thread_index() == 0) {
+        device_fence();
         *before = atomic_add(&args->tickets[ticket], 1);
+        device_fence();
     }
     barrier();
-    device_fence();
     return *before + 1 == args->splits;
 }
 
@@ -333,11 +338,11 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
                 continue;
             }
             fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
-            fragments_multiply(sums, &fragments, fragment_rows(kind), kind);
+            fragments_multiply(sums, &fragments, fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
                            shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
-                           fragment_rows(kind), kind);
+                           fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             }
         }
     }

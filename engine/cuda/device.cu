@@ -117,6 +117,7 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
     const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE, KERNEL_CONTRACT_THREE};
+    const int columns[] = {KERNEL_QUANTIZE_COLUMNS, KERNEL_COLUMN_SUMS};
     const int strips[] = {KERNEL_STRIP_COLUMNS_NARROW, KERNEL_STRIP_COLUMNS_WIDE,
                           KERNEL_ATTENTION_NARROW, KERNEL_ATTENTION_WIDE};
     const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
@@ -139,9 +140,11 @@ static enum device_result start(struct device *device, struct device_facts *fact
             cuda_kernel_table[kernel], cudaFuncAttributeMaxDynamicSharedMemorySize,
             CONTRACT_STAGES((int)facts->shared_max) * CONTRACT_STAGE_SIZE));
     }
-    TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[KERNEL_QUANTIZE_COLUMNS],
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  (int)facts->shared_max - COLUMNS_SHARED_STATIC));
+    for (int kernel : columns) {
+        TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)facts->shared_max - COLUMNS_SHARED_STATIC));
+    }
     for (int kernel : strips) {
         TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
                                       cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -101,7 +101,9 @@ KERNEL(kernel_dots, struct dots_args)
             sum = dot_share(&args, row, first, args.team * CUDA_WARP);
         }
         sum = warp_sum_wide(sum);
-        parts[warp] = sum;
+        if (thread_index() % CUDA_WARP == 0) {
+            parts[warp] = sum;
+        }
         barrier();
         sum = 0;
         for (uint32_t other = 0; other < args.team; other++) {

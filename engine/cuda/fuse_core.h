@@ -74,6 +74,9 @@ void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, ui
 /* Has what a mask hides in p and ds left unwritten where nobody reads it: when all is found. */
 void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers);
 
+/* fuse_sums.c */
+MUST_CHECK bool fuse_find_sums(struct fusion *fusion, const struct readers *readers);
+
 /* fuse_strips.c */
 MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *readers);
 
@@ -88,6 +91,10 @@ MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *ta
 /* fuse_epilogue.c */
 MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
+
+/* fuse_views.c */
+MUST_CHECK bool fuse_find_views(struct fusion *fusion, const struct tape *tape,
+                                const struct readers *readers);
 
 /* fuse_entropy.c; the readers are found anew where operations changed. */
 MUST_CHECK bool fuse_find_entropy(struct fusion *fusion, const struct tape *tape,

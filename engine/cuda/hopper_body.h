@@ -532,13 +532,14 @@ static RULE inline bool hopper_last(const struct contract_args *args,
 {
     const uint32_t group = thread_index() / HOPPER_GROUP - 1;
 
-    device_fence();
+    /* The fences are those of the thread with the ticket: last_of_splits() says why. */
     group_barrier(group);
     if (thread_index() % HOPPER_GROUP == 0) {
+        device_fence();
         place->control->before[group] = atomic_add(&args->tickets[unit->tile * 2 + group], 1);
+        device_fence();
     }
     group_barrier(group);
-    device_fence();
     return place->control->before[group] + 1 == args->splits;
 }
 

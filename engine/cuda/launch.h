@@ -31,6 +31,8 @@ enum launch_way {
     WAY_ATTENTION,             /* rows of attention, from product to product, on chip */
     WAY_EPILOGUE,              /* element-wise operations where their operand is made */
     WAY_ENTROPY, /* rows of logits held in shared memory, up to their gradient's limbs */
+    WAY_SUMS,    /* of operands across memory, without their limbs */
+    WAY_VIEWS,   /* parts of rows are read and written where the whole lies */
     WAY_COUNT
 };
 

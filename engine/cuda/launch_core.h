@@ -82,6 +82,10 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
 uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args);
 enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args);
 
+/* The same of rows of k elements; and their sums alone, as fuse_sums.c found them. */
+uint32_t launch_columns_of(uint32_t shared_max, uint64_t k);
+enum device_result launch_column_sums(const struct launcher *launcher, const struct chain *chain);
+
 /* Rows that a warp can hold; quantize NULL: and no more than that. */
 bool launch_held_takes(const struct launcher *launcher, const struct op *op);
 enum device_result launch_held(const struct launcher *launcher, const struct rows_args *rows,

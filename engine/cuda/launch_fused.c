@@ -27,24 +27,30 @@ enum device_result launch_dots(const struct launcher *launcher, struct dots_args
 #define COLUMNS_SHARED_TWICE (96 * 1024) /* so much leaves room for a second block beside it */
 
 /* As many columns as let two blocks lie side by side, else as few as are worth it. */
-uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args)
+uint32_t launch_columns_of(uint32_t shared_max, uint64_t k)
 {
-    const uint64_t most = launcher->shared_max == 0 ? 48 * 1024 : launcher->shared_max;
+    const uint64_t most = shared_max == 0 ? 48 * 1024 : shared_max;
+    const uint64_t pieces = (k + CONTRACTION_PIECE - 1) / CONTRACTION_PIECE;
     uint32_t columns = COLUMNS_MAX;
 
+    while (columns > COLUMNS_MIN && (COLUMNS_SHARED(columns, k) > COLUMNS_SHARED_TWICE ||
+                                     columns * pieces > COLUMNS_PIECES_MAX)) {
+        columns /= 2;
+    }
+    if (COLUMNS_SHARED(columns, k) + COLUMNS_SHARED_STATIC > most ||
+        columns * pieces > COLUMNS_PIECES_MAX) {
+        return 0;
+    }
+    return columns;
+}
+
+uint32_t launch_columns_fit(const struct launcher *launcher, const struct quantize_args *args)
+{
     if (!launch_way_free(launcher, WAY_COLUMNS) || !args->across || args->planes == NULL ||
         args->piece != CONTRACTION_PIECE || (args->blocks > 1 && args->block_span != 1)) {
         return 0;
     }
-    while (columns > COLUMNS_MIN && (COLUMNS_SHARED(columns, args->k) > COLUMNS_SHARED_TWICE ||
-                                     columns * args->pieces > COLUMNS_PIECES_MAX)) {
-        columns /= 2;
-    }
-    if (COLUMNS_SHARED(columns, args->k) + COLUMNS_SHARED_STATIC > most ||
-        columns * args->pieces > COLUMNS_PIECES_MAX) {
-        return 0;
-    }
-    return columns;
+    return launch_columns_of(launcher->shared_max, args->k);
 }
 
 enum device_result launch_columns(const struct launcher *launcher, struct quantize_args *args)
@@ -57,6 +63,29 @@ enum device_result launch_columns(const struct launcher *launcher, struct quanti
         .shared_size = (uint32_t)COLUMNS_SHARED(args->team, args->k),
         .arguments_size = sizeof(*args),
         .arguments = args};
+
+    return launcher->calls->launch(launcher->device, &launch);
+}
+
+/* What a chain of fuse_sums.c says: the quantization, and the sums. */
+enum device_result launch_column_sums(const struct launcher *launcher, const struct chain *chain)
+{
+    struct column_sums_args args = {.view = launch_quantize_args(launcher, &chain->ops[0]),
+                                    .out = output_memory(launcher, &chain->ops[1], 0)};
+
+    args.view.peaks = NULL;
+    if (args.view.k <= CONTRACTION_PIECE) {
+        return LAUNCH_WORK(launcher, KERNEL_SHORT_SUMS, args.view.rows, BLOCK_THREADS, args);
+    }
+    args.view.team = launch_columns_of(launcher->shared_max, args.view.k);
+    const uint64_t groups = (args.view.rows + args.view.team - 1) / args.view.team;
+    const struct device_launch launch = {
+        .kernel = KERNEL_COLUMN_SUMS,
+        .grid = {(uint32_t)(groups < launcher->block_count ? groups : launcher->block_count), 1, 1},
+        .block = COLUMNS_THREADS,
+        .shared_size = (uint32_t)COLUMNS_SHARED(args.view.team, args.view.k),
+        .arguments_size = sizeof(args),
+        .arguments = &args};
 
     return launcher->calls->launch(launcher->device, &launch);
 }

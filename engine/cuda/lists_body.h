@@ -241,8 +241,10 @@ static RULE inline uint32_t row_square(const struct square_item *item, const flo
         top_bits = peak > top_bits ? peak : top_bits;
         low_bits = peak < low_bits ? peak : low_bits;
     }
-    shared->tops[warp] = top_bits;
-    shared->lows[warp] = low_bits;
+    if (lane == 0) {
+        shared->tops[warp] = top_bits;
+        shared->lows[warp] = low_bits;
+    }
     barrier();
     for (uint32_t i = 0; i < team; i++) {
         const uint32_t top = shared->tops[warp - member + i];
@@ -271,7 +273,10 @@ static RULE inline uint32_t row_square(const struct square_item *item, const flo
         /* Once for each factor. */
         sum += (uint64_t)part << (top == EXPONENT_POISON ? 0 : 2 * (own - lowest));
     }
-    shared->sums[warp] = warp_sum_wide(sum);
+    sum = warp_sum_wide(sum);
+    if (lane == 0) {
+        shared->sums[warp] = sum;
+    }
     barrier();
     sum = 0;
     for (uint32_t i = 0; i < team; i++) {

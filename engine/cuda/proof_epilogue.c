@@ -9,8 +9,7 @@ static uint32_t add_product(struct proof *proof, const struct op *a, const struc
 {
     const int64_t sizes[3] = {1, m, n};
 
-    (void)add_contract(proof, a, b, sizes, k, false);
-    return hide(proof, proof->ops[proof->tape.op_count - 1].outputs[0]);
+    return hide(proof, add_contract(proof, a, b, sizes, k, false)->outputs[0]);
 }
 
 /* An element-wise operation of one operand, or two; the second may be a row. Nobody has to see it. */
@@ -77,7 +76,7 @@ void proof_build_epilogue(struct proof *proof, uint32_t part)
         int bits;
         int block;
     } shapes[PROOF_EPILOGUE_PARTS] = {
-        {150, 72, 300, 14, 128}, {39, 36, 1200, 16, 0}, {41, 68, 130, 22, 0}};
+        {133, 72, 140, 14, 128}, {21, 20, 1030, 16, 0}, {33, 36, 130, 22, 0}};
     static const struct row_kind kinds[] = {
         {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
         {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},

@@ -373,6 +373,7 @@ KERNEL(kernel_quantize_rows, struct quantize_args)
     SHARED(uint32_t, tops, BLOCK_THREADS / CUDA_WARP);
     SHARED(int32_t, lows, BLOCK_THREADS / CUDA_WARP);
     const uint32_t warp = thread_index() / CUDA_WARP;
+    const uint32_t lane = thread_index() % CUDA_WARP;
     const uint32_t member = warp % args.team;
     const uint32_t teams = BLOCK_THREADS / CUDA_WARP / args.team;
     const uint64_t turns =
@@ -385,7 +386,11 @@ KERNEL(kernel_quantize_rows, struct quantize_args)
         int32_t lowest = INT16_MAX;
         uint32_t largest = 0;
 
-        tops[warp] = there ? row_peaks(&args, x, row, member) : 0;
+        const uint32_t own_top = there ? row_peaks(&args, x, row, member) : 0;
+
+        if (lane == 0) {
+            tops[warp] = own_top;
+        }
         barrier();
         for (uint32_t i = 0; i < args.team; i++) {
             const uint32_t other = tops[warp - member + i];
@@ -394,7 +399,11 @@ KERNEL(kernel_quantize_rows, struct quantize_args)
         }
         const int32_t top = exponent_of_bits(largest);
 
-        lows[warp] = there ? row_exponents(&args, row, member, top) : 0;
+        const int32_t own_low = there ? row_exponents(&args, row, member, top) : 0;
+
+        if (lane == 0) {
+            lows[warp] = own_low;
+        }
         barrier();
         for (uint32_t i = 0; i < args.team; i++) {
             const int32_t other = lows[warp - member + i];
@@ -404,7 +413,7 @@ KERNEL(kernel_quantize_rows, struct quantize_args)
         lowest = top == EXPONENT_POISON ? PACKED_POISON : lowest;
         if (there) {
             row_integers(&args, x, row, member, lowest);
-            if (member == 0 && thread_index() % CUDA_WARP == 0) {
+            if (member == 0 && lane == 0) {
                 args.lowest[row] = lowest;
             }
         }

@@ -114,6 +114,6 @@ KERNEL(kernel_finite, struct finite_args)
         found |= (args.bits[i] & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
     }
     if (found != 0) {
-        *args.found = 1; /* whoever writes, writes the same */
+        (void)atomic_swap(args.found, 1); /* many may */
     }
 }

@@ -69,6 +69,27 @@ if [ -w /dev/full ]; then
     code=$?
     check "full_disk_is_not_success" 2 'lines err 1 && says err "cannot write to stdout"'
 fi
+mkfifo "$dir/gone"
+{
+    read -r _ <"$dir/gone"
+    "$L" help --man 2>"$dir/err"
+    echo $? >"$dir/code"
+} | {
+    exec <&-
+    echo gone >"$dir/gone"
+}
+code=$(cat "$dir/code")
+check "a_reader_that_has_enough_hears_no_complaint" 2 'silent err'
+(
+    ulimit -f 0
+    "$L" help --man-to "$dir"
+    echo "code $?"
+) 2>&1 | cat >"$dir/out"
+code=0
+check "a_file_that_may_not_grow_is_an_error_and_no_signal" 0 \
+    'says out "File too large" && says out "code 2"'
+run env HOME=here XDG_STATE_HOME= "$L" verifier status
+check "a_home_that_is_no_path_is_named_with_advice" 3 'says err "HOME" && says err "try: export HOME="'
 escape=$(printf '\033')
 run "$L" "$(printf 'evil\033[2J\nline')"
 check "strange_bytes_do_not_reach_the_terminal" 3 'lines err 1 && ! says err "$escape"'

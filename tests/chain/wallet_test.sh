@@ -38,6 +38,9 @@ check "a wrong checksum is refused" 3 'says err "checksum"'
 printf '0000000000000000000000000000000000000000000000000000000000000000\n' >"$dir/zero"
 run "$L" wallet import --passphrase-file "$dir/pass" "$dir/zero"
 check "a key of zero is refused" 1 'says err "64 hex digits"'
+printf '{"version":3' >"$dir/cut"
+run "$L" wallet import --passphrase-file "$dir/pass" "$dir/cut"
+check "a key file that is cut is named" 1 'says err "$dir/cut: not a key file"'
 
 if [ ! -x "$CAST" ]; then
     count=$((count + 1))

@@ -88,6 +88,7 @@ static uint32_t chain_tensor(struct chain *chain, enum dtype dtype, uint64_t cou
     assert_int_equal(posix_memalign(&chain->memory[id], 256, count * dtype_size(dtype) + 256), 0);
     assert_int_equal(posix_memalign(&chain->expected[id], 256, count * dtype_size(dtype) + 256), 0);
     memset(chain->memory[id], 0xa5, count * dtype_size(dtype));
+    fake_device_lend(chain->memory[id], count * dtype_size(dtype), false);
     return id;
 }
 
@@ -97,8 +98,19 @@ static uint32_t chain_input(struct chain *chain, enum dtype dtype, uint64_t coun
     uint32_t id = chain_tensor(chain, dtype, count);
 
     memcpy(chain->memory[id], values, count * dtype_size(dtype));
+    fake_device_take_back(chain->memory[id]);
+    fake_device_lend(chain->memory[id], count * dtype_size(dtype), true);
     memcpy(chain->expected[id], values, count * dtype_size(dtype));
     return id;
+}
+
+static void chain_forget(struct chain *chain, uint32_t id)
+{
+    if (chain->memory[id] != NULL) {
+        fake_device_take_back(chain->memory[id]);
+        free(chain->memory[id]);
+        chain->memory[id] = NULL;
+    }
 }
 
 static struct op *chain_op(struct chain *chain, enum op_kind kind)
@@ -120,7 +132,7 @@ static void chain_init(struct chain *chain)
 static void chain_release(struct chain *chain)
 {
     for (uint32_t id = 0; id < chain->tape.tensor_count; id++) {
-        free(chain->memory[id]);
+        chain_forget(chain, id);
         free(chain->expected[id]);
     }
 }
@@ -175,18 +187,21 @@ static void chain_kernels(struct chain *chain, const struct kind *kind, bool pac
 
         scratch = size > scratch ? size : scratch;
         if (packed && op->kind == OP_QUANTIZE) {
-            free(chain->memory[op->outputs[0]]);
-            chain->memory[op->outputs[0]] = NULL;
-            free(chain->memory[op->outputs[2]]);
-            assert_int_equal(posix_memalign(&chain->memory[op->outputs[2]], 256,
-                                            launch_output_size(op, 2, chain->tensors, true)),
-                             0);
+            size = launch_output_size(op, 2, chain->tensors, true);
+            chain_forget(chain, op->outputs[0]);
+            chain_forget(chain, op->outputs[2]);
+            assert_int_equal(posix_memalign(&chain->memory[op->outputs[2]], 256, size), 0);
+            fake_device_lend(chain->memory[op->outputs[2]], size, false);
         }
     }
     assert_int_equal(posix_memalign((void **)&launcher.scratch, 256, scratch), 0);
+    fake_device_lend(launcher.scratch, scratch, false);
+    fake_device_lend(chain->ops, sizeof(chain->ops), true);
     for (uint32_t at = 0; at < chain->tape.op_count; at++) {
         assert_int_equal(launch_op(&launcher, at), DEVICE_OK);
     }
+    fake_device_take_back(chain->ops);
+    fake_device_take_back(launcher.scratch);
     free(launcher.scratch);
     launcher.calls->close(launcher.device);
 }
@@ -682,21 +697,30 @@ static void test_roots_are_those_of_the_proofs(void **state)
         merkle_leaves_init_bytes(&leaves, bytes[i], sizes[i]);
         merkle_root(&expected[i], &leaves);
         items[i] = (struct hash_item){.bytes = bytes[i], .size = sizes[i]};
+        fake_device_lend(bytes[i], sizes[i], true);
     }
+    fake_device_lend(got, sizeof(got), false);
     for (uint32_t first = 0; first < ITEMS; first++) {
         uint32_t count = first == 0 ? ITEMS : 1;
 
+        uint64_t scratch;
+
         launch_hash_plan(&items[first], count);
-        assert_int_equal(posix_memalign((void **)&launcher.scratch, 256,
-                                        launch_hash_scratch_size(&items[first], count)),
-                         0);
+        scratch = launch_hash_scratch_size(&items[first], count);
+        fake_device_lend(items, sizeof(items), true);
+        assert_int_equal(posix_memalign((void **)&launcher.scratch, 256, scratch), 0);
+        fake_device_lend(launcher.scratch, scratch, false);
         memset(got, 0, sizeof(got));
         assert_int_equal(launch_hash(&launcher, got, &items[first], &items[first], count),
                          DEVICE_OK);
         assert_memory_equal(got, &expected[first], count * sizeof(got[0]));
+        fake_device_take_back(launcher.scratch);
+        fake_device_take_back(items);
         free(launcher.scratch);
     }
+    fake_device_take_back(got);
     for (size_t i = 0; i < ITEMS; i++) {
+        fake_device_take_back(bytes[i]);
         free(bytes[i]);
     }
     launcher.calls->close(launcher.device);

@@ -102,7 +102,9 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     }
 }
 
-#define OTHERS "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy"
+#define OTHERS                                                                                     \
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums",      \
+        "views"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)
@@ -120,6 +122,8 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
         {KERNEL_HELD, "held"},
         {KERNEL_STRIP_COLUMNS_NARROW, "strips"},
         {KERNEL_STRIP_COLUMNS_WIDE, "strips"},
+        {KERNEL_COLUMN_SUMS, "sums"},
+        {KERNEL_SHORT_SUMS, "sums"},
         {KERNEL_ATTENTION_NARROW, "attention"},
         {KERNEL_ATTENTION_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},

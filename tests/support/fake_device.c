@@ -11,6 +11,7 @@
 #include "engine/fold.h"
 #include "engine/rules.h"
 #include "engine/scalar.h"
+#include "tests/race/race.h"
 #include "tests/support/emulator.h"
 
 /* The kernels: they read what is above. */
@@ -52,6 +53,12 @@
 
 static emulated_kernel *const kernels[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_FUNCTION)};
 
+#ifdef RACECHECK
+#define KERNEL_NAME(number, function, arguments) #function,
+
+static const char *const kernel_names[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_NAME)};
+#endif
+
 /* One thing that a stream was told. */
 struct entry {
     enum { ENTRY_LAUNCH, ENTRY_COPY, ENTRY_FILL, ENTRY_SIGNAL, ENTRY_AWAIT } kind;
@@ -62,7 +69,8 @@ struct entry {
     int byte;
     uint64_t size;
     uint32_t signal;
-    uint64_t turn; /* of the signal */
+    uint64_t turn;  /* of the signal */
+    uint64_t point; /* what the host had waited for, to racecheck */
 };
 
 struct device_graph {
@@ -83,6 +91,7 @@ struct device {
     uint64_t used;
     struct lane lanes[DEVICE_LANES];
     uint32_t lane;
+    uint32_t lane_names;           /* to racecheck: the first of the lanes' */
     uint64_t told[DEVICE_SIGNALS]; /* turns of each signal, and those that came */
     uint64_t came[DEVICE_SIGNALS];
 };
@@ -101,6 +110,24 @@ void fake_device_set(const struct fake_device_switches *wanted)
     dice = wanted->seed;
     memset(launches, 0, sizeof(launches));
     memset(fake_notes, 0, sizeof(fake_notes));
+    race_expect(wanted->deaf);
+}
+
+void fake_device_lend(const void *memory, uint64_t size, bool written)
+{
+    (void)memory;
+    (void)size;
+    race_allocate(memory, size);
+    if (written) {
+        race_work(0, race_point(), "the test");
+        race_host(memory, size, RACE_WRITE);
+    }
+}
+
+void fake_device_take_back(const void *memory)
+{
+    (void)memory;
+    race_release(memory);
 }
 
 uint64_t fake_device_launches(uint32_t kernel)
@@ -159,8 +186,12 @@ static enum device_result fake_open(struct device **device, struct device_facts 
         return switches.open;
     }
     *device = calloc(1, sizeof(**device));
+    if (*device == NULL) {
+        return DEVICE_FAILED;
+    }
+    (*device)->lane_names = race_lanes_open(DEVICE_LANES);
     leftovers++;
-    return *device == NULL ? DEVICE_FAILED : DEVICE_OK;
+    return DEVICE_OK;
 }
 
 static void fake_forget(struct device *device, struct device_graph *graph)
@@ -179,6 +210,7 @@ static void fake_close(struct device *device)
         free(device->lanes[i].entries);
     }
     fake_forget(device, device->recording);
+    race_lanes_close(device->lane_names, DEVICE_LANES);
     leftovers--;
     free(device);
 }
@@ -190,10 +222,11 @@ static enum device_result fake_allocate(struct device *device, void **memory, ui
     if (switches.memory_max != 0 && device->used + size > switches.memory_max) {
         return DEVICE_NO_MEMORY;
     }
-    if (posix_memalign(memory, ALLOCATION_PAD, size) != 0) {
+    if (posix_memalign(memory, ALLOCATION_PAD, size + RACE_ROOM) != 0) {
         return DEVICE_NO_MEMORY;
     }
     memset(*memory, 0xa5, size);
+    race_allocate(*memory, size);
     device->used += size;
     leftovers++;
     return DEVICE_OK;
@@ -210,15 +243,18 @@ static void fake_release(struct device *device, void *memory)
     }
     if (memory != NULL) {
         leftovers--;
+        race_release(memory);
         free(memory);
     }
 }
 
-static enum device_result run(const struct entry *entry)
+static enum device_result run(const struct entry *entry, uint32_t lane)
 {
+    (void)lane;
     switch (entry->kind) {
     case ENTRY_LAUNCH:
         launches[entry->launch.kernel]++;
+        race_work(lane, entry->point, kernel_names[entry->launch.kernel]);
         if (entry->launch.kernel + 1 == switches.skipped) {
             break;
         }
@@ -227,13 +263,23 @@ static enum device_result run(const struct entry *entry)
                      entry->launch.kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
         break;
     case ENTRY_COPY:
+        race_work(lane, entry->point, "a copy");
+        race_host(entry->from, entry->size, RACE_READ);
+        race_host(entry->to, entry->size, RACE_WRITE);
         memcpy(entry->to, entry->from, entry->size);
         break;
     case ENTRY_FILL:
+        race_work(lane, entry->point, "a fill");
+        race_host(entry->to, entry->size, RACE_WRITE);
         memset(entry->to, entry->byte, entry->size);
         break;
     case ENTRY_SIGNAL:
+        race_signal(lane, entry->point, lane / DEVICE_LANES, entry->signal, entry->turn);
+        break;
     case ENTRY_AWAIT:
+        if (!switches.deaf) {
+            race_await(lane, entry->point, lane / DEVICE_LANES, entry->signal, entry->turn);
+        }
         break;
     }
     return DEVICE_OK;
@@ -257,7 +303,7 @@ static void run_next(struct device *device, struct lane *lane)
     if (entry->kind == ENTRY_SIGNAL) {
         device->came[entry->signal] = entry->turn;
     }
-    (void)run(entry);
+    (void)run(entry, device->lane_names + (uint32_t)(lane - device->lanes));
     if (is_done(lane)) {
         lane->first = 0;
         lane->count = 0;
@@ -275,7 +321,8 @@ static enum device_result append(struct device *device, const struct entry *entr
             return DEVICE_FAILED;
         }
     }
-    lane->entries[lane->count++] = *entry;
+    lane->entries[lane->count] = *entry;
+    lane->entries[lane->count++].point = race_point();
     if (switches.seed == 0) {
         run_next(device, lane);
     }
@@ -303,6 +350,7 @@ static void drain(struct device *device, uint32_t wanted)
         }
         run_next(device, &device->lanes[turn]);
     }
+    race_wait(device->lane_names + wanted);
 }
 
 /* To the lane, or kept where a graph is being recorded. */
@@ -338,6 +386,10 @@ static enum device_result fake_upload(struct device *device, void *to, const voi
     enum device_result result = waits(device);
 
     if (result == DEVICE_OK) {
+        race_work(device->lane_names + device->lane, race_point(), "an upload or a download");
+        race_host(from, size, RACE_READ);
+        race_host(to, size, RACE_WRITE);
+        race_wait(device->lane_names + device->lane);
         memcpy(to, from, size);
     }
     return result;

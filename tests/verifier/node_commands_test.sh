@@ -39,6 +39,16 @@ check "without a node there is no status" 3 'says err "no node has worked here"'
 run "$L" verifier run --passphrase-file "$dir/pass"
 check "a node needs a ledger" 3 'says err "no ledger is named"'
 
+"$L" watch --ledger "local:$dir/try.ledger" >"$dir/out" 2>"$dir/watch.err" </dev/null &
+watch=$!
+wait_for "$dir/watch.err" "jobs followed: 0, alarms now: 0"
+kill "$watch"
+wait "$watch"
+code=$?
+check "a watch without alarms says that it looks" 0 'grep -q "jobs followed" "$dir/watch.err"'
+run env -u HOME -u XDG_STATE_HOME -u XDG_DATA_HOME "$L" watch --once --ledger "local:$dir/try.ledger"
+check "an embedded ledger is watched without a home" 0 'says out "no alarms"'
+
 start --mirror "$dir/nowhere"
 run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass"
 check "a second node with the same state is refused" 1 \
