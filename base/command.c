@@ -1,6 +1,7 @@
 /* command.c - see command.h. */
 #include "base/command.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -505,6 +506,14 @@ static bool asks_for_json(const char *const *words, size_t word_count)
     return set != NULL && strcmp(set, "true") == 0;
 }
 
+/* Who pipes into head has read what they wanted, and needs no complaint. */
+static bool reader_is_gone(int descriptor)
+{
+    struct pollfd watched = {.fd = descriptor, .events = POLLOUT};
+
+    return poll(&watched, 1, 0) == 1 && (watched.revents & POLLERR) != 0;
+}
+
 int command_main(const struct command_group *const *groups, size_t group_count, int argc,
                  char **argv)
 {
@@ -525,9 +534,13 @@ int command_main(const struct command_group *const *groups, size_t group_count, 
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     /* A reader that goes away is an error of write(), not the end of a node. */
     (void)signal(SIGPIPE, SIG_IGN);
+    /* And so is a file that may not grow any more (ulimit -f). */
+    (void)signal(SIGXFSZ, SIG_IGN);
     code = run_words(&context, words, word_count);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "lockstep: cannot write to stdout\n");
+        if (!reader_is_gone(fileno(stdout))) {
+            fprintf(stderr, "lockstep: cannot write to stdout\n");
+        }
         return code == COMMAND_OK ? COMMAND_UNKNOWN : code;
     }
     return code;

@@ -156,7 +156,10 @@ enum status file_place(char *out, size_t out_size, struct error *error, enum fil
     } else if (home != NULL && home[0] == '/') {
         length = snprintf(out, out_size, "%s/%s/lockstep/%s", home, below_home[place], name);
     } else {
-        return error_set(error, STATUS_NOT_FOUND, "neither %s nor HOME is set", variables[place]);
+        (void)error_set(error, STATUS_NOT_FOUND, "neither %s nor HOME is a path from the root",
+                        variables[place]);
+        error_advise(error, "export HOME=/path/to/a/folder");
+        return STATUS_NOT_FOUND;
     }
     if (length < 0 || (size_t)length >= out_size) {
         return error_set(error, STATUS_OVER_LIMIT, "the path of '%s' is too long", name);

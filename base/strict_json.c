@@ -95,11 +95,6 @@ static bool is_flag(const json_t *field)
     return json_is_boolean(field);
 }
 
-static bool is_object(const json_t *field)
-{
-    return json_is_object(field);
-}
-
 static bool is_array(const json_t *field)
 {
     return json_is_array(field);
@@ -158,17 +153,6 @@ enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *
                          2 * size);
     }
     return STATUS_OK;
-}
-
-enum status strict_json_object(const json_t *object, struct error *error, const json_t **inner,
-                               const char *key)
-{
-    enum status status = find(object, error, inner, key, "an object", is_object);
-
-    if (status != STATUS_OK) {
-        *inner = NULL;
-    }
-    return status;
 }
 
 enum status strict_json_array(const json_t *object, struct error *error, const json_t **array,

@@ -42,9 +42,6 @@ MUST_CHECK enum status strict_json_flag(const json_t *object, struct error *erro
 MUST_CHECK enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *bytes,
                                        size_t size, const char *key);
 
-MUST_CHECK enum status strict_json_object(const json_t *object, struct error *error,
-                                          const json_t **inner, const char *key);
-
 /* An array of at most count_max elements. */
 MUST_CHECK enum status strict_json_array(const json_t *object, struct error *error,
                                          const json_t **array, const char *key, size_t count_max);

@@ -362,7 +362,7 @@ static bool reduce_receipt(char **text, const json_t *answer)
 enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
                            const struct hash32 *transaction, struct error *error)
 {
-    char hash[2 * HASH32_SIZE + 3];
+    char hash[HEX_DATA_SIZE(HASH32_SIZE)];
     json_t *answer;
     enum status status;
 
@@ -474,7 +474,7 @@ static enum status read_logs(struct evm_logs *logs, const json_t *answer, struct
 enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct hash32 *block,
                         const struct address *contracts, size_t contract_count, struct error *error)
 {
-    char hash[2 * HASH32_SIZE + 3];
+    char hash[HEX_DATA_SIZE(HASH32_SIZE)];
     json_t *addresses = json_array();
     json_t *answer;
     enum status status;

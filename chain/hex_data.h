@@ -25,6 +25,9 @@ MUST_CHECK enum status hex_data_read(uint8_t *bytes, size_t bytes_size, size_t *
 MUST_CHECK enum status hex_read_exactly(uint8_t *bytes, size_t size, const char *text);
 MUST_CHECK enum status hex_data_read_exactly(uint8_t *bytes, size_t size, const char *text);
 
+/* Room for the digits of size bytes with "0x" before them and a NUL behind. */
+#define HEX_DATA_SIZE(size) (2 * (size) + 3)
+
 /* Writes 2 * size lower-case digits and a NUL; with prefix also the "0x" before them. */
 void hex_write(char *text, const uint8_t *bytes, size_t size, bool prefix);
 

@@ -69,7 +69,9 @@ enum status chain_ledger_options_at(struct ledger_options *options, char state_d
                             "ledger=... in the config file");
         return STATUS_USAGE;
     }
-    if (state == NULL) {
+    if (state == NULL && strncmp(options->url, "local:", 6) == 0) {
+        state_dir[0] = '\0'; /* an embedded ledger is a file, and keeps nothing elsewhere */
+    } else if (state == NULL) {
         status = file_place(state_dir, FILE_PATH_MAX, error, FILE_PLACE_STATE, "ledger");
     } else if (strlen(state) >= FILE_PATH_MAX) {
         status = error_set(error, STATUS_USAGE, "the path of the ledger's state is too long");
@@ -357,8 +359,8 @@ static enum status show_entry(struct command_context *context, const struct ledg
     const struct game_event *event = &entry->event;
     const bool rewind = entry->kind == LEDGER_REWIND;
     const char *name = rewind ? "rewind" : game_event_name(event->kind);
-    char job[2 * HASH32_SIZE + 3];
-    char claim[2 * HASH32_SIZE + 3];
+    char job[HEX_DATA_SIZE(HASH32_SIZE)];
+    char claim[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
     struct buffer line;
     json_t *object;

@@ -65,8 +65,8 @@ enum status local_require_after(struct local_game *game, uint64_t time_s)
     return game->now_s <= time_s ? local_refuse(game, GAME_TOO_EARLY, time_s) : STATUS_OK;
 }
 
-enum status local_find_segment(struct local_game *game, struct local_segment *segment,
-                               const struct game_move *move, const struct local_job *job)
+static enum status find_segment(struct local_game *game, struct local_segment *segment,
+                                const struct game_move *move, const struct local_job *job)
 {
     struct hash32 standing;
 
@@ -81,18 +81,18 @@ enum status local_find_segment(struct local_game *game, struct local_segment *se
 enum status local_require_standing(struct local_game *game, struct local_segment *segment,
                                    const struct game_move *move, const struct local_job *job)
 {
-    TRY(local_find_segment(game, segment, move, job));
+    TRY(find_segment(game, segment, move, job));
     return segment->stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
 }
 
-uint64_t local_round_start(const struct local_segment *segment)
+static uint64_t round_start(const struct local_segment *segment)
 {
     return segment->tally.start_s == 0 ? segment->shown->time_s : segment->tally.start_s;
 }
 
 uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment)
 {
-    return local_round_start(segment) + job->terms.attest_period_s + job->terms.reveal_period_s +
+    return round_start(segment) + job->terms.attest_period_s + job->terms.reveal_period_s +
            job->terms.claim_period_s;
 }
 
@@ -372,7 +372,7 @@ static enum status require_may_attest(struct local_game *game, struct local_segm
         return local_refuse(game, GAME_SELF_DEALING, 0);
     }
     TRY(draw(game, segment, job, &move->key));
-    TRY(local_require_not_after(game, local_round_start(segment) + job->terms.attest_period_s));
+    TRY(local_require_not_after(game, round_start(segment) + job->terms.attest_period_s));
     if (segment->tally.attested + segment->tally.revealed >= job->terms.attestors) {
         return local_refuse(game, GAME_FULL, 0);
     }
@@ -418,7 +418,7 @@ static enum status require_may_reveal(struct local_game *game, struct local_segm
     if (attestation->phase != GAME_ATTESTATION_SEALED) {
         return local_refuse(game, GAME_NOT_SEALED, 0);
     }
-    start_s = local_round_start(segment) + job->terms.attest_period_s;
+    start_s = round_start(segment) + job->terms.attest_period_s;
     if (attestation->round != segment->tally.round) {
         return local_refuse(game, GAME_TOO_LATE, start_s);
     }
@@ -467,7 +467,7 @@ static enum status play_renew(struct local_game *game, const struct game_move *m
         return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
     }
     TRY(local_require_not_after(game, job.terms.deadline_s));
-    TRY(local_require_after(game, local_round_start(&segment) + job.terms.attest_period_s +
+    TRY(local_require_after(game, round_start(&segment) + job.terms.attest_period_s +
                                       job.terms.reveal_period_s));
     TRY(find_mandatory(game, &mandatory, &segment, &job, &move->key));
     if (!mandatory || segment.tally.revealed >= job.terms.attestors) {
@@ -549,7 +549,7 @@ static enum status play_settle(struct local_game *game, const struct game_move *
     wei amount;
 
     TRY(local_get_job(game->store, &job, &move->key));
-    TRY(local_find_segment(game, &segment, move, &job));
+    TRY(find_segment(game, &segment, move, &job));
     TRY(local_get_attestation(game->store, &attestation, &segment.hash, &move->account));
     amount = job.terms.attest_bond;
     if (attestation.phase == GAME_ATTESTATION_NONE ||
@@ -558,7 +558,7 @@ static enum status play_settle(struct local_game *game, const struct game_move *
     }
     if (segment.stands && attestation.phase == GAME_ATTESTATION_SEALED) {
         if (attestation.round == segment.tally.round) {
-            TRY(local_require_after(game, local_round_start(&segment) + job.terms.attest_period_s +
+            TRY(local_require_after(game, round_start(&segment) + job.terms.attest_period_s +
                                               job.terms.reveal_period_s));
         }
         payee = move->segment.solver;

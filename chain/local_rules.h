@@ -39,11 +39,8 @@ enum status local_require_phase(struct local_game *game, const struct local_job 
 enum status local_require_not_after(struct local_game *game, uint64_t time_s);
 enum status local_require_after(struct local_game *game, uint64_t time_s);
 
-enum status local_find_segment(struct local_game *game, struct local_segment *segment,
-                               const struct game_move *move, const struct local_job *job);
 enum status local_require_standing(struct local_game *game, struct local_segment *segment,
                                    const struct game_move *move, const struct local_job *job);
-uint64_t local_round_start(const struct local_segment *segment);
 uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment);
 uint64_t local_respond_by(const struct local_game *game, const struct local_job *job);
 

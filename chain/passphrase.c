@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -14,19 +18,42 @@ void passphrase_free(struct passphrase *passphrase)
     secret_free(passphrase, sizeof(*passphrase));
 }
 
-/* Reads up to the end of a line, byte by byte: no buffer of stdio keeps a copy. */
-static enum status read_line(int descriptor, struct passphrase *passphrase, struct error *error)
+/* Nobody has signals where none are watched. */
+static bool signal_came(int descriptor, int signals)
+{
+    struct pollfd watched[2] = {{.fd = descriptor, .events = POLLIN},
+                                {.fd = signals, .events = POLLIN}};
+
+    if (signals < 0) {
+        return false;
+    }
+    while (poll(watched, 2, -1) < 0 && errno == EINTR) {
+    }
+    return watched[1].revents != 0;
+}
+
+/* Reads up to the end of a line, byte by byte: no buffer of stdio keeps a copy. signals is a
+ * descriptor of signals that end it, or -1. */
+static enum status read_line(int descriptor, int signals, struct passphrase *passphrase,
+                             struct error *error)
 {
     passphrase->size = 0;
     for (;;) {
         uint8_t byte;
-        ssize_t got = read(descriptor, &byte, 1);
+        ssize_t got;
 
+        if (signal_came(descriptor, signals)) {
+            return error_set(error, STATUS_STOPPED, "stopped before a passphrase was typed");
+        }
+        got = read(descriptor, &byte, 1);
         if (got < 0 && errno == EINTR) {
             continue;
         }
         if (got < 0) {
             return error_set_errno(error, "cannot read the passphrase");
+        }
+        if (got == 0 && signals >= 0) {
+            return error_set(error, STATUS_USAGE, "no passphrase: what is typed has ended");
         }
         if (got == 0 || byte == '\n') {
             break;
@@ -56,7 +83,7 @@ static enum status read_file(const char *path, struct passphrase *passphrase, st
         status = error_set(error, STATUS_REFUSED, "others may read the passphrase file %s", path);
         error_advise(error, "chmod 600 %s", path);
     } else {
-        status = read_line(descriptor, passphrase, error);
+        status = read_line(descriptor, -1, passphrase, error);
     }
     (void)close(descriptor);
     return status;
@@ -84,8 +111,8 @@ static void say(int terminal, const char *text)
     (void)written; /* a terminal that cannot show the question still reads the answer */
 }
 
-static enum status ask(int terminal, const char *question, struct passphrase *passphrase,
-                       struct error *error)
+static enum status ask_silently(int terminal, int signals, const char *question,
+                                struct passphrase *passphrase, struct error *error)
 {
     struct termios before;
     struct termios silent;
@@ -101,8 +128,49 @@ static enum status ask(int terminal, const char *question, struct passphrase *pa
         return error_set_errno(error, "cannot hide what is typed on this terminal");
     }
     say(terminal, question);
-    status = read_line(terminal, passphrase, error);
+    status = read_line(terminal, signals, passphrase, error);
     (void)tcsetattr(terminal, TCSAFLUSH, &before);
+    if (status != STATUS_OK) {
+        say(terminal, "\n");
+    }
+    return status;
+}
+
+/* A program that is ended or stopped while it asks would leave a terminal behind that shows nothing
+ * of what is typed. So signals wait until it is as it was, and take effect then. */
+static enum status ask(int terminal, const char *question, struct passphrase *passphrase,
+                       struct error *error)
+{
+    sigset_t watched;
+    sigset_t before;
+    enum status status;
+    int signals;
+
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGINT);
+    sigaddset(&watched, SIGTERM);
+    sigaddset(&watched, SIGHUP);
+    sigaddset(&watched, SIGQUIT);
+    sigaddset(&watched, SIGTSTP);
+    signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0) {
+        return error_set_errno(error, "cannot open a descriptor for signals");
+    }
+    for (;;) {
+        sigset_t came;
+
+        (void)pthread_sigmask(SIG_BLOCK, &watched, &before);
+        status = ask_silently(terminal, signals, question, passphrase, error);
+        sigemptyset(&came);
+        (void)sigpending(&came);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        /* Ctrl-Z stopped us there; now that we go on, nothing of the question is left to see. */
+        if (status != STATUS_STOPPED || sigismember(&came, SIGTSTP) != 1 ||
+            sigismember(&before, SIGTSTP) == 1) {
+            break;
+        }
+    }
+    (void)close(signals);
     return status;
 }
 

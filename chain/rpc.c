@@ -101,7 +101,7 @@ size_t rpc_endpoint_count(const struct rpc *rpc)
     return rpc->endpoint_count;
 }
 
-const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint)
+static const char *label_of(const struct rpc *rpc, size_t endpoint)
 {
     assert(endpoint < rpc->endpoint_count);
     return rpc_transport_label(rpc->endpoints[endpoint]);
@@ -217,7 +217,7 @@ static enum status post(struct rpc *rpc, size_t endpoint, json_t **result, const
     }
     status = rpc_reply_read(result, &rpc->failure, reply, reply_size, id, error);
     if (status != STATUS_OK) {
-        return error_wrap(error, "%s: %s", rpc_endpoint_label(rpc, endpoint), method);
+        return error_wrap(error, "%s: %s", label_of(rpc, endpoint), method);
     }
     return STATUS_OK;
 }
@@ -322,19 +322,6 @@ enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char 
 
     if (status == STATUS_OK) {
         status = rpc_value_uint256(value, result, method, error);
-        json_decref(result);
-    }
-    return status;
-}
-
-enum status rpc_call_u64(struct rpc *rpc, uint64_t *value, const char *method, json_t *params,
-                         struct error *error)
-{
-    json_t *result;
-    enum status status = rpc_call(rpc, &result, method, params, error);
-
-    if (status == STATUS_OK) {
-        status = rpc_value_u64(value, result, method, error);
         json_decref(result);
     }
     return status;

@@ -68,11 +68,7 @@ bool rpc_is_stopped(const struct rpc *rpc);
  * as rpc_call() does between its rounds. False: that was often enough, or a stop is asked for. */
 bool rpc_endpoint_again(struct rpc *rpc, uint32_t *round);
 
-const char *rpc_endpoint_label(const struct rpc *rpc, size_t endpoint);
-
-/* Calls whose result is one quantity, or a hash. */
-MUST_CHECK enum status rpc_call_u64(struct rpc *rpc, uint64_t *value, const char *method,
-                                    json_t *params, struct error *error);
+/* A call whose result is one quantity. */
 MUST_CHECK enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char *method,
                                         json_t *params, struct error *error);
 

@@ -182,16 +182,3 @@ void signature_to_bytes(uint8_t bytes[SIGNATURE_SIZE], const struct signature *s
     memcpy(bytes + 32, signature->s, sizeof(signature->s));
     bytes[SIGNATURE_SIZE - 1] = (uint8_t)(RECOVERY_BASE + signature->recovery);
 }
-
-enum status signature_from_bytes(struct signature *signature, const uint8_t bytes[SIGNATURE_SIZE])
-{
-    uint8_t last = bytes[SIGNATURE_SIZE - 1];
-
-    if (last < RECOVERY_BASE || last > RECOVERY_BASE + 1) {
-        return STATUS_BAD_FORMAT;
-    }
-    memcpy(signature->r, bytes, sizeof(signature->r));
-    memcpy(signature->s, bytes + 32, sizeof(signature->s));
-    signature->recovery = (uint8_t)(last - RECOVERY_BASE);
-    return STATUS_OK;
-}

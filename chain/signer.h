@@ -41,7 +41,5 @@ MUST_CHECK enum verdict signature_recover(const struct signature *signature,
                                           struct address *address, const struct hash32 *hash);
 
 void signature_to_bytes(uint8_t bytes[SIGNATURE_SIZE], const struct signature *signature);
-MUST_CHECK enum status signature_from_bytes(struct signature *signature,
-                                            const uint8_t bytes[SIGNATURE_SIZE]);
 
 #endif /* CHAIN_SIGNER_H */

@@ -209,6 +209,25 @@ enum status sql_step(struct sql *sql, sqlite3_stmt *statement, struct error *err
     }
 }
 
+enum status sql_collect(struct sql *sql, void *rows, uint32_t *count, sqlite3_stmt *statement,
+                        size_t size, uint32_t most,
+                        enum status (*read)(void *one, sqlite3_stmt *row, struct error *error),
+                        struct error *error)
+{
+    enum status status = statement == NULL ? STATUS_IO : STATUS_OK;
+
+    *count = 0;
+    while (status == STATUS_OK && *count < most) {
+        status = sql_step(sql, statement, error);
+        if (status == STATUS_OK) {
+            status = read((uint8_t *)rows + *count * size, statement, error);
+            *count += status == STATUS_OK;
+        }
+    }
+    sql_done(sql, statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
 enum status sql_run(struct sql *sql, struct error *error, const char *text, const char *format, ...)
 {
     enum status status = STATUS_OK;

@@ -48,6 +48,16 @@ MUST_CHECK enum status sql_step(struct sql *sql, sqlite3_stmt *statement, struct
 /* Hands back what sql_query() gave; NULL is nothing. Its rows, and their bytes, are gone. */
 void sql_done(struct sql *sql, sqlite3_stmt *statement);
 
+/*
+ * Reads up to most rows, of size bytes each, before anybody acts on one of them: what is done then
+ * may change the tables. *count is right on any outcome. Hands the statement back; NULL is one that
+ * could not be had, of which error tells.
+ */
+MUST_CHECK enum status
+sql_collect(struct sql *sql, void *rows, uint32_t *count, sqlite3_stmt *statement, size_t size,
+            uint32_t most, enum status (*read)(void *one, sqlite3_stmt *row, struct error *error),
+            struct error *error);
+
 /* Binds, runs to the end. */
 MUST_CHECK enum status sql_run(struct sql *sql, struct error *error, const char *text,
                                const char *format, ...);

@@ -41,11 +41,6 @@ int uint256_compare(const struct uint256 *left, const struct uint256 *right)
     return 0;
 }
 
-bool uint256_is_zero(const struct uint256 *value)
-{
-    return (value->limbs[0] | value->limbs[1] | value->limbs[2] | value->limbs[3]) == 0;
-}
-
 uint32_t uint256_bit_length(const struct uint256 *value)
 {
     for (int i = 3; i >= 0; i--) {
@@ -83,25 +78,6 @@ enum status uint256_add(struct uint256 *out, const struct uint256 *left,
     return STATUS_OK;
 }
 
-enum status uint256_subtract(struct uint256 *out, const struct uint256 *left,
-                             const struct uint256 *right)
-{
-    struct uint256 difference;
-    uint64_t borrow = 0;
-
-    if (uint256_compare(left, right) < 0) {
-        return STATUS_OVER_LIMIT;
-    }
-    for (int i = 0; i < 4; i++) {
-        wide taken = (wide)right->limbs[i] + borrow;
-
-        difference.limbs[i] = left->limbs[i] - (uint64_t)taken;
-        borrow = left->limbs[i] < taken ? 1 : 0;
-    }
-    *out = difference;
-    return STATUS_OK;
-}
-
 enum status uint256_multiply(struct uint256 *out, const struct uint256 *left, uint64_t factor)
 {
     struct uint256 product;
@@ -132,48 +108,6 @@ uint64_t uint256_divide(struct uint256 *out, const struct uint256 *value, uint64
     }
     *out = quotient;
     return (uint64_t)rest;
-}
-
-enum status uint256_parse_decimal(struct uint256 *out, const char *text)
-{
-    struct uint256 value = uint256_of(0);
-    size_t length = strlen(text);
-
-    if (length == 0 || (length > 1 && text[0] == '0')) {
-        return STATUS_BAD_FORMAT;
-    }
-    if (length >= UINT256_DECIMAL_SIZE) {
-        return STATUS_OVER_LIMIT;
-    }
-    for (size_t i = 0; i < length; i++) {
-        struct uint256 digit;
-
-        if (text[i] < '0' || text[i] > '9') {
-            return STATUS_BAD_FORMAT;
-        }
-        digit = uint256_of((uint64_t)(text[i] - '0'));
-        if (uint256_multiply(&value, &value, 10) != STATUS_OK ||
-            uint256_add(&value, &value, &digit) != STATUS_OK) {
-            return STATUS_OVER_LIMIT;
-        }
-    }
-    *out = value;
-    return STATUS_OK;
-}
-
-void uint256_print_decimal(char text[UINT256_DECIMAL_SIZE], const struct uint256 *value)
-{
-    char digits[UINT256_DECIMAL_SIZE];
-    struct uint256 rest = *value;
-    size_t count = 0;
-
-    do {
-        digits[count++] = (char)('0' + uint256_divide(&rest, &rest, 10));
-    } while (!uint256_is_zero(&rest));
-    for (size_t i = 0; i < count; i++) {
-        text[i] = digits[count - 1 - i];
-    }
-    text[count] = '\0';
 }
 
 static int hex_digit(char letter)

@@ -13,9 +13,8 @@
 
 #include "base/status.h"
 
-#define UINT256_SIZE         32
-#define UINT256_DECIMAL_SIZE 80 /* 78 digits, a sign's worth of room, the NUL */
-#define UINT256_HEX_SIZE     67 /* "0x", 64 digits, the NUL */
+#define UINT256_SIZE     32
+#define UINT256_HEX_SIZE 67 /* "0x", 64 digits, the NUL */
 
 struct uint256 {
     uint64_t limbs[4]; /* least significant first */
@@ -27,7 +26,6 @@ void uint256_to_bytes(uint8_t bytes[UINT256_SIZE], const struct uint256 *value);
 
 /* Below 0, 0 or above 0 as left is below, equal to or above right. */
 int uint256_compare(const struct uint256 *left, const struct uint256 *right);
-bool uint256_is_zero(const struct uint256 *value);
 uint32_t uint256_bit_length(const struct uint256 *value);
 
 /* False, and *out untouched, when the value has more than 64 bits. */
@@ -37,17 +35,11 @@ MUST_CHECK bool uint256_to_u64(uint64_t *out, const struct uint256 *value);
  * operand. */
 MUST_CHECK enum status uint256_add(struct uint256 *out, const struct uint256 *left,
                                    const struct uint256 *right);
-MUST_CHECK enum status uint256_subtract(struct uint256 *out, const struct uint256 *left,
-                                        const struct uint256 *right);
 MUST_CHECK enum status uint256_multiply(struct uint256 *out, const struct uint256 *left,
                                         uint64_t factor);
 
 /* Quotient in *out, remainder returned. divisor > 0. */
 uint64_t uint256_divide(struct uint256 *out, const struct uint256 *value, uint64_t divisor);
-
-/* Decimal digits and nothing else; no sign, no leading zero except "0" itself. */
-MUST_CHECK enum status uint256_parse_decimal(struct uint256 *out, const char *text);
-void uint256_print_decimal(char text[UINT256_DECIMAL_SIZE], const struct uint256 *value);
 
 /* JSON-RPC quantities: "0x0", or "0x" and hex digits of which the first is not zero. */
 MUST_CHECK enum status uint256_parse_quantity(struct uint256 *out, const char *text);

@@ -157,6 +157,9 @@ static enum status read_foreign(struct secret_key *key, const char *path,
     }
     if (memchr(text, '{', bytes.size) != NULL) {
         status = keystore_open(key, text, bytes.size, passphrase, error);
+        if (status != STATUS_OK) {
+            (void)error_wrap(error, "%s", path);
+        }
     } else {
         text[strcspn(text, "\r\n ")] = '\0';
         text += strncmp(text, "0x", 2) == 0 ? 2 : 0;

@@ -45,11 +45,6 @@ enum status builder_status(const struct builder *builder)
     return builder->error.status;
 }
 
-struct precision builder_precision(const struct builder *builder)
-{
-    return builder->precision;
-}
-
 void builder_fail(struct builder *builder, enum status status, const char *format, ...)
 {
     if (!builder_failed(builder)) {

@@ -56,7 +56,6 @@ void build_scope(struct builder *builder, const char *scope);
 
 const struct tensor *builder_tensor(const struct builder *builder, uint32_t id);
 enum status builder_status(const struct builder *builder);
-struct precision builder_precision(const struct builder *builder);
 
 /* ---- operations --------------------------------------------------------- */
 

@@ -21,6 +21,8 @@ struct planner {
     uint32_t *last_use; /* per tensor: the last operation that reads it, or NEVER */
     bool *needed;       /* per tensor: read by someone, a next state, or the loss */
     bool *pinned;       /* per tensor: lives to the end of the step */
+    uint32_t *holders;  /* per tensor: itself, or the one inside of which it lies */
+    bool *holds;        /* per tensor: does another lie inside of it? */
     struct hole *holes; /* sorted by offset, never touching */
     uint32_t hole_count;
 };
@@ -113,6 +115,36 @@ static void give_place(struct planner *planner, uint64_t offset, uint64_t size)
 
 /* ---- what is needed, and until when ------------------------------------- */
 
+/* From here on, places and lives are those of holders. */
+static void find_holders(struct planner *planner)
+{
+    const struct plan_hooks *hooks = planner->hooks;
+
+    for (uint32_t id = 0; id < planner->tape->tensor_count; id++) {
+        uint64_t offset = 0;
+
+        planner->holders[id] =
+            hooks->holder == NULL ? id : hooks->holder(hooks->context, &offset, id);
+        if (planner->holders[id] != id) {
+            assert(planner->tape->tensors[id].role == ROLE_TEMPORARY);
+            assert(planner->tape->tensors[planner->holders[id]].role == ROLE_TEMPORARY);
+            assert(!planner->holds[id]);
+            planner->holds[planner->holders[id]] = true;
+        }
+    }
+}
+
+static uint32_t holder_of_input(const struct planner *planner, const struct op *op, uint32_t slot)
+{
+    return planner->holders[op->inputs[slot]];
+}
+
+static uint32_t holder_of_output(const struct planner *planner, const struct op *op,
+                                 uint32_t output)
+{
+    return planner->holders[op->outputs[output]];
+}
+
 static bool is_temporary(const struct planner *planner, uint32_t id)
 {
     return role_is_made(planner->tape->tensors[id].role);
@@ -141,13 +173,23 @@ static void mark_needed(struct planner *planner)
         bool runs = planner->hooks->keep_all;
 
         for (uint32_t i = 0; i < op->output_count; i++) {
-            runs = runs || planner->needed[op->outputs[i]];
+            runs = runs || planner->needed[holder_of_output(planner, op, i)];
         }
         planner->plan->runs[at - 1] = runs;
+        /* What several lie in is there until the last of them is made, read or not. */
+        for (uint32_t i = 0; runs && i < op->output_count; i++) {
+            const uint32_t id = holder_of_output(planner, op, i);
+
+            if (planner->holds[id] && planner->last_use[id] == NEVER) {
+                planner->last_use[id] = at - 1;
+            }
+        }
         for (uint32_t i = 0; runs && i < op->input_count; i++) {
-            planner->needed[op->inputs[i]] = true;
-            if (planner->last_use[op->inputs[i]] == NEVER) {
-                planner->last_use[op->inputs[i]] = at - 1;
+            const uint32_t id = holder_of_input(planner, op, i);
+
+            planner->needed[id] = true;
+            if (planner->last_use[id] == NEVER) {
+                planner->last_use[id] = at - 1;
             }
         }
     }
@@ -214,7 +256,10 @@ static bool read_once(const struct op *op, uint32_t slot)
     return true;
 }
 
-/* Can output take over the place of the input in slot, which nobody reads after operation at? */
+/*
+ * Can output take over the place of the input in slot, which nobody reads after operation at? Not of
+ * what others lie in, and not by what lies in another.
+ */
 static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t output,
                           uint32_t slot)
 {
@@ -222,7 +267,9 @@ static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t o
     uint32_t input = op->inputs[slot];
 
     return planner->hooks->in_place != NULL && planner->last_use[input] == at &&
-           read_once(op, slot) && planner->sizes[input] == planner->sizes[op->outputs[output]] &&
+           planner->holders[input] == input && !planner->holds[input] &&
+           holder_of_output(planner, op, output) == op->outputs[output] && read_once(op, slot) &&
+           planner->sizes[input] == planner->sizes[op->outputs[output]] &&
            planner->hooks->in_place(planner->hooks->context, op->kind, output, slot);
 }
 
@@ -273,10 +320,13 @@ static void place_outputs(struct planner *planner, uint32_t at)
                     planner->hooks->may_omit(planner->hooks->context, op->kind);
 
     for (uint32_t i = 0; i < op->output_count; i++) {
-        uint32_t id = op->outputs[i];
+        uint32_t id = holder_of_output(planner, op, i);
 
         if (may_omit && !planner->needed[id]) {
             continue;
+        }
+        if (planner->plan->places[id] != PLAN_ABSENT) {
+            continue; /* another that lies there was made before */
         }
         if (!place_over_state(planner, at, i) && !place_over_input(planner, at, i)) {
             planner->plan->places[id] = take_place(planner, planner->sizes[id]);
@@ -299,12 +349,16 @@ static void free_all_dead(struct planner *planner, uint32_t at)
     const struct op *op = &planner->tape->ops[at];
 
     for (uint32_t i = 0; i < op->input_count; i++) {
-        free_dead(planner, at, op->inputs[i]);
+        free_dead(planner, at, holder_of_input(planner, op, i));
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (planner->last_use[op->outputs[i]] == NEVER && !planner->needed[op->outputs[i]]) {
-            planner->last_use[op->outputs[i]] = at;
-            free_dead(planner, at, op->outputs[i]);
+        const uint32_t id = holder_of_output(planner, op, i);
+
+        if (planner->last_use[id] == NEVER && !planner->needed[id] && !planner->holds[id]) {
+            planner->last_use[id] = at;
+        }
+        if (planner->holds[id] || !planner->needed[id]) {
+            free_dead(planner, at, id);
         }
     }
 }
@@ -330,6 +384,23 @@ static void place_temporaries(struct planner *planner)
     }
 }
 
+static void place_what_is_held(struct planner *planner)
+{
+    const struct plan_hooks *hooks = planner->hooks;
+    struct plan *plan = planner->plan;
+
+    for (uint32_t id = 0; hooks->holder != NULL && id < planner->tape->tensor_count; id++) {
+        uint64_t offset = 0;
+        const uint32_t holder = hooks->holder(hooks->context, &offset, id);
+
+        assert(holder == id || (!planner->pinned[id] && !planner->pinned[holder]));
+        if (holder != id && plan->places[holder] != PLAN_ABSENT) {
+            plan->places[id] = plan->places[holder] + offset;
+            plan->in_state[id] = plan->in_state[holder];
+        }
+    }
+}
+
 /* ---- the whole ---------------------------------------------------------- */
 
 static bool allocate(struct planner *planner)
@@ -345,10 +416,13 @@ static bool allocate(struct planner *planner)
     planner->last_use = malloc(tensors * sizeof(*planner->last_use));
     planner->needed = calloc(tensors, sizeof(*planner->needed));
     planner->pinned = calloc(tensors, sizeof(*planner->pinned));
+    planner->holders = malloc(tensors * sizeof(*planner->holders));
+    planner->holds = calloc(tensors, sizeof(*planner->holds));
     planner->holes = malloc(tensors * sizeof(*planner->holes));
     return plan->places != NULL && plan->in_state != NULL && plan->runs != NULL &&
            plan->copied != NULL && planner->sizes != NULL && planner->last_use != NULL &&
-           planner->needed != NULL && planner->pinned != NULL && planner->holes != NULL;
+           planner->needed != NULL && planner->pinned != NULL && planner->holders != NULL &&
+           planner->holds != NULL && planner->holes != NULL;
 }
 
 enum status plan_build(struct plan *plan, const struct tape *tape, const struct plan_hooks *hooks,
@@ -368,14 +442,18 @@ enum status plan_build(struct plan *plan, const struct tape *tape, const struct 
         plan->copied[i] = tape->states[i].after != tape->states[i].before;
     }
     measure(&planner);
+    find_holders(&planner);
     mark_needed(&planner);
     place_lasting(&planner);
     place_temporaries(&planner);
+    place_what_is_held(&planner);
 out:
     free(planner.sizes);
     free(planner.last_use);
     free(planner.needed);
     free(planner.pinned);
+    free(planner.holders);
+    free(planner.holds);
     free(planner.holes);
     return status;
 }

@@ -5,7 +5,9 @@
  * last reader. An output that nobody reads has no place where the kernels can do without it, and an
  * operation none of whose outputs is needed is left out. Where a kernel may work in place, an
  * output takes over the place of an input that dies with it; so the next value of a state can be
- * written over the state. Nothing here knows instruction sets: the caller's hooks answer.
+ * written over the state. A tensor may lie inside of another, where the caller says so: then one
+ * place is taken when the first of them is made, and given back when none of them is read any more.
+ * Nothing here knows instruction sets: the caller's hooks answer.
  */
 #ifndef ENGINE_PLAN_H
 #define ENGINE_PLAN_H
@@ -28,6 +30,10 @@ struct plan_hooks {
     /* Behind the last of the operations that one launch makes from `at` on: nothing that they read
      * dies before. NULL: at + 1. */
     uint32_t (*unit_end)(const void *context, uint32_t at);
+    /* The tensor inside of which another one lies, and at which byte; itself where it lies alone.
+     * Both are temporaries that nobody reads behind the step, and neither's holder lies in another.
+     * NULL: all lie alone. */
+    uint32_t (*holder)(const void *context, uint64_t *offset, uint32_t tensor);
 };
 
 struct plan {

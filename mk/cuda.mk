@@ -62,7 +62,7 @@ endif
 # The emulated device as a plugin, for tests of the programs.
 emulated_plugin := $(BUILD)/tests/emulated_cuda.so
 emulated_sources := tests/support/emulated_plugin.c tests/support/fake_device.c \
-    tests/support/emulator.c tests/support/emulator_hopper.c \
+    tests/support/emulator.c tests/support/emulator_hopper.c tests/support/coroutine.c \
     $(filter engine/rule%,$(filter %.c,$(room_sources))) engine/scalar.c engine/philox.c \
     engine/contraction.c
 

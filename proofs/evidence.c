@@ -277,7 +277,8 @@ static enum evidence_reason judge_not_finite(struct hearing *hearing)
 
 /* ---- all kinds ---------------------------------------------------------- */
 
-enum evidence_reason hearing_open(struct hearing *hearing)
+/* Kind, and the item of the program. */
+static enum evidence_reason open_hearing(struct hearing *hearing)
 {
     uint8_t kind = reader_u8(&hearing->reader);
 
@@ -290,7 +291,7 @@ enum evidence_reason hearing_open(struct hearing *hearing)
 
 static enum evidence_reason judge(struct hearing *hearing)
 {
-    enum evidence_reason reason = hearing_open(hearing);
+    enum evidence_reason reason = open_hearing(hearing);
 
     if (reason != EVIDENCE_FINE) {
         return reason;
@@ -333,7 +334,7 @@ enum verdict evidence_read_committed(struct evidence_committed *committed,
     struct hearing hearing = {.context = context, .status = STATUS_OK};
 
     reader_init(&hearing.reader, bytes, size);
-    return hearing_open(&hearing) == EVIDENCE_FINE && hearing.kind == EVIDENCE_ELEMENT &&
+    return open_hearing(&hearing) == EVIDENCE_FINE && hearing.kind == EVIDENCE_ELEMENT &&
                    hearing_committed(committed, &hearing) == EVIDENCE_FINE &&
                    hearing.status == STATUS_OK
                ? VERDICT_VALID

@@ -56,9 +56,6 @@ enum evidence_reason hearing_label(const uint8_t **label, size_t *size, struct h
 /* Is the leaf at index, of an array of byte_count bytes, zero behind the end of the array? */
 bool hearing_padding_fits(const uint8_t *leaf, uint64_t index, uint64_t byte_count);
 
-/* Kind, and the item of the program. */
-enum evidence_reason hearing_open(struct hearing *hearing);
-
 /* ---- kinds 1 and 5: evidence_element.c ---- */
 
 enum evidence_reason hearing_element(struct hearing *hearing);

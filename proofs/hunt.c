@@ -58,18 +58,9 @@ bool hunt_tensor_node(struct digest *node, const struct hunt *hunt, uint32_t lev
     return tree_node(node, &hunt->tensor, level, index);
 }
 
-static void trace_tree_node(struct digest *node, const struct hunt *hunt, uint32_t level,
-                            uint64_t index)
-{
-    bool known = hunt_list_node(node, hunt, ASK_TRACE, level, index);
-
-    assert(known);
-}
-
+/* In the tree of the trace. */
 static void find_path(struct merkle_path *path, const struct hunt *hunt, uint64_t count,
-                      uint64_t index,
-                      void (*find)(struct digest *node, const struct hunt *hunt, uint32_t level,
-                                   uint64_t index))
+                      uint64_t index)
 {
     uint64_t at = index;
     uint32_t level = 0;
@@ -77,26 +68,14 @@ static void find_path(struct merkle_path *path, const struct hunt *hunt, uint64_
     *path = (struct merkle_path){.leaf_index = index, .leaf_count = count};
     for (uint64_t last = count - 1; last > 0; last >>= 1) {
         if ((at & 1) == 1 || at < last) {
-            find(&path->siblings[path->sibling_count++], hunt, level, at ^ 1);
+            bool known = hunt_list_node(&path->siblings[path->sibling_count++], hunt, ASK_TRACE,
+                                        level, at ^ 1);
+
+            assert(known);
         }
         at >>= 1;
         level++;
     }
-}
-
-static void items_node(struct digest *node, const struct hunt *hunt, uint32_t level, uint64_t index)
-{
-    bool known = hunt_list_node(node, hunt, ASK_NEXT_STATE, level, index);
-
-    assert(known);
-}
-
-static void tensor_node(struct digest *node, const struct hunt *hunt, uint32_t level,
-                        uint64_t index)
-{
-    bool known = tree_node(node, &hunt->tensor, level, index);
-
-    assert(known);
 }
 
 void hunt_trace_tree(struct digest *root, const struct hunt *hunt)
@@ -112,12 +91,6 @@ void hunt_trace_tree(struct digest *root, const struct hunt *hunt)
     }
 }
 
-void hunt_next_tree(struct digest *root, const struct hunt *hunt)
-{
-    assert(hunt->end == HUNT_NEXT_STATE);
-    *root = hunt->items.root;
-}
-
 void hunt_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt,
                uint32_t item)
 {
@@ -125,7 +98,7 @@ void hunt_item(struct digest *root, struct merkle_path *path, const struct hunt 
 
     assert(!lies || (hunt->item_known && item <= hunt->item));
     *root = lies && item == hunt->item ? hunt->item_root : hunt->own->trace.items[item];
-    find_path(path, hunt, hunt->own->trace.item_count, item, trace_tree_node);
+    find_path(path, hunt, hunt->own->trace.item_count, item);
 }
 
 void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const struct ask *ask)
@@ -144,19 +117,6 @@ void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const str
         at >>= 1;
         level++;
     }
-}
-
-void hunt_next_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt)
-{
-    assert(hunt->end == HUNT_NEXT_STATE);
-    *root = hunt->item_root;
-    find_path(path, hunt, hunt->items.count, hunt->item, items_node);
-}
-
-void hunt_leaf_path(struct merkle_path *path, const struct hunt *hunt)
-{
-    assert(hunt->end == HUNT_ELEMENT);
-    find_path(path, hunt, hunt->tensor.count, hunt->leaf, tensor_node);
 }
 
 /* ---- the next ask -------------------------------------------------------- */

@@ -93,10 +93,8 @@ MUST_CHECK enum status hunt_load(struct hunt *hunt, struct teller *own, const ui
 
 /* ---- what is known of the accused's trees -------------------------------- */
 
-/* The root of the tree over the items of the accused's trace, known from the first answer on, and
- * of its next state, known after HUNT_NEXT_STATE. */
+/* The root of the tree over the items of the accused's trace, known from the first answer on. */
 void hunt_trace_tree(struct digest *root, const struct hunt *hunt);
-void hunt_next_tree(struct digest *root, const struct hunt *hunt);
 
 /*
  * The root of a tensor of the accused's trace, and its path. All items are known when the traces
@@ -109,18 +107,11 @@ void hunt_item(struct digest *root, struct merkle_path *path, const struct hunt 
  * at ask->index of a tree whose leaves are the nodes of that level. */
 void hunt_node_path(struct merkle_path *path, const struct hunt *hunt, const struct ask *ask);
 
-/* After HUNT_NEXT_STATE: the same for the state that differs, in the accused's next state. */
-void hunt_next_item(struct digest *root, struct merkle_path *path, const struct hunt *hunt);
-
 /* Any node that is known of the accused's lists, and of the tensor that differs; false: it was
  * not told, and is not to the left of what differs. */
 MUST_CHECK bool hunt_list_node(struct digest *node, const struct hunt *hunt, enum ask_list list,
                                uint32_t level, uint64_t index);
 MUST_CHECK bool hunt_tensor_node(struct digest *node, const struct hunt *hunt, uint32_t level,
                                  uint64_t index);
-
-/* After HUNT_ELEMENT: the path of the leaf that differs, in the accused's tensor. The root that it
- * leads to is hunt->tensor.root, the bytes are hunt->leaf_bytes. */
-void hunt_leaf_path(struct merkle_path *path, const struct hunt *hunt);
 
 #endif /* PROOFS_HUNT_H */

@@ -27,12 +27,6 @@ uint32_t trace_item_count(const struct tape *tape)
     return count;
 }
 
-uint32_t trace_item_of_state(const struct trace *trace, uint32_t state)
-{
-    assert(state < trace->state_count);
-    return state;
-}
-
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output)
 {
     uint32_t item = tape->state_count;

@@ -65,8 +65,8 @@ struct trace_watcher {
 MUST_CHECK enum status trace_watch(struct trace *trace, struct machine *machine,
                                    const struct trace_watcher *watcher, struct error *error);
 
-/* The item of a state tensor, of an output of an operation; of the tensor at an item. */
-uint32_t trace_item_of_state(const struct trace *trace, uint32_t state);
+/* States are the first items, in their order. The item of an output of an operation; the tensor at
+ * an item. */
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output);
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item);
 /* The operation that makes an item behind the states, and which of its outputs it is. */

@@ -85,7 +85,8 @@ enum status fit_measure(double *rate, const struct machine_options *options, str
 
 /* ---- room ------------------------------------------------------------------------- */
 
-uint64_t fit_checkpoints(const struct job *job, uint64_t keep, uint64_t every)
+/* How many of a job are kept at most by keep and every (train.h). */
+static uint64_t checkpoints_kept(const struct job *job, uint64_t keep, uint64_t every)
 {
     uint64_t segments = job_segments(job);
     uint64_t kept = keep == 0 ? segments : keep + 1 + (every == 0 ? 0 : segments / every);
@@ -216,7 +217,7 @@ enum status fit_check(struct fit *fit, const struct job *job, const struct machi
                       const char *folder, uint64_t keep, uint64_t every, bool ignore_requirements,
                       struct error *error)
 {
-    uint64_t count = fit_checkpoints(job, keep, every);
+    uint64_t count = checkpoints_kept(job, keep, every);
     enum status status;
 
     memset(fit, 0, sizeof(*fit));

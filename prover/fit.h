@@ -15,9 +15,6 @@ struct fit {
     double contraction_rate; /* 10^9 multiply-adds a second at 14 bits; 0: not measured */
 };
 
-/* How many checkpoints of a job are kept at most by keep and every (train.h). */
-uint64_t fit_checkpoints(const struct job *job, uint64_t keep, uint64_t every);
-
 /*
  * STATUS_OVER_LIMIT: the memory or the disk of the machine is too small, and by how much;
  * STATUS_REFUSED: the client asks for more than this machine is, unless ignored. folder is where

@@ -14,8 +14,6 @@
 #include "prover/terms.h"
 #include "prover/waits.h"
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 enum {
     LOOKS_MAX = 30, /* for a move that is in a block and not in the index yet */
     LOOK_S = 1,
@@ -62,7 +60,7 @@ static void tell_done(struct collecting *collecting, const struct dues_move *mov
 {
     bool of_segment = move->kind != DUES_RELEASE && move->kind != DUES_EXPIRE;
     const char *name = dues_name(move->kind);
-    char claim[HASH_TEXT_SIZE];
+    char claim[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(claim, move->claim.bytes, HASH32_SIZE, true);
     if (collecting->context->json) {
@@ -96,7 +94,7 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collecti
     const struct job_record_segment *segment = &record->segments[move->index];
     struct hash32 hash = game_segment_hash(&record->key, &segment->committed);
     const char *verb = dues_name(move->kind);
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
     char attestor[ADDRESS_TEXT_SIZE];
 
     hex_write(text, hash.bytes, HASH32_SIZE, true);
@@ -120,7 +118,7 @@ static enum status submit(char name[LEDGER_NAME_MAX], struct collecting *collect
 {
     const struct hash32 *job = &collecting->record.key;
     const char *verb = dues_name(move->kind);
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
     if (move->kind == DUES_TIMEOUT || move->kind == DUES_LAPSE) {
         hex_write(text, move->claim.bytes, HASH32_SIZE, true);
@@ -339,7 +337,7 @@ static int report(struct collecting *collecting)
     struct command_context *context = collecting->context;
     const struct job_record *record = &collecting->record;
     char withdrawn[WEI_TEXT_SIZE];
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char time[TERMS_TIME_SIZE];
     struct left left;
     bool waits = describe(&left, collecting);

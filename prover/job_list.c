@@ -9,8 +9,6 @@
 #include "prover/job_ledger_commands.h"
 #include "prover/terms.h"
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 enum {
     LIST_MOST = 1000,
 };
@@ -90,7 +88,7 @@ static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *c
 
 static void print_line(FILE *out, const struct listed *listed, uint64_t now_s)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char reward[TERMS_AMOUNT_SIZE];
     char stake[TERMS_AMOUNT_SIZE];
     char deadline[TERMS_TIME_SIZE];
@@ -137,7 +135,7 @@ static json_t *terms_json(const struct game_terms *terms)
 
 static json_t *listed_json(const struct listed *listed, uint64_t now_s)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char client[ADDRESS_TEXT_SIZE];
     char solver[ADDRESS_TEXT_SIZE];
     char escrow[WEI_TEXT_SIZE];
@@ -230,7 +228,7 @@ static void print_amount(FILE *out, const char *what, wei amount)
 static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
 {
     const struct game_terms *terms = &listed->terms;
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
     char periods[5][TERMS_PERIOD_SIZE];
     char time[TERMS_TIME_SIZE];
 

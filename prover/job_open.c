@@ -16,8 +16,6 @@
 #include "prover/job_moves.h"
 #include "prover/terms.h"
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 #define AMOUNT(option, text)                                                                       \
     {                                                                                              \
         .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text)                   \
@@ -282,7 +280,7 @@ static enum status look_before(bool *opened, struct ledger *ledger, const struct
 {
     struct ledger_job there;
     const char *other;
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
     enum status status = ledger_get_job(ledger, &there, key, error);
 
     *opened = status == STATUS_OK;
@@ -338,7 +336,7 @@ static enum status send_open(struct ledger *ledger, struct hash32 *key,
 static int report_opened(struct command_context *context, const struct hash32 *key,
                          const struct game_terms *terms)
 {
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
     char escrow[WEI_TEXT_SIZE];
 
     hex_write(text, key->bytes, HASH32_SIZE, true);
@@ -402,7 +400,7 @@ int job_ledger_open(struct command_context *context)
 static enum status cancel(struct ledger *ledger, const char *text, uint64_t timeout_s,
                           struct error *error)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char name[LEDGER_NAME_MAX];
     struct hash32 job;
     enum status status = terms_find(&job, NULL, ledger, text, NULL, error);

@@ -12,8 +12,6 @@
 #include "prover/terms.h"
 #include "prover/waits.h"
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 enum {
     LINES_MOST = 20, /* of segments, without --all */
 };
@@ -110,7 +108,7 @@ static enum status report_training(json_t **view, struct command_context *contex
 
 static json_t *view_json(const struct session *session, const struct solver_view *view)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
     return json_pack("{s:s, s:i, s:i, s:i, s:b, s:b, s:i}", "job", key, "segments",
@@ -121,7 +119,7 @@ static json_t *view_json(const struct session *session, const struct solver_view
 
 static void print_view(FILE *out, const struct session *session, const struct solver_view *view)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
     fprintf(out, "on ledger  %.18s...: %u of %u segments committed, %u final%s%s\n", key,
@@ -340,7 +338,7 @@ static void print_standing(FILE *out, const struct session *session,
     const struct job_record *record = &standing->record;
     uint32_t first = all ? 0 : record->finalized;
     uint32_t last = record->segment_count;
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
     char amount[TERMS_AMOUNT_SIZE];
     char time[TERMS_TIME_SIZE];
@@ -380,7 +378,7 @@ static json_t *standing_json(const struct session *session, const struct standin
 {
     const struct job_record *record = &standing->record;
     json_t *segments = json_array();
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
     char owed[WEI_TEXT_SIZE];
     char purse[WEI_TEXT_SIZE];

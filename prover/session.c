@@ -17,8 +17,6 @@
 #define NOTE_JOB         "ledger.job"
 #define NOTE_ACCOUNT     "ledger.account"
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 /* Between two rounds of the thread, and two looks at it. */
 #define ROUND_SECONDS_LOCAL 0.3
 #define LOOK_SECONDS        0.05
@@ -155,7 +153,7 @@ enum status session_find_job(struct session *session, struct game_terms *terms,
 {
     struct ledger_options options = session->ledger;
     struct game_terms found;
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     const char *named;
     enum status status;
 
@@ -212,7 +210,7 @@ static enum status whole_url(char url[FILE_PATH_MAX], const char *given, struct 
 enum status session_remember(struct session *session, struct bundle *bundle, struct error *error)
 {
     char url[FILE_PATH_MAX];
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
     enum status status = whole_url(url, session->ledger.url, error);
 
     session->bundle = bundle;

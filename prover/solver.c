@@ -18,8 +18,6 @@ enum {
     DRAW_AFTER = 2,                        /* blocks after the commit's */
 };
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 struct trained {
     struct digest root;
     uint32_t diverged_steps;
@@ -29,7 +27,7 @@ struct trained {
 struct due {
     const struct job_record_claim *shown;
     struct ledger_claim claim;
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char name[NAME_SIZE]; /* of the move */
     struct respond_wish wish;
     bool held; /* it was refused, and is not sent again yet */
@@ -191,7 +189,7 @@ static bool is_settled(struct solver *solver, const char *name)
 static void name_of_job(char name[NAME_SIZE], const struct solver *solver, const char *move,
                         uint32_t number)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, solver->record.key.bytes, HASH32_SIZE, true);
     (void)snprintf(name, NAME_SIZE, "job %s %s %u", key, move, number);
@@ -200,7 +198,7 @@ static void name_of_job(char name[NAME_SIZE], const struct solver *solver, const
 static void name_of_commit(char name[NAME_SIZE], const struct solver *solver, uint32_t index,
                            uint32_t epoch)
 {
-    char key[HASH_TEXT_SIZE];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, solver->record.key.bytes, HASH32_SIZE, true);
     (void)snprintf(name, NAME_SIZE, "job %s commit %u epoch %u", key, index, epoch);
@@ -212,7 +210,7 @@ static void name_of_segment(char name[NAME_SIZE], const struct solver *solver, c
 {
     struct hash32 hash =
         game_segment_hash(&solver->record.key, &solver->record.segments[index].committed);
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(text, hash.bytes, HASH32_SIZE, true);
     (void)snprintf(name, NAME_SIZE, "segment %s %s", text, move);

@@ -15,8 +15,6 @@ enum {
     DATA_ROOT_AT = 152,
 };
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 enum status terms_of_job(struct game_terms *terms, const struct job *job, struct error *error)
 {
     if (job->segment_length > GAME_PERIOD_MAX || job_segments(job) > GAME_SEGMENTS_MAX) {
@@ -116,7 +114,7 @@ struct wanted {
 
 static bool fits(const struct wanted *wanted, const struct game_event *event)
 {
-    char text[HASH_TEXT_SIZE];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
     if (wanted->job_id != NULL && !digest_equal(&event->terms.job_id, wanted->job_id)) {
         return false;

@@ -202,28 +202,6 @@ enum status book_find(struct book_entry *entry, struct book *book, struct error 
     return status;
 }
 
-enum status book_find_refuted(struct book_entry *entry, struct book *book, struct error *error)
-{
-    sqlite3_stmt *row = sql_query(
-        &book->sql, error, "SELECT step, verdict, pre, post, trace" ROW_WHERE " AND verdict = 2",
-        "tbbibb", entry->place.chain, &(struct sql_blob){entry->place.registry.bytes, ADDRESS_SIZE},
-        &(struct sql_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
-        &(struct sql_blob){entry->before.bytes, DIGEST_SIZE},
-        &(struct sql_blob){entry->root.bytes, DIGEST_SIZE});
-    enum status status;
-
-    if (row == NULL) {
-        return STATUS_IO;
-    }
-    status = sql_step(&book->sql, row, error);
-    if (status == STATUS_OK) {
-        entry->step = (uint32_t)sqlite3_column_int64(row, 0);
-        status = read_row(entry, row, 1, error);
-    }
-    sql_done(&book->sql, row);
-    return status;
-}
-
 enum status book_find_proven(struct book_entry *entry, struct book *book, struct error *error)
 {
     sqlite3_stmt *row = sql_query(

@@ -55,10 +55,6 @@ MUST_CHECK enum status book_enter(struct book *book, const struct book_entry *en
  * none. */
 MUST_CHECK enum status book_find(struct book_entry *entry, struct book *book, struct error *error);
 
-/* The row by which this segment was refuted; STATUS_NOT_FOUND: it was not. */
-MUST_CHECK enum status book_find_refuted(struct book_entry *entry, struct book *book,
-                                         struct error *error);
-
 /* The proven row of entry's place, job, segment, root and step, whatever the segment begins with.
  * STATUS_NOT_FOUND: there is none, or more than one. */
 MUST_CHECK enum status book_find_proven(struct book_entry *entry, struct book *book,

@@ -25,8 +25,6 @@ enum {
 #define GAS_LEAST 700000
 #define GAS_MOST  8000000
 
-#define HASH_TEXT_SIZE (2 * HASH32_SIZE + 3)
-
 const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
@@ -321,8 +319,8 @@ static wei prize(const struct claiming *claiming)
 
 static json_t *view_of(const struct claiming *claiming)
 {
-    char job[HASH_TEXT_SIZE];
-    char claim[HASH_TEXT_SIZE];
+    char job[HEX_DATA_SIZE(HASH32_SIZE)];
+    char claim[HEX_DATA_SIZE(HASH32_SIZE)];
     char accused[ADDRESS_TEXT_SIZE];
 
     hex_write(job, claiming->job.bytes, HASH32_SIZE, true);

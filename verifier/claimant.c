@@ -173,16 +173,35 @@ enum status claimant_take(struct node *node, const struct node_running *place,
     return moves_failed(node, &place->claim, why, error);
 }
 
+/*
+ * A claim of ours was false, which no machine that can be believed makes. Once: who has looked into
+ * the fault need not do so again while the claim is still open. It is remembered with the dispute,
+ * since the database may be lost before the claim is.
+ */
+static enum status admit(struct node *node, const struct turn *turn, struct error *error)
+{
+    static const char why[] = "a claim was made, and the accused is right in all that it made of"
+                              " the step";
+    char path[FILE_PATH_MAX];
+    enum status status = file_path_join(path, sizeof(path), error, turn->folder, DUEL_ADMITTED);
+
+    if (status != STATUS_OK || file_exists(path)) {
+        return status;
+    }
+    if (!node->fault) {
+        status = node_fault(node, why, error);
+    }
+    return status == STATUS_OK
+               ? moves_keep(node, &turn->claim->key, DUEL_ADMITTED, why, sizeof(why) - 1, error)
+               : status;
+}
+
 /* The child has left a move: it is planned, once for each turn and refusal. */
 static enum status plan_move(struct node *node, const struct turn *turn, enum duel_kind kind,
                              struct error *error)
 {
     if (kind == DUEL_NO_LIE) {
-        return node->fault ? STATUS_OK
-                           : node_fault(node,
-                                        "a claim was made, and the accused is right in all "
-                                        "that it made of the step",
-                                        error);
+        return admit(node, turn, error);
     }
     return moves_plan(node, turn->claim, kind, turn->standing.turns, turn->attempt,
                       turn->standing.deadline_s, error);

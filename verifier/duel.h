@@ -31,6 +31,7 @@ enum duel_kind {
 #define DUEL_TOLD     "told"
 #define DUEL_ASKED    "asked"
 #define DUEL_EVIDENCE "evidence"
+#define DUEL_ADMITTED "admitted" /* there was no lie, and the node has said so */
 
 /* What a file of a move holds. payload is borrowed of bytes when it was read. */
 struct duel_move {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/backoff.h"
 #include "base/hex.h"
 
 enum {
@@ -275,11 +276,9 @@ enum status moves_send(struct node *node, const struct action *action, struct er
 
 /* ---- after a refusal -------------------------------------------------------------- */
 
-static uint64_t pause_of(uint64_t first, uint64_t most, uint32_t tries)
+uint64_t moves_again_s(const struct node *node, uint32_t tries)
 {
-    uint64_t pause = tries < 7 ? first << tries : most;
-
-    return pause < most ? pause : most;
+    return node->clock.time_s + backoff_pause(RETRY_S, RETRY_S_MAX, tries);
 }
 
 enum status moves_failed(struct node *node, const struct hash32 *claim, const char *why,
@@ -291,7 +290,7 @@ enum status moves_failed(struct node *node, const struct hash32 *claim, const ch
     if (status != STATUS_OK) {
         return status;
     }
-    effort.next_ms = node->now_ms + pause_of(RETRY_MS, QUEUE_WAIT_MS_MAX, effort.tries);
+    effort.next_ms = node->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, effort.tries);
     effort.tries++;
     return store_set_effort(node->ports.store, claim, &effort, why, error);
 }
@@ -337,7 +336,7 @@ enum status moves_refused(struct node *node, enum action_state *state, uint64_t 
     case MOVES_AGAIN:
         if (action->tries++ < MOVES_TRIES_MAX) {
             *state = ACTION_PLANNED;
-            *due_s = node->clock.time_s + pause_of(RETRY_S, RETRY_S_MAX, action->tries);
+            *due_s = moves_again_s(node, action->tries);
         }
         return STATUS_OK;
     case MOVES_ANEW:

@@ -40,6 +40,9 @@ MUST_CHECK enum status moves_plan(struct node *node, const struct store_claim *c
                                   enum duel_kind kind, uint32_t turn, uint32_t attempt,
                                   uint64_t deadline_s, struct error *error);
 
+/* When what could not be sent, or was refused for now, is due again: tries, this one included. */
+uint64_t moves_again_s(const struct node *node, uint32_t tries);
+
 /* For the pen: sends, and says what a refused one becomes: PLANNED again, due at *due_s, or
  * REFUSED. */
 MUST_CHECK enum status moves_send(struct node *node, const struct action *action,

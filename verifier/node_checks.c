@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/hex.h"
 #include "verifier/claimant.h"
 #include "verifier/mirrors.h"
@@ -383,13 +384,6 @@ static enum status stop_signing(struct node *node, const struct check_result *re
     return node_fault(node, text, error);
 }
 
-static uint64_t retry_ms(const struct node *node, uint32_t attempts)
-{
-    uint64_t wait = attempts < 6 ? (uint64_t)RETRY_MS << attempts : QUEUE_WAIT_MS_MAX;
-
-    return node->now_ms + (wait < QUEUE_WAIT_MS_MAX ? wait : QUEUE_WAIT_MS_MAX);
-}
-
 static enum status count_result(struct node *node, const struct task *task,
                                 const struct check_result *result, struct error *error)
 {
@@ -432,8 +426,9 @@ static enum status conclude(struct node *node, const struct task *task,
         status = stop_signing(node, result, error);
         break;
     case CHECK_CANNOT_TELL:
-        return queue_finish(store, task, result, result->permanent ? TASK_SKIPPED : TASK_WAITING,
-                            node->now_ms, retry_ms(node, task->attempts), error);
+        return queue_finish(
+            store, task, result, result->permanent ? TASK_SKIPPED : TASK_WAITING, node->now_ms,
+            node->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, task->attempts), error);
     }
     if (why != NULL) {
         (void)snprintf(result->reason, sizeof(result->reason), "%s", why);

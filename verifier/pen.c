@@ -8,11 +8,6 @@
 #include "verifier/moves.h"
 #include "verifier/vanished.h"
 
-enum {
-    RETRY_S = 2,
-    RETRY_S_MAX = 60,
-};
-
 static bool is_statement(enum action_kind kind)
 {
     return kind == ACTION_ATTEST || kind == ACTION_SEAL || kind == ACTION_CLAIM;
@@ -231,13 +226,6 @@ static enum status set(struct node *node, const struct action *action, enum acti
     return action_set(node->ports.store, action, state, due_s, trouble, error);
 }
 
-static uint64_t retry_at(const struct node *node, uint32_t tries)
-{
-    uint64_t wait_s = tries < 5 ? (uint64_t)RETRY_S << tries : RETRY_S_MAX;
-
-    return node->clock.time_s + (wait_s < RETRY_S_MAX ? wait_s : RETRY_S_MAX);
-}
-
 static enum status send_due(struct node *node, struct action *action, bool *busy,
                             struct error *error)
 {
@@ -268,7 +256,7 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     }
     /* No money, no endpoint, a contradiction: all of it may change until it is late. */
     action->tries++;
-    return set(node, action, ACTION_PLANNED, retry_at(node, action->tries), why.text, error);
+    return set(node, action, ACTION_PLANNED, moves_again_s(node, action->tries), why.text, error);
 }
 
 /* A reorganization may have put it before what must come first; and what is too late for the round
@@ -311,7 +299,7 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
-        due_s = retry_at(node, action->tries);
+        due_s = moves_again_s(node, action->tries);
         return set(node, action, ACTION_PLANNED, due_s > action->due_s ? due_s : action->due_s,
                    game_refusal_text(outcome.refusal.kind), error);
     }

@@ -265,8 +265,9 @@ enum status action_plan(struct store *store, const struct action *action, struct
     "after,"                                                                                       \
     " state, tries, attestor, refusal FROM actions "
 
-static enum status read_action(struct action *action, sqlite3_stmt *row, struct error *error)
+static enum status read_action(void *one, sqlite3_stmt *row, struct error *error)
 {
+    struct action *action = one;
     int kind = sqlite3_column_int(row, 1);
     int state = sqlite3_column_int(row, 12);
     int refusal = sqlite3_column_int(row, 15);
@@ -320,18 +321,9 @@ enum status action_list(struct store *store, struct action *actions, uint32_t *c
         ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN (4, 5,"
                        " 9, 10, 11) DESC, late_s LIMIT ?",
         "iiii", (int64_t)state, (int64_t)now_s, (int64_t)height, (int64_t)QUEUE_ACTIONS_MAX);
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
 
-    *count = 0;
-    while (status == STATUS_OK && *count < QUEUE_ACTIONS_MAX) {
-        status = sql_step(&store->sql, row, error);
-        if (status == STATUS_OK) {
-            status = read_action(&actions[*count], row, error);
-            (*count)++;
-        }
-    }
-    sql_done(&store->sql, row);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    return sql_collect(&store->sql, actions, count, row, sizeof(*actions), QUEUE_ACTIONS_MAX,
+                       read_action, error);
 }
 
 enum status action_set(struct store *store, const struct action *action, enum action_state state,

@@ -25,7 +25,8 @@
 
 struct store {
     struct sql sql;
-    uint32_t tasks_max; /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
+    uint32_t tasks_max;      /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
+    int64_t reveals_visited; /* by store_open_reveals(), up to this row; 0: it begins anew */
 };
 
 enum store_mode {
@@ -175,7 +176,6 @@ struct store_dispute {
     struct hash32 key;
     uint32_t index; /* of the segment */
     uint64_t deadline_s;
-    bool ours; /* or against us: store_open_claims() tells of it */
     bool gone; /* the attestor that it accuses was convicted by another */
 };
 
@@ -206,6 +206,7 @@ enum store_doubt {
 };
 
 struct store_reveal {
+    int64_t row;
     struct hash32 segment;
     struct address attestor;
     struct digest root;
@@ -213,7 +214,8 @@ struct store_reveal {
     enum store_doubt doubt;
 };
 
-/* Those that nothing is decided about. */
+/* Those that nothing is decided about, some at a time: the next call goes on behind them, so that
+ * what waits keeps nobody from his turn. */
 MUST_CHECK enum status store_open_reveals(struct store *store,
                                           enum status (*visit)(void *context,
                                                                const struct store_reveal *reveal,

@@ -224,8 +224,9 @@ enum status store_job_is_claimed(struct store *store, bool *claimed, const struc
     "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, epoch, attestor,"    \
     " accused, asked FROM claims "
 
-static enum status read_claim(struct store_claim *claim, sqlite3_stmt *row, struct error *error)
+static enum status read_claim(void *one, sqlite3_stmt *row, struct error *error)
 {
+    struct store_claim *claim = one;
     size_t size = (size_t)sqlite3_column_bytes(row, 13);
 
     memset(claim, 0, sizeof(*claim));
@@ -259,21 +260,13 @@ enum status store_open_claims(struct store *store,
                               void *context, struct error *error)
 {
     struct store_claim found[STORE_CLAIMS_MAX];
-    uint32_t count = 0;
-    sqlite3_stmt *row =
-        sql_query(&store->sql, error, CLAIM_COLUMNS "WHERE phase <> ? ORDER BY deadline_s", "i",
-                  (int64_t)GAME_CLAIM_CLOSED);
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+    uint32_t count;
+    enum status status = sql_collect(&store->sql, found, &count,
+                                     sql_query(&store->sql, error,
+                                               CLAIM_COLUMNS "WHERE phase <> ? ORDER BY deadline_s",
+                                               "i", (int64_t)GAME_CLAIM_CLOSED),
+                                     sizeof(found[0]), STORE_CLAIMS_MAX, read_claim, error);
 
-    while (status == STATUS_OK && count < STORE_CLAIMS_MAX) {
-        status = sql_step(&store->sql, row, error);
-        if (status == STATUS_OK) {
-            status = read_claim(&found[count], row, error);
-            count++;
-        }
-    }
-    sql_done(&store->sql, row);
-    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
     }
@@ -311,14 +304,14 @@ enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
 
 /* ---- claims of everybody ------------------------------------------------------- */
 
-static enum status read_dispute(struct store_dispute *dispute, sqlite3_stmt *row,
-                                struct error *error)
+static enum status read_dispute(void *one, sqlite3_stmt *row, struct error *error)
 {
+    struct store_dispute *dispute = one;
+
     memset(dispute, 0, sizeof(*dispute));
     dispute->index = (uint32_t)sqlite3_column_int64(row, 1);
     dispute->deadline_s = (uint64_t)sqlite3_column_int64(row, 2);
-    dispute->ours = sqlite3_column_int(row, 3) != 0;
-    dispute->gone = sqlite3_column_int(row, 4) != 0;
+    dispute->gone = sqlite3_column_int(row, 3) != 0;
     return sql_blob_column(row, 0, dispute->key.bytes, HASH32_SIZE) ? STATUS_OK : damaged(error);
 }
 
@@ -328,25 +321,17 @@ enum status store_disputes(struct store *store,
                            void *context, const struct hash32 *job, struct error *error)
 {
     struct store_dispute found[STORE_CLAIMS_MAX];
-    uint32_t count = 0;
+    uint32_t count;
     sqlite3_stmt *row = sql_query(
         &store->sql, error,
-        "SELECT d.key, s.idx, d.deadline_s, EXISTS (SELECT 1 FROM claims c WHERE c.key = d.key),"
-        " EXISTS (SELECT 1 FROM reveals r WHERE r.segment = d.segment AND r.attestor = d.attestor"
+        "SELECT d.key, s.idx, d.deadline_s, EXISTS (SELECT 1 FROM reveals r WHERE r.segment = "
+        "d.segment AND r.attestor = d.attestor"
         " AND NOT r.stands) FROM segments s JOIN disputes d ON d.segment = s.hash WHERE s.job = ?"
         " AND NOT s.void AND d.open ORDER BY s.idx, d.deadline_s",
         "b", &(struct sql_blob){job->bytes, HASH32_SIZE});
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+    enum status status = sql_collect(&store->sql, found, &count, row, sizeof(found[0]),
+                                     STORE_CLAIMS_MAX, read_dispute, error);
 
-    while (status == STATUS_OK && count < STORE_CLAIMS_MAX) {
-        status = sql_step(&store->sql, row, error);
-        if (status == STATUS_OK) {
-            status = read_dispute(&found[count], row, error);
-            count++;
-        }
-    }
-    sql_done(&store->sql, row);
-    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
     }
@@ -429,36 +414,21 @@ enum status store_renew_reveals(struct store *store, const struct game_event *ev
                    "ibi", (int64_t)STORE_DOUBT_TRUE, BLOB(event->job), (int64_t)event->index);
 }
 
-#define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt FROM reveals "
+#define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt, rowid FROM reveals "
 
-static enum status read_reveal(struct store_reveal *reveal, sqlite3_stmt *row, struct error *error)
+static enum status read_reveal(void *one, sqlite3_stmt *row, struct error *error)
 {
+    struct store_reveal *reveal = one;
+
     memset(reveal, 0, sizeof(*reveal));
     reveal->stands = sqlite3_column_int(row, 3) != 0;
     reveal->doubt = (enum store_doubt)sqlite3_column_int(row, 4);
+    reveal->row = sqlite3_column_int64(row, 5);
     return sql_blob_column(row, 0, reveal->segment.bytes, HASH32_SIZE) &&
                    sql_blob_column(row, 1, reveal->attestor.bytes, ADDRESS_SIZE) &&
                    sql_blob_column(row, 2, reveal->root.bytes, DIGEST_SIZE)
                ? STATUS_OK
                : damaged(error);
-}
-
-/* Up to REVEALS_MAX; finalizes row. */
-static enum status read_reveals(struct store_reveal found[REVEALS_MAX], uint32_t *count,
-                                struct store *store, sqlite3_stmt *row, struct error *error)
-{
-    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
-
-    *count = 0;
-    while (status == STATUS_OK && *count < REVEALS_MAX) {
-        status = sql_step(&store->sql, row, error);
-        if (status == STATUS_OK) {
-            status = read_reveal(&found[*count], row, error);
-            (*count)++;
-        }
-    }
-    sql_done(&store->sql, row);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 enum status store_open_reveals(struct store *store,
@@ -469,10 +439,14 @@ enum status store_open_reveals(struct store *store,
 {
     struct store_reveal found[REVEALS_MAX];
     uint32_t count;
-    enum status status = read_reveals(
-        found, &count, store,
-        sql_query(&store->sql, error, REVEAL_COLUMNS "WHERE doubt IN (0, 1)", ""), error);
+    enum status status =
+        sql_collect(&store->sql, found, &count,
+                    sql_query(&store->sql, error,
+                              REVEAL_COLUMNS "WHERE doubt IN (0, 1) AND rowid > ? ORDER BY rowid",
+                              "i", store->reveals_visited),
+                    sizeof(found[0]), REVEALS_MAX, read_reveal, error);
 
+    store->reveals_visited = count == REVEALS_MAX ? found[count - 1].row : 0;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
     }
@@ -502,10 +476,10 @@ enum status store_doubted(struct store *store, struct store_reveal *reveal,
     struct store_reveal found[REVEALS_MAX];
     uint32_t count;
     enum status status =
-        read_reveals(found, &count, store,
-                     sql_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND doubt = 1",
-                               "b", BLOB(segment->hash)),
-                     error);
+        sql_collect(&store->sql, found, &count,
+                    sql_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND doubt = 1",
+                              "b", BLOB(segment->hash)),
+                    sizeof(found[0]), REVEALS_MAX, read_reveal, error);
 
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         if (game_sampled_step(&segment->seed, &found[i].attestor, segment->committed.steps) ==

@@ -266,9 +266,9 @@ enum status store_take(struct store *store, const struct ledger_entry *entry,
     " j.terms, j.phase, j.finalized, s.mandatory, j.finalized_s FROM segments s JOIN jobs j"       \
     " ON j.key = s.job"
 
-static enum status read_segment(struct store_segment *segment, sqlite3_stmt *row,
-                                struct error *error)
+static enum status read_segment(void *one, sqlite3_stmt *row, struct error *error)
 {
+    struct store_segment *segment = one;
     struct game_move move;
 
     memset(segment, 0, sizeof(*segment));
@@ -314,7 +314,6 @@ enum status store_segments(struct store *store, const char *where,
 {
     struct store_segment *found = malloc(STORE_VISIT_MAX * sizeof(*found));
     char text[1400];
-    sqlite3_stmt *row = NULL;
     uint32_t count = 0;
     enum status status =
         found == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for segments") : STATUS_OK;
@@ -322,18 +321,9 @@ enum status store_segments(struct store *store, const char *where,
     if (status == STATUS_OK) {
         (void)snprintf(text, sizeof(text), SEGMENT_COLUMNS " WHERE %s LIMIT %d", where,
                        STORE_VISIT_MAX);
-        row = sql_query(&store->sql, error, text, "");
-        status = row == NULL ? STATUS_IO : STATUS_OK;
+        status = sql_collect(&store->sql, found, &count, sql_query(&store->sql, error, text, ""),
+                             sizeof(*found), STORE_VISIT_MAX, read_segment, error);
     }
-    while (status == STATUS_OK && count < STORE_VISIT_MAX) {
-        status = sql_step(&store->sql, row, error);
-        if (status == STATUS_OK) {
-            status = read_segment(&found[count], row, error);
-            count++;
-        }
-    }
-    sql_done(&store->sql, row);
-    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, &found[i], error);
     }

@@ -131,7 +131,8 @@ struct holding {
     uint32_t on_job;
 };
 
-/* A claim of others whose turn passed unused long ago: it is ended, whoever wins by it. */
+/* A claim whose turn passed unused long ago: it is ended, whoever wins by it. One that we have lost
+ * is no exception: who has won it may be gone, and all that is behind it would wait for ever. */
 static enum status end_claim(void *context, const struct store_dispute *dispute,
                              struct error *error)
 {
@@ -141,7 +142,7 @@ static enum status end_claim(void *context, const struct store_dispute *dispute,
 
     holding->on_first += dispute->index == holding->first;
     holding->on_job++;
-    if (dispute->ours || (dispute->index != holding->first && !holding->all) ||
+    if ((dispute->index != holding->first && !holding->all) ||
         !is_ours(holding->node, dispute->deadline_s, &dispute->key)) {
         return STATUS_OK;
     }

@@ -185,7 +185,7 @@ static void print_job(FILE *out, const struct job_record *job, uint64_t now_s)
     uint32_t shown = 0;
 
     hex_encode(key, job->key.bytes, HASH32_SIZE);
-    (void)fprintf(out, "job %.16s  %s  committed %u of %u, final %u", key, phase_name(job->phase),
+    (void)fprintf(out, "job 0x%.16s  %s  committed %u of %u, final %u", key, phase_name(job->phase),
                   job->committed, job->segment_count, job->finalized);
     if (job->phase == GAME_PHASE_RUNNING && !job->ended && job->committed < job->segment_count) {
         print_moment(moment, job->due_s);
@@ -208,8 +208,8 @@ static void print_alarm(FILE *out, const char *word, const struct watch_alarm *a
     char moment[MOMENT_SIZE];
 
     hex_encode(key, alarm->job.bytes, HASH32_SIZE);
-    (void)fprintf(out, "%s %s  job %.16s segment %u: %s", word, watch_alarm_name(alarm->kind), key,
-                  alarm->index, alarm->text);
+    (void)fprintf(out, "%s %s  job 0x%.16s segment %u: %s", word, watch_alarm_name(alarm->kind),
+                  key, alarm->index, alarm->text);
     if (alarm->due_s != 0) {
         print_moment(moment, alarm->due_s);
         (void)fprintf(out, "; until %s", moment);
@@ -234,7 +234,7 @@ static void print_view(const struct watching *watching)
 
         hex_encode(key, claim->key.bytes, HASH32_SIZE);
         print_moment(moment, claim->deadline_s);
-        (void)fprintf(out, "claim %.16s  segment %u  the %s's turn until %s\n", key, claim->index,
+        (void)fprintf(out, "claim 0x%.16s  segment %u  the %s's turn until %s\n", key, claim->index,
                       turn_name(claim), moment);
     }
     if (watch->jobs_left_out > 0) {
@@ -322,6 +322,7 @@ static enum status follow(struct watching *watching, struct error *error)
 {
     double interval_s = (double)options_number(watching->context->options, "interval");
     bool raining = false;
+    bool looked = false; /* a healthy ledger has nothing to tell, and must not look like a hang */
 
     for (;;) {
         enum status status = look(watching, error);
@@ -334,6 +335,13 @@ static enum status follow(struct watching *watching, struct error *error)
         } else if (status != STATUS_OK) {
             return status == STATUS_STOPPED ? STATUS_OK : status;
         } else {
+            if (!looked) {
+                log_info(watching->context->log, "watch",
+                         "jobs followed: %u, alarms now: %u; each is told when it begins and when "
+                         "it ends",
+                         watching->watch.job_count, watching->alarm_count);
+            }
+            looked = true;
             raining = false;
             tell_changes(watching);
         }

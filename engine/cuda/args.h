@@ -267,8 +267,10 @@ struct attention_args {
     struct rows_args rows;
     struct strip_product scores; /* rows of A by rows of B; nothing is held of it */
     struct strip_product product;
-    uint32_t strips; /* of a batch */
-    uint32_t hidden; /* what a mask hides is written too, as zeros */
+    uint32_t strips;     /* of a batch */
+    uint32_t strip_rows; /* 16 or 32 */
+    uint32_t hidden;     /* what a mask hides is written too, as zeros */
+    uint32_t reserved;
 };
 
 struct sums_args {
@@ -454,8 +456,7 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
     (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \
      2 * HOPPER_GROUP / CUDA_WARP * EPILOGUE_STAGE_SIZE)
 
-#define ATTENTION_THREADS (STRIP_ROWS * 16) /* 16 for each row of a strip */
-#define ATTENTION_D_MAX   128               /* elements of a query */
+#define ATTENTION_D_MAX 128 /* elements of a query */
 
 #define PLAIN_TILE 32 /* rows and columns of a tile of kernel_contract_plain */
 #define PLAIN_STEP 16 /* elements of k: no block is shorter */
@@ -493,7 +494,7 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
  * them, and eight rows by four lanes of eight elements, all without conflicts. The sums that warps
  * add up at the end lie where the numbers were.
  */
-#define STRIP_THREADS 256
+#define STRIP_THREADS 512
 #define STRIP_WARPS   (STRIP_THREADS / CUDA_WARP)
 #define STRIP_ROWS    32
 #define STRIP_PIECES  8
@@ -501,10 +502,10 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define STRIP_COLUMNS 128 /* rows of the other operand, at most */
 
 #define STRIP_PITCH(k)         ((uint32_t)(((k) + 127) / 128 * 128 + 9))
-#define STRIP_SUMS_SIZE        (STRIP_WARPS * 16 * 40 * 8)
+#define STRIP_SUMS(rows)       ((uint64_t)(rows) * (STRIP_COLUMNS + 8) * 8) /* of one part */
 #define STRIP_NUMBERS(rows, k) (((uint64_t)(rows)*STRIP_PITCH(k) * 4 + 15) / 16 * 16)
 #define STRIP_AREA(rows, k)                                                                        \
-    (STRIP_NUMBERS(rows, k) < STRIP_SUMS_SIZE ? STRIP_SUMS_SIZE : STRIP_NUMBERS(rows, k))
+    (STRIP_NUMBERS(rows, k) < STRIP_SUMS(rows) ? STRIP_SUMS(rows) : STRIP_NUMBERS(rows, k))
 #define STRIP_CONTROL_SIZE    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4))
 #define STRIP_SHARED(rows, k) ((uint32_t)(STRIP_AREA(rows, k) + STRIP_CONTROL_SIZE))
 

@@ -11,114 +11,132 @@
  * Under a causal mask, keys that no row of a strip sees are not looked at; and where nobody else
  * reads what is hidden, it is not written.
  *
- * There are 16 threads for each row of a strip: 16 rows are one fragment down, with eight warps side
- * by side, and the scores need no shared memory but their own, and no barrier.
+ * A warp makes 16 rows by 16 columns of scores, from limbs in memory, and goes on to others without
+ * a barrier; it needs no shared memory but the scores' own.
  */
 
 struct attention {
     const struct attention_args *args;
     struct strip strip;
     uint32_t warp;
-    uint32_t warps;
 };
 
-static RULE INLINED uint32_t attention_visible(const struct attention_args *args, uint64_t m)
+/* Rows of a head are counted in 32 bits: their divisions are many. */
+static RULE INLINED uint32_t attention_visible(const struct attention_args *args, uint32_t m)
 {
-    const struct contract_args *scores = &args->scores.contract;
-    const uint64_t limit = causal_limit(scores, m);
+    const uint32_t columns = (uint32_t)args->rows.columns;
+    const uint32_t causal = (uint32_t)args->rows.causal;
+    const uint32_t turn = causal == 0 ? columns : m % causal;
 
-    if (m >= scores->m) {
+    if (m >= args->scores.contract.m) {
         return 0;
     }
-    return (uint32_t)(limit < scores->n ? limit : scores->n);
+    return turn < columns ? turn + 1 : columns;
 }
 
-/* Columns that some of these rows see. */
-static RULE INLINED uint32_t attention_limit(const struct attention_args *args, uint64_t m,
+/* Columns that some of these rows see, the first of which is there. */
+static RULE INLINED uint32_t attention_limit(const struct attention_args *args, uint32_t m,
                                              uint32_t rows)
 {
-    uint32_t most = 0;
+    const uint32_t all = (uint32_t)args->scores.contract.m;
+    const uint32_t last = m + rows < all ? m + rows - 1 : all - 1;
+    const uint32_t causal = (uint32_t)args->rows.causal;
 
-    for (uint32_t i = 0; i < rows; i++) {
-        const uint32_t visible = attention_visible(args, m + i);
-
-        most = visible > most ? visible : most;
+    /* A turn that ends among them ends with its longest row. */
+    if (causal != 0 && m / causal != last / causal) {
+        return attention_visible(args, causal - 1);
     }
-    return most;
+    return attention_visible(args, last);
 }
 
 /* The longest strips come first, those of all batches together. */
 static RULE INLINED void attention_init(struct attention *attention,
                                         const struct attention_args *args)
 {
-    const uint32_t rows = block_size() / 16;
+    const uint32_t rows = args->strip_rows;
     const uint64_t batches = args->scores.contract.batches;
     const uint32_t index = args->strips - 1 - (uint32_t)(block_index() / batches);
     struct strip *strip = &attention->strip;
 
     attention->args = args;
     attention->warp = thread_index() / CUDA_WARP;
-    attention->warps = block_size() / CUDA_WARP;
     strip_init(strip, rows, (uint64_t)index * rows, block_index() % batches, &args->product);
-    strip->seen = (1u << (attention_limit(args, strip->first, rows) + CONTRACTION_PIECE - 1) /
+    strip->seen = (1u << (attention_limit(args, index * rows, rows) + CONTRACTION_PIECE - 1) /
                              CONTRACTION_PIECE) -
                   1;
 }
 
 /* ---- scores ---------------------------------------------------------------------- */
 
-/* A's words of a step, as strip_load() has them: rows of the first product's own operand. */
-static RULE INLINED void queries_load(struct fragments *fragments,
-                                      const struct attention *attention, uint32_t first,
-                                      uint32_t step)
+/* What is known of a warp's 16 rows before any column. */
+struct queries {
+    struct strip_reader reader;
+    struct result_line lines[2]; /* of the two that a lane has results of */
+    uint32_t row;                /* of the strip */
+    uint32_t limit;              /* columns that some of them see */
+};
+
+static RULE INLINED void queries_init(struct queries *queries, const struct attention *attention)
 {
     const struct contract_args *scores = &attention->args->scores.contract;
-    const uint32_t lane = thread_index() % CUDA_WARP;
+    const struct strip *strip = &attention->strip;
+    const uint32_t m = (uint32_t)strip->first + attention->warp % (strip->rows / 16) * 16;
 
+    queries->row = m - (uint32_t)strip->first;
+    queries->limit = m < scores->m ? attention_limit(attention->args, m, 16) : 0;
+    strip_reader_init(&queries->reader, &scores->a, strip->batch * scores->m, scores->m, m,
+                      scores->line_log);
     UNROLL
-    for (uint32_t half = 0; half < 2; half++) {
-        const uint64_t m = attention->strip.first + first + lane / 4 + half * 8;
-        const uint64_t row = attention->strip.batch * scores->m + (m < scores->m ? m : 0);
-        const uint8_t *at = scores->a.planes + packed_place(row, step + lane % 4 * 8,
-                                                            scores->a.strip_size, scores->line_log);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t own = m + sum_row(2 * i);
 
+        queries->lines[i].place = 0;
+        queries->lines[i].limit = attention_visible(attention->args, own);
+        queries->lines[i].lowest =
+            own < scores->m ? scores->a.lowest[strip->batch * scores->m + own] : 0;
+    }
+}
+
+/* A step's fragments: A's rows are read like B's, and lie as strip_load() has them. */
+static RULE INLINED void scores_load(struct fragments *fragments, const struct queries *queries,
+                                     const struct strip_reader *keys,
+                                     const struct contract_args *scores, uint32_t step)
+{
+    struct fragments own;
+
+    strip_load_other(&own, &queries->reader, 0, scores->a.plane_size, step);
+    strip_load_other(fragments, keys, 0, scores->b.plane_size, step);
+    UNROLL
+    for (uint32_t plane = 0; plane < 2; plane++) {
         UNROLL
-        for (uint32_t plane = 0; plane < 2; plane++) {
-            uint32_t words[2];
-
-            load_pair(words, at + plane * scores->a.plane_size);
-            fragments->a[plane][0][half] = words[0];
-            fragments->a[plane][0][2 + half] = words[1];
+        for (uint32_t i = 0; i < 4; i++) {
+            fragments->a[plane][0][i] = own.b[plane][i % 2][i / 2];
         }
     }
 }
 
-/* 16 rows by 32 columns, from a row of the strip and a column on. */
-static RULE INLINED void scores_tile(const struct attention *attention, uint32_t first,
-                                     uint32_t column, enum limb_kind kind)
+static_assert(STRIP_FRAGMENTS == 2, "two fragments of eight columns have the rows of one of A");
+
+/* 16 columns. */
+static RULE INLINED void scores_tile(const struct attention *attention,
+                                     const struct queries *queries, uint32_t column,
+                                     enum limb_kind kind)
 {
     const struct contract_args *scores = &attention->args->scores.contract;
     const struct strip *strip = &attention->strip;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
-    struct strip_reader reader;
-    struct result_line rows[2];
+    struct strip_reader keys;
 
-    strip_reader_init(&reader, strip, &attention->args->scores, column);
+    strip_reader_init(&keys, &scores->b, strip->batch * scores->n, scores->n, column,
+                      scores->line_log);
     for (uint32_t step = 0; step >> scores->line_log == 0; step += PACKED_STEP) {
         struct fragments fragments;
 
-        queries_load(&fragments, attention, first, step);
-        strip_load_other(&fragments, &reader, 0, scores->b.plane_size, step);
-        fragments_multiply(sums, &fragments, 1, kind);
+        scores_load(&fragments, queries, &keys, scores, step);
+        fragments_multiply(sums, &fragments, 1, STRIP_FRAGMENTS, kind);
     }
     UNROLL
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint64_t m = strip->first + first + sum_row(2 * i);
-
-        rows[i] = result_row(scores, strip->batch, m < scores->m ? m : 0);
-    }
-    UNROLL
-    for (uint32_t to = 0; to < FRAGMENT_COLUMNS * 2; to++) {
+    for (uint32_t to = 0; to < STRIP_FRAGMENTS * 2; to++) {
         const uint32_t n = column + to / 2 * 8 + sum_column(to % 2);
         const struct result_line own =
             result_column(scores, strip->batch, n < scores->n ? n : scores->n - 1);
@@ -127,8 +145,8 @@ static RULE INLINED void scores_tile(const struct attention *attention, uint32_t
         for (uint32_t i = 0; i < 2; i++) {
             const int64_t sum = piece_added(0, sums, 0, to / 2, i * 2 + to % 2, 0, true, kind);
 
-            strip->x[(first + sum_row(2 * i)) * strip->pitch + n] =
-                real_from_bits(result_bits(scores, &rows[i], &own, sum));
+            strip->x[(queries->row + sum_row(2 * i)) * strip->pitch + n] =
+                real_from_bits(result_bits(scores, &queries->lines[i], &own, sum));
         }
     }
 }
@@ -137,12 +155,12 @@ static RULE INLINED void scores_tile(const struct attention *attention, uint32_t
 static RULE INLINED void attention_scores(const struct attention *attention, enum limb_kind kind)
 {
     const uint32_t halves = attention->strip.rows / 16;
-    const uint32_t first = attention->warp % halves * 16;
-    const uint32_t limit = attention_limit(attention->args, attention->strip.first + first, 16);
+    struct queries queries;
 
-    for (uint32_t column = attention->warp / halves * STRIP_TILE_COLUMNS; column < limit;
-         column += attention->warps / halves * STRIP_TILE_COLUMNS) {
-        scores_tile(attention, first, column, kind);
+    queries_init(&queries, attention);
+    for (uint32_t column = attention->warp / halves * STRIP_TILE_COLUMNS; column < queries.limit;
+         column += STRIP_WARPS / halves * STRIP_TILE_COLUMNS) {
+        scores_tile(attention, &queries, column, kind);
     }
 }
 
@@ -199,7 +217,7 @@ static RULE INLINED void attention_row(const struct attention *attention, uint32
 {
     const struct rows_args *args = &attention->args->rows;
     const struct strip *strip = &attention->strip;
-    const uint64_t m = strip->first + row;
+    const uint32_t m = (uint32_t)strip->first + row;
     const uint64_t rows = attention->args->scores.contract.m;
     const bool forward = args->kind == OP_SOFTMAX;
     float *at = strip->x + row * strip->pitch;
@@ -223,14 +241,8 @@ static RULE INLINED void attention_row(const struct attention *attention, uint32
         }
         held_softmax(&held, x);
     } else {
-        float dp[HELD_SLOTS];
-
-        HELD_EACH(&held, i, c)
-        {
-            dp[i] = c < held.visible ? at[c] : 0.0f;
-        }
         held_load(&held, x, 0);
-        held_softmax_grad(&held, x, dp);
+        held_softmax_grad(&held, x, at + held.lane, CUDA_WARP);
     }
     UNROLL
     for (uint32_t i = 0; i < HELD_SLOTS; i++) {
@@ -255,20 +267,20 @@ static RULE INLINED void attention(const struct attention_args *args, enum limb_
     attention_init(&attention, args);
     attention_scores(&attention, kind);
     barrier();
-    for (uint32_t row = attention.warp; row < attention.strip.rows; row += attention.warps) {
+    for (uint32_t row = attention.warp; row < attention.strip.rows; row += STRIP_WARPS) {
         attention_row(&attention, row);
     }
     strip_contract(&attention.strip, &args->product, kind);
 }
 
-/* grid: strips of all batches; block: 16 threads for each row of a strip. 14 bits. */
-KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, ATTENTION_THREADS)
+/* grid: strips of all batches; block: STRIP_THREADS. 14 bits. */
+KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, STRIP_THREADS)
 {
     attention(&args, LIMBS_NARROW);
 }
 
 /* The same for 15 and 16 bits. */
-KERNEL_LIMITED(kernel_attention_wide, struct attention_args, ATTENTION_THREADS)
+KERNEL_LIMITED(kernel_attention_wide, struct attention_args, STRIP_THREADS)
 {
     attention(&args, LIMBS_WIDE);
 }

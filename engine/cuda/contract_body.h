@@ -338,11 +338,11 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
                 continue;
             }
             fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
-            fragments_multiply(sums, &fragments, fragment_rows(kind), kind);
+            fragments_multiply(sums, &fragments, fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
                            shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
-                           fragment_rows(kind), kind);
+                           fragment_rows(kind), FRAGMENT_COLUMNS, kind);
             }
         }
     }

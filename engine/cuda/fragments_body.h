@@ -93,15 +93,15 @@ fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMEN
     multiply_uu(sums[4][i][j], f->a[2][i], f->b[1][j]);
 }
 
-/* rows: fragments of rows that are there, a constant. */
+/* rows, columns: fragments that are there, constants. */
 static RULE INLINED void
 fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                   const struct fragments *f, uint32_t rows, enum limb_kind kind)
+                   const struct fragments *f, uint32_t rows, uint32_t columns, enum limb_kind kind)
 {
     UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+        for (uint32_t j = 0; j < columns; j++) {
             if (kind == LIMBS_NARROW) {
                 fragments_narrow(sums, f, i, j);
             } else if (kind == LIMBS_WIDE) {
@@ -166,7 +166,7 @@ static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            const uint8_t *row_shifts, const uint8_t *column_shifts, uint32_t row_count,
-           enum limb_kind kind)
+           uint32_t column_count, enum limb_kind kind)
 {
     uint32_t rows[FRAGMENT_ROWS][2];
     uint32_t columns[FRAGMENT_COLUMNS][2];
@@ -181,7 +181,7 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
         most_of_rows = shift > most_of_rows ? shift : most_of_rows;
     }
     UNROLL
-    for (uint32_t at = 0; at < FRAGMENT_COLUMNS * 2; at++) {
+    for (uint32_t at = 0; at < column_count * 2; at++) {
         const uint32_t shift =
             load_padded(&column_shifts[at / 2 * 8 + sum_column(at % 2)]) & SHIFT_MASK;
 
@@ -193,7 +193,7 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     UNROLL
     for (uint32_t i = 0; i < row_count; i++) {
         UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+        for (uint32_t j = 0; j < column_count; j++) {
             UNROLL
             for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
                 wide[i][j][c] = piece_added(wide[i][j][c], sums, i, j, c,

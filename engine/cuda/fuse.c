@@ -33,6 +33,37 @@ static void readers_see(struct readers *readers, const struct op *op, uint32_t a
     }
 }
 
+static void read_too(struct readers *readers, uint32_t id, uint32_t with)
+{
+    const uint32_t first = readers->first[with];
+
+    readers->first[id] = first < readers->first[id] ? first : readers->first[id];
+    if (readers->last[with] != NEVER &&
+        (readers->last[id] == NEVER || readers->last[id] < readers->last[with])) {
+        readers->last[id] = readers->last[with];
+    }
+    if (readers->states[with] != NEVER &&
+        (readers->states[id] == NEVER || readers->states[id] < readers->states[with])) {
+        readers->states[id] = readers->states[with];
+    }
+    readers->count[id] += readers->count[with];
+}
+
+/* Who reads a part of what was made whole reads of the whole, and the other way round. */
+static void see_through_views(struct readers *readers, const struct fusion *fusion)
+{
+    for (uint32_t id = 0; id < fusion->tensor_count; id++) {
+        if (fusion->holders[id] != id && readers->maker[id] == NEVER) {
+            read_too(readers, fusion->holders[id], id);
+        }
+    }
+    for (uint32_t id = 0; id < fusion->tensor_count; id++) {
+        if (fusion->holders[id] != id && readers->maker[id] != NEVER) {
+            read_too(readers, id, fusion->holders[id]);
+        }
+    }
+}
+
 bool readers_find(struct readers *readers, const struct fusion *fusion, const struct tape *tape)
 {
     const size_t count = (size_t)tape->tensor_count + 1;
@@ -57,6 +88,7 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
     for (uint32_t at = 0; at < tape->op_count; at++) {
         readers_see(readers, &fusion->ops[at], at);
     }
+    see_through_views(readers, fusion);
     return true;
 }
 
@@ -259,13 +291,24 @@ static bool is_among(const uint32_t *ids, uint32_t count, uint32_t id)
     return false;
 }
 
+/* Does an operation read a tensor, or another that lies in the same whole? */
+static bool reads(const struct fusion *fusion, const struct op *op, uint32_t id)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (fusion->holders[op->inputs[i]] == fusion->holders[id]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t readers_among(const struct fusion *fusion, const uint32_t *ats, uint32_t count,
                               uint32_t id)
 {
     uint32_t found = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        found += is_among(fusion->ops[ats[i]].inputs, fusion->ops[ats[i]].input_count, id);
+        found += reads(fusion, &fusion->ops[ats[i]], id);
     }
     return found;
 }
@@ -277,8 +320,7 @@ static bool is_read_behind(const struct fusion *fusion, const struct readers *re
     const uint32_t maker = ats[count - 1];
 
     for (uint32_t at = readers->first[id]; at < maker && readers->first[id] != NEVER; at++) {
-        if (is_among(fusion->ops[at].inputs, fusion->ops[at].input_count, id) &&
-            !is_among(ats, count, at)) {
+        if (reads(fusion, &fusion->ops[at], id) && !is_among(ats, count, at)) {
             return false;
         }
     }
@@ -352,6 +394,11 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
     if (!find_anew(readers, fusion, tape) || !find_repeated(fusion, tape, readers)) {
         return false;
     }
+    if (is_free(fusion, WAY_VIEWS)) {
+        if (!find_anew(readers, fusion, tape) || !fuse_find_views(fusion, tape, readers)) {
+            return false;
+        }
+    }
     if (is_free(fusion, WAY_ENTROPY) &&
         (!find_anew(readers, fusion, tape) || !fuse_find_entropy(fusion, tape, readers))) {
         return false;
@@ -394,13 +441,21 @@ static bool find_all(struct fusion *fusion, const struct tape *tape, struct read
 static bool begin(struct fusion *fusion, const struct tape *tape)
 {
     const size_t count = (size_t)tape->op_count + 1;
+    const size_t tensors = (size_t)tape->tensor_count + 1;
 
     fusion->op_count = tape->op_count;
+    fusion->tensor_count = tape->tensor_count;
+    fusion->holders = malloc(tensors * sizeof(*fusion->holders));
+    fusion->offsets = calloc(tensors, sizeof(*fusion->offsets));
     fusion->ops = malloc(count * sizeof(*fusion->ops));
     fusion->ends = malloc(count * sizeof(*fusion->ends));
     fusion->chain_of = calloc(count, sizeof(*fusion->chain_of));
-    if (fusion->ops == NULL || fusion->ends == NULL || fusion->chain_of == NULL) {
+    if (fusion->ops == NULL || fusion->ends == NULL || fusion->chain_of == NULL ||
+        fusion->holders == NULL || fusion->offsets == NULL) {
         return false;
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        fusion->holders[id] = id;
     }
     memcpy(fusion->ops, tape->ops, tape->op_count * sizeof(*fusion->ops));
     for (uint32_t at = 0; at < tape->op_count; at++) {
@@ -432,6 +487,8 @@ void fusion_release(struct fusion *fusion)
 {
     free(fusion->ops);
     free(fusion->ends);
+    free(fusion->holders);
+    free(fusion->offsets);
     free(fusion->chain_of);
     free(fusion->chains);
     memset(fusion, 0, sizeof(*fusion));
@@ -446,9 +503,12 @@ struct region {
     bool there;
 };
 
-static struct region region_of(const struct tape *tape, const struct plan *plan,
-                               const struct plan_hooks *hooks, const struct op *maker, uint32_t id)
+/* Of what a tensor lies in: its own rows lie between others'. */
+static struct region region_of(const struct tape *tape, const struct fusion *fusion,
+                               const struct plan *plan, const struct plan_hooks *hooks,
+                               const struct op *maker, uint32_t tensor)
 {
+    const uint32_t id = fusion->holders[tensor];
     struct region region = {.in_state = plan->in_state[id],
                             .there = plan->places[id] != PLAN_ABSENT};
     uint64_t size = tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
@@ -477,17 +537,17 @@ static bool disturbs(const struct tape *tape, const struct fusion *fusion, const
     const struct op *to = &fusion->ops[other];
 
     for (uint32_t i = 0; i < op->output_count; i++) {
-        const struct region made = region_of(tape, plan, hooks, op, op->outputs[i]);
+        const struct region made = region_of(tape, fusion, plan, hooks, op, op->outputs[i]);
 
         for (uint32_t j = 0; j < to->input_count; j++) {
-            const struct region read = region_of(tape, plan, hooks, NULL, to->inputs[j]);
+            const struct region read = region_of(tape, fusion, plan, hooks, NULL, to->inputs[j]);
 
             if (to->inputs[j] != op->outputs[i] && overlap(&made, &read)) {
                 return true;
             }
         }
         for (uint32_t j = 0; j < to->output_count; j++) {
-            const struct region written = region_of(tape, plan, hooks, to, to->outputs[j]);
+            const struct region written = region_of(tape, fusion, plan, hooks, to, to->outputs[j]);
 
             if (overlap(&made, &written)) {
                 return true;

@@ -2,7 +2,7 @@
  * fuse.h - what of a tape need not be made twice, or is better launched together: found when a
  * machine is opened, from the tape and the ways that are free (launch.h).
  *
- * Three kinds of changes, all for fast mode alone:
+ * Four kinds of changes, all for fast mode alone:
  *
  *   - operations are rewritten, in a copy. A quantization of the same view of the same tensor is
  *     read from the first, however its axes are written; and the squares of many tensors, added up
@@ -14,6 +14,8 @@
  *     a step ends inside of it, is launched one by one. No unit is used in which an operation
  *     writes where another one reads or writes, but for what it makes for it: the plan is looked
  *     at.
+ *
+ *   - views: parts of rows lie inside of the whole, so that nobody splits it or puts it together.
  *
  * Every output that is made has the rules' bits; what is not made, nobody reads.
  */
@@ -66,6 +68,9 @@ struct fusion {
     struct fusion_facts facts;
     struct op *ops; /* the tape's, rewritten */
     uint32_t op_count;
+    uint32_t tensor_count;
+    uint32_t *holders;  /* per tensor: the one inside of which it lies, or itself */
+    uint64_t *offsets;  /* per tensor: bytes from there to it */
     uint32_t *ends;     /* per operation: where its unit ends; at + 1: alone */
     uint32_t *chain_of; /* per operation: 1 + the chain that makes it; 0: none */
     struct chain *chains;

@@ -92,6 +92,10 @@ MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *ta
 MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
                                     struct readers *readers);
 
+/* fuse_views.c */
+MUST_CHECK bool fuse_find_views(struct fusion *fusion, const struct tape *tape,
+                                const struct readers *readers);
+
 /* fuse_entropy.c; the readers are found anew where operations changed. */
 MUST_CHECK bool fuse_find_entropy(struct fusion *fusion, const struct tape *tape,
                                   struct readers *readers);

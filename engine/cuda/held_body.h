@@ -35,16 +35,19 @@ static RULE inline void held_load(const struct held *held, float *x, uint32_t in
     }
 }
 
-/* The fold of products, or of a where b is NULL: the part of the only chunk is the total. */
+/*
+ * The fold of products, or of a where b is NULL: the part of the only chunk is the total. Slot i of
+ * b lies at b[i * step].
+ */
 static RULE inline float held_fold(const struct held *held, const float *a, const float *b,
-                                   uint32_t part)
+                                   uint32_t step, uint32_t part)
 {
     float lane = -0.0f;
 
     HELD_EACH(held, i, c)
     {
         if (c < held->visible) {
-            lane = b == NULL ? lane + a[i] : fmaf(a[i], b[i], lane);
+            lane = b == NULL ? lane + a[i] : fmaf(a[i], b[i * step], lane);
         }
     }
     lane = real_stored(warp_fold(lane));
@@ -80,7 +83,7 @@ static RULE inline void held_norm(const struct held *held, float *x, float *othe
 
     held_load(held, x, 0);
     if (layer) {
-        mean = real_stored(held_mean(held, held_fold(held, x, NULL, 0)));
+        mean = real_stored(held_mean(held, held_fold(held, x, NULL, 0, 0)));
         held_number(held, 1, mean);
     }
     HELD_EACH(held, i, c)
@@ -88,7 +91,7 @@ static RULE inline void held_norm(const struct held *held, float *x, float *othe
         (void)c;
         other[i] = layer ? x[i] - mean : x[i];
     }
-    rstd = held_rstd(held, held_fold(held, other, other, layer ? 2 : 0));
+    rstd = held_rstd(held, held_fold(held, other, other, 1, layer ? 2 : 0));
     held_number(held, layer ? 3 : 1, rstd);
     HELD_EACH(held, i, c)
     {
@@ -125,10 +128,10 @@ static RULE inline void held_norm_grad(const struct held *held, float *x, float 
         }
     }
     if (layer) {
-        mean_g = real_stored(held_mean(held, held_fold(held, x, NULL, 0)));
+        mean_g = real_stored(held_mean(held, held_fold(held, x, NULL, 0, 0)));
         held_number(held, 2, mean_g);
     }
-    mean_gx = real_stored(held_mean(held, held_fold(held, x, other, layer ? 1 : 0)));
+    mean_gx = real_stored(held_mean(held, held_fold(held, x, other, 1, layer ? 1 : 0)));
     held_number(held, layer ? 3 : 1, mean_gx);
     HELD_EACH(held, i, c)
     {
@@ -182,7 +185,7 @@ static RULE inline void held_softmax(const struct held *held, float *x)
             out_f32(held->args, 2, held->first + c, x[i]);
         }
     }
-    sum = held_fold(held, x, NULL, 3);
+    sum = held_fold(held, x, NULL, 0, 3);
     held_number(held, 4, sum);
     const float inverse = 1.0f / sum;
 
@@ -195,16 +198,17 @@ static RULE inline void held_softmax(const struct held *held, float *x)
     }
 }
 
-/* p in x, dp in other; leaves dx in x. */
-static RULE inline void held_softmax_grad(const struct held *held, float *x, const float *other)
+/* p in x, slot i of dp at other[i * step]; leaves dx in x. */
+static RULE inline void held_softmax_grad(const struct held *held, float *x, const float *other,
+                                          uint32_t step)
 {
     const float scale = real_from_bits(held->args->constant);
-    const float dot = held_fold(held, x, other, 0);
+    const float dot = held_fold(held, x, other, step, 0);
 
     held_number(held, 1, dot);
     HELD_EACH(held, i, c)
     {
-        x[i] = c < held->visible ? real_stored((x[i] * (other[i] - dot)) * scale) : 0.0f;
+        x[i] = c < held->visible ? real_stored((x[i] * (other[i * step] - dot)) * scale) : 0.0f;
         if (c < held->columns) {
             out_f32(held->args, 2, held->first + c, x[i]);
         }
@@ -261,7 +265,7 @@ KERNEL_LIMITED(kernel_held, struct held_args, BLOCK_THREADS)
         default:
             held_load(&held, x, 0);
             held_load(&held, other, 1);
-            held_softmax_grad(&held, x, other);
+            held_softmax_grad(&held, x, other, 1);
             break;
         }
         if (args.quantize.planes != NULL) {

@@ -32,6 +32,7 @@ enum launch_way {
     WAY_EPILOGUE,              /* element-wise operations where their operand is made */
     WAY_ENTROPY, /* rows of logits held in shared memory, up to their gradient's limbs */
     WAY_SUMS,    /* of operands across memory, without their limbs */
+    WAY_VIEWS,   /* parts of rows are read and written where the whole lies */
     WAY_COUNT
 };
 

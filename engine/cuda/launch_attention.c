@@ -32,7 +32,7 @@ enum device_result launch_attention(const struct launcher *launcher, const struc
     const struct device_launch launch = {
         .kernel = scores->bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE,
         .grid = {(uint32_t)((scores->m + rows - 1) / rows * scores->batches), 1, 1},
-        .block = rows * 16,
+        .block = STRIP_THREADS,
         .shared_size = STRIP_SHARED(rows, args.rows.columns),
         .arguments_size = sizeof(args),
         .arguments = &args};
@@ -43,6 +43,7 @@ enum device_result launch_attention(const struct launcher *launcher, const struc
     /* The maker says whether what is hidden is left: fuse_leave_hidden(). */
     args.hidden = args.rows.causal != 0 && args.rows.outputs[main_output] != NULL &&
                   launcher->tape->ops[chain->ats[3]].attributes[CONTRACT_CAUSAL] == 0;
+    args.strip_rows = rows;
     args.strips = (uint32_t)((scores->m + rows - 1) / rows);
     scores->a = operand_of(launcher, first, 0, scores->batches * scores->m);
     scores->b = operand_of(launcher, first, 2, scores->batches * scores->n);

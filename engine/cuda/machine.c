@@ -96,6 +96,14 @@ static uint32_t hook_unit_end(const void *context, uint32_t at)
     return cuda->fusion.ends[at];
 }
 
+static uint32_t hook_holder(const void *context, uint64_t *offset, uint32_t tensor)
+{
+    const struct machine_cuda *cuda = context;
+
+    *offset = cuda->fusion.offsets[tensor];
+    return cuda->fusion.holders[tensor];
+}
+
 static uint64_t aligned(uint64_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -162,7 +170,8 @@ static enum status make_plan(struct machine_cuda *cuda, struct error *error)
                                      .output_size = hook_size,
                                      .in_place = fast ? hook_in_place : NULL,
                                      .may_omit = fast ? hook_may_omit : NULL,
-                                     .unit_end = fast ? hook_unit_end : NULL};
+                                     .unit_end = fast ? hook_unit_end : NULL,
+                                     .holder = fast ? hook_holder : NULL};
     enum status status;
 
     cuda->launcher.packed = fast;

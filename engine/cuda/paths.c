@@ -14,10 +14,11 @@
 /* ---- names ------------------------------------------------------------------ */
 
 #define WAYS_TEXT                                                                                  \
-    "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, epilogue, entropy, sums"
+    "pairs, wgmma, mma, dots, lists, columns, held, strips, attention, epilogue, entropy, sums, "  \
+    "views"
 static const char *const names[WAY_COUNT] = {"pairs",    "wgmma",   "mma",  "plain",  "dots",
                                              "lists",    "columns", "held", "strips", "attention",
-                                             "epilogue", "entropy", "sums"};
+                                             "epilogue", "entropy", "sums", "views"};
 
 const char *path_name(uint32_t path)
 {

@@ -335,6 +335,7 @@ static const struct {
     [WAY_EPILOGUE - CONTRACT_PATHS] = {proof_build_epilogue, PROOF_EPILOGUE_PARTS},
     [WAY_ENTROPY - CONTRACT_PATHS] = {build_entropy, 2},
     [WAY_SUMS - CONTRACT_PATHS] = {build_sums, 4},
+    [WAY_VIEWS - CONTRACT_PATHS] = {proof_build_views, PROOF_VIEWS_PARTS},
 };
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -418,6 +419,12 @@ static enum device_result place(void **block, uint8_t **lists_at, struct proof *
         proof->device[id] = at;
         at += packed_round_up(proof->sizes[id], PACKED_ALIGNMENT);
     }
+    for (uint32_t id = 0; id < proof->tape.tensor_count; id++) {
+        if (proof->fusion.holders[id] != id) {
+            proof->device[id] =
+                (uint8_t *)proof->device[proof->fusion.holders[id]] + proof->fusion.offsets[id];
+        }
+    }
     *lists_at = at;
     launcher->scratch = at + lists;
     launcher->tape = &proof->tape;
@@ -437,10 +444,11 @@ static void find_needed(struct proof *proof)
         for (uint32_t i = 0; i < op->output_count; i++) {
             const uint32_t id = op->outputs[i];
 
-            makes = makes || proof->needed[id] || proof->tensors[id].role == ROLE_OUTPUT;
+            makes = makes || proof->needed[proof->fusion.holders[id]] ||
+                    proof->tensors[id].role == ROLE_OUTPUT;
         }
         for (uint32_t i = 0; makes && i < op->input_count; i++) {
-            proof->needed[op->inputs[i]] = true;
+            proof->needed[proof->fusion.holders[op->inputs[i]]] = true;
         }
         if (op->output_count > 0) {
             proof->needed[op->outputs[0]] = makes; /* stands for the operation from here on */

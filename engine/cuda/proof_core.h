@@ -196,6 +196,11 @@ static inline const struct op *add_rows(struct proof *proof, const struct row_ki
     return op;
 }
 
+/* ---- proof_views.c --------------------------------------------------------------------- */
+
+#define PROOF_VIEWS_PARTS 2
+void proof_build_views(struct proof *proof, uint32_t part);
+
 /* ---- proof_epilogue.c ------------------------------------------------------------------ */
 
 #define PROOF_EPILOGUE_PARTS 3

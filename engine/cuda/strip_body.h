@@ -3,7 +3,7 @@
  * and multiplied by packed limbs of another operand: what a block of threads has just made or
  * gathered needs no limbs in memory.
  *
- * To use it, with STRIP_THREADS threads or more and STRIP_SHARED(rows, K) bytes of dynamic shared memory:
+ * To use it, with STRIP_THREADS threads and STRIP_SHARED(rows, K) bytes of dynamic shared memory:
  *
  *   strip_init(&strip, rows, first, batch, &product)  every thread, with the same arguments;
  *   strip.seen = a bit for each piece of 128 elements of k that is looked at. All others count as
@@ -28,7 +28,7 @@
  * to the tensor cores in any order, so long as both operands have the same: here lane l has
  * elements 8 (l % 4) to 8 (l % 4) + 7, which are 8 bytes of a line of B, read from memory as they are.
  *
- * A warp takes 16 rows by 32 columns of results, and where warps are left, some of the pieces; the
+ * A warp takes 16 rows by 16 columns of results, and where warps are left, some of the pieces; the
  * 64-bit sums of those meet in shared memory, and then every thread finishes some results.
  */
 
@@ -43,7 +43,6 @@ struct strip {
     uint32_t pitch;
     uint32_t pieces;
     uint32_t seen;
-    uint32_t warps; /* of the block */
 };
 
 static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t first,
@@ -61,7 +60,6 @@ static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t
     strip->pitch = STRIP_PITCH(product->contract.k);
     strip->pieces = (uint32_t)(product->contract.k + CONTRACTION_PIECE - 1) / CONTRACTION_PIECE;
     strip->seen = (1u << strip->pieces) - 1;
-    strip->warps = block_size() / CUDA_WARP;
 }
 
 static RULE INLINED bool piece_seen(const struct strip *strip, uint32_t piece)
@@ -79,7 +77,7 @@ static RULE inline void strip_peaks(struct strip *strip)
 
     barrier();
     for (uint32_t unit = thread_index() / CUDA_WARP; unit < groups * strip->pieces;
-         unit += strip->warps) {
+         unit += STRIP_WARPS) {
         const uint32_t piece = unit / groups;
         const uint32_t row = unit % groups * 8 + lane / 4;
         const float *x = strip->x + row * strip->pitch + piece * CONTRACTION_PIECE + lane % 4 * 8;
@@ -227,7 +225,7 @@ static RULE INLINED void strip_limbs(const struct strip *strip, const struct str
     const uint32_t groups = strip->rows / 8;
 
     for (uint32_t unit = thread_index() / CUDA_WARP; unit < groups * strip->pieces;
-         unit += strip->warps) {
+         unit += STRIP_WARPS) {
         const uint32_t piece = unit / groups;
         const uint32_t row = unit % groups * 8 + lane / 4;
         float *x = strip->x + row * strip->pitch + piece * CONTRACTION_PIECE + lane % 4 * 8;
@@ -259,9 +257,10 @@ static RULE INLINED void strip_limbs(const struct strip *strip, const struct str
 
 /* ---- products ---------------------------------------------------------------------- */
 
+/* Few registers for each thread, so that there may be many of them. */
+#define STRIP_FRAGMENTS    2 /* of 8 columns */
 #define STRIP_TILE_ROWS    16
-#define STRIP_TILE_COLUMNS 32
-#define STRIP_SUMS_COLUMNS (STRIP_TILE_COLUMNS + 8) /* apart: two rows lie in other banks */
+#define STRIP_TILE_COLUMNS (8 * STRIP_FRAGMENTS)
 
 /* What a warp makes, and of which pieces. */
 struct strip_share {
@@ -285,7 +284,7 @@ static RULE INLINED uint32_t strip_tiles(const struct strip_product *product)
 /* Sums that lie in a row of the strip's area. */
 static RULE INLINED uint32_t strip_pitch_of_sums(const struct strip_product *product)
 {
-    return strip_tiles(product) * STRIP_TILE_COLUMNS + STRIP_SUMS_COLUMNS - STRIP_TILE_COLUMNS;
+    return strip_tiles(product) * STRIP_TILE_COLUMNS + 8; /* two rows lie in other banks */
 }
 
 static RULE INLINED struct strip_share strip_share_of(const struct strip *strip,
@@ -299,7 +298,7 @@ static RULE INLINED struct strip_share strip_share_of(const struct strip *strip,
     const uint64_t room = STRIP_AREA(strip->rows, product->contract.k) /
                           (8 * strip->rows * strip_pitch_of_sums(product));
 
-    share.parts = strip->warps / (rows * columns);
+    share.parts = STRIP_WARPS / (rows * columns);
     share.parts = share.parts < room ? share.parts : (uint32_t)room;
     share.row = warp % rows * STRIP_TILE_ROWS;
     share.column = warp / rows % columns * STRIP_TILE_COLUMNS;
@@ -310,31 +309,28 @@ static RULE INLINED struct strip_share strip_share_of(const struct strip *strip,
 
 /* Where a lane reads the limbs of its columns, and how its 8 bytes of a step are exchanged. */
 struct strip_reader {
-    const uint8_t *from[FRAGMENT_COLUMNS];
-    uint32_t swizzles[FRAGMENT_COLUMNS];
+    const uint8_t *from[STRIP_FRAGMENTS];
+    uint32_t swizzles[STRIP_FRAGMENTS];
     uint32_t in_line; /* the mask of a place in a line */
 };
 
-static RULE INLINED void strip_reader_init(struct strip_reader *reader, const struct strip *strip,
-                                           const struct strip_product *product, uint32_t column)
+/* Rows from `first` on, of `rows` of a batch that begins at `batch_row`. */
+static RULE INLINED void strip_reader_init(struct strip_reader *reader,
+                                           const struct packed_operand *operand, uint64_t batch_row,
+                                           uint64_t rows, uint64_t first, uint32_t line_log)
 {
-    const struct packed_operand *other =
-        product->is_b ? &product->contract.a : &product->contract.b;
-    const uint32_t line_log = product->contract.line_log;
-    const uint32_t others = strip_others(product);
-
     UNROLL
-    for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-        const uint32_t own = column + j * 8 + thread_index() % CUDA_WARP / 4;
-        const uint64_t row = strip->batch * others + (own < others ? own : 0);
+    for (uint32_t j = 0; j < STRIP_FRAGMENTS; j++) {
+        const uint64_t own = first + j * 8 + thread_index() % CUDA_WARP / 4;
+        const uint64_t row = batch_row + (own < rows ? own : 0);
 
-        reader->from[j] = other->planes + (row << line_log);
+        reader->from[j] = operand->planes + (row << line_log);
         reader->swizzles[j] = packed_swizzle(row, 0, line_log);
     }
     reader->in_line = (1u << line_log) - 1;
 }
 
-/* The other operand's words of a step. */
+/* A step's words of such rows. */
 static RULE INLINED void strip_load_other(struct fragments *fragments,
                                           const struct strip_reader *reader, uint64_t line,
                                           uint64_t plane_size, uint32_t step)
@@ -344,7 +340,7 @@ static RULE INLINED void strip_load_other(struct fragments *fragments,
     UNROLL
     for (uint32_t plane = 0; plane < 2; plane++) {
         UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+        for (uint32_t j = 0; j < STRIP_FRAGMENTS; j++) {
             load_pair(fragments->b[plane][j], reader->from[j] + line + plane * plane_size +
                                                   (k / 16 ^ reader->swizzles[j]) * 16 + k % 16);
         }
@@ -383,7 +379,8 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     struct strip_reader reader;
     uint32_t turn = 0;
 
-    strip_reader_init(&reader, strip, product, share->column);
+    strip_reader_init(&reader, other, strip->batch * strip_others(product), strip_others(product),
+                      share->column, product->contract.line_log);
     for (uint32_t piece = 0; piece < strip->pieces; piece++) {
         if (!piece_seen(strip, piece) || turn++ % share->parts != share->part) {
             continue;
@@ -394,11 +391,11 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
 
             strip_load(&fragments, &reader, x + piece * CONTRACTION_PIECE,
                        piece * other->strip_size, other->plane_size, strip->pitch, step);
-            fragments_multiply(sums, &fragments, 1, kind);
+            fragments_multiply(sums, &fragments, 1, STRIP_FRAGMENTS, kind);
         }
         sums_widen(wide, sums, strip->shifts + piece * STRIP_ROWS + share->row,
                    shifts + (product->contract.blocks == 1 ? 0 : piece) * other->shift_pitch, 1,
-                   kind);
+                   STRIP_FRAGMENTS, kind);
     }
 }
 
@@ -417,7 +414,7 @@ static RULE INLINED void strip_gather(const struct strip *strip, const struct st
     int64_t *sums = strip_sums(strip, columns, share->part);
 
     UNROLL
-    for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+    for (uint32_t j = 0; j < STRIP_FRAGMENTS; j++) {
         UNROLL
         for (uint32_t c = 0; c < FRAGMENT_SUMS; c++) {
             sums[(share->row + sum_row(c)) * columns + share->column + j * 8 + sum_column(c)] =
@@ -449,7 +446,7 @@ static RULE INLINED void strip_finish(const struct strip *strip,
     const uint64_t rows = product->is_b ? product->contract.n : product->contract.m;
     const uint32_t others = strip_others(product);
 
-    for (uint32_t at = thread_index(); at < strip->rows * others; at += block_size()) {
+    for (uint32_t at = thread_index(); at < strip->rows * others; at += STRIP_THREADS) {
         const uint32_t own = at / others;
         const uint32_t other = at % others;
         uint64_t sum = 0;

@@ -131,7 +131,9 @@ static RULE INLINED void strip_columns(const struct strip_columns_args *args, en
     strip_init(&strip, args->rows, block_index() % args->strips * args->rows, batch,
                &args->product);
     strip.seen = strip_visible(&strip, args);
-    strip.peaks[thread_index()] = 0;
+    if (thread_index() < STRIP_ROWS * STRIP_PIECES) {
+        strip.peaks[thread_index()] = 0;
+    }
     barrier();
     strip_bring_all(&strip, args);
     strip_contract(&strip, &args->product, kind);

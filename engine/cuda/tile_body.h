@@ -54,9 +54,13 @@ static RULE inline uint64_t place_of_row(const struct contract_args *args, uint6
 {
     const uint64_t b1 = (uint64_t)args->dims[1];
     const uint64_t m1 = (uint64_t)args->dims[3];
+    const uint64_t of_batch =
+        batch / b1 * (uint64_t)args->strides[0] + batch % b1 * (uint64_t)args->strides[1];
 
-    return batch / b1 * (uint64_t)args->strides[0] + batch % b1 * (uint64_t)args->strides[1] +
-           m / m1 * (uint64_t)args->strides[2] + m % m1 * (uint64_t)args->strides[3];
+    if (m < m1) {
+        return of_batch + m * (uint64_t)args->strides[3];
+    }
+    return of_batch + m / m1 * (uint64_t)args->strides[2] + m % m1 * (uint64_t)args->strides[3];
 }
 
 static RULE inline uint64_t place_of_column(const struct contract_args *args, uint64_t n)

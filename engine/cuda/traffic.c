@@ -456,9 +456,11 @@ static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, u
     return size;
 }
 
-/* Is it the input of some operation, a next state, the loss or an output? */
-static bool is_needed(const struct tape *tape, uint32_t id)
+/* Is it, or what it is a part of, the input of some operation, a next state, the loss, an output? */
+static bool is_needed(const struct machine_cuda *cuda, uint32_t id)
 {
+    const struct tape *tape = &cuda->tape;
+    const uint32_t *holders = cuda->fusion.holders;
     bool needed = tape->tensors[id].role == ROLE_OUTPUT || tape->loss == id;
 
     for (uint32_t i = 0; i < tape->state_count; i++) {
@@ -466,7 +468,9 @@ static bool is_needed(const struct tape *tape, uint32_t id)
     }
     for (uint32_t at = 0; at < tape->op_count && !needed; at++) {
         for (uint32_t i = 0; i < tape->ops[at].input_count; i++) {
-            needed = needed || tape->ops[at].inputs[i] == id;
+            const uint32_t input = tape->ops[at].inputs[i];
+
+            needed = needed || input == id || (holders != NULL && holders[input] == holders[id]);
         }
     }
     return needed;
@@ -531,7 +535,7 @@ static uint64_t least_bytes(const struct machine_cuda *cuda, uint32_t at)
         least += twice ? 0 : packed != 0 ? packed : least_input(cuda, op, i);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (is_needed(&cuda->tape, op->outputs[i])) {
+        if (is_needed(cuda, op->outputs[i])) {
             least += bytes_of(cuda, op, op->outputs[i]);
         }
     }

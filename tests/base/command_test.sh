@@ -4,30 +4,9 @@
 set -u
 
 L=$TEST_LOCKSTEP
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-count=0
-bad=0
+. tests/support/tap.sh
 
-# check NAME EXIT: the last run ended so, and the condition commands that follow hold.
-run() {
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    code=$?
-}
-check() {
-    count=$((count + 1))
-    if [ "$2" = "$code" ] && eval "$3"; then
-        echo "ok $count - $1"
-    else
-        echo "not ok $count - $1"
-        echo "# exit code $code, wanted $2 and: $3"
-        sed 's/^/# out: /' "$dir/out"
-        sed 's/^/# err: /' "$dir/err"
-        bad=1
-    fi
-}
 lines() { [ "$(wc -l <"$dir/$1")" -eq "$2" ]; }
-says() { grep -qF -- "$2" "$dir/$1"; }
 silent() { [ ! -s "$dir/$1" ]; }
 
 run "$L" --version
@@ -90,8 +69,28 @@ if [ -w /dev/full ]; then
     code=$?
     check "full_disk_is_not_success" 2 'lines err 1 && says err "cannot write to stdout"'
 fi
+mkfifo "$dir/gone"
+{
+    read -r _ <"$dir/gone"
+    "$L" help --man 2>"$dir/err"
+    echo $? >"$dir/code"
+} | {
+    exec <&-
+    echo gone >"$dir/gone"
+}
+code=$(cat "$dir/code")
+check "a_reader_that_has_enough_hears_no_complaint" 2 'silent err'
+(
+    ulimit -f 0
+    "$L" help --man-to "$dir"
+    echo "code $?"
+) 2>&1 | cat >"$dir/out"
+code=0
+check "a_file_that_may_not_grow_is_an_error_and_no_signal" 0 \
+    'says out "File too large" && says out "code 2"'
+run env HOME=here XDG_STATE_HOME= "$L" verifier status
+check "a_home_that_is_no_path_is_named_with_advice" 3 'says err "HOME" && says err "try: export HOME="'
 escape=$(printf '\033')
 run "$L" "$(printf 'evil\033[2J\nline')"
 check "strange_bytes_do_not_reach_the_terminal" 3 'lines err 1 && ! says err "$escape"'
-echo "1..$count"
-exit "$bad"
+finish

@@ -9,29 +9,11 @@ set -u
 L=$TEST_LOCKSTEP
 build=$(dirname "$L")
 case $build in
-*asan*) echo "1..0 # SKIP the sanitized program is not installed"; exit 0 ;;
+*/asan) echo "1..0 # SKIP the sanitized program is not installed"; exit 0 ;;
 esac
 command -v make >/dev/null 2>&1 || { echo "1..0 # SKIP make is not installed"; exit 0; }
 unset MAKEFLAGS MAKELEVEL MFLAGS
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-count=0
-bad=0
-
-result() { # CODE NAME
-    count=$((count + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$dir/told" 2>/dev/null | tail -15
-        bad=1
-    fi
-}
-skip() {
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
+. tests/support/tap.sh
 # The program is up to date: nothing is compiled here, and no plugin is built.
 run_make() {
     make -s -o "$build/lockstep" BUILD="$build" NVCC= LOCKSTEP_NO_INSTALL=1 "$@" >"$dir/told" 2>&1
@@ -169,5 +151,4 @@ else
     result $? "a clean Debian takes it and lets it go"
 fi
 
-echo "1..$count"
-exit "$bad"
+finish

@@ -1,6 +1,6 @@
 /*
  * Goal: outside bytes are read in the right order and never past their end; what a buffer writes a
- * reader reads; buffers and arenas stop at their maximum.
+ * reader reads; buffers stop at their maximum.
  * Method: known bytes, every cut of a message, sizes at the limits of size_t. Run under ASan too.
  */
 #include "base/reader.h"
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/endian.h"
 #include "tests/support/test.h"
@@ -157,51 +156,6 @@ static void test_buffer_stops_at_its_maximum(void **state)
     buffer_release(&buffer);
 }
 
-static void test_arena_pieces_are_zero_and_apart(void **state)
-{
-    struct arena arena;
-    unsigned char *pieces[200];
-
-    (void)state;
-    arena_init(&arena, 1 << 20);
-    for (size_t i = 0; i < 200; i++) {
-        pieces[i] = arena_take(&arena, i, 3);
-        assert_non_null(pieces[i]);
-        assert_int_equal((uintptr_t)pieces[i] % _Alignof(max_align_t), 0);
-        for (size_t j = 0; j < 3 * i; j++) {
-            assert_int_equal(pieces[i][j], 0);
-        }
-        memset(pieces[i], (int)i, 3 * i);
-    }
-    for (size_t i = 0; i < 200; i++) {
-        for (size_t j = 0; j < 3 * i; j++) {
-            assert_int_equal(pieces[i][j], i);
-        }
-    }
-    assert_string_equal(arena_text(&arena, "kept"), "kept");
-    arena_release(&arena);
-    assert_int_equal(arena.size, 0);
-}
-
-static void test_arena_stops_at_its_maximum(void **state)
-{
-    struct arena arena;
-    size_t taken = 0;
-
-    (void)state;
-    arena_init(&arena, 100000);
-    while (arena_take(&arena, 1, 1000) != NULL) {
-        taken++;
-    }
-    assert_in_range(taken, 80, 100);
-    assert_null(arena_take(&arena, SIZE_MAX, 2));
-    assert_null(arena_take(&arena, SIZE_MAX / 2, 1));
-    assert_null(arena_take(&arena, 1, SIZE_MAX));
-    arena_release(&arena);
-    assert_non_null(arena_take(&arena, 1, 1000));
-    arena_release(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,8 +165,6 @@ int main(void)
         cmocka_unit_test(test_after_a_failure_everything_is_zero),
         cmocka_unit_test(test_buffer_writes_what_a_reader_reads),
         cmocka_unit_test(test_buffer_stops_at_its_maximum),
-        cmocka_unit_test(test_arena_pieces_are_zero_and_apart),
-        cmocka_unit_test(test_arena_stops_at_its_maximum),
     };
 
     return cmocka_run_group_tests_name("reader", tests, NULL, NULL);

@@ -58,7 +58,7 @@ static json_t *log_json(uint64_t number)
     struct game_event event = {.kind = GAME_SEALED};
     uint8_t bytes[GAME_LOG_SIZE_MAX];
     char data[2 * GAME_LOG_SIZE_MAX + 3];
-    char topic[2 * HASH32_SIZE + 3];
+    char topic[HEX_DATA_SIZE(HASH32_SIZE)];
     json_t *topics = json_array();
     struct game_log log;
 

@@ -5,36 +5,14 @@ set -u
 
 L=$TEST_LOCKSTEP
 ANVIL=tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
-dir=$(mktemp -d)
+. tests/support/tap.sh
 chain=
-stop() {
+at_end() {
     [ -z "$chain" ] || kill "$chain" 2>/dev/null
-    rm -rf "$dir"
 }
-trap stop EXIT
 export XDG_DATA_HOME="$dir/data" XDG_STATE_HOME="$dir/state" XDG_CONFIG_HOME="$dir/config"
 printf 'pass words\n' >"$dir/pass"
 chmod 600 "$dir/pass"
-count=0
-bad=0
-
-run() {
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    code=$?
-}
-check() {
-    count=$((count + 1))
-    if [ "$2" = "$code" ] && eval "$3"; then
-        echo "ok $count - $1"
-    else
-        echo "not ok $count - $1"
-        echo "# exit code $code, wanted $2 and: $3"
-        sed 's/^/# out: /' "$dir/out"
-        sed 's/^/# err: /' "$dir/err"
-        bad=1
-    fi
-}
-says() { grep -qF -- "$2" "$dir/$1"; }
 
 # The first account of anvil.
 printf 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n' >"$dir/key"
@@ -99,5 +77,4 @@ else
     run "$L" ledger status --ledger "$url" --registry 0x0000000000000000000000000000000000000001
     check "what is no registry is told" 1 'says err "is the address right"'
 fi
-echo "1..$count"
-exit $bad
+finish

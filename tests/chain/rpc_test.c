@@ -49,6 +49,19 @@ static struct rpc *client_of(const char *const *urls, size_t count, uint32_t rou
     return rpc;
 }
 
+static enum status call_u64(struct rpc *rpc, uint64_t *value, const char *method,
+                            struct error *error)
+{
+    json_t *result = NULL;
+    enum status status = rpc_call(rpc, &result, method, NULL, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_u64(value, result, method, error);
+        json_decref(result);
+    }
+    return status;
+}
+
 /* Answers that are well-formed envelopes reach the caller's own reading; the others never do. */
 static bool is_answer(enum rpc_behaviour behaviour)
 {
@@ -67,7 +80,7 @@ static void test_no_misbehaviour_is_an_answer(void **state)
             client_of(&url, 1, 1, wears_out(behaviour) ? TIMEOUT_MS_SHORT : TIMEOUT_MS);
         struct error error;
         uint64_t value = 7;
-        enum status status = rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, &error);
+        enum status status = call_u64(rpc, &value, "eth_blockNumber", &error);
 
         if (behaviour == RPC_GOOD) {
             assert_int_equal(status, STATUS_OK);
@@ -95,12 +108,12 @@ static void see_good_answers(struct rpc *rpc, struct rpc_server *bad, bool patie
     uint32_t asked;
 
     for (int i = 0; i < (patient ? TRIES_MAX : 1) && status != STATUS_OK; i++) {
-        status = rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, NULL);
+        status = call_u64(rpc, &value, "eth_blockNumber", NULL);
     }
     assert_int_equal(status, STATUS_OK);
     assert_int_equal(value, ANSWER);
     asked = rpc_server_request_count(bad);
-    status = rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, NULL);
+    status = call_u64(rpc, &value, "eth_blockNumber", NULL);
     if (status == STATUS_OK || !patient) {
         assert_int_equal(status, STATUS_OK);
         assert_int_equal(rpc_server_request_count(bad), asked);
@@ -138,7 +151,7 @@ static void test_passing_trouble_is_waited_out(void **state)
     uint64_t value = 0;
 
     (void)state;
-    assert_int_equal(rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, NULL), STATUS_OK);
+    assert_int_equal(call_u64(rpc, &value, "eth_blockNumber", NULL), STATUS_OK);
     assert_int_equal(value, ANSWER);
     rpc_free(rpc);
     rpc_server_stop(server);
@@ -153,7 +166,7 @@ static void test_a_refusal_is_kept_and_not_repeated(void **state)
     uint64_t value = 0;
 
     (void)state;
-    assert_int_equal(rpc_call_u64(rpc, &value, "eth_call", NULL, NULL), STATUS_REFUSED);
+    assert_int_equal(call_u64(rpc, &value, "eth_call", NULL), STATUS_REFUSED);
     assert_int_equal(rpc_failure(rpc)->code, 3);
     assert_string_equal(rpc_failure(rpc)->message, "execution reverted?[2J");
     assert_int_equal(rpc_failure(rpc)->data_size, 4);
@@ -185,7 +198,7 @@ static void test_a_stop_ends_the_waiting(void **state)
     options.stopped = always;
     rpc = rpc_new(&options, &error);
     assert_non_null(rpc);
-    assert_int_equal(rpc_call_u64(rpc, &value, "eth_blockNumber", NULL, &error), STATUS_STOPPED);
+    assert_int_equal(call_u64(rpc, &value, "eth_blockNumber", &error), STATUS_STOPPED);
     rpc_free(rpc);
 }
 

@@ -64,6 +64,54 @@ static void test_what_was_bound_before_is_forgotten(void **state)
     sql_close(&scene.sql);
 }
 
+static enum status read_number(void *one, sqlite3_stmt *row, struct error *error)
+{
+    int64_t value = sqlite3_column_int64(row, 0);
+
+    if (value == 3) {
+        return error_set(error, STATUS_BAD_FORMAT, "three");
+    }
+    *(int64_t *)one = value;
+    return STATUS_OK;
+}
+
+static void test_rows_are_collected_up_to_a_bound_or_a_bad_one(void **state)
+{
+    static const char text[] = "SELECT a FROM t WHERE a >= ? ORDER BY a";
+    int64_t found[4] = {0};
+    uint32_t count = 9;
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "collect.db");
+    must(&scene, sql_collect(&scene.sql, found, &count,
+                             sql_query(&scene.sql, &scene.error, text, "i", (int64_t)0),
+                             sizeof(found[0]), 4, read_number, &scene.error));
+    assert_int_equal(count, 0);
+    for (int64_t a = 1; a <= 9; a++) {
+        insert(&scene, a, "");
+    }
+    must(&scene, sql_collect(&scene.sql, found, &count,
+                             sql_query(&scene.sql, &scene.error, text, "i", (int64_t)4),
+                             sizeof(found[0]), 3, read_number, &scene.error));
+    assert_int_equal(count, 3);
+    assert_true(found[0] == 4 && found[1] == 5 && found[2] == 6 && found[3] == 0);
+    assert_int_equal(sql_collect(&scene.sql, found, &count,
+                                 sql_query(&scene.sql, &scene.error, text, "i", (int64_t)2),
+                                 sizeof(found[0]), 4, read_number, &scene.error),
+                     STATUS_BAD_FORMAT);
+    assert_int_equal(count, 1);
+    assert_string_equal(scene.error.text, "three");
+    error_init(&scene.error);
+    assert_int_equal(sql_collect(&scene.sql, found, &count,
+                                 sql_query(&scene.sql, &scene.error, "SELECT a FROM nothing", ""),
+                                 sizeof(found[0]), 4, read_number, &scene.error),
+                     STATUS_IO);
+    assert_int_equal(count, 0);
+    assert_non_null(strstr(scene.error.text, "nothing"));
+    sql_close(&scene.sql);
+}
+
 static void test_one_text_runs_inside_itself(void **state)
 {
     static const char text[] = "SELECT a FROM t ORDER BY a";
@@ -182,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_was_bound_before_is_forgotten),
+        cmocka_unit_test(test_rows_are_collected_up_to_a_bound_or_a_bad_one),
         cmocka_unit_test(test_one_text_runs_inside_itself),
         cmocka_unit_test(test_a_failure_is_not_kept),
         cmocka_unit_test(test_others_write_and_change_tables_meanwhile),

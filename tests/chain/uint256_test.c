@@ -1,6 +1,7 @@
 /*
  * Goal: numbers of 256 bits never wrap, and print and parse to themselves.
- * Method: the range's ends, random identities between the operations, malformed texts.
+ * Method: the range's ends, libcrypto's sums, random identities between the operations, malformed
+ * texts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <openssl/bn.h>
 #include <string.h>
 
 #include "chain/uint256.h"
@@ -40,6 +42,27 @@ static struct uint256 random_value(uint64_t *state)
     return value;
 }
 
+/* As libcrypto adds. */
+static bool is_sum(const struct uint256 *sum, const struct uint256 *a, const struct uint256 *b)
+{
+    BIGNUM *numbers[3] = {BN_new(), BN_new(), BN_new()};
+    const struct uint256 *values[3] = {sum, a, b};
+    bool equal;
+
+    for (int i = 0; i < 3; i++) {
+        uint8_t bytes[UINT256_SIZE];
+
+        uint256_to_bytes(bytes, values[i]);
+        assert_non_null(BN_bin2bn(bytes, sizeof(bytes), numbers[i]));
+    }
+    assert_int_equal(BN_add(numbers[1], numbers[1], numbers[2]), 1);
+    equal = BN_cmp(numbers[0], numbers[1]) == 0;
+    for (int i = 0; i < 3; i++) {
+        BN_free(numbers[i]);
+    }
+    return equal;
+}
+
 static void test_the_ends_of_the_range_do_not_wrap(void **state)
 {
     struct uint256 most = largest();
@@ -52,7 +75,6 @@ static void test_the_ends_of_the_range_do_not_wrap(void **state)
     assert_int_equal(uint256_multiply(&out, &most, 2), STATUS_OVER_LIMIT);
     assert_int_equal(out.limbs[0], 77);
     out = uint256_of(0);
-    assert_int_equal(uint256_subtract(&out, &out, &one), STATUS_OVER_LIMIT);
     assert_false(uint256_to_u64(&narrow, &most));
     assert_int_equal(narrow, 5);
     assert_int_equal(uint256_bit_length(&most), 256);
@@ -74,8 +96,7 @@ static void test_operations_agree_with_each_other(void **state)
         uint8_t bytes[UINT256_SIZE];
 
         if (uint256_add(&out, &a, &b) == STATUS_OK) {
-            assert_int_equal(uint256_subtract(&back, &out, &b), STATUS_OK);
-            assert_int_equal(uint256_compare(&back, &a), 0);
+            assert_true(is_sum(&out, &a, &b));
             assert_true(uint256_compare(&out, &a) >= 0);
         } else {
             assert_int_equal(uint256_bit_length(&a) == 256 || uint256_bit_length(&b) == 256, 1);
@@ -100,12 +121,8 @@ static void test_texts_come_back(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         struct uint256 value = i == 0 ? largest() : random_value(&random);
         struct uint256 back;
-        char decimal[UINT256_DECIMAL_SIZE];
         char quantity[UINT256_HEX_SIZE];
 
-        uint256_print_decimal(decimal, &value);
-        assert_int_equal(uint256_parse_decimal(&back, decimal), STATUS_OK);
-        assert_int_equal(uint256_compare(&back, &value), 0);
         uint256_print_quantity(quantity, &value);
         assert_int_equal(uint256_parse_quantity(&back, quantity), STATUS_OK);
         assert_int_equal(uint256_compare(&back, &value), 0);
@@ -115,21 +132,18 @@ static void test_texts_come_back(void **state)
 static void test_known_spellings_are_used(void **state)
 {
     struct uint256 value = largest();
-    char text[UINT256_DECIMAL_SIZE];
     char quantity[UINT256_HEX_SIZE];
 
     (void)state;
-    uint256_print_decimal(text, &value);
-    assert_string_equal(
-        text, "115792089237316195423570985008687907853269984665640564039457584007913129639935");
+    uint256_print_quantity(quantity, &value);
+    assert_string_equal(quantity,
+                        "0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff");
     value = uint256_of(0x41);
     uint256_print_quantity(quantity, &value);
     assert_string_equal(quantity, "0x41"); /* the example of the JSON-RPC specification */
     value = uint256_of(0);
     uint256_print_quantity(quantity, &value);
     assert_string_equal(quantity, "0x0");
-    uint256_print_decimal(text, &value);
-    assert_string_equal(text, "0");
 }
 
 static void test_malformed_texts_are_refused(void **state)
@@ -149,32 +163,12 @@ static void test_malformed_texts_are_refused(void **state)
         "1",
         "0x10000000000000000000000000000000000000000000000000000000000000000",
     };
-    static const char *const decimals[] = {
-        "",
-        "00",
-        "01",
-        "-1",
-        "+1",
-        "1 ",
-        " 1",
-        "0x1",
-        "1e3",
-        "1.0",
-        "115792089237316195423570985008687907853269984665640564039457584007913129639936",
-        "1157920892373161954235709850086879078532699846656405640394575840079131296399350000000",
-    };
 
     (void)state;
     for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
         struct uint256 value = uint256_of(9);
 
         assert_int_not_equal(uint256_parse_quantity(&value, quantities[i]), STATUS_OK);
-        assert_int_equal(value.limbs[0], 9);
-    }
-    for (size_t i = 0; i < sizeof(decimals) / sizeof(decimals[0]); i++) {
-        struct uint256 value = uint256_of(9);
-
-        assert_int_not_equal(uint256_parse_decimal(&value, decimals[i]), STATUS_OK);
         assert_int_equal(value.limbs[0], 9);
     }
 }

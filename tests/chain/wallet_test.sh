@@ -5,32 +5,11 @@ set -u
 
 L=$TEST_LOCKSTEP
 CAST=tests/evm/node_modules/@foundry-rs/cast-linux-amd64/bin/cast
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. tests/support/tap.sh
 export XDG_DATA_HOME="$dir/data" XDG_STATE_HOME="$dir/state" XDG_CONFIG_HOME="$dir/config"
 unset LOCKSTEP_PASSPHRASE
 printf 'pass words\n' >"$dir/pass"
 chmod 600 "$dir/pass"
-count=0
-bad=0
-
-run() {
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    code=$?
-}
-check() {
-    count=$((count + 1))
-    if [ "$2" = "$code" ] && eval "$3"; then
-        echo "ok $count - $1"
-    else
-        echo "not ok $count - $1"
-        echo "# exit code $code, wanted $2 and: $3"
-        sed 's/^/# out: /' "$dir/out"
-        sed 's/^/# err: /' "$dir/err"
-        bad=1
-    fi
-}
-says() { grep -qF -- "$2" "$dir/$1"; }
 
 run "$L" wallet new --light --passphrase-file "$dir/pass"
 check "a new key is made" 0 'says out 0x'
@@ -59,6 +38,9 @@ check "a wrong checksum is refused" 3 'says err "checksum"'
 printf '0000000000000000000000000000000000000000000000000000000000000000\n' >"$dir/zero"
 run "$L" wallet import --passphrase-file "$dir/pass" "$dir/zero"
 check "a key of zero is refused" 1 'says err "64 hex digits"'
+printf '{"version":3' >"$dir/cut"
+run "$L" wallet import --passphrase-file "$dir/pass" "$dir/cut"
+check "a key file that is cut is named" 1 'says err "$dir/cut: not a key file"'
 
 if [ ! -x "$CAST" ]; then
     count=$((count + 1))
@@ -79,5 +61,4 @@ else
         --account 0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F
     check "both sign alike" 0 'says out "$theirs"'
 fi
-echo "1..$count"
-exit $bad
+finish

@@ -120,7 +120,7 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
     static const struct attention_case cases[] = {
         {2, 2, 1, 37, 37, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
         {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW},
-        {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 0, KERNEL_ATTENTION_WIDE},
+        {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 30000, KERNEL_ATTENTION_WIDE},
         {1, 1, 1, 150, 150, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
         {1, 2, 1, 5, 130, 128, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE},
         {1, 1, 1, 18, 1023, 8, false, false, {14, 128}, SHARED_H200, KERNEL_ATTENTION_NARROW},

@@ -103,7 +103,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
 }
 
 #define OTHERS                                                                                     \
-    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums"
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums",      \
+        "views"
 
 /* All other ways are left out of it: each has been proven, or is, by itself. */
 static void test_another_way_with_other_bits_is_barred_and_named(void **state)

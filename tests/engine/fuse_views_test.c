@@ -1,6 +1,7 @@
 /*
  * Goal: a quantization is read from an earlier one exactly where that makes the same integers of
  * the same elements in the same order, and always from the first of them; what has a name is made.
+ * And a part of rows is read and written where the whole lies exactly where a view says so.
  * Method: random views of a small tensor, some of them alike by chance or by another spelling, held
  * to the places that quantize_place() gives element by element.
  */
@@ -113,7 +114,8 @@ static bool alike(const struct op *a, const struct op *b)
     return true;
 }
 
-static const struct fusion_facts no_facts = {.barred = 0};
+/* All other ways barred: what is shared stays to be seen. */
+static const struct fusion_facts no_facts = {.barred = ~0u};
 
 static void test_views_are_shared_exactly_where_their_places_agree(void **state)
 {
@@ -173,11 +175,265 @@ static void test_outputs_with_a_name_are_made(void **state)
     }
 }
 
+/* ---- parts of rows ------------------------------------------------------------------------- */
+
+#define PARTS 3
+
+/* A whole that a scale makes, or that products make; its parts, and quantizations or products. */
+struct rows {
+    struct tensor tensors[2 + PARTS + 3 * PARTS + 1];
+    struct op ops[3 + PARTS];
+    struct tape tape;
+    int64_t widths[PARTS];
+    int64_t rows;
+    int64_t whole;
+};
+
+enum { GIVEN, WHOLE, FIRST_PART };
+
+static void rows_random(struct rows *rows, uint64_t *seed)
+{
+    static const int64_t widths[] = {4, 6, 8, 12, 24};
+
+    memset(rows, 0, sizeof(*rows));
+    rows->rows = 1 + (int64_t)test_random_below(seed, 3);
+    for (int i = 0; i < PARTS; i++) {
+        rows->widths[i] = widths[test_random_below(seed, 5)];
+        rows->whole += rows->widths[i];
+    }
+    rows->tape = (struct tape){.tensor_count = FIRST_PART + 4 * PARTS + 1,
+                               .loss = TENSOR_NONE,
+                               .tensors = rows->tensors,
+                               .ops = rows->ops};
+    for (uint32_t id = 0; id < rows->tape.tensor_count; id++) {
+        rows->tensors[id] = (struct tensor){.role = ROLE_TEMPORARY, .dtype = DTYPE_F32, .count = 1};
+    }
+    rows->tensors[GIVEN].role = ROLE_INPUT;
+}
+
+static struct op *rows_op(struct rows *rows, enum op_kind kind)
+{
+    struct op *op = &rows->ops[rows->tape.op_count++];
+
+    op->kind = kind;
+    return op;
+}
+
+/* SPLIT or CONCAT of all parts. */
+static struct op *rows_parts(struct rows *rows, enum op_kind kind)
+{
+    const bool split = kind == OP_SPLIT;
+    struct op *op = rows_op(rows, kind);
+
+    op->input_count = split ? 1 : PARTS;
+    op->output_count = split ? PARTS : 1;
+    (split ? op->inputs : op->outputs)[0] = WHOLE;
+    op->attributes[SPLIT_ROWS] = rows->rows;
+    op->attribute_count = SPLIT_WIDTHS + PARTS;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        (split ? op->outputs : op->inputs)[i] = FIRST_PART + i;
+        op->attributes[SPLIT_WIDTHS + i] = rows->widths[i];
+    }
+    return op;
+}
+
+/* Six axes through all elements of a part: its rows, heads of them, and what is left; or all. */
+static void random_axes(int64_t *dims, int64_t *strides, const struct rows *rows, uint32_t part,
+                        uint64_t *seed)
+{
+    const int64_t width = rows->widths[part];
+    const int64_t heads = test_random_below(seed, 2) == 0 ? 1 : 2;
+    const bool flat = test_random_below(seed, 4) == 0;
+    const int64_t own[3][2] = {{flat ? 1 : rows->rows, width},
+                               {flat ? 1 : heads, width / heads},
+                               {flat ? rows->rows * width : width / heads, 1}};
+    const uint32_t turn = (uint32_t)test_random_below(seed, 3);
+
+    for (int axis = 0; axis < 6; axis++) {
+        dims[axis] = 1;
+        strides[axis] = (int64_t)test_random_below(seed, 30);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t axis = (i + turn) % 3 * 2 + (uint32_t)test_random_below(seed, 2);
+
+        dims[axis] = own[i][0];
+        strides[axis] = own[i][1];
+    }
+}
+
+/* The element of six axes that an index means, in the order of the axes. */
+static int64_t place_at(const int64_t *dims, const int64_t *strides, int64_t index)
+{
+    int64_t place = 0;
+
+    for (int axis = 5; axis >= 0; axis--) {
+        place += index % dims[axis] * strides[axis];
+        index /= dims[axis];
+    }
+    return place;
+}
+
+/* Is it what the part's view means, in the whole? */
+static bool means_the_same(const struct rows *rows, uint32_t part, const struct fusion *fusion,
+                           const int64_t *before, const int64_t *behind)
+{
+    int64_t ahead = 0;
+
+    for (uint32_t i = 0; i < part; i++) {
+        ahead += rows->widths[i];
+    }
+    for (int64_t at = 0; at < rows->rows * rows->widths[part]; at++) {
+        const int64_t place = place_at(before, before + 6, at);
+        const int64_t in_whole =
+            place / rows->widths[part] * rows->whole + ahead + place % rows->widths[part];
+
+        if (4 * place_at(behind, behind + 6, at) + (int64_t)fusion->offsets[FIRST_PART + part] !=
+            4 * in_whole) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Would a view go through rows of another length? Where no axis runs over the end of a row. */
+static bool stays_in_rows(const struct rows *rows, uint32_t part, const int64_t *dims)
+{
+    for (int axis = 0; axis < 6; axis++) {
+        const bool over = dims[axis] > 1 && dims[6 + axis] % rows->widths[part] != 0 &&
+                          (dims[axis] - 1) * dims[6 + axis] >= rows->widths[part];
+
+        if (over) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool in_quads(const struct rows *rows)
+{
+    return rows->widths[0] % 4 == 0 && rows->widths[1] % 4 == 0 && rows->widths[2] % 4 == 0;
+}
+
+/* Quantizations of the parts of what a scale made; one of them may be read by somebody else. */
+static void test_parts_are_read_where_the_whole_lies(void **state)
+{
+    uint64_t seed = 23;
+    uint32_t spared = 0;
+    uint32_t left = 0;
+
+    (void)state;
+    for (int turn = 0; turn < 20000; turn++) {
+        const uint64_t other = test_random_below(&seed, 6);
+        struct fusion_facts facts = {.barred = ~(1u << WAY_VIEWS)};
+        struct rows rows;
+        struct fusion fusion;
+        struct error error;
+        struct op *op;
+        bool expected;
+
+        error_init(&error);
+        rows_random(&rows, &seed);
+        expected = in_quads(&rows) && other > 1;
+        op = rows_op(&rows, OP_SCALE);
+        op->input_count = op->output_count = 1;
+        op->inputs[0] = GIVEN;
+        op->outputs[0] = WHOLE;
+        (void)rows_parts(&rows, OP_SPLIT);
+        for (uint32_t i = 0; i < PARTS; i++) {
+            op = rows_op(&rows, OP_QUANTIZE);
+            op->input_count = 1;
+            op->output_count = 3;
+            op->inputs[0] = FIRST_PART + i;
+            for (uint32_t j = 0; j < 3; j++) {
+                op->outputs[j] = FIRST_PART + PARTS + 3 * i + j;
+            }
+            op->attributes[QUANTIZE_BITS] = 14;
+            random_axes(op->attributes, op->attributes + 6, &rows, i, &seed);
+            expected = expected && stays_in_rows(&rows, i, op->attributes);
+        }
+        if (other == 0) {
+            rows.tensors[FIRST_PART + 1].role = ROLE_OUTPUT;
+        } else if (other == 1) {
+            op = rows_op(&rows, OP_SCALE);
+            op->input_count = op->output_count = 1;
+            op->inputs[0] = FIRST_PART + 2;
+            op->outputs[0] = rows.tape.tensor_count - 1;
+        }
+        assert_int_equal(fusion_build(&fusion, &rows.tape, &facts, &error), STATUS_OK);
+        assert_int_equal(fusion.ops[1].output_count, expected ? 0 : PARTS);
+        for (uint32_t i = 0; i < PARTS; i++) {
+            assert_int_equal(fusion.holders[FIRST_PART + i], expected ? WHOLE : FIRST_PART + i);
+            assert_true(expected ? means_the_same(&rows, i, &fusion, rows.ops[2 + i].attributes,
+                                                  fusion.ops[2 + i].attributes)
+                                 : memcmp(&rows.ops[2 + i], &fusion.ops[2 + i], sizeof(*op)) == 0);
+        }
+        spared += expected;
+        left += !expected && in_quads(&rows) && other > 1;
+        fusion_release(&fusion);
+    }
+    assert_true(spared > 200 && left > 200);
+}
+
+/* Products that are put together; one part may be there twice, or be read by somebody else. */
+static void test_parts_are_written_where_the_whole_lies(void **state)
+{
+    uint64_t seed = 24;
+    uint32_t spared = 0;
+
+    (void)state;
+    for (int turn = 0; turn < 20000; turn++) {
+        const uint64_t other = test_random_below(&seed, 8);
+        struct fusion_facts facts = {.barred = ~(1u << WAY_VIEWS)};
+        struct rows rows;
+        struct fusion fusion;
+        struct error error;
+        struct op *op;
+        bool expected;
+
+        error_init(&error);
+        rows_random(&rows, &seed);
+        if (other == 0) {
+            rows.widths[1] = rows.widths[0];
+            rows.whole = 2 * rows.widths[0] + rows.widths[2];
+        }
+        expected = in_quads(&rows) && other > 2;
+        for (uint32_t i = 0; i < PARTS; i++) {
+            op = rows_op(&rows, OP_CONTRACT);
+            op->output_count = 1;
+            op->outputs[0] = FIRST_PART + i;
+            op->attributes[CONTRACT_BITS] = 14;
+            op->attributes[CONTRACT_K] = 8;
+            random_axes(op->attributes, op->attributes + 6, &rows, i, &seed);
+            expected = expected && stays_in_rows(&rows, i, op->attributes);
+        }
+        op = rows_parts(&rows, OP_CONCAT);
+        op->inputs[1] = other == 0 ? FIRST_PART : FIRST_PART + 1;
+        op = rows_op(&rows, OP_SCALE);
+        op->input_count = op->output_count = 1;
+        op->inputs[0] = other == 1 ? FIRST_PART + 1 : WHOLE;
+        op->outputs[0] = rows.tape.tensor_count - 1;
+        rows.tensors[other == 2 ? WHOLE : rows.tape.tensor_count - 1].role = ROLE_OUTPUT;
+        assert_int_equal(fusion_build(&fusion, &rows.tape, &facts, &error), STATUS_OK);
+        assert_int_equal(fusion.ops[PARTS].input_count, expected ? 0 : PARTS);
+        for (uint32_t i = 0; i < PARTS; i++) {
+            assert_int_equal(fusion.holders[FIRST_PART + i], expected ? WHOLE : FIRST_PART + i);
+            assert_true(expected ? means_the_same(&rows, i, &fusion, rows.ops[i].attributes,
+                                                  fusion.ops[i].attributes)
+                                 : memcmp(&rows.ops[i], &fusion.ops[i], sizeof(*op)) == 0);
+        }
+        spared += expected;
+        fusion_release(&fusion);
+    }
+    assert_true(spared > 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views_are_shared_exactly_where_their_places_agree),
         cmocka_unit_test(test_outputs_with_a_name_are_made),
+        cmocka_unit_test(test_parts_are_read_where_the_whole_lies),
+        cmocka_unit_test(test_parts_are_written_where_the_whole_lies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

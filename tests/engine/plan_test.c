@@ -24,6 +24,7 @@ struct temper {
     bool in_place_never;
     bool may_omit;
     bool large_q;
+    bool held; /* some tensors lie inside of others */
 };
 
 static const struct temper tempers[] = {
@@ -33,8 +34,17 @@ static const struct temper tempers[] = {
     {.may_omit = true, .in_place_always = true},
     {.may_omit = true, .large_q = true},
     {.keep_all = true, .in_place_always = true, .large_q = true},
+    {.may_omit = true, .in_place_always = true, .held = true},
+    {.may_omit = true, .large_q = true, .held = true},
 };
 #define TEMPER_COUNT (sizeof(tempers) / sizeof(tempers[0]))
+
+/* What the hooks are given. */
+struct setting {
+    const struct temper *temper;
+    uint32_t *holders;
+    uint64_t *offsets;
+};
 
 static uint64_t plain_size(const struct tensor *tensor)
 {
@@ -44,7 +54,7 @@ static uint64_t plain_size(const struct tensor *tensor)
 static uint64_t hook_size(const void *context, const struct op *op, uint32_t output,
                           const struct tensor *tensors)
 {
-    const struct temper *temper = context;
+    const struct temper *temper = ((const struct setting *)context)->temper;
     uint64_t size = plain_size(&tensors[op->outputs[output]]);
 
     return temper->large_q && op->kind == OP_QUANTIZE && output == 2 ? 3 * size + 64 : size;
@@ -52,7 +62,7 @@ static uint64_t hook_size(const void *context, const struct op *op, uint32_t out
 
 static bool hook_in_place(const void *context, enum op_kind kind, uint32_t output, uint32_t input)
 {
-    const struct temper *temper = context;
+    const struct temper *temper = ((const struct setting *)context)->temper;
 
     return temper->in_place_always || op_in_place(kind, output, input);
 }
@@ -60,7 +70,15 @@ static bool hook_in_place(const void *context, enum op_kind kind, uint32_t outpu
 static bool hook_may_omit(const void *context, enum op_kind kind)
 {
     (void)kind;
-    return ((const struct temper *)context)->may_omit;
+    return ((const struct setting *)context)->temper->may_omit;
+}
+
+static uint32_t hook_holder(const void *context, uint64_t *offset, uint32_t tensor)
+{
+    const struct setting *setting = context;
+
+    *offset = setting->offsets[tensor];
+    return setting->holders[tensor];
 }
 
 /* ---- the judge ---------------------------------------------------------- */
@@ -68,27 +86,111 @@ static bool hook_may_omit(const void *context, enum op_kind kind)
 struct judge {
     const struct tape *tape;
     const struct temper *temper;
+    struct setting setting;
     struct plan plan;
+    uint32_t
+        *holder_made;    /* per tensor: as `made` was before those that lie together were joined */
     uint32_t *made;      /* per tensor: the operation that makes it, or NEVER */
     uint32_t *last_read; /* per tensor: the last running operation that reads it, or NEVER */
     bool *to_the_end;    /* per tensor: a next state, an output or the loss */
     uint64_t *sizes;
 };
 
+/* Is it a temporary that nobody reads behind the step? */
+static bool may_be_held(const struct judge *judge, uint32_t id)
+{
+    return judge->tape->tensors[id].role == ROLE_TEMPORARY && !judge->to_the_end[id];
+}
+
+/* Some lie inside of others that are large enough, wherever and whenever those are made and read. */
+static void choose_holders(struct judge *judge, uint64_t seed)
+{
+    const uint32_t count = judge->tape->tensor_count;
+    bool *holds = calloc((size_t)count + 1, sizeof(*holds));
+
+    for (uint32_t id = 0; id < count; id++) {
+        judge->setting.holders[id] = id;
+    }
+    for (uint32_t id = 0; judge->temper->held && id < count; id++) {
+        const uint32_t holder = (uint32_t)test_random_below(&seed, count);
+
+        if (holder != id && !holds[id] && judge->setting.holders[holder] == holder &&
+            may_be_held(judge, id) && may_be_held(judge, holder) &&
+            judge->sizes[id] <= judge->sizes[holder]) {
+            judge->setting.holders[id] = holder;
+            judge->setting.offsets[id] =
+                test_random_below(&seed, judge->sizes[holder] - judge->sizes[id] + 1) /
+                PLAN_ALIGNMENT * PLAN_ALIGNMENT;
+            holds[holder] = true;
+        }
+    }
+    free(holds);
+}
+
+/* Is it read behind an operation, or another that lies in the same whole? */
+static bool is_read(const struct judge *judge, uint32_t id, uint32_t at)
+{
+    for (uint32_t other = 0; other < judge->tape->tensor_count; other++) {
+        if (judge->setting.holders[other] == judge->setting.holders[id] &&
+            judge->last_read[other] != NEVER && judge->last_read[other] > at) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Those that lie together live from when the first of them is made to when the last is made or
+ * read: from here on that is what is known of their holder.
+ */
+static void judge_together(struct judge *judge)
+{
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t id = 0; id < judge->tape->tensor_count; id++) {
+            const uint32_t holder = judge->setting.holders[id];
+            const uint32_t made = judge->made[id];
+            uint32_t *last = &judge->last_read[holder];
+
+            if (holder == id || !judge->plan.runs[made]) {
+                continue;
+            }
+            if (pass == 0 && !judge->plan.runs[judge->made[holder]]) {
+                judge->made[holder] = made;
+            }
+            judge->made[holder] = made < judge->made[holder] ? made : judge->made[holder];
+            for (uint32_t i = 0; i < 3; i++) {
+                const uint32_t at = i == 0   ? judge->last_read[id]
+                                    : i == 1 ? made
+                                             : judge->holder_made[holder];
+
+                if (at != NEVER && judge->plan.runs[at] && (*last == NEVER || *last < at)) {
+                    *last = at;
+                }
+            }
+            assert_true(judge->plan.places[id] == PLAN_ABSENT ||
+                        judge->plan.places[id] ==
+                            judge->plan.places[holder] + judge->setting.offsets[id]);
+        }
+    }
+}
+
 static void judge_open(struct judge *judge, const struct tape *tape, const struct temper *temper)
 {
     size_t count = (size_t)tape->tensor_count + 1;
-    struct plan_hooks hooks = {.context = temper,
+    struct plan_hooks hooks = {.context = &judge->setting,
                                .keep_all = temper->keep_all,
                                .output_size = hook_size,
                                .in_place = temper->in_place_never ? NULL : hook_in_place,
-                               .may_omit = hook_may_omit};
+                               .may_omit = hook_may_omit,
+                               .holder = temper->held ? hook_holder : NULL};
     struct error error;
 
-    *judge = (struct judge){.tape = tape, .temper = temper};
+    *judge = (struct judge){.tape = tape, .temper = temper, .setting = {.temper = temper}};
     error_init(&error);
-    assert_int_equal(plan_build(&judge->plan, tape, &hooks, &error), STATUS_OK);
+    judge->setting.holders = calloc(count, sizeof(*judge->setting.holders));
+    judge->setting.offsets = calloc(count, sizeof(*judge->setting.offsets));
     judge->made = calloc(count, sizeof(*judge->made));
+    judge->holder_made = calloc(count, sizeof(*judge->holder_made));
     judge->last_read = calloc(count, sizeof(*judge->last_read));
     judge->to_the_end = calloc(count, sizeof(*judge->to_the_end));
     judge->sizes = calloc(count, sizeof(*judge->sizes));
@@ -105,18 +207,28 @@ static void judge_open(struct judge *judge, const struct tape *tape, const struc
 
         for (uint32_t i = 0; i < op->output_count; i++) {
             judge->made[op->outputs[i]] = at;
-            judge->sizes[op->outputs[i]] = hook_size(temper, op, i, tape->tensors);
+            judge->sizes[op->outputs[i]] = hook_size(&judge->setting, op, i, tape->tensors);
         }
+    }
+    choose_holders(judge, tape->op_count);
+    assert_int_equal(plan_build(&judge->plan, tape, &hooks, &error), STATUS_OK);
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
         for (uint32_t i = 0; judge->plan.runs[at] && i < op->input_count; i++) {
             judge->last_read[op->inputs[i]] = at;
         }
     }
+    memcpy(judge->holder_made, judge->made, count * sizeof(*judge->made));
 }
 
 static void judge_close(struct judge *judge)
 {
     plan_release(&judge->plan);
+    free(judge->setting.holders);
+    free(judge->setting.offsets);
     free(judge->made);
+    free(judge->holder_made);
     free(judge->last_read);
     free(judge->to_the_end);
     free(judge->sizes);
@@ -131,7 +243,7 @@ static void judge_presence(const struct judge *judge)
 
         for (uint32_t i = 0; i < op->output_count; i++) {
             uint32_t id = op->outputs[i];
-            bool read = judge->last_read[id] != NEVER || judge->to_the_end[id];
+            bool read = is_read(judge, id, at) || judge->to_the_end[id];
 
             needed = needed || read;
             if (judge->plan.runs[at] && (read || !judge->temper->may_omit)) {
@@ -195,6 +307,8 @@ static bool takes_over(const struct judge *judge, uint32_t at, uint32_t earlier,
                 return false; /* read twice: once as an operand that must keep still */
             }
             slot = i;
+        } else if (judge->setting.holders[op->inputs[i]] == earlier) {
+            return false; /* so is a part of it */
         }
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
@@ -202,7 +316,7 @@ static bool takes_over(const struct judge *judge, uint32_t at, uint32_t earlier,
     }
     return slot != NEVER && output != NEVER && !judge->temper->in_place_never &&
            judge->plan.places[earlier] == judge->plan.places[later] &&
-           hook_in_place(judge->temper, op->kind, output, slot);
+           hook_in_place(&judge->setting, op->kind, output, slot);
 }
 
 static bool share_bytes(const struct judge *judge, uint32_t a, uint32_t b)
@@ -261,9 +375,11 @@ static uint64_t judge_tape(const struct tape *tape, const struct temper *temper)
     judge_presence(&judge);
     judge_bounds(&judge);
     judge_copies(&judge);
+    judge_together(&judge);
     for (uint32_t a = 0; a < tape->tensor_count; a++) {
         for (uint32_t b = 0; b < a; b++) {
-            if (share_bytes(&judge, a, b)) {
+            if (judge.setting.holders[a] == a && judge.setting.holders[b] == b &&
+                share_bytes(&judge, a, b)) {
                 judge_pair(&judge, a, b);
             }
         }

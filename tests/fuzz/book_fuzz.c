@@ -3,14 +3,12 @@
  * exported again with as many verdicts, and taken a second time without news; what is refused
  * leaves no row.
  */
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/strict_json.h"
+#include "tests/support/folder.h"
 #include "verifier/book.h"
 
 #define DEPTH_MAX 4
@@ -23,14 +21,6 @@ static void insist(bool holds, const char *what)
         fprintf(stderr, "book fuzz: %s\n", what);
         abort();
     }
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    return remove(path);
 }
 
 static size_t verdicts(struct book *book)
@@ -60,9 +50,8 @@ static void import(struct book *book, const json_t *view)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char folder[64];
+    char folder[FOLDER_PATH_MAX];
     char path[96];
-    struct stat info;
     struct book *book = NULL;
     json_t *view = NULL;
 
@@ -70,14 +59,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         STATUS_OK) {
         return 0;
     }
-    (void)snprintf(folder, sizeof(folder), "%s/lockstep-fuzz-XXXXXX",
-                   stat("/dev/shm", &info) == 0 ? "/dev/shm" : "/tmp");
-    insist(mkdtemp(folder) != NULL, "a folder");
+    folder_make(folder);
     (void)snprintf(path, sizeof(path), "%s/book.db", folder);
     insist(book_open(&book, path, NULL) == STATUS_OK, "a book");
     import(book, view);
     book_close(book);
     json_decref(view);
-    (void)nftw(folder, remove_entry, 4, FTW_DEPTH | FTW_PHYS);
+    folder_remove(folder);
     return 0;
 }

@@ -4,15 +4,13 @@
  * After an import that is refused nothing may be left behind; one that is accepted must open.
  */
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "proofs/bundle_pack.h"
+#include "tests/support/folder.h"
 
 #define UNPACKED_MAX (1u << 20)
 
@@ -20,50 +18,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- a folder of our own ------------------------------------------------- */
 
-static char *folder(void)
-{
-    static char path[64];
-
-    return path;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void)
-{
-    (void)nftw(folder(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void need_folder(void)
-{
-    struct stat info;
-
-    if (folder()[0] != '\0') {
-        return;
-    }
-    /* In memory where there is such a place: a disk would be worn for nothing. */
-    (void)snprintf(folder(), 64, "%s/lockstep-fuzz-XXXXXX",
-                   stat("/dev/shm", &info) == 0 ? "/dev/shm" : "/tmp");
-    if (mkdtemp(folder()) == NULL) {
-        abort();
-    }
-    (void)atexit(remove_folder);
-}
-
 static void path_of(char path[128], const char *name)
 {
-    (void)snprintf(path, 128, "%s/%s", folder(), name);
+    (void)snprintf(path, 128, "%s/%s", folder_of_program(), name);
 }
 
 static int is_empty(void)
 {
-    DIR *dir = opendir(folder());
+    DIR *dir = opendir(folder_of_program());
     struct dirent *entry;
     int count = 0;
 
@@ -141,7 +103,7 @@ static void import(const uint8_t *data, size_t size)
     free(archive);
     if (status == STATUS_OK) {
         read_bundle(path, 1);
-        (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        folder_remove(path);
     }
     if (!is_empty()) {
         abort();
@@ -230,7 +192,7 @@ static void read_folder(const uint8_t *data, size_t size, int is_database)
     } else {
         bundle_close(bundle);
     }
-    (void)nftw(run, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(run);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -238,7 +200,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
-    need_folder();
     switch (data[0]) {
     case 0:
         import(data + 1, size - 1);

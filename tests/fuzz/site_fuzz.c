@@ -3,16 +3,14 @@
  * server for (0), or the Range header of his request (1). A bundle stands behind the names: what is
  * found is inside it, and a part lies inside the whole.
  */
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine/models/model.h"
 #include "prover/serve.h"
 #include "prover/site.h"
+#include "tests/support/folder.h"
 
 #define CONTENT_MAX (1u << 20)
 
@@ -24,26 +22,6 @@ static void insist(bool holds, const char *what)
         fprintf(stderr, "site fuzz: %s\n", what);
         abort();
     }
-}
-
-static char *folder(void)
-{
-    static char path[64];
-
-    return path;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void)
-{
-    (void)nftw(folder(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void make_bundle(const char *path)
@@ -77,14 +55,9 @@ static struct site *the_site(void)
     static const char *const bundles[] = {path};
     const struct site_options options = {.bundles = bundles, .bundle_count = 1};
     struct error error;
-    struct stat info;
 
     if (site == NULL) {
-        (void)snprintf(folder(), 64, "%s/lockstep-fuzz-XXXXXX",
-                       stat("/dev/shm", &info) == 0 ? "/dev/shm" : "/tmp");
-        insist(mkdtemp(folder()) != NULL, "a folder");
-        (void)atexit(remove_folder);
-        (void)snprintf(path, sizeof(path), "%s/a.run", folder());
+        (void)snprintf(path, sizeof(path), "%s/a.run", folder_of_program());
         make_bundle(path);
         error_init(&error);
         insist(site_open(&site, &options, &error) == STATUS_OK, "a site");

@@ -376,6 +376,7 @@ static const struct gpu_section sections[] = {
     {"rows that are held", gpu_check_fused, WAY_HELD, false},
     {"rows of attention", gpu_check_fused, WAY_ATTENTION, false},
     {"losses and their gradient", gpu_check_fused, WAY_ENTROPY, false},
+    {"parts of rows in place", gpu_check_fused, WAY_VIEWS, false},
     {"functions of nasty numbers", gpu_check_functions, 0, false},
     {"mlp", gpu_check_model, MODEL_MLP, false},
     {"convnet", gpu_check_model, MODEL_CONVNET, false},

@@ -11,65 +11,51 @@ if [ ! -x "$check" ]; then
     check=$(dirname "$TEST_LOCKSTEP")/gpu-check
 fi
 if [ ! -x "$check" ]; then
-    echo "gpu-check is not built: make build/gpu-check"
+    echo "skip: gpu-check is not built: make build/gpu-check"
     exit 77
 fi
-bad=0
+. tests/support/tap.sh
 
-# says NUMBER NAME TEXT: the last run ended with 2 and named its reason.
-says() {
-    if [ "$code" = 2 ] && printf '%s\n' "$said" | grep -qF -- "$3"; then
-        echo "ok $1 - $2"
-    else
-        echo "not ok $1 - $2"
+# passes NAME CODE: 0 where the last command, of which code and said tell, was right.
+passes() {
+    result "$2" "$1"
+    if [ "$2" != 0 ]; then
         printf '# exit code %s: %s\n' "$code" "$said"
-        bad=1
+        find "$dir" -type f -ls | sed 's/^/# /'
     fi
 }
+# says NAME TEXT: the last run ended with 2 and named its reason.
+says() {
+    [ "$code" = 2 ] && printf '%s\n' "$said" | grep -qF -- "$2"
+    passes "$1" $?
+}
 
-echo 1..8
 said=$(LOCKSTEP_CUDA=off "$check" 2>&1)
 code=$?
-says 1 "gpu-check names the plugin that is turned off" "turned off"
+says "gpu-check names the plugin that is turned off" "turned off"
 if [ -e /dev/nvidiactl ]; then
-    echo "ok 2 - gpu-check without a device # SKIP there is a device"
+    skip "gpu-check without a device" "there is a device"
 else
     said=$("$check" 2>&1)
     code=$?
-    says 2 "gpu-check without a device says what is missing" "gpu-check: there is no"
+    says "gpu-check without a device says what is missing" "gpu-check: there is no"
 fi
 plugin=$PWD/build/tests/emulated_cuda.so
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 if [ ! -e "$plugin" ]; then
-    for number in 3 4 5 6 7 8; do
-        echo "ok $number - gpu-check on the emulated device # SKIP it is not built"
-    done
-    exit "$bad"
+    skip "gpu-check on the emulated device" "it is not built"
+    finish
 fi
-
-# passes NUMBER NAME: the last command, of which code and said tell, was right.
-passes() {
-    if [ "$3" = 0 ]; then
-        echo "ok $1 - $2"
-    else
-        echo "not ok $1 - $2"
-        printf '# exit code %s: %s\n' "$code" "$said"
-        find "$folder" -type f -ls | sed 's/^/# /'
-        bad=1
-    fi
-}
 
 # runs FOLDER ONLY: on the emulated device, whose name is no file's name.
 runs() {
     said=$(LOCKSTEP_CUDA=$plugin EMULATED_NAME='NVIDIA "H200" | ../../x' GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="$2" \
-        "$check" "$1" "$folder/note" 2>&1)
+        "$check" "$1" "$dir/note" 2>&1)
     code=$?
 }
 
-runs "$folder" "states of m"
-path=$(cat "$folder/note")
-passes 3 "gpu-check on the emulated device writes what it found" "$(
+runs "$dir" "states of m"
+path=$(cat "$dir/note")
+passes "gpu-check on the emulated device writes what it found" "$(
     [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 1 comparisons, 0 differ; 0 sections" &&
         printf '%s\n' "$said" | grep -qF "gpu-check: results in $path.md and .json" &&
         grep -q "^NVIDIA \"H200\"   ../../x, compute capability 8.0.*driver .* for CUDA 11.4.*QUICK" "$path.md" &&
@@ -81,28 +67,28 @@ assert rows[1] == {"name": "pinned states of mlp", "value": "equal", "comparison
 assert rows[-1]["differ"] == 0' "$path.json"
     echo $?
 )"
-passes 4 "the files are named after the device, the day and what was left out" "$(
+passes "the files are named after the device, the day and what was left out" "$(
     basename "$path" | grep -qE '^gpu-check-nvidia-h200-x-[0-9]{4}-[0-9]{2}-[0-9]{2}-quick-only-states-of-m$' &&
-        [ "$(dirname "$path")" = "$folder" ] && [ "$(find "$folder" -name '*.part.*' | wc -l)" = 0 ]
+        [ "$(dirname "$path")" = "$dir" ] && [ "$(find "$dir" -name '*.part.*' | wc -l)" = 0 ]
     echo $?
 )"
 first=$(cat "$path.md" "$path.json" | cksum)
-runs "$folder" "states of m"
-passes 5 "a second run leaves the first one's files alone, and says so" "$(
+runs "$dir" "states of m"
+passes "a second run leaves the first one's files alone, and says so" "$(
     [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "has results of an earlier run: these go beside them" &&
-        [ "$(cat "$folder/note")" = "$path-2" ] && [ -s "$path-2.md" ] && [ -s "$path-2.json" ] &&
+        [ "$(cat "$dir/note")" = "$path-2" ] && [ -s "$path-2.md" ] && [ -s "$path-2.json" ] &&
         [ "$(cat "$path.md" "$path.json" | cksum)" = "$first" ]
     echo $?
 )"
 : >"$path-3.part.json" # of a run that was cut off
-runs "$folder" "states of m"
-passes 6 "what a run left that was cut off stays" "$(
-    [ "$code" = 0 ] && [ "$(cat "$folder/note")" = "$path-4" ] && [ -s "$path-4.md" ] && [ ! -e "$path-3.part.md" ] &&
+runs "$dir" "states of m"
+passes "what a run left that was cut off stays" "$(
+    [ "$code" = 0 ] && [ "$(cat "$dir/note")" = "$path-4" ] && [ -s "$path-4.md" ] && [ ! -e "$path-3.part.md" ] &&
         [ -e "$path-3.part.json" ] && [ ! -s "$path-3.part.json" ]
     echo $?
 )"
-runs "$folder/none" "states of m"
-passes 7 "a folder that is not there is told of before anything runs" "$(
+runs "$dir/none" "states of m"
+passes "a folder that is not there is told of before anything runs" "$(
     [ "$code" = 2 ] && printf '%s\n' "$said" | grep -q "gpu-check: no file for results at .*: No such file" &&
         ! printf '%s\n' "$said" | grep -q "comparisons"
     echo $?
@@ -113,12 +99,12 @@ export EMULATED_FAIL_AT
 said="fails the proof of"
 while printf '%s\n' "$said" | grep -q "fails the proof of" && [ "$EMULATED_FAIL_AT" -lt 100000 ]; do
     EMULATED_FAIL_AT=$((EMULATED_FAIL_AT * 3 / 2))
-    rm -rf "$folder/lost"
-    mkdir "$folder/lost"
-    runs "$folder/lost" "pinned"
+    rm -rf "$dir/lost"
+    mkdir "$dir/lost"
+    runs "$dir/lost" "pinned"
 done
-path=$(cat "$folder/note")
-passes 8 "gpu-check on a device that is lost goes on to the end, and cannot tell" "$(
+path=$(cat "$dir/note")
+passes "gpu-check on a device that is lost goes on to the end, and cannot tell" "$(
     lost=$(printf '%s\n' "$said" | grep -c "CANNOT TELL: pinned states of .*: .")
     [ "$code" = 2 ] && [ "$lost" -ge 1 ] && [ "$(grep -c "^| pinned states of " "$path.md")" = 4 ] &&
         [ "$(grep -c "^| pinned states of .* | cannot tell |  | ." "$path.md")" = "$lost" ] &&
@@ -126,4 +112,4 @@ passes 8 "gpu-check on a device that is lost goes on to the end, and cannot tell
 print(sum(row["value"] == "cannot tell" and row["reason"] != "" for row in json.load(open(sys.argv[1]))))' "$path.json")" = "$lost" ]
     echo $?
 )"
-exit "$bad"
+finish

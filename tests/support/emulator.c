@@ -1,7 +1,4 @@
 /* emulator.c - see emulator.h. */
-/* Fibers jump from stack to stack, which the longjmp of a fortified build takes for an attack. */
-#undef _FORTIFY_SOURCE
-
 #include "tests/support/emulator.h"
 
 #include <stdio.h>
@@ -9,61 +6,44 @@
 
 #include "tests/support/emulator_core.h"
 
-/*
- * Instrumented, a jump would be taken for the end of all frames below. Nor may a compiler look
- * through the call of what switches: gcc drops the place that it set where it sees the jump follow
- * in the same function, and counts on registers that other fibers change.
- */
-#if defined(__clang__)
-#define SWITCHES __attribute__((noinline, no_sanitize("address", "undefined")))
-#else
-#define SWITCHES __attribute__((noinline, noipa, no_sanitize("address", "undefined")))
-#endif
-
 struct emulator *emulator;
 
-static SWITCHES void jump_to_scheduler(void)
+/* To the scheduler, until it is this thread's turn again. */
+static void leave(void)
 {
-    PLACE_JUMP(emulator->scheduler);
+    coroutine_change(&emulator_fiber()->routine, &emulator->scheduler);
 }
 
-static SWITCHES void jump_to(struct fiber *fiber)
+/* Tells of it; returns where the grid is to be left, and not all. */
+static void tell_stuck(const char *why)
 {
-    PLACE_JUMP(fiber->place);
+    if (!race_stuck(why)) {
+        fprintf(stderr, "emulated kernel, block (%u, %u), thread %u: %s\n", emulator->block[0],
+                emulator->block[1], emulator->current, why);
+        abort();
+    }
+    emulator->left = true;
+    race_no_thread();
 }
 
 _Noreturn void emulator_give_up(const char *why)
 {
-    if (race_stuck(why)) {
-        emulator->left = true;
-        race_no_thread();
-        jump_to_scheduler();
-    }
-    fprintf(stderr, "emulated kernel, block (%u, %u), thread %u: %s\n", emulator->block[0],
-            emulator->block[1], emulator->current, why);
-    abort();
+    tell_stuck(why);
+    leave();
+    abort(); /* whoever gave up has no other turn */
 }
 
-SWITCHES void emulator_yield(void)
+void emulator_yield(void)
 {
-    if (PLACE_SET(emulator_fiber()->place) == 0) {
-        jump_to_scheduler();
-    }
+    leave();
 }
 
-/* Until the fiber yields. No variable lives across the jump. */
-static SWITCHES void resume(struct fiber *fiber)
+/* Until the fiber yields. */
+static void resume(struct fiber *fiber)
 {
-    if (PLACE_SET(emulator->scheduler) != 0) {
-        race_no_thread();
-        return;
-    }
     race_thread(emulator->current);
-    if (fiber->begun) {
-        jump_to(fiber);
-    }
-    fiber->begun = true;
-    (void)setcontext(&fiber->context);
+    coroutine_change(&emulator->scheduler, &fiber->routine);
+    race_no_thread();
 }
 
 /* ---- running --------------------------------------------------------------- */
@@ -80,7 +60,6 @@ static void start_fiber(uint32_t thread)
 {
     struct fiber *fiber = &emulator->fibers[thread];
 
-    fiber->begun = false;
     fiber->done = false;
     fiber->shared_used = 0;
     fiber->shared_place = 0;
@@ -89,24 +68,19 @@ static void start_fiber(uint32_t thread)
     fiber->product_count = 0;
     fiber->product_number = 0;
     fiber->multiplies = false;
-    (void)getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = emulator->stacks + (size_t)thread * STACK_SIZE;
-    fiber->context.uc_stack.ss_size = STACK_SIZE;
-    fiber->context.uc_link = NULL;
-    makecontext(&fiber->context, fiber_main, 0);
+    coroutine_init(&fiber->routine, emulator->stacks + (size_t)thread * STACK_SIZE, STACK_SIZE,
+                   fiber_main);
 }
 
 /* No thread has anything left to do but to wait. */
-static SWITCHES void stop_stuck(void)
+static void stop_stuck(void)
 {
-    if (PLACE_SET(emulator->scheduler) == 0) {
-        emulator->current = 0;
-        while (emulator_fiber()->done) {
-            emulator->current++;
-        }
-        race_thread(emulator->current);
-        emulator_give_up("threads wait for each other for ever");
+    emulator->current = 0;
+    while (emulator_fiber()->done) {
+        emulator->current++;
     }
+    race_thread(emulator->current);
+    tell_stuck("threads wait for each other for ever");
 }
 
 static void run_block(uint32_t shared_size)

@@ -5,10 +5,8 @@
 #ifndef TESTS_SUPPORT_EMULATOR_CORE_H
 #define TESTS_SUPPORT_EMULATOR_CORE_H
 
-#include <setjmp.h>
-#include <ucontext.h>
-
 #include "tests/race/race.h"
+#include "tests/support/coroutine.h"
 #include "tests/support/emulator.h"
 
 #define THREADS_MAX     1024
@@ -57,25 +55,8 @@ struct copy {
     uint32_t group;
 };
 
-/*
- * A fiber begins by ucontext and goes on by a jump, which needs no system call. In a sanitized
- * build each of the library's asks the system for the signal stack and clears what is known of it,
- * which takes far longer than all kernels: there it is the compiler's own.
- */
-#if defined(__x86_64__) && defined(__SANITIZE_ADDRESS__)
-typedef void *place[5];
-#define PLACE_SET(place)  __builtin_setjmp(place)
-#define PLACE_JUMP(place) __builtin_longjmp(place, 1)
-#else
-typedef jmp_buf place;
-#define PLACE_SET(place)  _setjmp(place)
-#define PLACE_JUMP(place) _longjmp(place, 1)
-#endif
-
 struct fiber {
-    ucontext_t context;
-    place place;
-    bool begun;
+    struct coroutine routine;
     bool done;
     size_t shared_used;  /* by arrays */
     size_t shared_place; /* of the next, with what lies between them */
@@ -108,7 +89,7 @@ struct emulator {
     struct group groups[GROUPS_MAX];
     struct bulk bulks[BULK_MAX];
     uint32_t bulk_count;
-    place scheduler;
+    struct coroutine scheduler;
     emulated_kernel *kernel;
     const void *arguments;
     uint8_t *stacks;

@@ -4,29 +4,20 @@
 set -u
 
 scripts=$(pwd)/scripts
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. tests/support/tap.sh
 cd "$dir" || exit 1
 mkdir -p base engine proofs chain prover verifier tests/base scripts
 echo '# none' >scripts/lint-ratchet.txt
 echo '# none' >scripts/lint-globals.txt
-count=0
-bad=0
 
 # check NAME EXIT COMMAND...
 check() {
     name=$1 wanted=$2
     shift 2
-    count=$((count + 1))
-    "$@" >"$dir/said" 2>&1
+    "$@" >"$dir/told" 2>&1
     code=$?
-    if [ "$code" = "$wanted" ]; then
-        echo "ok $count - $name"
-    else
-        echo "not ok $count - $name"
-        sed "s/^/# ($code) /" "$dir/said"
-        bad=1
-    fi
+    [ "$code" = "$wanted" ]
+    result $? "$name"
 }
 # included FILE HEADER: FILE includes HEADER and nothing else.
 included() {
@@ -89,5 +80,4 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     echo 'counter because of this test' >scripts/lint-globals.txt
     check listed_global_may_stay 0 "$scripts/check-globals" g.a
 fi
-echo "1..$count"
-exit "$bad"
+finish

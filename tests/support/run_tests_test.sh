@@ -8,10 +8,7 @@ limit=300
 again=
 
 runner=$(pwd)/scripts/run-tests
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-count=0
-bad=0
+. tests/support/tap.sh
 
 # program NAME BODY
 program() {
@@ -22,16 +19,10 @@ program() {
 check() {
     name=$1 wanted_code=$2 wanted=$3
     shift 3
-    count=$((count + 1))
-    (cd "$dir" && "$runner" ${again:+"$again"} -b "$dir" -j 2 -t "$limit" "$@") >"$dir/said" 2>&1
+    (cd "$dir" && "$runner" ${again:+"$again"} -b "$dir" -j 2 -t "$limit" "$@") >"$dir/told" 2>&1
     code=$?
-    if [ "$code" = "$wanted_code" ] && [ "$(tail -n 1 "$dir/said")" = "$wanted" ]; then
-        echo "ok $count - $name"
-    else
-        echo "not ok $count - $name"
-        sed "s/^/# ($code) /" "$dir/said"
-        bad=1
-    fi
+    [ "$code" = "$wanted_code" ] && [ "$(tail -n 1 "$dir/told")" = "$wanted" ]
+    result $? "$name"
 }
 
 program good 'echo 1..2; echo ok 1 - a; echo ok 2 - b'
@@ -63,11 +54,11 @@ check missing_program_is_a_failure 1 "0 passed, 1 failed" "$dir/not-there"
 check empty_run_is_a_failure 1 "0 passed, 0 failed"
 check only_skipped_is_a_failure 1 "0 passed, 0 failed, 1 skipped" "$dir/silentskip"
 check reason_of_a_skip_is_shown 0 "1 passed, 0 failed, 1 skipped" "$dir/skips"
-grep -q "skip .*b: no GPU" "$dir/said" || bad=1
+grep -q "skip .*b: no GPU" "$dir/told" || bad=1
 check reason_behind_a_skip_is_shown 0 "1 passed, 0 failed, 1 skipped" "$dir/silent" "$dir/explains"
-grep -q "skip .*explains: b: no GPU$" "$dir/said" || bad=1
+grep -q "skip .*explains: b: no GPU$" "$dir/told" || bad=1
 check a_list_that_is_skipped_is_a_skip 0 "1 passed, 0 failed, 1 skipped" "$dir/silent" "$dir/nothing"
-grep -q "skip .*nothing: no GPU$" "$dir/said" || bad=1
+grep -q "skip .*nothing: no GPU$" "$dir/told" || bad=1
 check plan_of_zero_is_not_a_pass 1 "0 passed, 0 failed" "$dir/empty"
 
 # The second chance of scripts: only with -a, only scripts, only once, and never silently.
@@ -77,12 +68,11 @@ check a_script_has_one_chance 1 "0 passed, 1 failed" "$dir/unsteady.sh"
 again=-a
 rm "$dir/been"
 check a_script_that_fails_once_is_run_again_alone 0 "1 passed, 0 failed" "$dir/unsteady.sh"
-grep -q "^---- UNSTEADY $dir/unsteady.sh: exit code 1" "$dir/said" || bad=1
-grep -q "^not ok 1 - a: weather" "$dir/said" || bad=1
+grep -q "^---- UNSTEADY $dir/unsteady.sh: exit code 1" "$dir/told" || bad=1
+grep -q "^not ok 1 - a: weather" "$dir/told" || bad=1
 program wrong.sh 'echo not ok 1 - a; exit 1'
 check a_script_that_fails_twice_is_a_failure 1 "2 passed, 1 failed" "$dir/good" "$dir/wrong.sh"
 program unsteady "$unsteady"
 rm "$dir/been"
 check a_compiled_test_has_one_chance 1 "0 passed, 1 failed" "$dir/unsteady"
-echo "1..$count"
-exit "$bad"
+finish

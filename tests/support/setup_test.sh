@@ -5,23 +5,10 @@
 # were called; the Makefile with a stand-in for the compiler that says any version. Prints TAP.
 set -u
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-count=0
-bad=0
+. tests/support/tap.sh
 # What make told its recipes must not reach the make of this test.
 unset MAKEFLAGS MAKELEVEL MFLAGS CC WERROR LOCKSTEP_NO_INSTALL
 
-result() { # CODE NAME
-    count=$((count + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$dir/told" 2>/dev/null | tail -15
-        bad=1
-    fi
-}
 stand_in() { # NAME: its body on stdin
     rm -f "$dir/bin/$1"
     { echo '#!/bin/sh'; echo "echo \"\$(basename \$0) \$*\" >>'$dir/called'"; cat; } >"$dir/bin/$1"
@@ -155,5 +142,4 @@ if command -v make >/dev/null 2>&1; then
     result $? "nor any when they are not to be"
 fi
 
-echo "1..$count"
-exit "$bad"
+finish

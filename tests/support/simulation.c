@@ -2,12 +2,12 @@
 #include "tests/support/simulation.h"
 
 #include <assert.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 enum {
@@ -638,14 +638,6 @@ static void found(struct simulation *simulation)
     }
 }
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static void end(struct simulation *simulation)
 {
     if (simulation->up) {
@@ -654,7 +646,7 @@ static void end(struct simulation *simulation)
     virtual_ledger_release(&simulation->ledger);
     virtual_chain_free(simulation->chain);
     virtual_disk_free(simulation->disk);
-    (void)nftw(simulation->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(simulation->folder);
 }
 
 static void count(const struct simulation *simulation)

@@ -3,12 +3,12 @@
  * All of it is drawn from a number of its own, so that the other lives are what they were.
  */
 #include <assert.h>
-#include <ftw.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/support/folder.h"
 #include "tests/support/simulation.h"
 #include "tests/support/test.h"
 
@@ -73,18 +73,11 @@ void simulation_invent_world(struct simulation *simulation)
 
 /* ---- files beside the databases ------------------------------------------------------ */
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about;
-    (void)kind;
-    return walk->level == 0 ? 0 : remove(path);
-}
-
 void simulation_lose(struct simulation *simulation)
 {
     if (chance(simulation, simulation->world.loses_cache)) {
         simulation_tell(simulation, "the cache is lost");
-        (void)nftw(simulation->cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        folder_empty(simulation->cache);
         simulation->troubles[TROUBLE_CACHE_LOST] = true;
     }
     if (chance(simulation, simulation->world.loses_book)) {

@@ -1,11 +1,12 @@
 /* test.c - see test.h. */
 #include "tests/support/test.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/support/folder.h"
 
 #define TEMP_PATH_MAX 512
 
@@ -40,6 +41,13 @@ uint64_t test_share(uint64_t full_count, uint64_t share_count)
     return share_count;
 }
 
+const char *test_program(void)
+{
+    const char *program = getenv("TEST_LOCKSTEP");
+
+    return program == NULL ? "build/lockstep" : program;
+}
+
 static char *temp_path(void)
 {
     static char path[TEMP_PATH_MAX];
@@ -47,17 +55,9 @@ static char *temp_path(void)
     return path;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static void remove_temp_dir(void)
 {
-    nftw(temp_path(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(temp_path());
 }
 
 const char *test_temp_dir(void)

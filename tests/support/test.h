@@ -31,6 +31,9 @@ unsigned test_soak_minutes(void);
  */
 const char *test_temp_dir(void);
 
+/* Where the built program is. */
+const char *test_program(void);
+
 /* SplitMix64: the same numbers on every machine. *state is the seed and moves on. */
 uint64_t test_random(uint64_t *state);
 

@@ -5,46 +5,31 @@
 set -u
 
 lockstep=${TEST_LOCKSTEP:?}
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-number=0
-
-check() { # check NAME CONDITION...
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-    else
-        echo "not ok $number - $name"
-        failed=1
-    fi
-}
+. tests/support/tap.sh
 
 answer() { # answer WANTED-CODE WANTED-ANSWER FILE...
     code=$1
     wanted=$2
     shift 2
-    "$lockstep" audit --evidence --json "$@" >"$folder/out" 2>&1
-    [ $? = "$code" ] && grep -q "\"answer\":\"$wanted\"" "$folder/out"
+    "$lockstep" audit --evidence --json "$@" >"$dir/out" 2>&1
+    [ $? = "$code" ] && grep -q "\"answer\":\"$wanted\"" "$dir/out"
 }
 
-tail -c +2 fixtures/corpus/evidence/file-placed >"$folder/guilty"
-tail -c +2 fixtures/corpus/evidence/file >"$folder/honest"
-head -c 400 "$folder/guilty" >"$folder/cut"
-{ cat "$folder/guilty"; printf x; } >"$folder/long"
-: >"$folder/empty"
+tail -c +2 fixtures/corpus/evidence/file-placed >"$dir/guilty"
+tail -c +2 fixtures/corpus/evidence/file >"$dir/honest"
+head -c 400 "$dir/guilty" >"$dir/cut"
+{ cat "$dir/guilty"; printf x; } >"$dir/long"
+: >"$dir/empty"
 
 none_convicts() {
-    size=$(wc -c <"$folder/guilty")
+    size=$(wc -c <"$dir/guilty")
     at=1
     while [ "$at" -lt "$size" ]; do
-        { head -c "$at" "$folder/guilty"; printf '\377'; tail -c "+$((at + 2))" "$folder/guilty"; } >"$folder/bent"
-        cmp -s "$folder/bent" "$folder/guilty" || set -- "$@" "$at"
-        if ! cmp -s "$folder/bent" "$folder/guilty" && answer 1 upheld "$folder/bent" &&
-            [ "$(sed 's/.*"trace":"\([0-9a-f]*\).*/\1/' "$folder/out")" = "$trace" ] &&
-            [ "$(sed 's/.*"job":"\([0-9a-f]*\).*/\1/' "$folder/out")" = "$job" ] && grep -q "\"step\":5," "$folder/out"; then
+        { head -c "$at" "$dir/guilty"; printf '\377'; tail -c "+$((at + 2))" "$dir/guilty"; } >"$dir/bent"
+        cmp -s "$dir/bent" "$dir/guilty" || set -- "$@" "$at"
+        if ! cmp -s "$dir/bent" "$dir/guilty" && answer 1 upheld "$dir/bent" &&
+            [ "$(sed 's/.*"trace":"\([0-9a-f]*\).*/\1/' "$dir/out")" = "$trace" ] &&
+            [ "$(sed 's/.*"job":"\([0-9a-f]*\).*/\1/' "$dir/out")" = "$job" ] && grep -q "\"step\":5," "$dir/out"; then
             echo "# byte $at can be another"
             return 1
         fi
@@ -53,14 +38,13 @@ none_convicts() {
     [ $# -gt 10 ]
 }
 
-echo 1..7
-check "a file that convicts is upheld" answer 1 upheld "$folder/guilty"
-trace=$(sed 's/.*"trace":"\([0-9a-f]*\).*/\1/' "$folder/out")
-job=$(sed 's/.*"job":"\([0-9a-f]*\).*/\1/' "$folder/out")
-check "a file about a true element shows nothing wrong" answer 0 not-guilty "$folder/honest"
-check "a file that is cut proves nothing" answer 2 proves-nothing "$folder/cut"
-check "a file with a byte more proves nothing" answer 2 proves-nothing "$folder/long"
-check "no file and an empty one prove nothing" answer 2 proves-nothing "$folder/empty" "$folder/none"
-check "among several one that convicts decides" answer 1 upheld "$folder/honest" "$folder/guilty" "$folder/cut"
-check "a byte changed anywhere is about something else, or proves nothing" none_convicts
-exit $failed
+holds "a file that convicts is upheld" answer 1 upheld "$dir/guilty"
+trace=$(sed 's/.*"trace":"\([0-9a-f]*\).*/\1/' "$dir/out")
+job=$(sed 's/.*"job":"\([0-9a-f]*\).*/\1/' "$dir/out")
+holds "a file about a true element shows nothing wrong" answer 0 not-guilty "$dir/honest"
+holds "a file that is cut proves nothing" answer 2 proves-nothing "$dir/cut"
+holds "a file with a byte more proves nothing" answer 2 proves-nothing "$dir/long"
+holds "no file and an empty one prove nothing" answer 2 proves-nothing "$dir/empty" "$dir/none"
+holds "among several one that convicts decides" answer 1 upheld "$dir/honest" "$dir/guilty" "$dir/cut"
+holds "a byte changed anywhere is about something else, or proves nothing" none_convicts
+finish

@@ -207,13 +207,6 @@ static char *output_of(const char *command, int *code)
     return text;
 }
 
-static const char *lockstep(void)
-{
-    const char *program = getenv("TEST_LOCKSTEP");
-
-    return program == NULL ? "build/lockstep" : program;
-}
-
 #define MPIRUN "timeout 800 mpirun --oversubscribe --bind-to none"
 
 /* The same words and the same exit code, alone and with 2 or more ranks. */
@@ -223,7 +216,7 @@ static void expect_same(const char *arguments, int wanted_code, int ranks_max)
     char *alone;
     int code;
 
-    (void)snprintf(command, sizeof(command), "%s audit --threads 1 %s 2>/dev/null", lockstep(),
+    (void)snprintf(command, sizeof(command), "%s audit --threads 1 %s 2>/dev/null", test_program(),
                    arguments);
     alone = output_of(command, &code);
     assert_int_equal(code, wanted_code);
@@ -231,7 +224,7 @@ static void expect_same(const char *arguments, int wanted_code, int ranks_max)
         char *together;
 
         (void)snprintf(command, sizeof(command), MPIRUN " -np %d %s audit --threads 1 %s", ranks,
-                       lockstep(), arguments);
+                       test_program(), arguments);
         together = output_of(command, &code);
         assert_string_equal(together, alone);
         assert_int_equal(code, wanted_code);
@@ -298,7 +291,7 @@ static void test_the_page_of_ranks_shows_what_all_of_them_checked(void **state)
 
         (void)snprintf(command, sizeof(command),
                        MPIRUN " -np %d %s audit --threads 1 " DATA " --report %s %s >/dev/null",
-                       ranks, lockstep(), page,
+                       ranks, test_program(), page,
                        bundle_of(ranks == 1 ? "page-1" : "page-2", CHEAT_NOT, 0));
         free(output_of(command, &code));
         assert_int_equal(code, 0);

@@ -143,11 +143,6 @@ static void test_entries_are_found_again(void **state)
     assert_int_equal(entry.trace_root.bytes[0], 10);
     entry.step = 6;
     assert_int_equal(book_find(&entry, book, &error), STATUS_NOT_FOUND);
-    entry = entry_of(2, 0, BOOK_PROVEN);
-    assert_int_equal(book_find_refuted(&entry, book, &error), STATUS_OK);
-    assert_int_equal(entry.step, 9);
-    entry = entry_of(1, 0, BOOK_PROVEN);
-    assert_int_equal(book_find_refuted(&entry, book, &error), STATUS_NOT_FOUND);
     book_close(book);
 }
 

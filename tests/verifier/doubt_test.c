@@ -44,14 +44,15 @@ struct scene {
 static void scene_open(struct scene *scene, const char *name, bool embedded, bool lies)
 {
     struct defendant_lie lie = {.step = 0};
-    struct job *job = defendant_job(MODEL_MLP, 31);
     uint64_t random = 3;
+    struct job *job;
     uint32_t drawn;
 
     memset(scene, 0, sizeof(*scene));
     scene->path = small_path(name);
-    market_open(&scene->market, embedded, name);
+    market_open(&scene->market, embedded, name); /* skips where there is no chain: nothing before */
     scene->market.attestors = 2;
+    job = defendant_job(MODEL_MLP, 31);
     if (lies) {
         lie = defendant_choose(job, 0, &random);
         lie.in_state = false;

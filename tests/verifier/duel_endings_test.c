@@ -219,68 +219,137 @@ static struct action claim_against_truth(struct market *market, const struct has
     return seal;
 }
 
+/* Of a job that is true. */
+struct truth {
+    struct market market;
+    struct market_node node;
+    struct defendant accused;
+    struct hash32 job;
+    struct hash32 claim;
+    char others[FILE_PATH_MAX]; /* where a liar's bundle will be */
+};
+
+/* The claim is made, and answered; and the node has found that the accused is right. */
+static void truth_open(struct truth *truth, const char *name, uint64_t seed)
+{
+    const char *path = small_path(name);
+    struct defendant_lie honest = {.step = STEP};
+    struct action seal;
+    struct error error;
+
+    error_init(&error);
+    memset(truth, 0, sizeof(*truth));
+    market_open(&truth->market, true, name);
+    (void)snprintf(truth->others, sizeof(truth->others), "%.900s-other", path);
+    defendant_write(path, defendant_job(MODEL_MLP, seed), &honest);
+    truth->job = market_commit(&truth->market, path);
+    defendant_open(&truth->accused, &truth->market, MARKET_SOLVER, &truth->job, path, &honest);
+    market_node_defaults(&truth->node, &truth->market, path);
+    truth->node.options.mode = NODE_DEFEND;
+    truth->node.options.extra = 0.0; /* the claim is not of its making */
+    market_node_open(&truth->node);
+    seal = claim_against_truth(&truth->market, &truth->job, truth->accused.bundle);
+    truth->claim = seal.claim;
+    check(node_plan_claim(&truth->node.node, &seal, &error), &error);
+    for (int i = 0; !truth->node.node.fault; i++) {
+        assert_true(i < ROUNDS_MAX);
+        round_of_both(&truth->node, &truth->accused);
+    }
+    assert_int_equal(market_count(&truth->market, GAME_ANSWERED, NULL), 1);
+}
+
+static void truth_close(struct truth *truth)
+{
+    market_node_close(&truth->node);
+    defendant_close(&truth->accused);
+    market_close(&truth->market);
+}
+
+/* Another solver lies, and the node, opened anew, looks at everything. */
+static void add_a_lie(struct truth *truth, uint64_t seed)
+{
+    struct job *job = defendant_job(MODEL_MLP, seed);
+    uint64_t random = 5;
+    struct defendant_lie lie = defendant_choose(job, STEP, &random);
+
+    defendant_write(truth->others, job, &lie);
+    (void)market_commit(&truth->market, truth->others);
+    truth->node.options.extra = 1.0;
+    truth->node.mirrors[truth->node.options.mirror_count++] = truth->others;
+    market_node_close(&truth->node);
+    market_node_open(&truth->node);
+}
+
 /* Two replays were wrong alike, and the accused is right: the node finds out, whistles no more, and
  * loses its bond as it should. */
 static void test_a_claim_against_the_truth_is_the_last_one(void **state)
 {
-    const char *path = small_path("truth");
-    const char *other = small_path("truth-again");
-    uint64_t random = 5;
-    struct defendant_lie honest = {.step = STEP};
-    struct defendant_lie lie;
-    struct job *job = defendant_job(MODEL_MLP, 15);
-    struct action seal;
     char fault[STORE_REASON_MAX];
-    struct market market;
-    struct market_node node;
-    struct defendant accused;
-    struct hash32 key;
+    struct truth truth;
     struct error error;
     wei owed;
 
     (void)state;
     error_init(&error);
-    market_open(&market, true, "truth");
-    defendant_write(path, job, &honest);
-    key = market_commit(&market, path);
-    defendant_open(&accused, &market, MARKET_SOLVER, &key, path, &honest);
-    owed = market_owed(&market, MARKET_SOLVER);
-    market_node_defaults(&node, &market, path);
-    node.options.mode = NODE_DEFEND;
-    node.options.extra = 0.0; /* the claim is not of its making */
-    market_node_open(&node);
-    seal = claim_against_truth(&market, &key, accused.bundle);
-    check(node_plan_claim(&node.node, &seal, &error), &error);
-    for (int i = 0; !node.node.fault; i++) {
-        assert_true(i < ROUNDS_MAX);
-        round_of_both(&node, &accused);
-    }
-    assert_int_equal(market_count(&market, GAME_ANSWERED, NULL), 1);
-    check(store_text(&node.store, fault, "fault", &error), &error);
+    truth_open(&truth, "truth", 15);
+    owed = market_owed(&truth.market, MARKET_SOLVER);
+    check(store_text(&truth.node.store, fault, "fault", &error), &error);
     assert_non_null(strstr(fault, "the accused is right"));
     /* A lie elsewhere is not claimed by a machine that cannot be believed, started anew too. */
-    job = defendant_job(MODEL_MLP, 16);
-    lie = defendant_choose(job, STEP, &random);
-    defendant_write(other, job, &lie);
-    (void)market_commit(&market, other);
-    node.options.extra = 1.0;
-    node.mirrors[node.options.mirror_count++] = other;
-    market_node_close(&node);
-    market_node_open(&node);
-    assert_true(node.node.fault);
+    add_a_lie(&truth, 16);
+    assert_true(truth.node.node.fault);
     for (int i = 0; i < 50; i++) {
-        round_of_both(&node, &accused);
+        round_of_both(&truth.node, &truth.accused);
     }
-    assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1);
-    assert_int_equal(market_count(&market, GAME_CONVICTED, NULL), 0);
-    market_node_close(&node);
-    defendant_close(&accused);
+    assert_int_equal(market_count(&truth.market, GAME_CLAIMED, NULL), 1);
+    assert_int_equal(market_count(&truth.market, GAME_CONVICTED, NULL), 0);
+    market_node_close(&truth.node);
     /* What it owes the solver for that, the solver gets. */
-    market_pass_time(&market, MARKET_RESPONSE_S + 1);
-    market_timeout(&market, MARKET_SOLVER, &seal.claim);
-    assert_true(market_owed(&market, MARKET_SOLVER) - owed == CLAIM_BOND);
-    assert_int_equal(market_job(&market, &key).phase, GAME_PHASE_RUNNING);
-    market_close(&market);
+    market_pass_time(&truth.market, MARKET_RESPONSE_S + 1);
+    market_timeout(&truth.market, MARKET_SOLVER, &truth.claim);
+    assert_true(market_owed(&truth.market, MARKET_SOLVER) - owed == CLAIM_BOND);
+    assert_int_equal(market_job(&truth.market, &truth.job).phase, GAME_PHASE_RUNNING);
+    market_node_open(&truth.node);
+    truth_close(&truth);
+}
+
+static void lose_database(struct truth *truth)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    char path[700];
+
+    for (int end = 0; end < 3; end++) {
+        (void)snprintf(path, sizeof(path), "%s/node.db%s", truth->market.folders[MARKET_VERIFIER],
+                       ends[end]);
+        (void)unlink(path);
+    }
+}
+
+/* While that claim is still open: it is no new fault, with the database or without. */
+static void test_a_fault_that_was_looked_into_is_not_found_again(void **state)
+{
+    struct truth truth;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    for (int lost = 0; lost < 2; lost++) {
+        truth_open(&truth, lost ? "looked-lost" : "looked", 17);
+        check(node_forget_fault(&truth.node.store, truth.node.book, &error), &error);
+        if (lost) {
+            market_node_close(&truth.node);
+            lose_database(&truth);
+            market_node_open(&truth.node);
+        }
+        add_a_lie(&truth, 18);
+        for (int i = 0; market_count(&truth.market, GAME_CLAIMED, NULL) < 2; i++) {
+            assert_true(i < ROUNDS_MAX);
+            assert_false(truth.node.node.fault);
+            round_of_both(&truth.node, &truth.accused);
+        }
+        assert_int_equal(market_count(&truth.market, GAME_RULED, NULL), 0);
+        truth_close(&truth);
+    }
 }
 
 int main(int argc, char **argv)
@@ -291,6 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_divergence_that_is_none_is_convicted),
         cmocka_unit_test(test_a_sum_that_is_too_long_for_a_move_is_asked_for_in_parts),
         cmocka_unit_test(test_a_claim_against_the_truth_is_the_last_one),
+        cmocka_unit_test(test_a_fault_that_was_looked_into_is_not_found_again),
     };
 
     if (workers_asked(argc, argv)) {

@@ -5,36 +5,15 @@
 set -u
 
 L=$TEST_LOCKSTEP
-dir=$(mktemp -d)
+. tests/support/tap.sh
 node=
-stop() {
+at_end() {
     [ -z "$node" ] || kill "$node" 2>/dev/null
-    rm -rf "$dir"
 }
-trap stop EXIT
 export XDG_DATA_HOME="$dir/data" XDG_STATE_HOME="$dir/state" XDG_CONFIG_HOME="$dir/config"
 printf 'pass words\n' >"$dir/pass"
 chmod 600 "$dir/pass"
-count=0
-bad=0
 
-run() {
-    "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    code=$?
-}
-check() {
-    count=$((count + 1))
-    if [ "$2" = "$code" ] && eval "$3"; then
-        echo "ok $count - $1"
-    else
-        echo "not ok $count - $1"
-        echo "# exit code $code, wanted $2 and: $3"
-        sed 's/^/# out: /' "$dir/out"
-        sed 's/^/# err: /' "$dir/err"
-        bad=1
-    fi
-}
-says() { grep -qF -- "$2" "$dir/$1"; }
 # Waits until a file says something. Only a machine that is very busy needs minutes.
 wait_for() {
     tries=0
@@ -59,6 +38,16 @@ run "$L" verifier status
 check "without a node there is no status" 3 'says err "no node has worked here"'
 run "$L" verifier run --passphrase-file "$dir/pass"
 check "a node needs a ledger" 3 'says err "no ledger is named"'
+
+"$L" watch --ledger "local:$dir/try.ledger" >"$dir/out" 2>"$dir/watch.err" </dev/null &
+watch=$!
+wait_for "$dir/watch.err" "jobs followed: 0, alarms now: 0"
+kill "$watch"
+wait "$watch"
+code=$?
+check "a watch without alarms says that it looks" 0 'grep -q "jobs followed" "$dir/watch.err"'
+run env -u HOME -u XDG_STATE_HOME -u XDG_DATA_HOME "$L" watch --once --ledger "local:$dir/try.ledger"
+check "an embedded ledger is watched without a home" 0 'says out "no alarms"'
 
 start --mirror "$dir/nowhere"
 run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass"
@@ -157,5 +146,4 @@ sys.exit(watcher.wait(240))
 run "$L" verifier run --self-test --rounds 4 --seed 5 --json
 check "the self-test tells true from false" 0 'says out "\"wrong\":0"'
 
-echo "1..$count"
-exit "$bad"
+finish

@@ -7,36 +7,20 @@
 set -u
 
 lockstep=${TEST_LOCKSTEP:?}
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. tests/support/tap.sh
 export LOCKSTEP_CUDA="$PWD/build/tests/emulated_cuda.so"
-failed=0
-number=0
-
-check() { # check NAME CONDITION...
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@"; then
-        echo "ok $number - $name"
-    else
-        echo "not ok $number - $name"
-        sed 's/^/# /' "$folder/out" "$folder/err"
-        failed=1
-    fi
-}
 
 test_steps() { # test_steps CODE ROUNDS OPTION...
     wanted=$1
     rounds=$2
     shift 2
-    "$lockstep" verifier run --self-test --rounds "$rounds" --seed 3 --state "$folder/state" --threads 1 --json "$@" \
-        >"$folder/out" 2>"$folder/err"
+    "$lockstep" verifier run --self-test --rounds "$rounds" --seed 3 --state "$dir/state" --threads 1 --json "$@" \
+        >"$dir/out" 2>"$dir/err"
     [ $? = "$wanted" ]
 }
 
 told() {
-    grep -q "$1" "$folder/$2"
+    grep -q "$1" "$dir/$2"
 }
 
 # The driver takes more than the 1 GiB that the self-test lets a check have.
@@ -44,14 +28,13 @@ every_kind() {
     EMULATED_RESERVES=5 test_steps 0 6 --device cuda && told '"proven":[1-9]' out && told '"refuted":[1-9]' out && told '"wrong":0' out
 }
 nowhere() {
-    LOCKSTEP_CUDA=$folder/none test_steps "$1" 1 --device cuda && told 'none' out
+    LOCKSTEP_CUDA=$dir/none test_steps "$1" 1 --device cuda && told 'none' out
 }
 no_such() {
     test_steps 3 1 --device tpu && told 'tpu' out
 }
 
-echo 1..3
-check "on a GPU true steps are proven and false ones refuted, whatever its driver reserves" every_kind
-check "a GPU that is not there is refused" nowhere 2
-check "a device that nobody knows is refused" no_such
-exit $failed
+holds "on a GPU true steps are proven and false ones refuted, whatever its driver reserves" every_kind
+holds "a GPU that is not there is refused" nowhere 2
+holds "a device that nobody knows is refused" no_such
+finish

@@ -1,6 +1,6 @@
 /*
  * Goal: the queue is bounded, and no job fills it or stands in the way of another; what a machine
- * at fault left undecided is checked again.
+ * at fault left undecided is checked again; and whatever waits, all that was revealed is looked at.
  * Method: small queues filled by hand; a node's plan over far more segments than there is room for.
  */
 #include "verifier/queue.h"
@@ -17,6 +17,7 @@ enum {
     NOW_S = 1700000000,
     PERIOD_S = 100000,
     MANY = 2 * STORE_VISIT_MAX + 50,
+    REVEALS = 600,
 };
 
 struct scene {
@@ -249,6 +250,57 @@ static void test_a_job_without_room_is_in_nobodys_way(void **state)
     store_close(&scene.store);
 }
 
+/* ---- what others revealed ---------------------------------------------------------- */
+
+struct visits {
+    uint32_t seen[REVEALS];
+    uint32_t most; /* in one round */
+    uint32_t now;
+};
+
+static enum status visit(void *context, const struct store_reveal *reveal, struct error *error)
+{
+    struct visits *visits = context;
+    uint32_t who;
+
+    (void)error;
+    memcpy(&who, reveal->attestor.bytes, sizeof(who));
+    assert_in_range(who, 0, REVEALS - 1);
+    visits->seen[who]++;
+    visits->now++;
+    return STATUS_OK;
+}
+
+static void visit_round(struct scene *scene, struct visits *visits)
+{
+    visits->now = 0;
+    must(scene, store_open_reveals(&scene->store, visit, visits, &scene->error));
+    visits->most = visits->now > visits->most ? visits->now : visits->most;
+}
+
+static void test_no_reveal_that_waits_keeps_another_from_its_turn(void **state)
+{
+    static struct visits visits;
+    struct game_event event = {.kind = GAME_REVEALED, .job = {{1}}};
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "reveals.db", 100);
+    commit(&scene, 1, 1, NOW_S);
+    for (uint32_t i = 0; i < REVEALS; i++) {
+        memcpy(event.account.bytes, &i, sizeof(i));
+        take(&scene, &event);
+    }
+    for (int i = 0; i < 6; i++) { /* nothing is decided about any */
+        visit_round(&scene, &visits);
+    }
+    assert_in_range(visits.most, 1, REVEALS / 2); /* a round ends */
+    for (uint32_t i = 0; i < REVEALS; i++) {
+        assert_in_range(visits.seen[i], 2, 3);
+    }
+    store_close(&scene.store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_what_waits_or_runs_needs_no_other_place),
         cmocka_unit_test(test_what_ended_in_a_fault_is_checked_when_it_is_forgotten),
         cmocka_unit_test(test_a_job_without_room_is_in_nobodys_way),
+        cmocka_unit_test(test_no_reveal_that_waits_keeps_another_from_its_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -448,6 +448,36 @@ static void test_a_claim_that_nobody_ends_is_ended(void **state)
     scene_close(&scene);
 }
 
+/* Our own that we have lost, as the claimant and as who is accused: who won may be gone. */
+static void test_a_claim_that_we_have_lost_is_ended_too(void **state)
+{
+    struct game_event event = {.claim = {{50}}, .time_s = DUE_S};
+
+    (void)state;
+    for (int accused = 0; accused < 2; accused++) {
+        struct scene scene;
+
+        scene_open(&scene, accused ? "accused" : "lost");
+        commit(&scene, 2, 1, GAME_PPM);
+        attest(&scene, 0, &own);
+        attest(&scene, 1, &own);
+        event.kind = accused ? GAME_ACCUSED : GAME_CLAIMED;
+        event.account = accused ? other : own;
+        event.other = accused ? own : solver;
+        tell(&scene, &event, COMMIT_S);
+        event.kind = accused ? GAME_TURN_PASSED : GAME_ANSWERED;
+        event.turn = GAME_TURN_ACCUSED;
+        tell(&scene, &event, COMMIT_S);
+        assert_int_equal(number_of(&scene, "SELECT count(*) FROM claims"), 1);
+        play_round(&scene, DUE_S + GRACE_S);
+        assert_int_equal(planned_in_all(&scene), 0); /* who has won comes first */
+        play_round(&scene, DUE_S + GRACE_S + SPREAD_S + 1);
+        assert_int_equal(planned_in_all(&scene), 1);
+        assert_int_equal(planned(&scene, ACTION_TIMEOUT), 1);
+        scene_close(&scene);
+    }
+}
+
 /* A turn that goes on is not over. */
 static void test_a_claim_that_goes_on_is_left_alone(void **state)
 {
@@ -583,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_a_seal_that_was_not_revealed_waits_for_expiry),
         cmocka_unit_test(test_what_may_have_to_be_covered_is_drawn_first),
         cmocka_unit_test(test_a_claim_that_nobody_ends_is_ended),
+        cmocka_unit_test(test_a_claim_that_we_have_lost_is_ended_too),
         cmocka_unit_test(test_a_claim_that_goes_on_is_left_alone),
         cmocka_unit_test(test_before_a_job_expires_all_its_claims_are_ended),
         cmocka_unit_test(test_a_claim_whose_accused_is_gone_is_lapsed),

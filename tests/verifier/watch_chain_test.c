@@ -25,13 +25,6 @@ enum {
     DEPTH = 2, /* of the market's ledgers */
 };
 
-static const char *lockstep(void)
-{
-    const char *program = getenv("TEST_LOCKSTEP");
-
-    return program == NULL ? "build/lockstep" : program;
-}
-
 /* What the program sees now; *code is its exit code. */
 static json_t *look(struct market *market, const char *warn, int *code)
 {
@@ -49,7 +42,7 @@ static json_t *look(struct market *market, const char *warn, int *code)
     (void)snprintf(command, sizeof(command),
                    "'%s' watch --once --json --warn %s --depth %d --ledger '%s' --ledger-state "
                    "'%s/watcher' %s%s",
-                   lockstep(), warn, DEPTH, market->url, test_temp_dir(),
+                   test_program(), warn, DEPTH, market->url, test_temp_dir(),
                    market->anvil == NULL ? "" : "--registry ",
                    market->anvil == NULL ? "" : registry);
     pipe = popen(command, "r");
