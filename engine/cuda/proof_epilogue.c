@@ -12,7 +12,7 @@ static uint32_t add_product(struct proof *proof, const struct op *a, const struc
     return hide(proof, add_contract(proof, a, b, one, sizes[2], false)->outputs[0]);
 }
 
-/* An element-wise operation of one operand, or two; the second may be a row. Nobody has to see it. */
+/* An element-wise operation of one operand, or two, of which the second may be a row; not seen. */
 static uint32_t add_element(struct proof *proof, enum op_kind kind, uint32_t a, uint32_t b)
 {
     const uint64_t count = proof->tensors[a].count;
