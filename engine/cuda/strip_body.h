@@ -26,7 +26,7 @@
  * Numbers become limbs where they lie: a lane has eight neighbours of a row, and leaves their limbs
  * in four of the eight words. They are fragments of A then. A step's 32 elements of k may be handed
  * to the tensor cores in any order, so long as both operands have the same: here lane l has
- * elements 8 (l % 4) to 8 (l % 4) + 7, which are 8 bytes of a line of B, read as they lie in memory.
+ * elements 8 (l % 4) to 8 (l % 4) + 7, 8 bytes of a line of B, read as they lie in memory.
  *
  * A warp takes 16 rows by 16 columns of results, and where warps are left, some of the pieces; the
  * 64-bit sums of those meet in shared memory, and then every thread finishes some results.
