@@ -18,7 +18,7 @@
  * Of these, strip_peaks and strip_contract begin and end with a barrier: what was written before
  * them is seen, and when they return strip.x (now full of sums) may be written again. They do all
  * that quantize_body.h does, by the same rules, for blocks of one piece or of the whole row; and
- * all that contract_body.h does, for 14 bits (LIMBS_NARROW) and 15 and 16 (LIMBS_WIDE), K up to
+ * what contract_body.h does, for 14 bits (LIMBS_NARROW) and 15 and 16 (LIMBS_WIDE), K up to
  * STRIP_K_MAX, an other operand of up to STRIP_COLUMNS rows in a batch, and no causal mask over the
  * results. product.contract is what a contraction of both operands is given, but for the limbs of
  * the strip's.
@@ -26,8 +26,7 @@
  * Numbers become limbs where they lie: a lane has eight neighbours of a row, and leaves their limbs
  * in four of the eight words. They are fragments of A then. A step's 32 elements of k may be handed
  * to the tensor cores in any order, so long as both operands have the same: here lane l has
- * elements 8 (l % 4) to 8 (l % 4) + 7, which are 8 bytes of a line of B, read from memory as they
- * are.
+ * elements 8 (l % 4) to 8 (l % 4) + 7, 8 bytes of a line of B, read as they lie in memory.
  *
  * A warp takes 16 rows by 16 columns of results, and where warps are left, some of the pieces; the
  * 64-bit sums of those meet in shared memory, and then every thread finishes some results.
