@@ -192,8 +192,7 @@ static void share_quantizations(struct fusion *fusion, const struct tape *tape, 
     }
 }
 
-static bool find_repeated(struct fusion *fusion, const struct tape *tape,
-                          const struct readers *readers)
+static bool find_repeated(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     uint32_t *names = malloc(((size_t)tape->tensor_count + 1) * sizeof(*names));
     uint32_t *newest = malloc(((size_t)tape->tensor_count + 1) * sizeof(*newest));
@@ -255,8 +254,9 @@ static bool quantizes_rows(const struct op *quantize, const struct op *rows)
            (view.rows == 0 || (view.rows == 1 && view.strides[0] == columns));
 }
 
-static void find_held(struct fusion *fusion, const struct tape *tape)
+static bool find_held(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
+    (void)readers;
     for (uint32_t at = 0; at + 1 < tape->op_count; at++) {
         if (chain_may_take(fusion, at) && chain_may_take(fusion, at + 1) &&
             fuse_holds_rows(&fusion->ops[at]) &&
@@ -264,6 +264,7 @@ static void find_held(struct fusion *fusion, const struct tape *tape)
             fusion->ends[at] = at + 2;
         }
     }
+    return true;
 }
 
 /* ---- chains ---------------------------------------------------------------------------- */
@@ -389,51 +390,34 @@ static bool find_anew(struct readers *readers, const struct fusion *fusion, cons
     return readers_find(readers, fusion, tape);
 }
 
+/* In this order: what one has taken, the next ones leave. */
+static const struct {
+    uint32_t way; /* WAY_COUNT: no way of its own, never barred */
+    bool (*find)(struct fusion *fusion, const struct tape *tape, struct readers *readers);
+} finders[] = {
+    {WAY_COUNT, find_repeated},
+    {WAY_VIEWS, fuse_find_views},
+    {WAY_ENTROPY, fuse_find_entropy},
+    {WAY_LISTS, fuse_find_lists},
+    {WAY_ATTENTION, fuse_find_attention},
+    {WAY_EPILOGUE, fuse_find_epilogues},
+    {WAY_HELD, find_held},
+    {WAY_SUMS, fuse_find_sums},
+    {WAY_STRIPS, fuse_find_strips},
+};
+
 static bool find_all(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
-    if (!find_anew(readers, fusion, tape) || !find_repeated(fusion, tape, readers)) {
-        return false;
-    }
-    if (is_free(fusion, WAY_VIEWS)) {
-        if (!find_anew(readers, fusion, tape) || !fuse_find_views(fusion, tape, readers)) {
+    for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++) {
+        if ((finders[i].way == WAY_COUNT || is_free(fusion, finders[i].way)) &&
+            (!find_anew(readers, fusion, tape) || !finders[i].find(fusion, tape, readers))) {
             return false;
         }
     }
-    if (is_free(fusion, WAY_ENTROPY) &&
-        (!find_anew(readers, fusion, tape) || !fuse_find_entropy(fusion, tape, readers))) {
+    if (!find_anew(readers, fusion, tape)) {
         return false;
     }
-    if (is_free(fusion, WAY_LISTS)) {
-        if (!find_anew(readers, fusion, tape) || !fuse_find_squares(fusion, tape, readers)) {
-            return false;
-        }
-        fuse_find_updates(fusion, tape);
-    }
-    if (is_free(fusion, WAY_ATTENTION) &&
-        (!find_anew(readers, fusion, tape) || !fuse_find_attention(fusion, tape, readers))) {
-        return false;
-    }
-    if (is_free(fusion, WAY_EPILOGUE) &&
-        (!find_anew(readers, fusion, tape) || !fuse_find_epilogues(fusion, tape, readers))) {
-        return false;
-    }
-    if (is_free(fusion, WAY_HELD)) {
-        find_held(fusion, tape);
-    }
-    if (is_free(fusion, WAY_SUMS) &&
-        (!find_anew(readers, fusion, tape) || !fuse_find_sums(fusion, readers))) {
-        return false;
-    }
-    if (is_free(fusion, WAY_STRIPS) &&
-        (!find_anew(readers, fusion, tape) || !fuse_find_strips(fusion, readers))) {
-        return false;
-    }
-    if (fusion->chain_count > 0) {
-        if (!find_anew(readers, fusion, tape)) {
-            return false;
-        }
-        fuse_leave_hidden(fusion, readers);
-    }
+    fuse_leave_hidden(fusion, readers);
     return true;
 }
 

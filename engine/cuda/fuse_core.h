@@ -64,40 +64,30 @@ chain_add(struct fusion *fusion, const uint32_t *ats, uint32_t count, const stru
 
 /* ---- those who look -------------------------------------------------------------------- */
 
-/* fuse_lists.c */
-MUST_CHECK bool fuse_find_squares(struct fusion *fusion, const struct tape *tape,
-                                  const struct readers *readers);
-void fuse_find_updates(struct fusion *fusion, const struct tape *tape);
+/*
+ * Each finds what one way spares, in a fusion that others have changed before; the readers are
+ * those of now, and whoever changes operations and looks on finds them anew. false: no memory.
+ */
+#define FINDER(name)                                                                               \
+    MUST_CHECK bool name(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+
+FINDER(fuse_find_views);
+FINDER(fuse_find_entropy);
+FINDER(fuse_find_lists);
+FINDER(fuse_find_attention);
+FINDER(fuse_find_epilogues);
+FINDER(fuse_find_sums);
+FINDER(fuse_find_strips);
+
+/* The lists of updates and squares, for the device; host NULL: only how much they take. */
 void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
                       uint8_t *device);
-
-/* Has what a mask hides in p and ds left unwritten where nobody reads it: when all is found. */
-void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers);
-
-/* fuse_sums.c */
-MUST_CHECK bool fuse_find_sums(struct fusion *fusion, const struct readers *readers);
-
-/* fuse_strips.c */
-MUST_CHECK bool fuse_find_strips(struct fusion *fusion, const struct readers *readers);
 
 /* Does operation `at` read a first input of a causal softmax without what that hides? Nobody has to
  * write it for `at`. */
 bool fuse_sees_causally(const struct fusion *fusion, uint32_t at);
 
-/* fuse_attention.c; the readers are found anew after each chain. */
-MUST_CHECK bool fuse_find_attention(struct fusion *fusion, const struct tape *tape,
-                                    struct readers *readers);
-
-/* fuse_epilogue.c */
-MUST_CHECK bool fuse_find_epilogues(struct fusion *fusion, const struct tape *tape,
-                                    struct readers *readers);
-
-/* fuse_views.c */
-MUST_CHECK bool fuse_find_views(struct fusion *fusion, const struct tape *tape,
-                                const struct readers *readers);
-
-/* fuse_entropy.c; the readers are found anew where operations changed. */
-MUST_CHECK bool fuse_find_entropy(struct fusion *fusion, const struct tape *tape,
-                                  struct readers *readers);
+/* Has what a mask hides in p and ds left unwritten where nobody reads it: when all is found. */
+void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers);
 
 #endif /* ENGINE_CUDA_FUSE_CORE_H */

@@ -177,8 +177,8 @@ static void rewrite_run(struct fusion *fusion, const struct square_run *run, uin
         (struct fused_squares){.first = first, .at = run->end - 1, .term_count = run->count};
 }
 
-bool fuse_find_squares(struct fusion *fusion, const struct tape *tape,
-                       const struct readers *readers)
+static bool find_squares(struct fusion *fusion, const struct tape *tape,
+                         const struct readers *readers)
 {
     struct square_run run = {.terms =
                                  malloc(((size_t)tape->op_count + 1) * sizeof(struct square_term))};
@@ -217,7 +217,7 @@ static uint64_t update_tiles(const struct tape *tape, const struct op *op)
     return (tape->tensors[op->inputs[0]].count + UPDATE_TILE - 1) / UPDATE_TILE;
 }
 
-void fuse_find_updates(struct fusion *fusion, const struct tape *tape)
+static void find_updates(struct fusion *fusion, const struct tape *tape)
 {
     for (uint32_t at = 0; at < tape->op_count && fusion->updates_count < FUSED_RUNS_MAX;) {
         struct fused_updates run = {.at = at, .end = at};
@@ -232,6 +232,14 @@ void fuse_find_updates(struct fusion *fusion, const struct tape *tape)
         }
         at = run.end > at ? run.end : at + 1;
     }
+}
+
+bool fuse_find_lists(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    const bool there = find_squares(fusion, tape, readers);
+
+    find_updates(fusion, tape);
+    return there;
 }
 
 /* ---- lists ---------------------------------------------------------------------------- */

@@ -135,8 +135,9 @@ static bool add_strip(struct fusion *fusion, const struct strip_chain *strip)
     return chain_add(fusion, strip->ats, 2, &maker, launch_strip_columns);
 }
 
-bool fuse_find_strips(struct fusion *fusion, const struct readers *readers)
+bool fuse_find_strips(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
+    (void)tape;
     for (uint32_t at = 0; at < fusion->op_count; at++) {
         const struct op *op = &fusion->ops[at];
         struct strip_chain strip;

@@ -40,8 +40,9 @@ static bool sums_at(uint32_t ats[2], const struct fusion *fusion, const struct r
            chain_closed(fusion, readers, ats, 2, sums->outputs, 1);
 }
 
-bool fuse_find_sums(struct fusion *fusion, const struct readers *readers)
+bool fuse_find_sums(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
+    (void)tape;
     for (uint32_t at = 0; at < fusion->op_count; at++) {
         struct op maker = fusion->ops[at];
         uint32_t ats[2];

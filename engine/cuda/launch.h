@@ -37,8 +37,8 @@ enum launch_way {
 };
 
 /*
- * A cross-entropy's gradient that makes the losses and its own quantization too (fuse_entropy.c) has
- * these outputs, and these attributes behind its own.
+ * A cross-entropy's gradient that makes the losses and its own quantization too (fuse_entropy.c)
+ * has these outputs, and these attributes behind its own.
  */
 enum entropy_output {
     ENTROPY_DX,
