@@ -257,8 +257,8 @@ static bool read_once(const struct op *op, uint32_t slot)
 }
 
 /*
- * Can output take over the place of the input in slot, which nobody reads after operation at? Not of
- * what others lie in, and not by what lies in another.
+ * Can output take over the place of the input in slot, which nobody reads after operation at? Not
+ * of what others lie in, and not by what lies in another.
  */
 static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t output,
                           uint32_t slot)

@@ -456,7 +456,7 @@ static uint64_t bytes_of(const struct machine_cuda *cuda, const struct op *op, u
     return size;
 }
 
-/* Is it, or what it is a part of, the input of some operation, a next state, the loss, an output? */
+/* Is it, or what it is a part of, an operation's input, a next state, the loss or an output? */
 static bool is_needed(const struct machine_cuda *cuda, uint32_t id)
 {
     const struct tape *tape = &cuda->tape;

@@ -172,7 +172,7 @@ static void hold(const struct entropy_case *shape, enum sort sort)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ---------------------------------------------------------------------------- */
 
 static void test_rows_of_any_length_have_the_bits_of_the_rules(void **state)
 {

@@ -1,7 +1,8 @@
 /*
  * cuda_views_test.c - rows that nobody splits or puts together have the rules' bits: on the
- * emulator, in tapes that write and read parts of rows in each other's neighbourhood, in memory that
- * is used again as soon as it may be; alone and beside all other ways; cut anywhere; in models.
+ * emulator, in tapes that write and read parts of rows in each other's neighbourhood, in memory
+ * that is used again as soon as it may be; alone and beside all other ways; cut anywhere; in
+ * models.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +146,7 @@ static void hold(const struct views_case *shape, enum sort sort)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ---------------------------------------------------------------------------- */
 
 static void test_parts_in_place_have_the_bits_of_the_rules(void **state)
 {

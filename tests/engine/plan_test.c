@@ -102,7 +102,7 @@ static bool may_be_held(const struct judge *judge, uint32_t id)
     return judge->tape->tensors[id].role == ROLE_TEMPORARY && !judge->to_the_end[id];
 }
 
-/* Some lie inside of others that are large enough, wherever and whenever those are made and read. */
+/* Some lie inside of others that are large enough, whenever those are made and read. */
 static void choose_holders(struct judge *judge, uint64_t seed)
 {
     const uint32_t count = judge->tape->tensor_count;
