@@ -239,8 +239,8 @@ struct contract_args {
 };
 
 /*
- * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of contract,
- * that operand has no limbs; its rows are those of A, or of B.
+ * A product one operand of which is held by a block of threads as numbers: strip_body.h. Of
+ * contract, that operand has no limbs; its rows are those of A, or of B.
  */
 struct strip_product {
     struct contract_args contract;
@@ -506,7 +506,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define STRIP_NUMBERS(rows, k) (((uint64_t)(rows)*STRIP_PITCH(k) * 4 + 15) / 16 * 16)
 #define STRIP_AREA(rows, k)                                                                        \
     (STRIP_NUMBERS(rows, k) < STRIP_SUMS(rows) ? STRIP_SUMS(rows) : STRIP_NUMBERS(rows, k))
-#define STRIP_CONTROL_SIZE    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4))
+#define STRIP_CONTROL_SIZE                                                                         \
+    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4) + STRIP_PIECES * STRIP_COLUMNS)
 #define STRIP_SHARED(rows, k) ((uint32_t)(STRIP_AREA(rows, k) + STRIP_CONTROL_SIZE))
 
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
@@ -517,5 +518,40 @@ enum limb_kind { LIMBS_NARROW, LIMBS_WIDE, LIMBS_THREE };
 #define HASH_NODES_THREADS 128
 #define HASH_LEAF_THREADS  64
 #define BLOCK_THREADS      256 /* of every other kernel */
+
+/*
+ * The dynamic shared memory that a launch of a kernel may ask for: of a block's shared_max bytes on
+ * this device. Beyond SHARED_USUAL, which every kernel has, device.cu asks the runtime for it when
+ * the device is opened; a launch that asks for more fails. 0: no more than the usual.
+ */
+#define SHARED_USUAL (48 << 10)
+
+static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, int32_t capability)
+{
+    switch (kernel) {
+    case KERNEL_CONTRACT_NARROW:
+    case KERNEL_CONTRACT_WIDE:
+    case KERNEL_CONTRACT_THREE:
+        return CONTRACT_STAGES(shared_max) * CONTRACT_STAGE_SIZE;
+    case KERNEL_QUANTIZE_COLUMNS:
+    case KERNEL_COLUMN_SUMS:
+        return shared_max - COLUMNS_SHARED_STATIC;
+    case KERNEL_STRIP_COLUMNS_NARROW:
+    case KERNEL_STRIP_COLUMNS_WIDE:
+    case KERNEL_ATTENTION_NARROW:
+    case KERNEL_ATTENTION_WIDE:
+        return shared_max;
+    case KERNEL_ENTROPY:
+        return shared_max - ENTROPY_SHARED_STATIC;
+    case KERNEL_HOPPER_NARROW:
+    case KERNEL_HOPPER_NARROW_HALF:
+    case KERNEL_HOPPER_NARROW_PAIR:
+    case KERNEL_HOPPER_WIDE:
+    case KERNEL_HOPPER_THREE:
+        return capability == HOPPER_CAPABILITY ? HOPPER_SHARED : 0;
+    default:
+        return 0;
+    }
+}
 
 #endif /* ENGINE_CUDA_ARGS_H */

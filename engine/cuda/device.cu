@@ -116,13 +116,6 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
-    const int contracts[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE, KERNEL_CONTRACT_THREE};
-    const int columns[] = {KERNEL_QUANTIZE_COLUMNS, KERNEL_COLUMN_SUMS};
-    const int strips[] = {KERNEL_STRIP_COLUMNS_NARROW, KERNEL_STRIP_COLUMNS_WIDE,
-                          KERNEL_ATTENTION_NARROW, KERNEL_ATTENTION_WIDE};
-    const int hoppers[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
-                           KERNEL_HOPPER_NARROW_PAIR, KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
-
     TRY(use(device));
     TRY(look(facts, device->ordinal));
     for (int i = 0; i < DEVICE_LANES; i++) {
@@ -135,29 +128,12 @@ static enum device_result start(struct device *device, struct device_facts *fact
     for (int i = 0; i < DEVICE_MARKS_MAX; i++) {
         TRY_CUDA(cudaEventCreate(&device->marks[i]));
     }
-    for (int kernel : contracts) {
-        TRY_CUDA(cudaFuncSetAttribute(
-            cuda_kernel_table[kernel], cudaFuncAttributeMaxDynamicSharedMemorySize,
-            CONTRACT_STAGES((int)facts->shared_max) * CONTRACT_STAGE_SIZE));
-    }
-    for (int kernel : columns) {
-        TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)facts->shared_max - COLUMNS_SHARED_STATIC));
-    }
-    for (int kernel : strips) {
-        TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)facts->shared_max));
-    }
-    TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[KERNEL_ENTROPY],
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  (int)facts->shared_max - ENTROPY_SHARED_STATIC));
-    for (int kernel : hoppers) {
-        if (facts->capability == HOPPER_CAPABILITY) {
+    for (uint32_t kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        const uint32_t most = kernel_shared_most(kernel, facts->shared_max, facts->capability);
+
+        if (most > SHARED_USUAL) {
             TRY_CUDA(cudaFuncSetAttribute(cuda_kernel_table[kernel],
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          HOPPER_SHARED));
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most));
         }
     }
     return DEVICE_OK;

@@ -182,7 +182,8 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     }
     UNROLL
     for (uint32_t at = 0; at < column_count * 2; at++) {
-        const uint32_t shift = column_shifts[at / 2 * 8 + sum_column(at % 2)] & SHIFT_MASK;
+        const uint32_t shift =
+            load_padded(&column_shifts[at / 2 * 8 + sum_column(at % 2)]) & SHIFT_MASK;
 
         columns[at / 2][at % 2] = shift;
         most_of_columns = shift > most_of_columns ? shift : most_of_columns;

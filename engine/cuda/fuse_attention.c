@@ -1,6 +1,6 @@
 /*
- * fuse_attention.c - attention's rows, found in a tape: scores, softmax, the quantization of p along
- * its rows and its product with the values; and backward, dp, the softmax's gradient, the
+ * fuse_attention.c - attention's rows, found in a tape: scores, softmax, the quantization of p
+ * along its rows and its product with the values; and backward, dp, the softmax's gradient, the
  * quantization of ds and its product with the keys. Each four become one operation, which makes the
  * last product and, where others read it, p or ds. See attention_body.h.
  */
@@ -216,8 +216,8 @@ void fuse_leave_hidden(struct fusion *fusion, const struct readers *readers)
 
         for (uint32_t to = readers->first[made]; to != NEVER && to <= readers->last[made]; to++) {
             for (uint32_t i = 0; i < fusion->ops[to].input_count; i++) {
-                hidden = hidden || (fusion->ops[to].inputs[i] == made &&
-                                    !leaves_hidden(fusion, to, along));
+                hidden = hidden ||
+                         (fusion->ops[to].inputs[i] == made && !leaves_hidden(fusion, to, along));
             }
         }
         if (!hidden && !readers->kept[made]) {

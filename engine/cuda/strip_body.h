@@ -17,8 +17,8 @@
  *
  * Of these, strip_peaks and strip_contract begin and end with a barrier: what was written before
  * them is seen, and when they return strip.x (now full of sums) may be written again. They do all
- * that quantize_body.h does, by the same rules, for blocks of one piece or of the whole row; and all
- * that contract_body.h does, for 14 bits (LIMBS_NARROW) and 15 and 16 (LIMBS_WIDE), K up to
+ * that quantize_body.h does, by the same rules, for blocks of one piece or of the whole row; and
+ * what contract_body.h does, for 14 bits (LIMBS_NARROW) and 15 and 16 (LIMBS_WIDE), K up to
  * STRIP_K_MAX, an other operand of up to STRIP_COLUMNS rows in a batch, and no causal mask over the
  * results. product.contract is what a contraction of both operands is given, but for the limbs of
  * the strip's.
@@ -26,7 +26,7 @@
  * Numbers become limbs where they lie: a lane has eight neighbours of a row, and leaves their limbs
  * in four of the eight words. They are fragments of A then. A step's 32 elements of k may be handed
  * to the tensor cores in any order, so long as both operands have the same: here lane l has
- * elements 8 (l % 4) to 8 (l % 4) + 7, which are 8 bytes of a line of B, read from memory as they are.
+ * elements 8 (l % 4) to 8 (l % 4) + 7, 8 bytes of a line of B, read as they lie in memory.
  *
  * A warp takes 16 rows by 16 columns of results, and where warps are left, some of the pieces; the
  * 64-bit sums of those meet in shared memory, and then every thread finishes some results.
@@ -37,6 +37,7 @@ struct strip {
     uint32_t *peaks; /* (STRIP_ROWS, STRIP_PIECES): magnitudes, then the blocks' exponents */
     int32_t *lowest; /* (STRIP_ROWS) */
     uint8_t *shifts; /* (STRIP_PIECES, STRIP_ROWS) */
+    uint8_t *others; /* (STRIP_PIECES, STRIP_COLUMNS): shifts of the other operand */
     uint64_t batch;  /* of the product */
     uint64_t first;  /* row of its batch */
     uint32_t rows;   /* 16 or 32 */
@@ -54,6 +55,7 @@ static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t
     strip->peaks = (uint32_t *)control;
     strip->lowest = (int32_t *)(control + STRIP_ROWS * STRIP_PIECES * 4);
     strip->shifts = control + STRIP_ROWS * STRIP_PIECES * 4 + STRIP_ROWS * 4;
+    strip->others = strip->shifts + STRIP_ROWS * STRIP_PIECES;
     strip->batch = batch;
     strip->first = first;
     strip->rows = rows;
@@ -149,6 +151,25 @@ static RULE INLINED void strip_exponents(const struct strip *strip,
         lowest == PACKED_POISON || !there ? 0 : (uint8_t)(own - lowest);
     if (piece == 0) {
         strip->lowest[row] = lowest;
+    }
+}
+
+/* The other operand's shifts; of columns that it has not, none. */
+static RULE INLINED void strip_others_shifts(const struct strip *strip,
+                                             const struct strip_product *product)
+{
+    const struct packed_operand *other =
+        product->is_b ? &product->contract.a : &product->contract.b;
+    const uint64_t others = product->is_b ? product->contract.m : product->contract.n;
+
+    for (uint32_t at = thread_index(); at < strip->pieces * STRIP_COLUMNS; at += STRIP_THREADS) {
+        const uint32_t block = product->contract.blocks == 1 ? 0 : at / STRIP_COLUMNS;
+        const uint32_t column = at % STRIP_COLUMNS;
+
+        strip->others[at] =
+            column < others
+                ? other->shifts[block * other->shift_pitch + strip->batch * others + column]
+                : 0;
     }
 }
 
@@ -373,8 +394,6 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
         product->is_b ? &product->contract.a : &product->contract.b;
     const uint32_t lane = thread_index() % CUDA_WARP;
     const float *x = strip->x + (share->row + lane / 4) * strip->pitch + lane % 4 * 8;
-    /* Shifts of columns that are none are read, some bytes behind what is there: packed.h. */
-    const uint8_t *shifts = other->shifts + strip->batch * strip_others(product) + share->column;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct strip_reader reader;
     uint32_t turn = 0;
@@ -394,8 +413,7 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
             fragments_multiply(sums, &fragments, 1, STRIP_FRAGMENTS, kind);
         }
         sums_widen(wide, sums, strip->shifts + piece * STRIP_ROWS + share->row,
-                   shifts + (product->contract.blocks == 1 ? 0 : piece) * other->shift_pitch, 1,
-                   STRIP_FRAGMENTS, kind);
+                   strip->others + piece * STRIP_COLUMNS + share->column, 1, STRIP_FRAGMENTS, kind);
     }
 }
 
@@ -470,6 +488,7 @@ static RULE INLINED void strip_contract(const struct strip *strip,
 
     barrier();
     strip_exponents(strip, product);
+    strip_others_shifts(strip, product);
     barrier();
     strip_limbs(strip, product, kind);
     barrier();

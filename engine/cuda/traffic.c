@@ -351,6 +351,26 @@ static void count_pack(struct traffic *traffic, const struct pack_args *args)
 
 /* ---- a device that counts ------------------------------------------------------------ */
 
+static void count_along(struct traffic *traffic, uint32_t kernel, const void *args)
+{
+    if (kernel == KERNEL_ROWS) {
+        count_rows(traffic, args);
+    } else if (kernel == KERNEL_HELD) {
+        count_held(traffic, args);
+    } else {
+        count_entropy(traffic, args);
+    }
+}
+
+static void count_strips(struct traffic *traffic, uint32_t kernel, const void *args)
+{
+    if (kernel == KERNEL_ATTENTION_NARROW || kernel == KERNEL_ATTENTION_WIDE) {
+        count_attention(traffic, args);
+    } else {
+        count_strip_columns(traffic, args);
+    }
+}
+
 static enum device_result count_launch(struct device *device, const struct device_launch *launch)
 {
     struct traffic *traffic = (struct traffic *)device;
@@ -368,17 +388,9 @@ static enum device_result count_launch(struct device *device, const struct devic
         count_quads(traffic, args);
         break;
     case KERNEL_ROWS:
-        count_rows(traffic, args);
-        break;
     case KERNEL_HELD:
-        count_held(traffic, args);
-        break;
-    case KERNEL_ATTENTION_NARROW:
-    case KERNEL_ATTENTION_WIDE:
-        count_attention(traffic, args);
-        break;
     case KERNEL_ENTROPY:
-        count_entropy(traffic, args);
+        count_along(traffic, launch->kernel, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
@@ -407,7 +419,9 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:
-        count_strip_columns(traffic, args);
+    case KERNEL_ATTENTION_NARROW:
+    case KERNEL_ATTENTION_WIDE:
+        count_strips(traffic, launch->kernel, args);
         break;
     case KERNEL_ONES:
     case KERNEL_ONEHOT_LINK:
@@ -417,10 +431,9 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_DOTS:
         count_dots(traffic, args);
         break;
-    case KERNEL_UPDATES:
+    case KERNEL_UPDATES: /* lists are the device's: add_lists() */
     case KERNEL_SQUARES:
     case KERNEL_TOTAL:
-        break; /* lists are the device's: add_lists() */
     case KERNEL_HASH_LEAVES:
     case KERNEL_HASH_NODES:
     case KERNEL_FINITE:

@@ -76,7 +76,7 @@ static void test_wrong_element_of_every_kind_convicts_on_both(void **state)
 {
     uint64_t rounds = test_share(60, 1);
     uint64_t random = 7;
-    struct court *court = calloc(1, sizeof(*court));
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
     uint32_t played = 0;
 
     (void)state;
@@ -132,7 +132,7 @@ static void test_mutated_evidence_is_judged_alike_by_both(void **state)
 {
     uint64_t rounds = test_share(1000, 25);
     uint64_t random = 11;
-    struct court *court = calloc(1, sizeof(*court));
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
 
     (void)state;
     assert_non_null(court);

@@ -569,7 +569,7 @@ static void show_coverage(const struct history *history)
 
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    struct history *history = calloc(1, sizeof(*history));
+    struct history *history = (anvil_need(), calloc(1, sizeof(*history)));
     uint64_t count = test_share(HISTORIES_FULL, HISTORIES_SHARE);
     struct twins *twins = &history->twins;
 

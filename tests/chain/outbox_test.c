@@ -351,7 +351,7 @@ static void test_a_nonce_used_by_another_is_given_up(void **state)
                                   .chain_id = CHAIN_ID,
                                   .gas_limit = TRANSFER_GAS,
                                   .to = {{0xaa}}};
-    uint8_t *raw = malloc(TRANSACTION_SIZE_MAX);
+    uint8_t *raw = (anvil_need(), malloc(TRANSACTION_SIZE_MAX));
     char *text = malloc(4096);
     struct hash32 hash;
     struct error error;

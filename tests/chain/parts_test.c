@@ -25,7 +25,7 @@ static const enum op_kind kinds_with_parts[] = {OP_CONTRACT, OP_CONTRACT_ONES, O
 
 static struct court *court_new(void)
 {
-    struct court *court = calloc(1, sizeof(*court));
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
 
     assert_non_null(court);
     court_open(court);

@@ -17,7 +17,7 @@
 
 static struct court *court_new(void)
 {
-    struct court *court = calloc(1, sizeof(*court));
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
 
     assert_non_null(court);
     court_open(court);

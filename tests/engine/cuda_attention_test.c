@@ -1,8 +1,8 @@
 /*
- * cuda_attention_test.c - rows of attention made on chip have the rules' bits, and are what runs: on
- * the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16 and of
- * 32 rows; numbers that are subnormal, infinite or none; and whole steps of the models that have
- * attention.
+ * cuda_attention_test.c - rows of attention made on chip have the rules' bits, and are what runs:
+ * on the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16
+ * and of 32 rows; numbers that are subnormal, infinite or none; and whole steps of the models that
+ * have attention.
  */
 #include <stdio.h>
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/args.h"
 #include "engine/cuda/machine.h"
 #include "proofs/trace.h"
 #include "tests/support/fake_device.h"
@@ -263,6 +264,38 @@ static void test_what_a_machine_cannot_do_is_refused(void **state)
     tape_free(tape);
 }
 
+/* A kernel that no list of device.cu names has 48 KB on every device, whatever it grants others. */
+static void test_shared_memory_that_was_not_asked_for_is_refused(void **state)
+{
+    const struct device_calls *calls = fake_device_calls();
+    const struct finite_args args = {.count = 0};
+    struct device_launch launch = {.kernel = KERNEL_FINITE,
+                                   .grid = {1, 1, 1},
+                                   .block = BLOCK_THREADS,
+                                   .shared_size = SHARED_USUAL,
+                                   .arguments_size = sizeof(args),
+                                   .arguments = &args};
+    struct device_facts facts;
+    struct device *device;
+
+    (void)state;
+    fake_device_set(&sound);
+    assert_int_equal(calls->open(&device, &facts, 0), DEVICE_OK);
+    assert_int_equal(calls->launch(device, &launch), DEVICE_OK);
+    launch.shared_size++;
+    assert_int_equal(calls->launch(device, &launch), DEVICE_FAILED);
+    calls->close(device);
+    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_WIDE, 232448, 90), HOPPER_SHARED);
+    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_WIDE, 101376, 89), 0);
+    for (uint32_t kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        /* Of compute capability 7.5, 8.0, 8.6 and 9.0. */
+        assert_true(kernel_shared_most(kernel, 65536, 75) <= 65536);
+        assert_true(kernel_shared_most(kernel, 166912, 80) <= 166912);
+        assert_true(kernel_shared_most(kernel, 101376, 86) <= 101376);
+        assert_true(kernel_shared_most(kernel, 232448, 90) <= 232448);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_too_little_memory_is_refused_with_how_much),
         cmocka_unit_test(test_devices_that_cannot_be_opened_are_told_apart),
         cmocka_unit_test(test_what_a_machine_cannot_do_is_refused),
+        cmocka_unit_test(test_shared_memory_that_was_not_asked_for_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /*
- * cuda_strips_test.c - products of strips, numbers that are quantized where a block of threads holds
- * them, have the rules' bits: on the emulator, over ragged shapes, either side of the product, all
- * widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden elements are
- * not even read; and in whole training steps. And nothing is made so that does not fit. Likewise the
- * sums of columns that nobody wants more of.
+ * cuda_strips_test.c - products of strips, numbers that are quantized where a block of threads
+ * holds them, have the rules' bits: on the emulator, over ragged shapes, either side of the
+ * product, all widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden
+ * elements are not even read; and in whole training steps. And nothing is made so that does not
+ * fit. Likewise the sums of columns that nobody wants more of.
  */
 #include <math.h>
 #include <stdio.h>

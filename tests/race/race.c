@@ -245,9 +245,9 @@ struct look {
     const void *site;
     uint64_t stamp;
     struct place place;
-    bool vague;   /* a write of what nobody wrote */
-    bool product; /* a tile's rows that no result wants may hold anything */
-    bool told;    /* one fault for one access is enough */
+    bool vague; /* a write of what nobody wrote */
+    bool left;  /* the result, where nobody wrote: a tile's rows that the tensor has not */
+    bool told;  /* one fault for one access is enough */
 };
 
 static struct race_end end_now(const struct look *look)
@@ -290,7 +290,7 @@ static void look_at_write(struct look *look, const struct cell *cell)
     const bool atomic = (cell->write & RACE_ATOMIC_BIT) != 0;
 
     if (gone(look, cell->write)) {
-        if (look->product) {
+        if (look->left) {
             race.vague_reads++;
         } else if (look->access != RACE_WRITE) {
             tell(look, RACE_UNWRITTEN, 0, 0, RACE_WRITE);
@@ -419,6 +419,16 @@ void race_access(const void *at, uint64_t size, enum race_access access, const v
 {
     struct look look = look_of(at, size, access, site);
 
+    if (is_inside(&look)) {
+        look_at_all(&look);
+    }
+}
+
+void race_read_padded(const void *at, uint64_t size, const void *site)
+{
+    struct look look = look_of(at, size, RACE_READ, site);
+
+    look.left = true;
     if (is_inside(&look)) {
         look_at_all(&look);
     }
@@ -555,7 +565,7 @@ void race_proxy_read(const void *at, uint64_t size, const void *site)
 {
     struct look look = look_of(at, size, RACE_READ, site);
 
-    look.product = true;
+    look.left = true;
     if (!is_inside(&look)) {
         return;
     }

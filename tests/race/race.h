@@ -141,6 +141,8 @@ void race_no_thread(void);
 
 void race_access(const void *at, uint64_t size, enum race_access access, const void *site);
 void race_aligned(const void *at, uint64_t size, const void *site);
+/* Where nobody wrote the result is left: no fault, but counted among the vague. */
+void race_read_padded(const void *at, uint64_t size, const void *site);
 
 /* All of these threads have arrived, none has gone on. */
 void race_join(uint32_t first, uint32_t count);
@@ -188,6 +190,7 @@ bool race_stuck(const char *why);
 #define race_no_thread()
 #define race_access(at, size, access, site)
 #define race_aligned(at, size, site)
+#define race_read_padded(at, size, site)
 #define race_join(first, count)
 #define race_join_all()
 #define race_meet(kind, site)

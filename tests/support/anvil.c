@@ -47,6 +47,11 @@ static const char *find_anvil(void)
     return named != NULL ? named : evm_tool("@foundry-rs/anvil-linux-amd64/bin/anvil");
 }
 
+void anvil_need(void)
+{
+    (void)find_anvil();
+}
+
 static void run_child(const char *folder, const char *const *words, int output)
 {
     if (chdir(folder) != 0) {

@@ -416,6 +416,12 @@ void load_pair(uint32_t *to, const void *from)
     memcpy(to, from, 8);
 }
 
+uint32_t load_padded(const uint8_t *at)
+{
+    race_read_padded(at, 1, RACE_SITE);
+    return *at;
+}
+
 int32_t round_to_int(float x)
 {
     return (int32_t)lrintf(x);

@@ -63,6 +63,7 @@ void device_fence(void);
 void load_quad(float *to, const float *from);
 void store_quad(uint32_t *to, const uint32_t *from);
 void load_pair(uint32_t *to, const void *from);
+uint32_t load_padded(const uint8_t *at); /* which nobody needs to have written */
 void prefetch_line(const void *at);
 int32_t round_to_int(float x);
 

@@ -410,6 +410,16 @@ static enum device_result fake_fill(struct device *device, void *to, int byte, u
     return queue(device, &entry);
 }
 
+/* As on an H200, and what device.cu asks the runtime for. */
+#define SHARED_MAX (227 << 10)
+
+static uint32_t shared_granted(uint32_t kernel)
+{
+    const uint32_t most = kernel_shared_most(kernel, SHARED_MAX, HOPPER_CAPABILITY);
+
+    return most > SHARED_USUAL ? most : SHARED_USUAL;
+}
+
 static enum device_result fake_launch(struct device *device, const struct device_launch *launch)
 {
     struct entry entry = {.kind = ENTRY_LAUNCH, .launch = *launch};
@@ -418,6 +428,7 @@ static enum device_result fake_launch(struct device *device, const struct device
     if (launch->kernel >= KERNEL_COUNT || launch->grid[0] == 0 || launch->grid[1] == 0 ||
         launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->block == 0 ||
         launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX ||
+        launch->shared_size > shared_granted(launch->kernel) ||
         launch->kernel + 1 == switches.refused) {
         return DEVICE_FAILED;
     }

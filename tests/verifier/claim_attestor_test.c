@@ -135,6 +135,8 @@ static void scene_close(struct scene *scene)
 /* The command, about a step that is so far from the one that the rival drew. */
 static int accuse(struct scene *scene, uint64_t away)
 {
+    const uint64_t drawn = scene->rival.lie.step % DEFENDANT_SEGMENT;
+    const uint64_t step = (uint64_t)INDEX * DEFENDANT_SEGMENT + (drawn + away) % DEFENDANT_SEGMENT;
     char rival[ADDRESS_TEXT_SIZE];
     char job[HEX_DATA_SIZE(HASH32_SIZE)];
     char words[2600];
@@ -145,10 +147,7 @@ static int accuse(struct scene *scene, uint64_t away)
                    "verifier claim %s %llu --attestor %s --ledger '%s' --mirror '%s' --threads 1"
                    " --data fixtures/images/shapes.npy --data fixtures/images/shapes-labels.npy"
                    " --yes --json",
-                   job,
-                   (unsigned long long)(INDEX * DEFENDANT_SEGMENT +
-                                        (scene->rival.lie.step + away) % DEFENDANT_SEGMENT),
-                   rival, scene->market.url, scene->path);
+                   job, (unsigned long long)step, rival, scene->market.url, scene->path);
     start(scene, words);
     return finish(scene);
 }
