@@ -390,7 +390,7 @@ static RULE inline void entropy_row(const struct entropy *row, const struct entr
 }
 
 /* grid: any; block: warps, no more than chunks. A block takes a row at a time. */
-KERNEL_LIMITED(kernel_entropy, struct entropy_args, ENTROPY_WARPS_MAX *CUDA_WARP)
+KERNEL_ALONE(kernel_entropy, struct entropy_args, ENTROPY_WARPS_MAX *CUDA_WARP)
 {
     SHARED(float, parts, ENTROPY_CHUNKS_MAX);
     SHARED(int16_t, tops, ENTROPY_CHUNKS_MAX * ENTROPY_PIECES);

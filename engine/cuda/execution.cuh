@@ -20,6 +20,9 @@
 #define KERNEL(name, type) extern "C" __global__ void name(const __grid_constant__ type args)
 #define KERNEL_LIMITED(name, type, threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ type args)
+/* Large enough to have a multiprocessor for itself: all registers of it. */
+#define KERNEL_ALONE(name, type, threads)                                                          \
+    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ type args)
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define CONSTANT                  __constant__ const
 #define UNROLL                    _Pragma("unroll")

@@ -10,9 +10,6 @@
 
 #include "engine/cuda/execution.cuh"
 
-#define KERNEL_ALONE(name, type, threads)                                                          \
-    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ type args)
-
 /* Blocks come in clusters of two. */
 #define KERNEL_PAIRED(name, type, threads)                                                         \
     extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(threads, 1)             \
