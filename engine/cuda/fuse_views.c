@@ -1,11 +1,12 @@
 /*
- * fuse_views.c - rows that are split and put together, found in a tape, where nobody has to do it: a
- * part that only quantizations read is read through their view of the whole, and a part that a
- * product writes is written by the product's strides into the whole. Which kernels read and write is
- * nothing to them: strides are rewritten, and the part lies inside of the whole (plan.h).
+ * fuse_views.c - rows that are split and put together, found in a tape, where nobody has to do it:
+ * a part that only quantizations read is read through their view of the whole, and a part that a
+ * product writes is written by the product's strides into the whole. Which kernels read and write
+ * is nothing to them: strides are rewritten, and the part lies inside of the whole (plan.h).
  *
- * Refused: parts that anybody else reads or writes, views that run over the end of a part's row, and
- * parts that would not begin at a multiple of 16 bytes. A SPLIT or CONCAT is spared whole, or runs.
+ * Refused: parts that anybody else reads or writes, views that run over the end of a part's row,
+ * and parts that would not begin at a multiple of 16 bytes. A SPLIT or CONCAT is spared whole, or
+ * runs.
  */
 #include <stdlib.h>
 
