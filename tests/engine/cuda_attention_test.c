@@ -15,6 +15,9 @@
 #include "tests/support/start.h"
 #include "tests/support/test.h"
 
+/* Who else reads p: nobody, whoever asked for it, or an operation before or behind its product. */
+enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND };
+
 struct attention_case {
     uint64_t batch;
     uint64_t kv_heads;
@@ -27,6 +30,7 @@ struct attention_case {
     struct precision cut;
     uint32_t shared_max; /* of the device; 0: as it is */
     uint32_t kernel;     /* KERNEL_COUNT: it is not taken */
+    enum p_reader p_reader;
 };
 
 /* As models write it, over inputs; what each of the three gradients is, too. */
@@ -62,11 +66,19 @@ static struct tape *attention_tape(const struct attention_case *shape)
     const uint32_t scores = build_contract(builder, of[0], &q_rows, of[1], &k_rows, score_strides,
                                            shape->causal ? t : 0, 4, score_dims);
     const uint32_t p = build_softmax(builder, scores, 0.375f, shape->causal ? t : 0);
-    const uint32_t out =
-        build_contract(builder, p, &p_rows, of[2], &v_columns, out_strides, 0, 3, q_dims);
     uint32_t gradients[3];
+    uint32_t out;
     uint32_t loss;
 
+    if (shape->p_reader == P_KEPT) {
+        build_output(builder, "p", p);
+    } else if (shape->p_reader == P_BEFORE) {
+        build_output(builder, "p2", build_scale(builder, p, 2.0f));
+    }
+    out = build_contract(builder, p, &p_rows, of[2], &v_columns, out_strides, 0, 3, q_dims);
+    if (shape->p_reader == P_BEHIND) {
+        build_output(builder, "p2", build_scale(builder, p, 2.0f));
+    }
     build_output(builder, "out", build_scale(builder, out, 1.0f));
     loss = build_mean(builder, build_linear(builder, out, weight));
     build_loss(builder, loss);
@@ -77,6 +89,14 @@ static struct tape *attention_tape(const struct attention_case *shape)
         }
     }
     return fused_finish(builder);
+}
+
+/* In two steps, forward and backward. */
+static uint64_t launches_of(const struct attention_case *shape)
+{
+    const bool forward = shape->p_reader != P_BEFORE;
+
+    return shape->kernel == KERNEL_COUNT ? 0 : 2 * (uint64_t)(forward + !shape->forward);
 }
 
 /* By that way alone, and by all: two steps, so that what is in place is met again. */
@@ -107,7 +127,7 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
         fused->backend->close(fused);
         launched = fake_device_launches(KERNEL_ATTENTION_NARROW) +
                    fake_device_launches(KERNEL_ATTENTION_WIDE);
-        assert_int_equal(launched, shape->kernel == KERNEL_COUNT ? 0 : shape->forward ? 2 : 4);
+        assert_int_equal(launched, launches_of(shape));
         assert_true(shape->kernel == KERNEL_COUNT || fake_device_launches(shape->kernel) > 0);
     }
     rules->backend->close(rules);
@@ -118,18 +138,34 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
 static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
 {
     static const struct attention_case cases[] = {
-        {2, 2, 1, 37, 37, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
-        {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW},
-        {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 30000, KERNEL_ATTENTION_WIDE},
-        {1, 1, 1, 150, 150, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
-        {1, 2, 1, 5, 130, 128, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE},
-        {1, 1, 1, 18, 1023, 8, false, false, {14, 128}, SHARED_H200, KERNEL_ATTENTION_NARROW},
-        {1, 1, 3, 33, 33, 64, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW},
+        {2, 2, 1, 37, 37, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 30000, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {1, 1, 1, 150, 150, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 2, 1, 5, 130, 128, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {1,
+         1,
+         1,
+         18,
+         1023,
+         8,
+         false,
+         false,
+         {14, 128},
+         SHARED_H200,
+         KERNEL_ATTENTION_NARROW,
+         P_ALONE},
+        {1, 1, 3, 33, 33, 64, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        /* p has other readers: what a mask hides is there for them, and p itself when it is read. */
+        {1, 1, 2, 21, 21, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
+        {1, 1, 1, 140, 140, 8, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
+        {1, 1, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEFORE},
+        {1, 2, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEHIND},
         /* And what is left as it was: too wide, two blocks, too long, no room. */
-        {1, 1, 1, 19, 19, 16, true, false, {22, 128}, 0, KERNEL_COUNT},
-        {1, 1, 1, 19, 19, 48, true, false, {14, 32}, 0, KERNEL_COUNT},
-        {1, 1, 1, 3, 1025, 8, false, false, {14, 128}, SHARED_H200, KERNEL_COUNT},
-        {1, 1, 1, 3, 300, 8, false, false, {14, 128}, 20000, KERNEL_COUNT},
+        {1, 1, 1, 19, 19, 16, true, false, {22, 128}, 0, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 19, 19, 48, true, false, {14, 32}, 0, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 3, 1025, 8, false, false, {14, 128}, SHARED_H200, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 3, 300, 8, false, false, {14, 128}, 20000, KERNEL_COUNT, P_ALONE},
     };
 
     (void)state;
