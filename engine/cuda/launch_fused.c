@@ -78,6 +78,7 @@ enum device_result launch_column_sums(const struct launcher *launcher, const str
         return LAUNCH_WORK(launcher, KERNEL_SHORT_SUMS, args.view.rows, BLOCK_THREADS, args);
     }
     args.view.team = launch_columns_of(launcher->shared_max, args.view.k);
+    assert(args.view.team > 0); /* fuse_sums.c takes no others */
     const uint64_t groups = (args.view.rows + args.view.team - 1) / args.view.team;
     const struct device_launch launch = {
         .kernel = KERNEL_COLUMN_SUMS,
