@@ -28,6 +28,7 @@ struct machine_options {
     enum isa isa;        /* CPU only: one that isa_available() */
     int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
+    bool in_legs;        /* between calls of run(), inputs are written and outputs are read */
     uint64_t memory_max; /* bytes; 0: no limit of ours */
     /*
      * CPU only. What a machine makes in a step is not needed between steps: one that traces may

@@ -53,6 +53,7 @@ static struct machine_options part_options(const struct machine_options *options
 
     own.device = options->devices[part];
     own.device_count = 0;
+    own.in_legs = true;
     own.timed = NULL;
     return own;
 }

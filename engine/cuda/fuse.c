@@ -69,10 +69,11 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
     const size_t count = (size_t)tape->tensor_count + 1;
     uint32_t *words = malloc(5 * count * sizeof(*words));
 
-    *readers = (struct readers){.first = words, .kept = calloc(count, sizeof(*readers->kept))};
+    *readers = (struct readers){.first = words, .kept = calloc(2 * count, sizeof(*readers->kept))};
     if (words == NULL || readers->kept == NULL) {
         return false;
     }
+    readers->asked = readers->kept + count;
     readers->last = words + count;
     readers->states = words + 2 * count;
     readers->maker = words + 3 * count;
@@ -81,6 +82,7 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
     memset(readers->count, 0, count * sizeof(*words));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         readers->kept[id] = tape->tensors[id].role != ROLE_TEMPORARY || id == tape->loss;
+        readers->asked[id] = tape->tensors[id].role == ROLE_OUTPUT;
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
         readers->kept[tape->states[i].after] = true;
@@ -328,6 +330,14 @@ static bool is_read_behind(const struct fusion *fusion, const struct readers *re
     return true;
 }
 
+/* May a tensor be made where the last operation is, though another of them made it? */
+static bool may_be_late(const struct fusion *fusion, const struct readers *readers,
+                        const uint32_t *ats, uint32_t count, uint32_t id)
+{
+    return (!fusion->facts.in_legs || !readers->asked[id]) &&
+           is_read_behind(fusion, readers, ats, count, id);
+}
+
 bool chain_closed(const struct fusion *fusion, const struct readers *readers, const uint32_t *ats,
                   uint32_t count, const uint32_t *made, uint32_t made_count)
 {
@@ -338,7 +348,7 @@ bool chain_closed(const struct fusion *fusion, const struct readers *readers, co
             const uint32_t id = op->outputs[j];
 
             if (is_among(made, made_count, id)
-                    ? !is_read_behind(fusion, readers, ats, count, id)
+                    ? i + 1 < count && !may_be_late(fusion, readers, ats, count, id)
                     : readers->kept[id] ||
                           readers_among(fusion, ats, count, id) != readers->count[id]) {
                 return false;

@@ -52,6 +52,7 @@ struct fusion_facts {
     uint32_t barred;     /* as launcher.barred */
     int32_t capability;  /* as the launcher's; 0: not known */
     uint32_t shared_max; /* 0: not known, enough */
+    bool in_legs; /* outputs are there when their operation has run, and no input comes sooner */
 };
 
 #define CHAIN_OPS_MAX 8

@@ -19,6 +19,7 @@ struct readers {
     uint32_t *states; /* the last one that reads it to make a state or an output */
     uint32_t *maker;  /* the operation that makes it, or NEVER */
     bool *kept;       /* a next state, the loss or an output */
+    bool *asked;      /* an output: it may be read when its operation has run */
 };
 
 /* Of the operations as they are rewritten so far. */
@@ -48,7 +49,8 @@ bool chain_may_take(const struct fusion *fusion, uint32_t at);
 
 /*
  * Can these operations, the last of which is the maker, be one? Nobody else reads what they make
- * but `made`; and of `made` nobody reads anything before the maker is done. ats: ascending.
+ * but `made`; and of `made` nobody reads anything before the maker is done, nor asks for it between
+ * legs. ats: ascending.
  */
 bool chain_closed(const struct fusion *fusion, const struct readers *readers, const uint32_t *ats,
                   uint32_t count, const uint32_t *made, uint32_t made_count);

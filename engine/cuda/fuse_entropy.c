@@ -77,10 +77,37 @@ static bool is_part(const uint32_t ats[PARTS], uint32_t at)
 }
 
 /*
+ * What moves leaves its leg, and so may what closes up: nobody may ask for what the one makes, nor
+ * bring the other what it reads.
+ */
+static bool may_move(const struct fusion *fusion, const struct tape *tape, uint32_t first,
+                     const bool *late, uint32_t count)
+{
+    bool closes_up = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct op *op = &fusion->ops[first + i];
+
+        for (uint32_t j = 0; late[i] && j < op->output_count; j++) {
+            if (tape->tensors[op->outputs[j]].role == ROLE_OUTPUT) {
+                return false;
+            }
+        }
+        for (uint32_t j = 0; closes_up && !late[i] && j < op->input_count; j++) {
+            if (tape->tensors[op->inputs[j]].role == ROLE_INPUT) {
+                return false;
+            }
+        }
+        closes_up = closes_up || late[i];
+    }
+    return true;
+}
+
+/*
  * Puts what reads the parts' outputs, and what reads that, behind the last part; the others keep
  * their order. False, and nothing is moved, where a part waits for it.
  */
-static bool move_readers_behind(struct fusion *fusion, uint32_t ats[PARTS])
+static bool move_readers_behind(struct fusion *fusion, const struct tape *tape, uint32_t ats[PARTS])
 {
     struct op ops[SPAN_MAX];
     bool late[SPAN_MAX] = {false};
@@ -100,6 +127,9 @@ static bool move_readers_behind(struct fusion *fusion, uint32_t ats[PARTS])
         if (late[i] && is_part(ats, first + i)) {
             return false;
         }
+    }
+    if (fusion->facts.in_legs && !may_move(fusion, tape, first, late, count)) {
+        return false;
     }
     memcpy(ops, &fusion->ops[first], count * sizeof(*ops));
     for (int turn = 0; turn < 2; turn++) {
@@ -146,7 +176,7 @@ bool fuse_find_entropy(struct fusion *fusion, const struct tape *tape, struct re
 
         if (op->kind != OP_CROSS_ENTROPY || !chain_may_take(fusion, at) ||
             !launch_entropy_fits(fusion->facts.shared_max, (uint64_t)op->attributes[COLUMNS]) ||
-            !find_parts(ats, fusion) || !move_readers_behind(fusion, ats)) {
+            !find_parts(ats, fusion) || !move_readers_behind(fusion, tape, ats)) {
             continue;
         }
         readers_release(readers);

@@ -32,6 +32,7 @@ enum device_result launch_strip_columns(const struct launcher *launcher, const s
     const struct packed_operand other =
         launch_operand(&shape, others, launcher->memory[contract->inputs[is_b ? 0 : 2]]);
 
+    assert(args.rows > 0); /* fuse_strips.c takes no others */
     *(is_b ? &product->a : &product->b) = other;
     args.view.across = 1;
     args.strips = (held + args.rows - 1) / args.rows;

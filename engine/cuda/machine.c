@@ -152,7 +152,8 @@ static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
     if (cuda->fused) {
         const struct fusion_facts facts = {.barred = cuda->way.barred,
                                            .capability = cuda->facts.capability,
-                                           .shared_max = cuda->facts.shared_max};
+                                           .shared_max = cuda->facts.shared_max,
+                                           .in_legs = cuda->options.in_legs};
 
         status = fusion_build(&cuda->fusion, cuda->machine.tape, &facts, error);
         cuda->tape.ops = cuda->fusion.ops;

@@ -16,6 +16,7 @@
 #include "engine/split.h"
 #include "proofs/trace.h"
 #include "tests/support/fake_device.h"
+#include "tests/support/fused_case.h"
 #include "tests/support/random_tape.h"
 #include "tests/support/start.h"
 #include "tests/support/test.h"
@@ -135,6 +136,62 @@ static void test_models_have_the_bits_of_one_machine(void **state)
         hold_trace(&start, &fake, 3);
         start_release(&start);
         small_model_close(&small);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/*
+ * Gates: what a layer makes crosses over, and of both its products the gradients want the numbers
+ * once more, beside what comes back in a later turn.
+ */
+static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
+{
+    static const uint64_t dims[2] = {8, 16};
+    static const uint64_t square[2] = {16, 16};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    uint32_t weights[8];
+    uint32_t gradients[8];
+    uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, dims);
+
+    for (uint32_t i = 0; i < 2 * layers; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "w%u", i);
+        weights[i] = build_tensor(builder, name, DTYPE_F32, ROLE_STATE, 2, square);
+    }
+    for (uint32_t i = 0; i < 2 * layers; i += 2) {
+        const uint32_t gate = build_unary(builder, kind, build_linear(builder, x, weights[i]));
+
+        x = build_mul(builder, gate, build_linear(builder, x, weights[i + 1]), 1);
+    }
+    const uint32_t loss = build_mean(builder, x);
+
+    build_loss(builder, loss);
+    build_gradients(builder, gradients, loss, weights, 2 * layers);
+    for (uint32_t i = 0; i < 2 * layers; i++) {
+        build_after(builder, weights[i], build_add(builder, weights[i], gradients[i], 1));
+    }
+    return fused_finish(builder);
+}
+
+/* Whatever is made together on a device: who waits for a tensor finds it when it is his turn. */
+static void test_what_crosses_is_there_in_time(void **state)
+{
+    static const enum op_kind kinds[] = {OP_RELU, OP_GELU, OP_SILU};
+    const struct backend fake = fake_backend();
+
+    (void)state;
+    fake_device_set(&sound);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct tape *tape = gates_tape(kinds[i], 4);
+        struct start start;
+
+        start_random(&start, tape, i);
+        for (uint32_t parts = 2; parts <= 4; parts++) {
+            hold(&start, &fake, parts, op_kind_name(kinds[i]));
+        }
+        start_release(&start);
+        tape_free(tape);
     }
     assert_int_equal(fake_device_leftovers(), 0);
 }
@@ -311,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_what_crosses_is_there_in_time),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
         cmocka_unit_test(test_any_failing_call_of_any_device_is_told),
         cmocka_unit_test(test_what_a_split_machine_cannot_do_is_refused),
