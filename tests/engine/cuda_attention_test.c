@@ -156,7 +156,7 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
          KERNEL_ATTENTION_NARROW,
          P_ALONE},
         {1, 1, 3, 33, 33, 64, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
-        /* p has other readers: what a mask hides is there for them, and p itself when it is read. */
+        /* p has other readers: what is hidden is there for them, and p when it is read. */
         {1, 1, 2, 21, 21, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
         {1, 1, 1, 140, 140, 8, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
         {1, 1, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEFORE},
