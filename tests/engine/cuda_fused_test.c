@@ -4,10 +4,8 @@
  * that are subnormal, infinite or none; in place; and in whole steps, where a step's parts may cut
  * what would be one launch. And the account of bytes counts what is launched.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/builder_core.h"
 #include "engine/cuda/args.h"
@@ -16,108 +14,12 @@
 #include "engine/cuda/traffic.h"
 #include "engine/real.h"
 #include "tests/support/fake_device.h"
+#include "tests/support/fused_case.h"
 #include "tests/support/small_model.h"
 #include "tests/support/start.h"
 #include "tests/support/test.h"
 
 static const struct fake_device_switches sound;
-
-/* ---- machines and values ---------------------------------------------------------- */
-
-static struct machine *open_fake(const struct tape *tape, uint32_t barred)
-{
-    struct machine_options options = {.trace = false};
-    struct machine_way way = {.calls = fake_device_calls(), .barred = barred};
-    struct machine *machine = NULL;
-    struct error error;
-
-    error_init(&error);
-    if (machine_cuda_open(&machine, tape, &options, &way, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    return machine;
-}
-
-static struct machine *open_rules(const struct tape *tape)
-{
-    struct machine_options options = {.isa = ISA_SCALAR, .thread_count = 2};
-    struct machine *machine = NULL;
-    struct error error;
-
-    error_init(&error);
-    assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_OK);
-    return machine;
-}
-
-enum sort { SORT_PLAIN, SORT_SUBNORMAL, SORT_NASTY, SORT_ZEROS, SORTS };
-
-static uint32_t draw(uint64_t *random, enum sort sort)
-{
-    static const uint32_t nasty[] = {0x7f800000, 0xff800000, FLOAT_NAN_BITS, 0x7f7fffff,
-                                     0x00000001, 0x80000000, 0x807fffff,     0};
-    const uint64_t word = test_random(random);
-    const float value = (float)((double)(int64_t)word * 0x1p-63);
-
-    switch (sort) {
-    case SORT_SUBNORMAL:
-        return (uint32_t)word & UINT32_C(0x80ffffff); /* and the smallest that are normal */
-    case SORT_NASTY:
-        return word % 97 == 0 ? nasty[(word >> 32) % 8] : real_to_bits(value * 3.0f);
-    case SORT_ZEROS:
-        return word % 5 == 0 ? real_to_bits(value) : (uint32_t)word & UINT32_C(0x80000000);
-    case SORT_PLAIN:
-    case SORTS:
-        break;
-    }
-    return real_to_bits(ldexpf(value, (int)(word % 23) - 14));
-}
-
-static void give(struct machine *machine, const struct tape *tape, enum sort sort)
-{
-    struct error error;
-
-    error_init(&error);
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        const struct tensor *tensor = &tape->tensors[id];
-        uint64_t random = 77 + id;
-
-        if (role_is_made(tensor->role)) {
-            continue;
-        }
-        uint32_t *words = malloc(tensor->count * sizeof(*words));
-
-        assert_non_null(words);
-        for (uint64_t i = 0; i < tensor->count; i++) {
-            words[i] = draw(&random, sort);
-        }
-        assert_int_equal(machine->backend->write(machine, id, words, &error), STATUS_OK);
-        free(words);
-    }
-}
-
-static void compare(struct machine *rules, struct machine *fused, const char *what)
-{
-    const struct tape *tape = rules->tape;
-    struct error error;
-
-    error_init(&error);
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        const void *expected = rules->backend->peek(rules, id);
-        const uint64_t size = tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
-        uint8_t *got;
-
-        if (expected == NULL) {
-            continue;
-        }
-        got = malloc(size);
-        assert_non_null(got);
-        assert_int_equal(fused->backend->read(fused, id, got, &error), STATUS_OK);
-        if (memcmp(got, expected, size) != 0) {
-            fail_msg("%s: tensor %u '%s' differs", what, id, tape->tensors[id].name);
-        }
-        free(got);
-    }
-}
 
 static const struct {
     uint32_t way;
@@ -127,23 +29,17 @@ static const struct {
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
-/* Those that are barred where only one of enum launch_way is free, or all. */
-static uint32_t barred_but(uint32_t way)
-{
-    return way == WAY_COUNT ? 0 : ~(1u << way | 1u << CONTRACT_PLAINLY | 1u << CONTRACT_BY_MMA);
-}
-
 /*
  * By two ways alone and by all, and in the long version by each: two steps, so that what is in
  * place is met again.
  */
 static void hold(struct tape *tape, enum sort sort, const uint32_t two[2], const char *what)
 {
-    struct machine *rules = open_rules(tape);
+    struct machine *rules = fused_rules(tape);
     struct error error;
 
     error_init(&error);
-    give(rules, tape, sort);
+    fused_give(rules, tape, sort);
     for (int step = 0; step < 2; step++) {
         assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
     }
@@ -155,30 +51,17 @@ static void hold(struct tape *tape, enum sort sort, const uint32_t two[2], const
             test_share(1, 0) == 0) {
             continue;
         }
-        fused = open_fake(tape, barred_but(ways[i].way));
-        give(fused, tape, sort);
+        fused = fused_open(tape, fused_barred_but(ways[i].way));
+        fused_give(fused, tape, sort);
         for (int step = 0; step < 2; step++) {
             assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
         }
         (void)snprintf(text, sizeof(text), "%s, numbers of sort %d, %s", what, (int)sort,
                        ways[i].name);
-        compare(rules, fused, text);
+        fused_compare(rules, fused, text);
         fused->backend->close(fused);
     }
     rules->backend->close(rules);
-}
-
-static struct tape *finish(struct builder *builder)
-{
-    struct tape *tape = NULL;
-    struct error error;
-
-    error_init(&error);
-    if (builder_finish(&tape, builder, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    builder_free(builder);
-    return tape;
 }
 
 /* ---- parameters: their norm, their update ------------------------------------------- */
@@ -249,7 +132,7 @@ static struct tape *parameters_tape(bool adamw, struct precision precision)
             build_after(builder, inputs[3], op.outputs[2]);
         }
     }
-    return finish(builder);
+    return fused_finish(builder);
 }
 
 static void test_norms_and_updates_have_the_bits_of_the_rules(void **state)
@@ -308,7 +191,7 @@ static struct tape *rows_tape(uint64_t rows, uint64_t columns, struct precision 
         (void)snprintf(name, sizeof(name), "gradient%d", i);
         build_output(builder, name, gradients[i]);
     }
-    return finish(builder);
+    return fused_finish(builder);
 }
 
 static void test_rows_and_their_views_have_the_bits_of_the_rules(void **state)
@@ -357,12 +240,12 @@ static void test_models_by_each_way_have_the_bits_of_the_rules(void **state)
         small_model_options(&options, (enum model_kind)kind);
         small_model_open(&small, &options);
         start_model(&start, &small);
-        rules = open_rules(start.tape);
+        rules = fused_rules(start.tape);
         start_steps(rules, &start, 2);
         for (size_t i = 0; i < WAYS; i++) {
             /* One model for each way, and all of them in the long version. */
             if (i == (size_t)kind || test_share(1, 0) != 0) {
-                struct machine *fused = open_fake(start.tape, barred_but(ways[i].way));
+                struct machine *fused = fused_open(start.tape, fused_barred_but(ways[i].way));
 
                 start_steps(fused, &start, 2);
                 start_compare(rules, fused, ways[i].name);
@@ -381,23 +264,23 @@ static void test_models_by_each_way_have_the_bits_of_the_rules(void **state)
 static void test_parts_may_end_anywhere(void **state)
 {
     struct tape *tape = parameters_tape(true, (struct precision){14, 128});
-    struct machine *rules = open_rules(tape);
+    struct machine *rules = fused_rules(tape);
     struct error error;
 
     (void)state;
     error_init(&error);
     fake_device_set(&sound);
-    give(rules, tape, SORT_PLAIN);
+    fused_give(rules, tape, SORT_PLAIN);
     assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
     for (uint32_t cut = 1; cut < tape->op_count; cut += (uint32_t)test_share(1, 12)) {
-        struct machine *fused = open_fake(tape, 0);
+        struct machine *fused = fused_open(tape, 0);
         char what[32];
 
-        give(fused, tape, SORT_PLAIN);
+        fused_give(fused, tape, SORT_PLAIN);
         assert_int_equal(fused->backend->run(fused, 0, cut, NULL, &error), STATUS_OK);
         assert_int_equal(fused->backend->run(fused, cut, tape->op_count, NULL, &error), STATUS_OK);
         (void)snprintf(what, sizeof(what), "cut at %u", cut);
-        compare(rules, fused, what);
+        fused_compare(rules, fused, what);
         fused->backend->close(fused);
     }
     rules->backend->close(rules);
@@ -413,7 +296,7 @@ static void test_the_account_counts_what_is_launched(void **state)
 
     (void)state;
     for (int all = 0; all < 2; all++) {
-        struct machine *machine = open_fake(tape, all ? 0 : barred_but(CONTRACT_PLAINLY));
+        struct machine *machine = fused_open(tape, all ? 0 : fused_barred_but(CONTRACT_PLAINLY));
         struct traffic *counts = calloc(tape->op_count, sizeof(*counts));
         uint64_t launched = 0;
         uint64_t counted = 0;
@@ -421,7 +304,7 @@ static void test_the_account_counts_what_is_launched(void **state)
 
         error_init(&error);
         assert_non_null(counts);
-        give(machine, tape, SORT_PLAIN);
+        fused_give(machine, tape, SORT_PLAIN);
         machine_cuda_traffic(counts, machine);
         for (uint32_t at = 0; at < tape->op_count; at++) {
             counted += counts[at].launches;
