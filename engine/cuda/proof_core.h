@@ -112,27 +112,6 @@ static inline uint32_t add_ones(struct proof *proof, const struct op *quantize, 
     return add_output(proof, op, DTYPE_F32, (uint64_t)rows);
 }
 
-/* One result for each batch of two operands of one row each. */
-static inline uint32_t add_dots(struct proof *proof, const struct op *a, const struct op *b,
-                                int64_t batches, int64_t k)
-{
-    struct op *op = add_op(proof, OP_CONTRACT);
-
-    for (int axis = 0; axis < 6; axis++) {
-        op->attributes[CONTRACT_DIMS + axis] = axis == 0 ? batches : 1;
-        op->attributes[CONTRACT_STRIDES + axis] = 1;
-    }
-    op->attributes[CONTRACT_K] = k;
-    op->attributes[CONTRACT_BITS] = a->attributes[QUANTIZE_BITS];
-    op->attributes[CONTRACT_BLOCK] = a->attributes[QUANTIZE_BLOCK];
-    op->attribute_count = CONTRACT_ATTRIBUTES;
-    add_input(op, a->outputs[2]);
-    add_input(op, a->outputs[1]);
-    add_input(op, b->outputs[2]);
-    add_input(op, b->outputs[1]);
-    return add_output(proof, op, DTYPE_F32, (uint64_t)batches);
-}
-
 /* Rows of a by rows of b; across: a result's rows lie side by side. */
 static inline struct op *add_contract(struct proof *proof, const struct op *a, const struct op *b,
                                       const int64_t sizes[3], int64_t k, bool across)
@@ -156,6 +135,15 @@ static inline struct op *add_contract(struct proof *proof, const struct op *a, c
     add_input(op, b->outputs[1]);
     (void)add_output(proof, op, DTYPE_F32, (uint64_t)(sizes[0] * sizes[1] * sizes[2]));
     return op;
+}
+
+/* One result for each batch of two operands of one row each. */
+static inline uint32_t add_dots(struct proof *proof, const struct op *a, const struct op *b,
+                                int64_t batches, int64_t k)
+{
+    const int64_t sizes[3] = {batches, 1, 1};
+
+    return add_contract(proof, a, b, sizes, k, false)->outputs[0];
 }
 
 /* An operation along rows over given tensors: what each of them is, as in op.h. */
