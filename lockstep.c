@@ -1,12 +1,12 @@
 /*
  * lockstep.c - the front door: the tables of commands that the rooms contribute, and nothing else.
  */
-#include "base/command.h"
+#include "base/cli/command.h"
 #include "base/host.h"
-#include "chain/commands.h"
-#include "prover/commands.h"
-#include "verifier/commands.h"
-#include "verifier/workers.h"
+#include "chain/commands/commands.h"
+#include "prover/commands/commands.h"
+#include "verifier/check/workers.h"
+#include "verifier/node/commands.h"
 
 static const struct command_group *const groups[] = {
     &base_commands,     /* help, doctor */

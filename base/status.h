@@ -24,6 +24,26 @@ enum status {
     STATUS_STOPPED,     /* the user or the system asked for a clean stop */
 };
 
+/*
+ * Calls that may fail, one after another. TRY leaves the function with the status of a call that
+ * failed. TRY_OUT keeps it in the variable `status` and goes to the label `out`, where the function
+ * releases what it holds.
+ */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        enum status tried_ = (call);                                                               \
+        if (tried_ != STATUS_OK) {                                                                 \
+            return tried_;                                                                         \
+        }                                                                                          \
+    } while (0)
+#define TRY_OUT(call)                                                                              \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != STATUS_OK) {                                                                 \
+            goto out;                                                                              \
+        }                                                                                          \
+    } while (0)
+
 /* Zero is the refusing answer, so a verdict that was never set rejects. */
 enum verdict {
     VERDICT_INVALID = 0,

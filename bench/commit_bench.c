@@ -17,8 +17,8 @@
 
 #include "bench/support/bench.h"
 #include "bench/support/gpt2_case.h"
-#include "proofs/state_root.h"
-#include "proofs/trace.h"
+#include "proofs/commit/state_root.h"
+#include "proofs/commit/trace.h"
 
 #define ROUNDS_MAX 100
 #define SAMPLES    4096

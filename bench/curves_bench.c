@@ -2,11 +2,12 @@
  * curves_bench.c - does training by exact contraction go where training in double precision goes?
  *
  * A small GPT (3 layers, width 64, 64 tokens, batches of 8, AdamW) is trained for 300 steps from
- * three seeds: by the engine at several precisions, by the interpreter of tests/support/reference.h
- * in double, and by the same with bfloat16 inputs and float sums, all on the same batches from the
- * same first states. Curves are averaged over the seeds. The distance of a curve is the mean over
- * all steps of its relative deviation from the double curve; "end" compares the means of the last
- * 50 steps. The peer is bfloat16: a ratio above 1 means that ours is closer.
+ * three seeds: by the engine at several precisions, by the interpreter of
+ * tests/support/numeric/reference.h in double, and by the same with bfloat16 inputs and float sums,
+ * all on the same batches from the same first states. Curves are averaged over the seeds. The
+ * distance of a curve is the mean over all steps of its relative deviation from the double curve;
+ * "end" compares the means of the last 50 steps. The peer is bfloat16: a ratio above 1 means that
+ * ours is closer.
  *
  * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run. CURVES_RATE is another learning
  * rate: the higher it is, the more early training amplifies any rounding.
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 
 #include "bench/support/bench.h"
-#include "tests/support/small_model.h"
+#include "tests/support/numeric/small_model.h"
 
 #define STEPS_MAX 2000
 #define SEEDS_MAX 16

@@ -13,7 +13,7 @@
 #include "bench/support/bench.h"
 #include "bench/support/peer_fastmath.h"
 #include "engine/cpu/cpu.h"
-#include "engine/real.h"
+#include "engine/ops/real.h"
 
 #define ROWS_OF_STEP   1024 /* tokens */
 #define WIDTH          768

@@ -1,6 +1,6 @@
 /*
  * network_bench.c - 10,000 nodes play the game of docs/PROTOCOL.md: who earns what, what is found,
- * and where a cheat breaks even, beside the closed forms of verifier/plan.h.
+ * and where a cheat breaks even, beside the closed forms of verifier/status/plan.h.
  *
  *     build/bench/network_bench build/bench/network.json docs/economics.svg
  *
@@ -14,7 +14,7 @@
 #include "bench/support/bench.h"
 #include "bench/support/network.h"
 #include "bench/support/network_plot.h"
-#include "verifier/plan.h"
+#include "verifier/status/plan.h"
 
 #define SEED          UINT64_C(20261121)
 #define JOBS          20000

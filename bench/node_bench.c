@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #include "bench/support/bench.h"
-#include "prover/publish.h"
-#include "prover/train.h"
-#include "tests/support/cheat.h"
-#include "tests/support/market.h"
+#include "prover/serve/publish.h"
+#include "prover/train/train.h"
+#include "tests/support/dispute/cheat.h"
+#include "tests/support/game/market.h"
 #include "tests/support/test.h"
-#include "verifier/workers.h"
+#include "verifier/check/workers.h"
 
 /* As a node has it: this one is linked with what other benchmarks are measured against. */
 #define PROGRAM "build/lockstep"
@@ -144,7 +144,7 @@ static struct check_request *request_of(const struct pairs *pairs, bool traced)
     (void)snprintf(request->data[0], sizeof(request->data[0]), "%s", pairs->data);
     request->memory_max = (uint64_t)8 << 30;
     request->file_max = (uint64_t)1 << 33;
-    request->patience_s = 5;
+    request->ledger_retry_s = 5;
     request->processor_s = 3600;
     request->threads = (uint32_t)wish("NODE_THREADS", 1);
     return request;
@@ -351,15 +351,15 @@ static struct job *mlp_job(uint64_t seed, uint64_t steps, uint64_t length)
 /* The tree that all mirrors share, of all the bundles. */
 static void show(const char *folder, const char *const *bundles, size_t count)
 {
-    struct site_options options = {.bundles = bundles, .bundle_count = count};
+    struct content_tree_options options = {.bundles = bundles, .bundle_count = count};
     struct publish_result result;
-    struct site *site = NULL;
+    struct content_tree *tree = NULL;
     struct error error;
 
     error_init(&error);
-    insist(site_open(&site, &options, &error), &error);
-    insist(publish(&result, site, folder, &error), &error);
-    site_close(site);
+    insist(content_tree_open(&tree, &options, &error), &error);
+    insist(publish(&result, tree, folder, &error), &error);
+    content_tree_close(tree);
 }
 
 /* All of them are there when the node begins; each segment is checked in full. */

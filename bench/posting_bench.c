@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "bench/support/bench.h"
-#include "chain/ledger_local.h"
-#include "prover/poster.h"
-#include "prover/terms.h"
-#include "prover/train.h"
+#include "chain/game/terms.h"
+#include "chain/local/ledger_local.h"
+#include "prover/post/poster.h"
+#include "prover/train/train.h"
 
 enum {
     TOKENS = 100000,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bench/support/bench.h"
-#include "engine/scalar.h"
+#include "engine/ops/scalar.h"
 
 #define ULP_MAX    2.0
 /* Inputs are cut by their high bits. */

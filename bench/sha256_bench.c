@@ -9,8 +9,8 @@
 #include <openssl/sha.h>
 
 #include "bench/support/bench.h"
-#include "proofs/merkle.h"
-#include "proofs/sha256.h"
+#include "proofs/hash/merkle.h"
+#include "proofs/hash/sha256.h"
 
 #define LEAVES 8192
 #define SIZE   ((size_t)LEAVES * MERKLE_LEAF_SIZE)

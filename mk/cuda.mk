@@ -33,10 +33,10 @@ $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 # gpu-check: one program that is built where there is gcc and nvcc and nothing else. So it has
 # objects of its own, which wait for no setup there, and links only what is listed here.
 gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
-    tests/support/random_tape.c tests/support/small_model.c tests/support/training_runs.c \
-    $(filter tests/support/reference%,$(test_sources)) base/error.c base/reader.c \
-    $(filter proofs/sha256%,$(room_sources)) proofs/merkle.c proofs/merkle_proof.c proofs/commit.c \
-    proofs/trace.c proofs/state_root.c proofs/element.c
+    tests/support/numeric/random_tape.c tests/support/numeric/small_model.c tests/support/device/training_runs.c \
+    $(filter tests/support/numeric/reference%,$(test_sources)) base/error.c base/reader.c \
+    $(filter proofs/hash/sha256%,$(room_sources)) proofs/hash/merkle.c proofs/hash/merkle_proof.c proofs/commit/commit.c \
+    proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/element.c
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 # Where the tables of runs are kept; each has a name of its own.
@@ -61,10 +61,10 @@ endif
 
 # The emulated device as a plugin, for tests of the programs.
 emulated_plugin := $(BUILD)/tests/emulated_cuda.so
-emulated_sources := tests/support/emulated_plugin.c tests/support/fake_device.c \
-    tests/support/emulator.c tests/support/emulator_hopper.c tests/support/coroutine.c \
-    $(filter engine/rule%,$(filter %.c,$(room_sources))) engine/scalar.c engine/philox.c \
-    engine/contraction.c
+emulated_sources := tests/support/device/emulated_plugin.c tests/support/device/fake_device.c \
+    tests/support/device/emulator.c tests/support/device/emulator_hopper.c tests/support/device/coroutine.c \
+    $(filter engine/rules/%,$(room_sources)) engine/ops/scalar.c engine/ops/philox.c \
+    engine/ops/contraction.c
 
 $(BUILD)/pic/%.o: variant := -fPIC
 $(BUILD)/pic/%.o: %.c | $(ready)
@@ -87,7 +87,7 @@ all test: $(gpu_check)
 
 # A management library that tells what a test wants.
 fake_nvml := $(BUILD)/tests/fake_nvml.so
-$(fake_nvml): $(BUILD)/pic/tests/support/fake_nvml.o
+$(fake_nvml): $(BUILD)/pic/tests/support/device/fake_nvml.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^

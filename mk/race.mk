@@ -4,14 +4,14 @@
 # its own library: nothing is linked with -fsanitize=thread.
 
 race_sources := $(filter tests/race/race%.c,$(filter-out %_test.c,$(test_sources)))
-race_watched := tests/support/fake_device.c $(filter engine/rule%.c,$(room_sources)) \
-    engine/scalar.c engine/philox.c engine/contraction.c tests/race/planted.c
+race_watched := tests/support/device/fake_device.c $(filter engine/rules/%.c,$(room_sources)) \
+    engine/ops/scalar.c engine/ops/philox.c engine/ops/contraction.c tests/race/planted.c
 race_objects := $(addprefix $(BUILD)/race/,$(race_sources:.c=.o) $(race_watched:.c=.o) \
-    tests/support/emulator.o tests/support/emulator_hopper.o)
+    tests/support/device/emulator.o tests/support/device/emulator_hopper.o)
 race_others := $(addprefix $(BUILD)/,$(filter-out %/emulator.o %/emulator_hopper.o \
     %/fake_device.o,$(test_support)))
 # What runs kernels; of the others no call reaches one.
-race_names := $(filter tests/engine/cuda_%_test,$(filter-out %/cuda_loader_test,$(test_names)))
+race_names := $(filter tests/engine/cuda/cuda_%_test,$(filter-out %/cuda_loader_test,$(test_names)))
 race_tests := $(addprefix $(BUILD)/race/,$(race_names))
 RACE_SECONDS ?= 1800
 

@@ -23,7 +23,7 @@ comma := ,
 faults := malloc calloc realloc free open read pread write close fsync fchmod fstat lstat rename \
     renameat2 link mkdir realpath flock opendir ZSTD_createCCtx ZSTD_createDCtx \
     EVP_CIPHER_CTX_new
-$(BUILD)/tests/proofs/fault_test $(BUILD)/asan/tests/proofs/fault_test: extra_libs := -lcmocka \
+$(BUILD)/tests/proofs/bundle/fault_test $(BUILD)/asan/tests/proofs/bundle/fault_test: extra_libs := -lcmocka \
     $(addprefix -Wl$(comma)--wrap=,$(faults))
 $(call test_link,)
 	$(link)

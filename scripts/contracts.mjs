@@ -22,13 +22,13 @@ const settings = {
 
 const headers = [
   {
-    path: 'chain/registry_code.h',
+    path: 'chain/contracts/compiled/registry_code.h',
     folders: ['chain/contracts'],
     note: 'registry_code.h - the contract Registry as it is deployed: constructor(address referee).',
     contracts: { Registry: 'REGISTRY_CODE' },
   },
   {
-    path: 'chain/rules_code.h',
+    path: 'chain/contracts/compiled/rules_code.h',
     folders: ['chain/contracts'],
     runs: 10000, // below that, wide constants are copied out of the code at ten times the price
     note: 'rules_code.h - the contracts of rules (IRules.sol) as they are deployed: no arguments.',
@@ -40,7 +40,7 @@ const headers = [
     },
   },
   {
-    path: 'chain/referee_code.h',
+    path: 'chain/contracts/compiled/referee_code.h',
     folders: ['chain/contracts'],
     note: 'referee_code.h - Examiner: constructor(moves, elementwise, contraction, rows); Referee:\n * constructor(examiner), which makes its registry.',
     contracts: { Examiner: 'EXAMINER_CODE', Referee: 'REFEREE_CODE' },

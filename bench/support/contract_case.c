@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/contraction.h"
+#include "engine/ops/contraction.h"
 
 /* Touched at once, so that no page fault is measured. */
 static void *take(size_t size)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "engine/philox.h"
+#include "engine/ops/philox.h"
 
 #define DATA_COUNT  100000
 #define DATA_STREAM 77

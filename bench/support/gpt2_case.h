@@ -5,8 +5,8 @@
 #ifndef BENCH_SUPPORT_GPT2_CASE_H
 #define BENCH_SUPPORT_GPT2_CASE_H
 
-#include "engine/backend.h"
 #include "engine/models/model.h"
+#include "engine/plan/backend.h"
 
 struct gpt2_case {
     const char *name;

@@ -2,7 +2,7 @@
 #ifndef BENCH_SUPPORT_PROFILE_H
 #define BENCH_SUPPORT_PROFILE_H
 
-#include "engine/backend.h"
+#include "engine/plan/backend.h"
 
 struct profile {
     const struct tape *tape; /* borrowed */

@@ -23,7 +23,7 @@ library Commitments {
     uint256 internal constant LEAF_SIZE = 1024;
     uint256 internal constant LEAVES_MAX = 2 ** 40;
 
-    // The names are those of enum evidence_reason in proofs/evidence.h.
+    // The names are those of enum evidence_reason in proofs/dispute/evidence.h.
 
     error HashFailed(); // never but for lack of gas
     error BadPath(uint256 index, uint256 count, uint256 siblings);
@@ -352,7 +352,7 @@ library Commitments {
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev No hash is zero: a call that failed is told from it.
+    /// @dev No hash is zero: a call that failed is replied from it.
     function _hashed(bytes32 hash) private pure {
         if (hash == 0) {
             revert HashFailed();

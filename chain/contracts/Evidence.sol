@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 /// @title Evidence
 /// @notice Reads the bytes of evidence (docs/FORMATS.md) where they lie, in calldata.
 /// @dev It checks that the bytes are whole and says where everything is. It checks no hash and no
-/// proof: the referee does that (Commitments.sol) before it asks a contract of rules. Nothing is
+/// proof: the referee does that (Commitments.sol) before it queries a contract of rules. Nothing is
 /// copied; an offset is one into calldata. Every loop is bounded by the bytes that are there.
 library Evidence {
     ////////////////////////////////////////////////////////////////
@@ -93,8 +93,8 @@ library Evidence {
         uint256 output; // the accused element
         uint256 element;
         uint256 part; // of kind PART: number
-        uint256 told; // offset of what the accused told of the parts
-        uint256 toldSize;
+        uint256 replied; // offset of what the accused replied of the parts
+        uint256 repliedSize;
         Operand[] operands;
     }
 
@@ -102,7 +102,7 @@ library Evidence {
     //                          Errors                            //
     ////////////////////////////////////////////////////////////////
 
-    // The names are those of enum evidence_reason in proofs/evidence.h.
+    // The names are those of enum evidence_reason in proofs/dispute/evidence.h.
 
     /// @notice The evidence ends before this offset, or after it.
     error BadSize(uint256 offset, uint256 end);
@@ -159,9 +159,9 @@ library Evidence {
         if (head.kind == PART) {
             _need(head, offset, 6);
             shown.part = _uint(offset, 4);
-            shown.toldSize = _uint(offset + 4, 2);
-            shown.told = offset + 6;
-            offset = shown.told + shown.toldSize;
+            shown.repliedSize = _uint(offset + 4, 2);
+            shown.replied = offset + 6;
+            offset = shown.replied + shown.repliedSize;
             _need(head, offset, 2);
         }
         uint256 used = _uint(offset, 2);

@@ -19,9 +19,9 @@ contract Examiner is IExaminer {
     uint256 internal constant LABEL_TYPE = 56; // where a label has the element type
     uint256 internal constant EXPONENT_BITS = 0x7f800000;
     uint256 internal constant FOLD_SUM = 1;
-    int256 internal constant TOLD_EXPONENT_MAX = 2 ** 17; // of no sum: they are less
+    int256 internal constant REPLIED_EXPONENT_MAX = 2 ** 17; // of no sum: they are less
 
-    // The last kind of each family: engine/op.h.
+    // The last kind of each family: engine/ops/op.h.
     uint256 internal constant LAST_MOVE = 11;
     uint256 internal constant LAST_ELEMENTWISE = 23;
     uint256 internal constant LAST_CONTRACTION = 27; // these have parts
@@ -49,39 +49,39 @@ contract Examiner is IExaminer {
     function question(Context calldata context, bytes calldata proof)
         external
         view
-        returns (bytes memory asked)
+        returns (bytes memory queried)
     {
-        if (proof.length > 0 && uint8(proof[0]) == Walk.PARTS) return _askParts(context, proof);
+        if (proof.length > 0 && uint8(proof[0]) == Walk.PARTS) return _queryParts(context, proof);
         return Walk.question(context, proof);
     }
 
-    /// @dev Behind the ask stands evidence, which need not show anything but the element.
-    function _askParts(Context calldata context, bytes calldata proof)
+    /// @dev Behind the query stands evidence, which need not show anything but the element.
+    function _queryParts(Context calldata context, bytes calldata proof)
         internal
         view
-        returns (bytes memory asked)
+        returns (bytes memory queried)
     {
-        bytes calldata evidence = proof[Walk.ASK_SIZE:];
+        bytes calldata evidence = proof[Walk.QUERY_SIZE:];
         _programItem(evidence, context.programRoot);
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
         if (shown.head.kind != Evidence.ELEMENT || !_hasParts(shown.operation)) revert BadQuestion();
         (uint256 fold, uint256 count) = CONTRACTION.partsOf(evidence);
-        asked = _askedParts(shown, Evidence.accused(shown), fold, count);
-        if (count < 2 || keccak256(proof[:Walk.ASK_SIZE]) != _askOf(asked)) revert BadQuestion();
+        queried = _queriedParts(shown, Evidence.accused(shown), fold, count);
+        if (count < 2 || keccak256(proof[:Walk.QUERY_SIZE]) != _queryOf(queried)) revert BadQuestion();
     }
 
-    /// @dev The hash of the ask that what is asked begins with.
-    function _askOf(bytes memory asked) internal pure returns (bytes32 hash) {
-        uint256 size = Walk.ASK_SIZE;
+    /// @dev The hash of the query that what is queried begins with.
+    function _queryOf(bytes memory queried) internal pure returns (bytes32 hash) {
+        uint256 size = Walk.QUERY_SIZE;
         assembly {
-            hash := keccak256(add(asked, 32), size)
+            hash := keccak256(add(queried, 32), size)
         }
     }
 
-    /// @dev What is asked for the parts of an element: ask, subject (32), bits (4), fold (1),
+    /// @dev What is queried for the parts of an element: query, subject (32), bits (4), fold (1),
     /// number of parts (4).
-    function _askedParts(
+    function _queriedParts(
         Evidence.Exhibit memory shown,
         uint256 bits,
         uint256 fold,
@@ -104,41 +104,41 @@ contract Examiner is IExaminer {
     }
 
     /// @inheritdoc IExaminer
-    function compare(bytes calldata asked, bytes calldata told)
+    function compare(bytes calldata queried, bytes calldata replied)
         external
         view
         returns (bytes32 kept)
     {
-        uint256 kind = uint8(asked[0]);
+        uint256 kind = uint8(queried[0]);
         if (kind == Walk.PARTS) {
-            _compareParts(asked, told);
-            return sha256(abi.encodePacked(asked, told));
+            _compareParts(queried, replied);
+            return sha256(abi.encodePacked(queried, replied));
         }
         if (kind != Walk.DIVERGED) {
-            Walk.compare(asked, told);
+            Walk.compare(queried, replied);
             return 0;
         }
-        // What is told is evidence that a number of the state is not finite.
-        bytes32 postState = bytes32(asked[15:47]);
-        ProgramItem.Item memory program = _programItem(told, bytes32(asked[47:79]));
-        if (uint8(told[0]) != Evidence.NOT_FINITE || _isFinite(program, postState)) {
-            revert BadTelling();
+        // What is replied is evidence that a number of the state is not finite.
+        bytes32 postState = bytes32(queried[15:47]);
+        ProgramItem.Item memory program = _programItem(replied, bytes32(queried[47:79]));
+        if (uint8(replied[0]) != Evidence.NOT_FINITE || _isFinite(program, postState)) {
+            revert BadReply();
         }
     }
 
-    /// @dev Do the parts come to the element? A sum is never a NaN: of one nothing is told.
-    function _compareParts(bytes calldata asked, bytes calldata told) internal view {
-        uint256 bits = uint32(bytes4(asked[47:51]));
-        uint256 fold = uint8(asked[51]);
+    /// @dev Do the parts come to the element? A sum is never a NaN: of one nothing is replied.
+    function _compareParts(bytes calldata queried, bytes calldata replied) internal view {
+        uint256 bits = uint32(bytes4(queried[47:51]));
+        uint256 fold = uint8(queried[51]);
         if (fold == FOLD_SUM && bits == Evidence.NAN_BITS) {
-            if (told.length != 0) revert BadTelling();
+            if (replied.length != 0) revert BadReply();
             return;
         }
-        if (told.length != 4 + 8 * uint256(uint32(bytes4(asked[52:56])))) revert BadTelling();
-        int256 exponent = int32(uint32(bytes4(told)));
-        int256 most = fold == FOLD_SUM ? TOLD_EXPONENT_MAX : int256(0);
-        if (exponent < -most || exponent > most || CONTRACTION.join(fold, told) != bits) {
-            revert BadTelling();
+        if (replied.length != 4 + 8 * uint256(uint32(bytes4(queried[52:56])))) revert BadReply();
+        int256 exponent = int32(uint32(bytes4(replied)));
+        int256 most = fold == FOLD_SUM ? REPLIED_EXPONENT_MAX : int256(0);
+        if (exponent < -most || exponent > most || CONTRACTION.join(fold, replied) != bits) {
+            revert BadReply();
         }
     }
 
@@ -147,7 +147,7 @@ contract Examiner is IExaminer {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IExaminer
-    function examine(Context calldata context, bytes32 told, bytes calldata evidence)
+    function examine(Context calldata context, bytes32 replied, bytes calldata evidence)
         external
         view
         returns (Answer answer)
@@ -158,7 +158,7 @@ contract Examiner is IExaminer {
         if (kind == Evidence.ELEMENT) {
             guilty = _elementIsFalse(context, evidence);
         } else if (kind == Evidence.PART) {
-            guilty = _partIsFalse(context, told, evidence);
+            guilty = _partIsFalse(context, replied, evidence);
         } else if (kind == Evidence.FIRST_STATE) {
             guilty = _differs(program, context, context.preState, program.state());
         } else if (context.attestor) {
@@ -192,9 +192,9 @@ contract Examiner is IExaminer {
         return _rules(shown.operation).element(evidence) != Evidence.accused(shown);
     }
 
-    /// @dev A part does not come to what the accused told of it, or the exponent, which all parts
-    /// have, is not the one told. What no part can change is judged by itself.
-    function _partIsFalse(Context calldata context, bytes32 told, bytes calldata evidence)
+    /// @dev A part does not come to what the accused replied of it, or the exponent, which all parts
+    /// have, is not the one replied. What no part can change is judged by itself.
+    function _partIsFalse(Context calldata context, bytes32 replied, bytes calldata evidence)
         internal
         view
         returns (bool)
@@ -204,12 +204,12 @@ contract Examiner is IExaminer {
         if (!_hasParts(shown.operation)) revert Evidence.BadKind(Evidence.PART);
         IParts.Part memory part = CONTRACTION.part(evidence);
         uint256 bits = Evidence.accused(shown);
-        bytes memory asked = _askedParts(shown, bits, part.fold, part.count);
-        uint256 offset = shown.told;
-        bytes calldata values = msg.data[offset:offset + shown.toldSize];
-        if (sha256(abi.encodePacked(asked, values)) != told) revert NotTold();
+        bytes memory queried = _queriedParts(shown, bits, part.fold, part.count);
+        uint256 offset = shown.replied;
+        bytes calldata values = msg.data[offset:offset + shown.repliedSize];
+        if (sha256(abi.encodePacked(queried, values)) != replied) revert NotReplied();
         if (part.settled) return part.bits != bits;
-        if (values.length == 0) return true; // told as a NaN
+        if (values.length == 0) return true; // replied as a NaN
         uint256 place = 4 + 8 * shown.part;
         return part.exponent != int32(uint32(bytes4(values)))
             || part.value != int64(uint64(bytes8(values[place:place + 8])));

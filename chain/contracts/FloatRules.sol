@@ -6,7 +6,7 @@ import {Evidence} from "./Evidence.sol";
 import {IRules} from "./IRules.sol";
 
 /// @title FloatRules
-/// @notice What the contracts of float rules share: they read evidence, ask the rule, and store its
+/// @notice What the contracts of float rules share: they read evidence, query the rule, and store its
 /// result as the engine does, with one NaN.
 /// @dev Elements are read as bits, whoever wrote them: infinities, subnormals, any NaN.
 abstract contract FloatRules is IRules {

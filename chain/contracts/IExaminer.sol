@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 /// @title IExaminer
-/// @notice What the referee knows by computing: whether evidence convicts, what a question asks for,
+/// @notice What the referee knows by computing: whether evidence convicts, what a question queries for,
 /// whether an answer is one. docs/FORMATS.md has the bytes; proofs/ has the same in C.
 /// @dev Keeps nothing, and reverts with a reason where bytes prove nothing: whoever prepares a move
 /// can call it first.
@@ -20,36 +20,36 @@ interface IExaminer {
     }
 
     enum Answer {
-        NotGuilty, // the evidence shows what the rules ask for
+        NotGuilty, // the evidence shows what the rules query for
         Upheld
     }
 
     error BadQuestion();
-    error BadTelling();
+    error BadReply();
     error BadProgram();
     error BadLabel();
     error BadLeaf(uint256 index);
     error BadTrace();
     error BadState(uint256 state);
     error BadTensor(uint256 operand);
-    error NotTold();
+    error NotReplied();
 
-    /// @param told What compare() said to keep of the parts that the accused told last.
+    /// @param replied What compare() said to keep of the parts that the accused replied last.
     /// @return answer What the evidence comes to.
-    function examine(Context calldata context, bytes32 told, bytes calldata evidence)
+    function examine(Context calldata context, bytes32 replied, bytes calldata evidence)
         external
         view
         returns (Answer answer);
 
-    /// @return asked What a question asks for, in the words of the event Asked.
+    /// @return queried What a question queries for, in the words of the event Asked.
     function question(Context calldata context, bytes calldata proof)
         external
         view
-        returns (bytes memory asked);
+        returns (bytes memory queried);
 
-    /// @notice Reverts unless told is what was asked for.
+    /// @notice Reverts unless replied is what was queried for.
     /// @return kept What evidence will need of it: of parts the hash of both, else 0.
-    function compare(bytes calldata asked, bytes calldata told)
+    function compare(bytes calldata queried, bytes calldata replied)
         external
         view
         returns (bytes32 kept);

@@ -6,7 +6,7 @@ import {IRules} from "./IRules.sol";
 /// @title IParts
 /// @notice Rules that fold a long axis, of which parts can be looked at: the sums of contract,
 /// contract-ones and contract-onehot over K elements, the peaks of quantize over those of a piece
-/// (engine/rule.h).
+/// (engine/rules/rule.h).
 /// @dev The parts are always the same ones: 1,024 elements of a sum, 16 of a piece; twice as many,
 /// and so on, where there would be more than 2,048 parts.
 interface IParts is IRules {
@@ -28,6 +28,6 @@ interface IParts is IRules {
     function part(bytes calldata evidence) external view returns (Part memory);
 
     /// @notice The element whose parts come to these values.
-    /// @param told Exponent (4), values (8 each): docs/FORMATS.md, section 10.6.
-    function join(uint256 fold, bytes calldata told) external view returns (uint256 bits);
+    /// @param replied Exponent (4), values (8 each): docs/FORMATS.md, section 10.6.
+    function join(uint256 fold, bytes calldata replied) external view returns (uint256 bits);
 }

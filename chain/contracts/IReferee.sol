@@ -5,7 +5,7 @@ import {IRegistry} from "./IRegistry.sol";
 
 /// @title IReferee
 /// @notice Tries the claims of the registry: a walk of questions and answers, and evidence that
-/// convicts. docs/PROTOCOL.md, section 7, tells it in prose; chain/local_referee.c plays it in C.
+/// convicts. docs/PROTOCOL.md, section 7, tells it in prose; chain/local/local_referee.c plays it in C.
 /// @dev Every move has its place in the registry's turns: a party that has no move loses by time.
 interface IReferee {
     /// @notice What a claim is about. The ledger keeps hashes of it only, so each move of the
@@ -35,19 +35,19 @@ interface IReferee {
     error WrongTurn(uint256 turn);
     error WrongCase(uint256 part);
     error BadQuestion();
-    error NotAsked();
-    error BadTelling();
+    error NotQueried();
+    error BadReply();
     error BadEvidence();
     error NotGuilty();
 
-    /// @param asked What the accused must tell: docs/FORMATS.md, section 10.4.
-    event Asked(bytes32 indexed claim, bytes asked);
-    event Told(bytes32 indexed claim, bytes told);
+    /// @param queried What the accused must tell: docs/FORMATS.md, section 10.4.
+    event Queried(bytes32 indexed claim, bytes queried);
+    event Replied(bytes32 indexed claim, bytes replied);
 
-    /// @notice Asks the accused for a part of its trace, or of the state after the step.
+    /// @notice Queries the accused for a part of its trace, or of the state after the step.
     /// @param prePath Siblings of preState under its segment's root; none for the job's first state.
     /// @param postPath Siblings of postState.
-    function ask(
+    function query(
         bytes32 claim,
         Case calldata shown,
         bytes32[] calldata prePath,
@@ -55,8 +55,8 @@ interface IReferee {
         bytes calldata question
     ) external;
 
-    /// @notice Tells what was asked for.
-    function tell(bytes32 claim, bytes calldata asked, bytes calldata told) external;
+    /// @notice Tells what was queried for.
+    function reply(bytes32 claim, bytes calldata queried, bytes calldata replied) external;
 
     /// @notice Shows evidence: the claim is upheld, or the move reverts.
     function convict(

@@ -60,10 +60,10 @@ interface IRegistry {
         uint256 deadline; // the last moment of a commit
     }
 
-    /// @notice A committed segment, as the event Committed told it. The contract keeps its hash only.
+    /// @notice A committed segment, as the event Committed replied it. The contract keeps its hash only.
     struct Segment {
         uint256 index;
-        uint256 epoch; // how many convictions the job had seen
+        uint256 generation; // how many convictions the job had seen
         bytes32 root;
         uint256 steps;
         uint256 time;
@@ -126,7 +126,7 @@ interface IRegistry {
     event Committed(
         bytes32 indexed job,
         uint256 indexed index,
-        uint256 epoch,
+        uint256 generation,
         bytes32 root,
         uint256 steps,
         uint256 time,

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 /// @title Philox
-/// @notice Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011), as engine/philox.h has it.
+/// @notice Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011), as engine/ops/philox.h has it.
 library Philox {
     uint256 private constant WORD = 0xffffffff;
 

@@ -18,8 +18,8 @@ contract Referee is IReferee {
     IRegistry public immutable REGISTRY;
     IExaminer public immutable EXAMINER;
 
-    /// @notice What was said last and counts: the hash of what the accused is asked for; after it
-    /// told parts, what the examiner keeps of them.
+    /// @notice What was said last and counts: the hash of what the accused is queried for; after it
+    /// replied parts, what the examiner keeps of them.
     mapping(bytes32 claim => bytes32 hash) public said;
 
     /// @dev Makes its registry: neither can exist with another partner.
@@ -37,7 +37,7 @@ contract Referee is IReferee {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IReferee
-    function ask(
+    function query(
         bytes32 claim,
         Case calldata shown,
         bytes32[] calldata prePath,
@@ -45,9 +45,9 @@ contract Referee is IReferee {
         bytes calldata question
     ) external {
         IExaminer.Context memory context = _context(claim, shown, prePath, postPath);
-        try EXAMINER.question(context, question) returns (bytes memory asked) {
-            said[claim] = keccak256(asked);
-            emit Asked(claim, asked);
+        try EXAMINER.question(context, question) returns (bytes memory queried) {
+            said[claim] = keccak256(queried);
+            emit Queried(claim, queried);
         } catch {
             revert BadQuestion();
         }
@@ -76,17 +76,17 @@ contract Referee is IReferee {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IReferee
-    function tell(bytes32 claim, bytes calldata asked, bytes calldata told) external {
+    function reply(bytes32 claim, bytes calldata queried, bytes calldata replied) external {
         IRegistry.Trial memory trial = REGISTRY.trial(claim);
         _requireTurn(trial, IRegistry.Turn.Accused, trial.accused);
-        if (keccak256(asked) != said[claim]) revert NotAsked();
-        try EXAMINER.compare(asked, told) returns (bytes32 kept) {
+        if (keccak256(queried) != said[claim]) revert NotQueried();
+        try EXAMINER.compare(queried, replied) returns (bytes32 kept) {
             said[claim] = kept;
         } catch {
-            revert BadTelling();
+            revert BadReply();
         }
 
-        emit Told(claim, told);
+        emit Replied(claim, replied);
         REGISTRY.passTurn(claim, IRegistry.Turn.Claimant);
     }
 

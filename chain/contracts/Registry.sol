@@ -31,7 +31,7 @@ contract Registry is IRegistry {
         // What a commit touches, in one slot.
         address solver;
         Phase phase;
-        uint24 epoch; // counts convictions: what was committed before is void
+        uint24 generation; // counts convictions: what was committed before is void
         uint24 committed;
         uint40 due;
         // The rest of what changes.
@@ -80,7 +80,7 @@ contract Registry is IRegistry {
         address claimant;
         ClaimPhase phase;
         Turn turn;
-        uint24 epoch;
+        uint24 generation;
         uint40 deadline;
         uint8 turns;
         bytes32 job;
@@ -376,7 +376,7 @@ contract Registry is IRegistry {
         if (!_isMoot(dispute, job)) revert NotLapsed();
 
         dispute.phase = ClaimPhase.Closed;
-        if (dispute.epoch == job.epoch) {
+        if (dispute.generation == job.generation) {
             job.openClaims--;
             tallies[dispute.segment].openClaims--;
         }
@@ -624,13 +624,13 @@ contract Registry is IRegistry {
     ) internal {
         segments[key][index] = keccak256(
             abi.encode(
-                key, Segment(index, job.epoch, root, steps, _now(), _height(), msg.sender)
+                key, Segment(index, job.generation, root, steps, _now(), _height(), msg.sender)
             )
         );
         job.committed = uint24(index + 1);
         job.due = _dueFromNow(job);
 
-        emit Committed(key, index, job.epoch, root, steps, _now(), msg.sender, diverged);
+        emit Committed(key, index, job.generation, root, steps, _now(), msg.sender, diverged);
     }
 
     function _hashSegment(bytes32 key, Segment calldata segment) internal pure returns (bytes32) {
@@ -724,7 +724,7 @@ contract Registry is IRegistry {
         if (dispute.phase != ClaimPhase.None) revert ClaimExists();
 
         dispute.claimant = msg.sender;
-        dispute.epoch = job.epoch;
+        dispute.generation = job.generation;
         dispute.deadline = _respondFromNow(job);
         dispute.job = jobKey;
         dispute.segment = hash;
@@ -742,7 +742,7 @@ contract Registry is IRegistry {
 
     /// @dev Is the accused gone: convicted by another claim?
     function _isMoot(Claim storage dispute, Job storage job) internal view returns (bool) {
-        if (dispute.epoch != job.epoch) return true;
+        if (dispute.generation != job.generation) return true;
         if (dispute.attestor == address(0)) return false;
         return attestations[dispute.segment][dispute.attestor].phase != AttestationPhase.Revealed;
     }
@@ -805,7 +805,7 @@ contract Registry is IRegistry {
 
     /// @dev Everything that is not final is as if it had never been committed.
     function _voidCommitted(Job storage job) internal {
-        job.epoch++;
+        job.generation++;
         job.committed = job.finalized;
         job.openClaims = 0;
         job.ended = false;

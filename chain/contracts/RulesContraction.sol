@@ -20,7 +20,7 @@ contract RulesContraction is IParts {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/op.h.
+    // Kinds of operations and positions of their attributes: engine/ops/op.h.
     uint256 internal constant OP_QUANTIZE = 24;
     uint256 internal constant OP_CONTRACT = 25;
     uint256 internal constant OP_CONTRACT_ONES = 26;
@@ -34,7 +34,7 @@ contract RulesContraction is IParts {
     uint256 internal constant ONEHOT_WIDTH = 1;
     uint256 internal constant ONEHOT_K = 2;
 
-    // How much of an axis is a part, and how many parts there may be: engine/rule.h.
+    // How much of an axis is a part, and how many parts there may be: engine/rules/rule.h.
     uint256 internal constant FOLD_SUM = 1;
     uint256 internal constant FOLD_MAXIMUM = 2;
     uint256 internal constant PART_OF_SUM = 1024;
@@ -49,7 +49,7 @@ contract RulesContraction is IParts {
     //                           Types                            //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice What engine/contraction.h calls the shape of a contraction.
+    /// @notice What engine/ops/contraction.h calls the shape of a contraction.
     struct Shape {
         uint256 bits;
         uint256 k;
@@ -109,15 +109,15 @@ contract RulesContraction is IParts {
     }
 
     /// @inheritdoc IParts
-    function join(uint256 fold, bytes calldata told) external pure returns (uint256 bits) {
-        int256 exponent = int32(uint32(bytes4(told)));
+    function join(uint256 fold, bytes calldata replied) external pure returns (uint256 bits) {
+        int256 exponent = int32(uint32(bytes4(replied)));
         int256 value = fold == FOLD_SUM ? int256(0) : type(int256).min;
         unchecked {
             uint256 offset;
             uint256 end;
             assembly {
-                offset := add(told.offset, 4)
-                end := add(told.offset, told.length)
+                offset := add(replied.offset, 4)
+                end := add(replied.offset, replied.length)
             }
             for (; offset < end; offset += 8) {
                 int256 next;

@@ -16,7 +16,7 @@ contract RulesElementwise is FloatRules {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/op.h.
+    // Kinds of operations and positions of their attributes: engine/ops/op.h.
     uint256 internal constant OP_ADD = 12;
     uint256 internal constant OP_MUL = 13;
     uint256 internal constant OP_SCALE = 14;

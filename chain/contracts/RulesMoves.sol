@@ -18,7 +18,7 @@ contract RulesMoves is IRules {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/op.h.
+    // Kinds of operations and positions of their attributes: engine/ops/op.h.
     uint256 internal constant OP_STEP_NEXT = 0;
     uint256 internal constant OP_SCHEDULE = 1;
     uint256 internal constant OP_FILL = 2;

@@ -19,7 +19,7 @@ contract RulesRows is FloatRules {
     //                         Constants                          //
     ////////////////////////////////////////////////////////////////
 
-    // Kinds of operations and positions of their attributes: engine/op.h.
+    // Kinds of operations and positions of their attributes: engine/ops/op.h.
     uint256 internal constant OP_ROW_SUM = 28;
     uint256 internal constant OP_LAYER_NORM = 29;
     uint256 internal constant OP_LAYER_NORM_GRAD = 30;

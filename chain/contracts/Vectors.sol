@@ -5,7 +5,7 @@ import {Binary32} from "./Binary32.sol";
 import {Evidence} from "./Evidence.sol";
 
 /// @title Vectors
-/// @notice Runs of binary32 numbers, and the canonical fold of them (engine/fold.h).
+/// @notice Runs of binary32 numbers, and the canonical fold of them (engine/ops/fold.h).
 /// @dev A number takes a word of memory. Assembly, because a rule passes over a thousand of them
 /// several times, and bounds that are known would be checked at each.
 library Vectors {

@@ -7,25 +7,25 @@ import {ProgramItem} from "./ProgramItem.sol";
 
 /// @title Walk
 /// @notice Questions about what the accused committed to, and the answers (docs/FORMATS.md, section 10).
-/// @dev A question proves that what it asks for is committed to, so that whoever committed can tell
+/// @dev A question proves that what it queries for is committed to, so that whoever committed can tell
 /// it; an answer is folded to the hash that is known. Offsets are into calldata.
 library Walk {
     using ProgramItem for ProgramItem.Item;
 
-    uint256 internal constant LIST = 1; // kinds of asks
+    uint256 internal constant LIST = 1; // kinds of queries
     uint256 internal constant LIST_NODE = 2;
     uint256 internal constant TENSOR = 3;
     uint256 internal constant TENSOR_NODE = 4;
     uint256 internal constant DIVERGED = 5;
     uint256 internal constant PARTS = 6; // of an element: not of this file
 
-    uint256 internal constant ASK_SIZE = 15;
+    uint256 internal constant QUERY_SIZE = 15;
     uint256 internal constant LEVELS = 8; // of a tree that one answer shows
     uint256 internal constant LEAVES_MAX = 16; // of a part of a tensor that is shown as it is
     uint256 internal constant LEAF_SIZE = 1024;
-    uint256 internal constant ASKED_HEADER = 58; // where what is asked has the header of a root
+    uint256 internal constant QUERIED_HEADER = 58; // where what is queried has the header of a root
 
-    struct Ask {
+    struct Query {
         uint256 kind;
         uint256 list; // 0: the trace, 1: the state after the step
         uint256 item;
@@ -33,7 +33,7 @@ library Walk {
         uint256 index;
     }
 
-    /// @dev What is known of the thing asked for.
+    /// @dev What is known of the thing queried for.
     struct Target {
         bytes32 known; // the node's hash, or the hash of the header
         uint256 count; // leaves below it
@@ -45,30 +45,30 @@ library Walk {
     //                         Questions                          //
     ////////////////////////////////////////////////////////////////
 
-    /// @param proof The ask, an item of the program, and what proves the thing asked for.
-    /// @return asked Ask, known hash, leaves (8), size of the last (2), size of the header (1),
-    /// header. Of DIVERGED: ask, state root, program root.
+    /// @param proof The query, an item of the program, and what proves the thing queried for.
+    /// @return queried Ask, known hash, leaves (8), size of the last (2), size of the header (1),
+    /// header. Of DIVERGED: query, state root, program root.
     function question(IExaminer.Context calldata context, bytes calldata proof)
         internal
         view
-        returns (bytes memory asked)
+        returns (bytes memory queried)
     {
-        if (proof.length < ASK_SIZE) revert IExaminer.BadQuestion();
-        Ask memory ask = _ask(proof);
-        ProgramItem.Item memory program = ProgramItem.read(proof[ASK_SIZE:], context.programRoot);
+        if (proof.length < QUERY_SIZE) revert IExaminer.BadQuestion();
+        Query memory query = _query(proof);
+        ProgramItem.Item memory program = ProgramItem.read(proof[QUERY_SIZE:], context.programRoot);
         uint256 offset = program.rest;
-        if (ask.kind == DIVERGED) {
+        if (query.kind == DIVERGED) {
             if (!program.isState() || !context.diverged || context.attestor) {
                 revert IExaminer.BadQuestion();
             }
-            asked = abi.encodePacked(proof[:ASK_SIZE], context.postState, context.programRoot);
+            queried = abi.encodePacked(proof[:QUERY_SIZE], context.postState, context.programRoot);
         } else {
             Target memory target;
-            (target, offset) = ask.kind <= LIST_NODE
-                ? _list(context, ask, program)
-                : _tensor(context, ask, program);
-            asked = abi.encodePacked(
-                proof[:ASK_SIZE],
+            (target, offset) = query.kind <= LIST_NODE
+                ? _list(context, query, program)
+                : _tensor(context, query, program);
+            queried = abi.encodePacked(
+                proof[:QUERY_SIZE],
                 target.known,
                 uint64(target.count),
                 uint16(target.lastSize),
@@ -79,18 +79,18 @@ library Walk {
         if (offset != program.end) revert IExaminer.BadQuestion();
     }
 
-    function _ask(bytes calldata proof) private pure returns (Ask memory ask) {
-        ask.kind = uint8(proof[0]);
-        ask.list = uint8(proof[1]);
-        ask.item = uint32(bytes4(proof[2:6]));
-        ask.level = uint8(proof[6]);
-        ask.index = uint64(bytes8(proof[7:15]));
-        bool node = ask.kind == LIST_NODE || ask.kind == TENSOR_NODE;
-        bool tensor = ask.kind == TENSOR || ask.kind == TENSOR_NODE;
-        bool list = ask.kind == LIST || ask.kind == LIST_NODE;
+    function _query(bytes calldata proof) private pure returns (Query memory query) {
+        query.kind = uint8(proof[0]);
+        query.list = uint8(proof[1]);
+        query.item = uint32(bytes4(proof[2:6]));
+        query.level = uint8(proof[6]);
+        query.index = uint64(bytes8(proof[7:15]));
+        bool node = query.kind == LIST_NODE || query.kind == TENSOR_NODE;
+        bool tensor = query.kind == TENSOR || query.kind == TENSOR_NODE;
+        bool list = query.kind == LIST || query.kind == LIST_NODE;
         if (
-            ask.kind == 0 || ask.kind > DIVERGED || ask.list > (list ? 1 : 0)
-                || (!tensor && ask.item != 0) || (!node && (ask.level != 0 || ask.index != 0))
+            query.kind == 0 || query.kind > DIVERGED || query.list > (list ? 1 : 0)
+                || (!tensor && query.item != 0) || (!node && (query.level != 0 || query.index != 0))
         ) revert IExaminer.BadQuestion();
     }
 
@@ -98,7 +98,7 @@ library Walk {
     /// its path.
     function _list(
         IExaminer.Context calldata context,
-        Ask memory ask,
+        Query memory query,
         ProgramItem.Item memory program
     ) private view returns (Target memory target, uint256 offset) {
         bytes32 tag = Commitments.TRACE_TAG;
@@ -107,13 +107,13 @@ library Walk {
         target.known = context.traceRoot;
         target.count = program.traceCount;
         target.lastSize = 32;
-        if (ask.list == 1) {
+        if (query.list == 1) {
             if (context.attestor) revert IExaminer.BadQuestion();
             tag = Commitments.STATE_TAG;
             target.known = context.postState;
             target.count = states;
         }
-        if (ask.kind == LIST) {
+        if (query.kind == LIST) {
             target.header = abi.encodePacked(tag, bytes32(0), uint64(0), uint64(target.count));
             return (target, offset);
         }
@@ -121,7 +121,7 @@ library Walk {
         if (Commitments.listRoot(tag, treeRoot, 0, target.count) != target.known) {
             revert IExaminer.BadTrace();
         }
-        offset = _node(target, ask, treeRoot, program, offset + 32);
+        offset = _node(target, query, treeRoot, program, offset + 32);
     }
 
     /// @dev The program item is an operation that has the tensor as an output. Behind it: tree root
@@ -129,7 +129,7 @@ library Walk {
     /// root; of a node instead of that the root of the tensor's tree, the node, its path.
     function _tensor(
         IExaminer.Context calldata context,
-        Ask memory ask,
+        Query memory query,
         ProgramItem.Item memory program
     ) private view returns (Target memory target, uint256 offset) {
         bytes32 traceTree = program.word(program.rest);
@@ -141,22 +141,22 @@ library Walk {
         offset = path + 1 + 32 * program.number(path, 1);
         uint256 output = program.number(offset, 1);
         (uint256 label, uint256 labelSize) =
-            program.label(offset + 1, program.labelOfOutput(output, ask.item));
+            program.label(offset + 1, program.labelOfOutput(output, query.item));
         offset = label + labelSize + 32;
 
         bytes32 treeRoot = program.word(offset - 32);
         bytes32 tensorRoot = treeRoot;
-        if (ask.kind == TENSOR_NODE) {
+        if (query.kind == TENSOR_NODE) {
             tensorRoot = Commitments.tensorRoot(Commitments.TENSOR_TAG, treeRoot, label, labelSize);
         }
         program.path(
-            Commitments.itemHash(tensorRoot), ask.item, program.traceCount, traceTree, path
+            Commitments.itemHash(tensorRoot), query.item, program.traceCount, traceTree, path
         );
         uint256 size = program.number(label, 8);
         target.count = size / LEAF_SIZE + (size % LEAF_SIZE == 0 ? 0 : 1);
         target.lastSize = size - (target.count - 1) * LEAF_SIZE;
-        if (ask.kind == TENSOR_NODE) {
-            offset = _node(target, ask, treeRoot, program, offset);
+        if (query.kind == TENSOR_NODE) {
+            offset = _node(target, query, treeRoot, program, offset);
         } else {
             target.known = tensorRoot;
             target.header = abi.encodePacked(
@@ -168,21 +168,21 @@ library Walk {
     /// @dev A node below the root of a tree, and the path that leads there from it.
     function _node(
         Target memory target,
-        Ask memory ask,
+        Query memory query,
         bytes32 treeRoot,
         ProgramItem.Item memory program,
         uint256 offset
     ) private view returns (uint256) {
         uint256 count = target.count;
-        if (ask.level >= Commitments.heightOf(count)) revert IExaminer.BadQuestion();
-        uint256 nodes = Commitments.nodesAt(count, ask.level);
+        if (query.level >= Commitments.heightOf(count)) revert IExaminer.BadQuestion();
+        uint256 nodes = Commitments.nodesAt(count, query.level);
         target.known = program.word(offset);
-        offset = program.path(target.known, ask.index, nodes, treeRoot, offset + 32);
-        if (ask.index + 1 < nodes) {
-            target.count = uint256(1) << ask.level;
-            if (ask.kind == TENSOR_NODE) target.lastSize = LEAF_SIZE;
+        offset = program.path(target.known, query.index, nodes, treeRoot, offset + 32);
+        if (query.index + 1 < nodes) {
+            target.count = uint256(1) << query.level;
+            if (query.kind == TENSOR_NODE) target.lastSize = LEAF_SIZE;
         } else {
-            target.count = count - (ask.index << ask.level);
+            target.count = count - (query.index << query.level);
         }
         return offset;
     }
@@ -191,47 +191,47 @@ library Walk {
     //                          Answers                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Reverts unless told is the one answer to what is asked, which is not DIVERGED.
-    function compare(bytes calldata asked, bytes calldata told) internal view {
-        bytes32 known = bytes32(asked[ASK_SIZE:47]);
-        uint256 count = uint64(bytes8(asked[47:55]));
-        bool leaves = uint8(asked[0]) >= TENSOR && count <= LEAVES_MAX;
-        bytes calldata header = asked[ASKED_HEADER:];
+    /// @notice Reverts unless replied is the one answer to what is queried, which is not DIVERGED.
+    function compare(bytes calldata queried, bytes calldata replied) internal view {
+        bytes32 known = bytes32(queried[QUERY_SIZE:47]);
+        uint256 count = uint64(bytes8(queried[47:55]));
+        bool leaves = uint8(queried[0]) >= TENSOR && count <= LEAVES_MAX;
+        bytes calldata header = queried[QUERIED_HEADER:];
         uint256 offset;
         assembly {
-            offset := told.offset
+            offset := replied.offset
         }
-        uint256 size = told.length;
+        uint256 size = replied.length;
         if (header.length > 0) {
-            if (size < 32) revert IExaminer.BadTelling();
-            bytes32 treeRoot = bytes32(told[:32]);
+            if (size < 32) revert IExaminer.BadReply();
+            bytes32 treeRoot = bytes32(replied[:32]);
             bytes memory whole = abi.encodePacked(header[:32], treeRoot, header[64:]);
-            if (sha256(whole) != known) revert IExaminer.BadTelling();
+            if (sha256(whole) != known) revert IExaminer.BadReply();
             known = treeRoot;
             offset += 32;
             size -= 32;
         }
         bytes32 folded;
         if (leaves) {
-            if (size != LEAF_SIZE * count) revert IExaminer.BadTelling();
-            _requirePadding(told, uint16(bytes2(asked[55:57])));
+            if (size != LEAF_SIZE * count) revert IExaminer.BadReply();
+            _requirePadding(replied, uint16(bytes2(queried[55:57])));
             folded = Commitments.foldLeaves(offset, count, LEAF_SIZE);
         } else {
             uint256 height = Commitments.heightOf(count);
             uint256 level = height > LEVELS ? height - LEVELS : 0;
             uint256 entries = Commitments.nodesAt(count, level);
-            if (size != 32 * entries) revert IExaminer.BadTelling();
-            folded = level == 0 && uint8(asked[0]) <= LIST_NODE
+            if (size != 32 * entries) revert IExaminer.BadReply();
+            folded = level == 0 && uint8(queried[0]) <= LIST_NODE
                 ? Commitments.foldLeaves(offset, entries, 32)
                 : Commitments.foldHashes(offset, entries);
         }
-        if (folded != known) revert IExaminer.BadTelling();
+        if (folded != known) revert IExaminer.BadReply();
     }
 
     /// @dev Only the first lastSize bytes of the last leaf are the tensor's.
-    function _requirePadding(bytes calldata told, uint256 lastSize) private pure {
-        for (uint256 i = told.length - LEAF_SIZE + lastSize; i < told.length; i++) {
-            if (told[i] != 0) revert IExaminer.BadTelling();
+    function _requirePadding(bytes calldata replied, uint256 lastSize) private pure {
+        for (uint256 i = replied.length - LEAF_SIZE + lastSize; i < replied.length; i++) {
+            if (replied[i] != 0) revert IExaminer.BadReply();
         }
     }
 }

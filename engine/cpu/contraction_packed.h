@@ -27,8 +27,8 @@
 
 #include <omp.h>
 
-#include "engine/contraction.h"
-#include "engine/kernel.h"
+#include "engine/ops/contraction.h"
+#include "engine/ops/kernel.h"
 
 #define PANEL_ROWS    16
 #define LINE_SIZE     64 /* bytes of one pair of a panel */

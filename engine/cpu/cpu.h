@@ -8,7 +8,7 @@
 #ifndef ENGINE_CPU_CPU_H
 #define ENGINE_CPU_CPU_H
 
-#include "engine/kernel.h"
+#include "engine/ops/kernel.h"
 
 enum isa {
     ISA_SCALAR = 0, /* the looped rules */

@@ -11,8 +11,8 @@
 
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
-#include "engine/philox.h"
-#include "engine/real.h"
+#include "engine/ops/philox.h"
+#include "engine/ops/real.h"
 
 #ifdef __clang__
 /* "omp simd" is a wish: without optimization, and under sanitizers, clang says that it was not

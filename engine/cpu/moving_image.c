@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "engine/cpu/moving_image.h"
-#include "engine/image.h"
-#include "engine/real.h"
+#include "engine/ops/image.h"
+#include "engine/ops/real.h"
 
 #ifdef __clang__
 /* "omp simd" is a wish: without optimization, and under sanitizers, clang says that it was not

@@ -6,7 +6,7 @@
 #ifndef ENGINE_CPU_MOVING_IMAGE_H
 #define ENGINE_CPU_MOVING_IMAGE_H
 
-#include "engine/kernel.h"
+#include "engine/ops/kernel.h"
 
 /* Fills IM2COL, COL2IM and the four pools into table. */
 void moving_image_kernels(struct kernel_table *table);

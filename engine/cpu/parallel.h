@@ -5,7 +5,7 @@
 #ifndef ENGINE_CPU_PARALLEL_H
 #define ENGINE_CPU_PARALLEL_H
 
-#include "engine/kernel.h"
+#include "engine/ops/kernel.h"
 
 /* Below this many items a second thread costs more than it brings. */
 #define PARALLEL_SPAN_LEAST 8192

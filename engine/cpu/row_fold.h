@@ -14,7 +14,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/parallel.h"
 #include "engine/cpu/simd_math.h"
-#include "engine/real.h"
+#include "engine/ops/real.h"
 
 #include <math.h>
 #include <stdbool.h>

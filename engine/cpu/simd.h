@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/op.h"
+#include "engine/ops/op.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>

@@ -5,7 +5,7 @@
 #define ENGINE_CPU_SIMD_MATH_H
 
 #include "engine/cpu/simd.h"
-#include "engine/scalar.h"
+#include "engine/ops/scalar.h"
 
 /* Where |x| is at most this, exp(x) and every step to it are normal numbers. */
 #define SIMD_EXP_EASY 86.0f

@@ -7,8 +7,8 @@
 #ifndef ENGINE_CUDA_ARGS_H
 #define ENGINE_CUDA_ARGS_H
 
-#include "engine/op.h"
-#include "engine/rule.h"
+#include "engine/ops/op.h"
+#include "engine/rules/rule.h"
 
 #define CUDA_WARP 32
 

@@ -5,8 +5,8 @@
 #ifndef ENGINE_CUDA_CONTRACT_WAY_H
 #define ENGINE_CUDA_CONTRACT_WAY_H
 
-#include "engine/contraction.h"
 #include "engine/cuda/launch.h"
+#include "engine/ops/contraction.h"
 
 /* A kernel and its tile. */
 struct contract_way {

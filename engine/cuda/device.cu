@@ -58,14 +58,14 @@ static enum device_result use(const struct device *device)
     return result_of(cudaSetDevice(device->ordinal));
 }
 
-#define TRY(call)                                                                                  \
+#define DEVICE_TRY(call)                                                                           \
     do {                                                                                           \
         const enum device_result result_ = (call);                                                 \
         if (result_ != DEVICE_OK) {                                                                \
             return result_;                                                                        \
         }                                                                                          \
     } while (0)
-#define TRY_CUDA(call) TRY(result_of(call))
+#define TRY_CUDA(call) DEVICE_TRY(result_of(call))
 
 static void device_close(struct device *device)
 {
@@ -116,8 +116,8 @@ static enum device_result look(struct device_facts *facts, int ordinal)
 
 static enum device_result start(struct device *device, struct device_facts *facts)
 {
-    TRY(use(device));
-    TRY(look(facts, device->ordinal));
+    DEVICE_TRY(use(device));
+    DEVICE_TRY(look(facts, device->ordinal));
     for (int i = 0; i < DEVICE_LANES; i++) {
         TRY_CUDA(cudaStreamCreateWithFlags(&device->lanes[i], cudaStreamNonBlocking));
     }
@@ -174,7 +174,7 @@ static enum device_result device_open(struct device **device, struct device_fact
 
 static enum device_result device_allocate(struct device *device, void **memory, uint64_t size)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(cudaMalloc(memory, size));
 }
 
@@ -193,7 +193,7 @@ static enum device_result wait_lane(struct device *device)
 
 static enum device_result device_wait(struct device *device)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     for (int i = 0; i < DEVICE_LANES; i++) {
         TRY_CUDA(cudaStreamSynchronize(device->lanes[i]));
     }
@@ -207,13 +207,13 @@ static void device_lane(struct device *device, uint32_t lane)
 
 static enum device_result device_signal(struct device *device, uint32_t signal)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(cudaEventRecord(device->signals[signal % DEVICE_SIGNALS], device->stream));
 }
 
 static enum device_result device_await(struct device *device, uint32_t signal)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(
         cudaStreamWaitEvent(device->stream, device->signals[signal % DEVICE_SIGNALS], 0));
 }
@@ -221,7 +221,7 @@ static enum device_result device_await(struct device *device, uint32_t signal)
 static enum device_result device_upload(struct device *device, void *to, const void *from,
                                         uint64_t size)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     TRY_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->stream));
     return wait_lane(device);
 }
@@ -229,7 +229,7 @@ static enum device_result device_upload(struct device *device, void *to, const v
 static enum device_result device_download(struct device *device, void *to, const void *from,
                                           uint64_t size)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     TRY_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, device->stream));
     return wait_lane(device);
 }
@@ -237,14 +237,14 @@ static enum device_result device_download(struct device *device, void *to, const
 static enum device_result device_copy(struct device *device, void *to, const void *from,
                                       uint64_t size)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     /* Either may be another device's memory: addresses tell. */
     return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->stream));
 }
 
 static enum device_result device_fill(struct device *device, void *to, int byte, uint64_t size)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(cudaMemsetAsync(to, byte, size, device->stream));
 }
 
@@ -253,7 +253,7 @@ static enum device_result device_launch(struct device *device, const struct devi
     const dim3 grid(launch->grid[0], launch->grid[1], launch->grid[2]);
     void *arguments[1] = {const_cast<void *>(launch->arguments)};
 
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     TRY_CUDA(cudaLaunchKernel(cuda_kernel_table[launch->kernel], grid, dim3(launch->block),
                               arguments, launch->shared_size, device->stream));
     return result_of(cudaGetLastError());
@@ -261,7 +261,7 @@ static enum device_result device_launch(struct device *device, const struct devi
 
 static enum device_result device_record(struct device *device)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal));
 }
 
@@ -271,7 +271,7 @@ static enum device_result device_recorded(struct device *device, struct device_g
     cudaGraphExec_t exec = NULL;
 
     *graph = NULL;
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     TRY_CUDA(cudaStreamEndCapture(device->stream, &captured));
     const enum device_result result = result_of(cudaGraphInstantiate(&exec, captured, 0));
 
@@ -290,7 +290,7 @@ static enum device_result device_recorded(struct device *device, struct device_g
 
 static enum device_result device_replay(struct device *device, struct device_graph *graph)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(cudaGraphLaunch(graph->exec, device->stream));
 }
 
@@ -306,7 +306,7 @@ static void device_forget(struct device *device, struct device_graph *graph)
 
 static enum device_result device_mark(struct device *device, uint32_t mark)
 {
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     return result_of(cudaEventRecord(device->marks[mark % DEVICE_MARKS_MAX], device->stream));
 }
 
@@ -315,7 +315,7 @@ static enum device_result device_seconds(struct device *device, double *seconds,
 {
     float milliseconds = 0.0f;
 
-    TRY(use(device));
+    DEVICE_TRY(use(device));
     TRY_CUDA(cudaEventSynchronize(device->marks[to % DEVICE_MARKS_MAX]));
     TRY_CUDA(cudaEventElapsedTime(&milliseconds, device->marks[from % DEVICE_MARKS_MAX],
                                   device->marks[to % DEVICE_MARKS_MAX]));

@@ -15,7 +15,7 @@
 
 #include <cuda_pipeline_primitives.h>
 
-#include "engine/portable.h"
+#include "engine/ops/portable.h"
 
 #define KERNEL(name, type) extern "C" __global__ void name(const __grid_constant__ type args)
 #define KERNEL_LIMITED(name, type, threads)                                                        \

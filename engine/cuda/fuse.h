@@ -23,7 +23,7 @@
 #define ENGINE_CUDA_FUSE_H
 
 #include "engine/cuda/launch.h"
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 /* A run of updates; its items are those from first_item on. */
 struct fused_updates {

@@ -5,8 +5,8 @@
 #ifndef ENGINE_CUDA_FUSE_CORE_H
 #define ENGINE_CUDA_FUSE_CORE_H
 
-#include "engine/contraction.h"
 #include "engine/cuda/fuse.h"
+#include "engine/ops/contraction.h"
 
 /* ---- what is read where ------------------------------------------------------------ */
 

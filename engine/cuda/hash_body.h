@@ -1,5 +1,6 @@
 /*
- * hash_body.h - SHA-256 Merkle roots over leaves of 1,024 bytes, as proofs/merkle.h defines them.
+ * hash_body.h - SHA-256 Merkle roots over leaves of 1,024 bytes, as proofs/hash/merkle.h defines
+ * them.
  *
  * The engine knows no commitments; it only offers to hash what lies in a device's memory. A leaf is
  * hashed as 0x00 and its bytes, a node as 0x01 and two digests (RFC 6962); the last leaf is filled

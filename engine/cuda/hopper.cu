@@ -20,10 +20,10 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
-#include "engine/element.h"
+#include "engine/ops/element.h"
 
-#include "engine/contraction.c"
-#include "engine/scalar.c"
+#include "engine/ops/contraction.c"
+#include "engine/ops/scalar.c"
 
 #include "engine/cuda/epilogue_body.h"
 #include "engine/cuda/tile_body.h"

@@ -9,26 +9,26 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/packed.h"
-#include "engine/element.h"
-#include "engine/rule_list.h"
+#include "engine/ops/element.h"
+#include "engine/rules/rule_list.h"
 
 /* ---- the rules, in one unit so that they are inlined ----------------------- */
 
-#include "engine/contraction.c"
-#include "engine/philox.c"
-#include "engine/scalar.c"
+#include "engine/ops/contraction.c"
+#include "engine/ops/philox.c"
+#include "engine/ops/scalar.c"
 
-#include "engine/rules_elementwise.c"
-#include "engine/rules_index.c"
-#include "engine/rules_rows.c"
-#include "engine/rules_update.c"
+#include "engine/rules/rules_elementwise.c"
+#include "engine/rules/rules_index.c"
+#include "engine/rules/rules_rows.c"
+#include "engine/rules/rules_update.c"
 /* Two families each have a private struct of this name. */
 #define place    contraction_place
 #define place_of contraction_place_of
-#include "engine/rules_contraction.c"
+#include "engine/rules/rules_contraction.c"
 #undef place
 #undef place_of
-#include "engine/rules_image.c"
+#include "engine/rules/rules_image.c"
 
 #define RULE_KEY(kind, output) ((uint32_t)(kind)*OP_OUTPUTS_MAX + (uint32_t)(output))
 #define RULE_CASE(kind, output, rule)                                                              \

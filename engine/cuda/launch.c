@@ -3,7 +3,7 @@
 
 #include "engine/cuda/contract_way.h"
 #include "engine/cuda/epilogue.h"
-#include "engine/kernel.h"
+#include "engine/ops/kernel.h"
 
 #define GRID_Y_MAX 65535
 /* Kernels count the elements of a row in 32 bits. */

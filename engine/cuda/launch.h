@@ -10,7 +10,7 @@
 
 #include "engine/cuda/args.h"
 #include "engine/cuda/device.h"
-#include "engine/tape.h"
+#include "engine/tape/tape.h"
 
 /* The ways to contract, fastest first. Each gives the same bits; paths.h has it proven. */
 enum contract_path {

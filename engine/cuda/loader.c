@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/cuda/args.h"
-#include "engine/rule.h"
+#include "engine/rules/rule.h"
 
 /* Where the plugin may lie, seen from the folder of the program. */
 static const char *const places[] = {"", "../lib/lockstep/"};

@@ -1,5 +1,6 @@
 /*
- * machine.c - the CUDA backend: device memory by the plan, and the operations queued on a stream.
+ * machine.c - the CUDA backend: device memory by the plan, and the operations queued on a
+ * stream.
  *
  * Everything is allocated when the machine is opened. A step only queues work: in fast mode the
  * first is queued call by call and the second is recorded, to be replayed as one graph from then

@@ -6,8 +6,8 @@
 #ifndef ENGINE_CUDA_MACHINE_H
 #define ENGINE_CUDA_MACHINE_H
 
-#include "engine/backend.h"
 #include "engine/cuda/device.h"
+#include "engine/plan/backend.h"
 
 struct machine_way {
     const struct device_calls *calls; /* must outlive the machine */

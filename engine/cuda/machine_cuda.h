@@ -1,5 +1,5 @@
 /*
- * machine_cuda.h - what the files of the CUDA machine share: machine.c (memory and steps) and
+ * machine_cuda.h - what the files of the CUDA machine share: machine_cpu.c (memory and steps) and
  * hashing.c (roots, and numbers that are none). Nobody else includes it.
  */
 #ifndef ENGINE_CUDA_MACHINE_CUDA_H
@@ -7,7 +7,7 @@
 
 #include "engine/cuda/fuse.h"
 #include "engine/cuda/machine.h"
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
 #define CUDA_ROOTS_MAX       4096 /* digests that wait on the device for one download, at most */

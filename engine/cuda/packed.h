@@ -33,7 +33,7 @@
 #ifndef ENGINE_CUDA_PACKED_H
 #define ENGINE_CUDA_PACKED_H
 
-#include "engine/contraction.h"
+#include "engine/ops/contraction.h"
 
 #define PACKED_STEP       32 /* elements of k that one product of tensor cores takes */
 #define PACKED_PLANES_MAX 3

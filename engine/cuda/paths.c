@@ -9,7 +9,7 @@
 #include "engine/cuda/machine.h"
 #include "engine/cuda/packed.h"
 #include "engine/cuda/proof.h"
-#include "engine/kernel.h"
+#include "engine/ops/kernel.h"
 
 /* ---- names ------------------------------------------------------------------ */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/cuda/packed.h"
-#include "engine/kernel.h"
-#include "engine/real.h"
+#include "engine/ops/kernel.h"
+#include "engine/ops/real.h"
 
 /* ---- the ways ------------------------------------------------------------------------ */
 

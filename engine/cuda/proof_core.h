@@ -7,9 +7,9 @@
 
 #include <assert.h>
 
-#include "engine/contraction.h"
 #include "engine/cuda/fuse.h"
 #include "engine/cuda/proof.h"
+#include "engine/ops/contraction.h"
 
 #define TENSORS_MAX 128
 #define OPS_MAX     32

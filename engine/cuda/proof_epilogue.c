@@ -1,7 +1,7 @@
 /* proof_epilogue.c - tapes of products and of what follows them: see proof_core.h. */
 #include "engine/cuda/proof_core.h"
 
-#include "engine/real.h"
+#include "engine/ops/real.h"
 
 /* Rows by rows, row after row. Nobody has to see it. */
 static uint32_t add_product(struct proof *proof, const struct op *a, const struct op *b,

@@ -1,7 +1,7 @@
 /* proof_views.c - tapes of rows that are split and put together: see proof_core.h. */
 #include "engine/cuda/proof_core.h"
 
-#include "engine/real.h"
+#include "engine/ops/real.h"
 
 #define ROWS_OF_WHOLE 44
 

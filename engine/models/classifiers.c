@@ -1,8 +1,8 @@
 /* classifiers.c - the MLP and the small convolutional net. */
 #include <stdio.h>
 
-#include "engine/builder_core.h"
 #include "engine/models/write.h"
+#include "engine/tape/builder_core.h"
 
 /* Height, width and channels of a picture: what the operations over pictures take. */
 #define SIDE_MAX 65535u

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/builder_core.h"
 #include "engine/models/write.h"
+#include "engine/tape/builder_core.h"
 
 #define GPT2_DEVIATION 0.02
 #define ROTARY_BASE    10000.0

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/builder_core.h"
-#include "engine/float_control.h"
 #include "engine/models/write.h"
+#include "engine/ops/float_control.h"
+#include "engine/tape/builder_core.h"
 
 /* A schedule is held in the job, twelve bytes a step. */
 #define STEPS_MAX 10000000u

@@ -8,8 +8,8 @@
 #ifndef ENGINE_MODELS_MODEL_H
 #define ENGINE_MODELS_MODEL_H
 
-#include "engine/builder.h"
-#include "engine/init.h"
+#include "engine/tape/builder.h"
+#include "engine/tape/init.h"
 
 enum model_kind {
     MODEL_MLP = 0, /* samples, hidden layers with ReLU, classes */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/builder_core.h"
+#include "engine/tape/builder_core.h"
 
 double fan_in(uint64_t width)
 {

@@ -30,7 +30,7 @@ contract Jury {
         for (uint256 place = 0; place < cases.length; count++) {
             uint256 size = uint32(bytes4(cases[place:place + 4]));
             bytes calldata evidence = cases[place + 4:place + 4 + size];
-            results[count] = _ask(address(rules), evidence);
+            results[count] = _query(address(rules), evidence);
             place += 4 + size;
         }
         assembly {
@@ -38,7 +38,7 @@ contract Jury {
         }
     }
 
-    function _ask(address target, bytes calldata evidence) private view returns (uint256) {
+    function _query(address target, bytes calldata evidence) private view returns (uint256) {
         bool isPart = evidence.length > 0 && uint8(evidence[0]) == Evidence.PART;
         bytes memory call_ = abi.encodeWithSelector(
             isPart ? IParts.part.selector : IRules.element.selector, evidence

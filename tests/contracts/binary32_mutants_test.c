@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/anvil.h"
-#include "tests/support/calculator.h"
+#include "tests/support/game/anvil.h"
+#include "tests/support/game/calculator.h"
 
 enum {
     CASES = 20000, /* a tenth of what binary32_test takes */

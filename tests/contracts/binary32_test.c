@@ -1,16 +1,17 @@
 /*
  * Goal: chain/contracts/Binary32.sol gives the bits that the CPU gives, for every operation.
- * Method: operands that are hard to get right (tests/support/float_operands.h), thousands in one
- * eth_call to tests/contracts/Calculator.sol; the CPU, the C library's fma and the engine's own
- * exp and log say what must come out. binary32_mutants_test shows that these operands find faults.
+ * Method: operands that are hard to get right (tests/support/numeric/float_operands.h), thousands
+ * in one eth_call to tests/contracts/Calculator.sol; the CPU, the C library's fma and the engine's
+ * own exp and log say what must come out. binary32_mutants_test shows that these operands find
+ * faults.
  */
 #include "tests/support/test.h"
 
 #include <stdlib.h>
 
 #include "tests/contracts/calculator_code.h"
-#include "tests/support/anvil.h"
-#include "tests/support/calculator.h"
+#include "tests/support/game/anvil.h"
+#include "tests/support/game/calculator.h"
 
 enum {
     FULL_COUNT = 10000000, /* of each operation, under make soak */

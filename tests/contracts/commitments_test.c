@@ -1,20 +1,19 @@
 /*
- * Goal: chain/contracts/Commitments.sol finds the roots that proofs/merkle.c finds, and accepts no
- * proof that is changed in any bit.
- * Method: trees of every size from 1 to 300 leaves; paths from each level; proofs of many leaves at
- * random; frontiers; headers. Every bit of some proofs is turned around, one at a time, inside the
- * contract of the test.
+ * Goal: chain/contracts/Commitments.sol finds the roots that proofs/hash/merkle.c finds, and
+ * accepts no proof that is changed in any bit. Method: trees of every size from 1 to 300 leaves;
+ * paths from each level; proofs of many leaves at random; frontiers; headers. Every bit of some
+ * proofs is turned around, one at a time, inside the contract of the test.
  */
 #include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/keccak.h"
-#include "proofs/merkle.h"
-#include "proofs/sha256.h"
-#include "tests/support/contract_call.h"
-#include "tests/support/jury.h"
+#include "chain/codec/keccak.h"
+#include "proofs/hash/merkle.h"
+#include "proofs/hash/sha256.h"
+#include "tests/support/game/contract_call.h"
+#include "tests/support/game/jury.h"
 
 enum {
     SIZE_MOST = 300,

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/rules_code.h"
+#include "chain/contracts/compiled/rules_code.h"
 #include "tests/contracts/calculator_code.h"
-#include "tests/support/calculator.h"
-#include "tests/support/gas_bill.h"
-#include "tests/support/gas_shapes.h"
+#include "tests/support/game/calculator.h"
+#include "tests/support/game/gas_bill.h"
+#include "tests/support/game/gas_shapes.h"
 
 enum {
     ORDINARY = 40,

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/rules_code.h"
-#include "tests/support/exhibit.h"
-#include "tests/support/jury.h"
+#include "chain/contracts/compiled/rules_code.h"
+#include "tests/support/dispute/exhibit.h"
+#include "tests/support/game/jury.h"
 
 enum {
     FULL_COUNT = 10000, /* of elements of each output, under make soak */
@@ -63,7 +63,7 @@ static bool in_elementwise(enum op_kind kind)
 /* ---- agreement ------------------------------------------------------------ */
 
 /* What was put to the contract, so that a difference can be told. */
-struct question {
+struct ledger_query {
     struct evidence_target target;
     uint64_t seed;
     enum random_mood mood;
@@ -73,8 +73,8 @@ struct question {
 struct session {
     struct court *court;
     enum op_kind kind;
-    struct question questions[QUESTIONS_MAX]; /* as many as the jury has cases */
-    uint64_t asked[OP_OUTPUTS_MAX];
+    struct ledger_query questions[QUESTIONS_MAX]; /* as many as the jury has cases */
+    uint64_t queried[OP_OUTPUTS_MAX];
 };
 
 static const struct address *contract_of(const struct court *court, enum op_kind kind)
@@ -89,7 +89,7 @@ static void hear(struct session *session)
     struct jury_answer *answers = jury_hear(jury, contract_of(session->court, session->kind));
 
     for (size_t i = 0; i < count; i++) {
-        const struct question *question = &session->questions[i];
+        const struct ledger_query *question = &session->questions[i];
 
         if (answers[i].refused || answers[i].value != question->expected) {
             fail_msg(
@@ -103,15 +103,15 @@ static void hear(struct session *session)
     free(answers);
 }
 
-static void ask(struct session *session, const struct exhibit *exhibit,
-                const struct question *question)
+static void query(struct session *session, const struct exhibit *exhibit,
+                  const struct ledger_query *question)
 {
     struct jury *jury = &session->court->jury;
     struct buffer evidence;
 
     session->questions[jury->count] = *question;
     session->questions[jury->count].expected = exhibit_rule(exhibit, &question->target);
-    session->asked[question->target.output]++;
+    session->queried[question->target.output]++;
     exhibit_evidence(&evidence, exhibit, &question->target);
     jury_add(jury, evidence.data, evidence.size);
     buffer_release(&evidence);
@@ -136,13 +136,14 @@ static uint64_t ask_about_one(struct session *session, uint64_t seed)
 
         for (uint32_t i = 0; i < TARGETS && i < count; i++) {
             uint64_t element = i == 0 ? count - 1 : test_random_below(&random, count);
-            struct question question = {.target = {.op = 0, .output = output, .element = element},
-                                        .seed = seed,
-                                        .mood = mood};
+            struct ledger_query question = {
+                .target = {.op = 0, .output = output, .element = element},
+                .seed = seed,
+                .mood = mood};
 
-            ask(session, &exhibit, &question);
+            query(session, &exhibit, &question);
         }
-        least = session->asked[output] < least ? session->asked[output] : least;
+        least = session->queried[output] < least ? session->queried[output] : least;
     }
     exhibit_close(&exhibit);
     return least;

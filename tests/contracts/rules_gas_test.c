@@ -7,9 +7,9 @@
  */
 #include "tests/support/test.h"
 
-#include "chain/rules_code.h"
-#include "tests/support/gas_bill.h"
-#include "tests/support/gas_shapes.h"
+#include "chain/contracts/compiled/rules_code.h"
+#include "tests/support/game/gas_bill.h"
+#include "tests/support/game/gas_shapes.h"
 
 struct bill {
     struct gas_bill gas;

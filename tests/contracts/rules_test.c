@@ -1,9 +1,9 @@
 /*
- * Goal: the contracts of rules give the bits of the C rules, and refuse evidence that is not
- * whole.
- * Method: random operations with hard shapes and hostile elements (tests/support/shown_random.h),
- * each with the leaves that the C rule reads, many to a call; all parts of sums and of peaks; a
- * leaf that is left out; bytes that are cut, go on, or are changed.
+ * Goal: the contracts of rules give the bits of the C rules, and refuse evidence that is not whole.
+ * Method: random operations with hard shapes and hostile elements
+ * (tests/support/dispute/shown_random.h), each with the leaves that the C rule reads, many to a
+ * call; all parts of sums and of peaks; a leaf that is left out; bytes that are cut, go on, or are
+ * changed.
  */
 #include "tests/support/test.h"
 
@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/endian.h"
-#include "chain/abi.h"
-#include "chain/rules_code.h"
-#include "engine/contraction.h"
-#include "tests/support/contract_call.h"
-#include "tests/support/jury.h"
-#include "tests/support/shown_random.h"
+#include "chain/codec/abi.h"
+#include "chain/contracts/compiled/rules_code.h"
+#include "engine/ops/contraction.h"
+#include "tests/support/dispute/shown_random.h"
+#include "tests/support/game/contract_call.h"
+#include "tests/support/game/jury.h"
 
 enum {
     FULL_COUNT = 10000, /* elements of each kind, under make soak */

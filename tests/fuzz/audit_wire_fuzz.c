@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/audit_wire.h"
+#include "verifier/audit/audit_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

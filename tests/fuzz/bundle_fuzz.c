@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "proofs/bundle_pack.h"
+#include "proofs/bundle/bundle_pack.h"
 #include "tests/support/folder.h"
 
 #define UNPACKED_MAX (1u << 20)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/check.h"
+#include "verifier/check/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

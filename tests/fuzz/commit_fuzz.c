@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proofs/commit.h"
+#include "proofs/commit/commit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* config_fuzz.c - any bytes as a config file: parsed entries must lie inside the text, in order. */
-#include "base/config.h"
+#include "base/cli/config.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proofs/dataset.h"
+#include "proofs/format/dataset.h"
 
 #define FILE_SIZE_MAX 65536
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/endian.h"
-#include "proofs/evidence_file.h"
-#include "tests/support/exhibit.h"
+#include "proofs/dispute/evidence_file.h"
+#include "tests/support/dispute/exhibit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

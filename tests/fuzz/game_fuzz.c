@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/game.h"
+#include "chain/game/game.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proofs/job.h"
-#include "proofs/sha256.h"
+#include "proofs/hash/sha256.h"
+#include "proofs/job/job.h"
 
 #define BODY_DIGEST 88
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/keystore.h"
+#include "chain/keys/keystore.h"
 
 #define WORK_MOST 1024 /* of scrypt, N * r * p; of PBKDF2, rounds */
 

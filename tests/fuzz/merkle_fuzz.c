@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proofs/merkle.h"
+#include "proofs/hash/merkle.h"
 
 #define TREE_LEAVES 13
 #define INDEXES_MAX 64

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/duel.h"
+#include "verifier/dispute/duel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proofs/trace.h"
+#include "proofs/commit/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

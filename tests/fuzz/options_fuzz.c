@@ -2,7 +2,7 @@
  * options_fuzz.c - any bytes as a command line, its words separated by zero bytes. What is accepted
  * must be within its range, and what is refused must have been told.
  */
-#include "base/options.h"
+#include "base/cli/options.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/rpc_reply.h"
+#include "chain/evm/rpc_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

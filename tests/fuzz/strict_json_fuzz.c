@@ -1,5 +1,5 @@
 /* strict_json_fuzz.c - any bytes as JSON: what is accepted must be no deeper than was allowed. */
-#include "base/strict_json.h"
+#include "base/io/strict_json.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proofs/descriptor.h"
-#include "tests/support/random_tape.h"
+#include "proofs/commit/descriptor.h"
+#include "tests/support/numeric/random_tape.h"
 
 /* Bytes of all tensors, and multiplications, of a tape that is run. */
 #define RUN_BYTES_MAX (UINT64_C(1) << 16)

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/builder_core.h"
-#include "proofs/trace.h"
+#include "engine/tape/builder_core.h"
+#include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
-#include "tests/support/random_tape.h"
-#include "tests/support/small_model.h"
-#include "tests/support/training_runs.h"
+#include "tests/support/device/training_runs.h"
+#include "tests/support/numeric/random_tape.h"
+#include "tests/support/numeric/small_model.h"
 
 #define RANDOM_TAPES   600
 #define PATTERN_COUNT  (UINT64_C(1) << 22)

@@ -22,10 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/assumptions.h"
-#include "engine/builder_core.h"
 #include "engine/cuda/loader.h"
-#include "tests/support/random_tape.h"
+#include "engine/ops/assumptions.h"
+#include "engine/tape/builder_core.h"
+#include "tests/support/numeric/random_tape.h"
 
 /* After so long a section is given up. */
 #define SECTION_S 1500

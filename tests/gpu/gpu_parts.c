@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/sliced.h"
-#include "engine/split.h"
-#include "proofs/trace.h"
+#include "engine/machine/sliced.h"
+#include "engine/machine/split.h"
+#include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
-#include "tests/support/random_tape.h"
+#include "tests/support/numeric/random_tape.h"
 
 #define GIB          (UINT64_C(1) << 30)
 #define TOKEN_ROUNDS 7

@@ -12,7 +12,7 @@
 
 #include "engine/cuda/launch.h"
 #include "engine/cuda/traffic.h"
-#include "proofs/trace.h"
+#include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
 
 #define ROUNDS 7

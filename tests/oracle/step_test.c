@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tests/support/small_model.h"
+#include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
 
 #define FIRST_STEPS 2

@@ -9,7 +9,7 @@
 #define RACECHECK
 #endif
 #include "tests/race/race.h"
-#include "tests/support/emulator.h"
+#include "tests/support/device/emulator.h"
 
 #define PLANTED_WORDS   1024 /* of words, written; as many of fresh, which nobody wrote */
 #define PLANTED_DYNAMIC 9216 /* bytes of dynamic shared memory */

@@ -13,9 +13,9 @@
 #include "engine/cuda/launch.h"
 #include "engine/cuda/machine.h"
 #include "tests/race/planted.h"
-#include "tests/support/fake_device.h"
-#include "tests/support/small_model.h"
-#include "tests/support/start.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 
 static const struct fake_device_switches sound;

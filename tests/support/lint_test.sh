@@ -42,9 +42,9 @@ for pair in base:engine engine:base engine:proofs proofs:engine proofs:chain cha
     check "include_from_${from}_to_${to}_is_judged" "$wanted" layers
     rm "$from/x.c"
 done
-included chain/local_rules.c engine/rule.h
+included chain/local_rules.c engine/rules/rule.h
 check embedded_ledger_may_call_the_rules 0 layers
-included chain/local_rules.c engine/tape.h
+included chain/local_rules.c engine/tape/tape.h
 check embedded_ledger_may_call_nothing_else 1 layers
 rm chain/local_rules.c
 

@@ -12,17 +12,17 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 from town import DATA, SEGMENTS, SOAK, Town  # noqa: E402
 
-# tests/verifier/fetch_test.c shows each of these to a single check, in every run.
+# tests/verifier/check/fetch_test.c shows each of these to a single check, in every run.
 ALL = ("truncate", "silent", "old", "wrong", "loris", "other", "foreign", "slow", "error", "drip",
        "redirect", "huge")
 HOSTILE = ALL if SOAK else ALL[:6]
 
 
 class HostileMirror:
-    """See tests/verifier/hostile_mirror.py."""
+    """See tests/verifier/check/hostile_mirror.py."""
 
     def __init__(self, root):
-        self.process = subprocess.Popen([sys.executable, "tests/verifier/hostile_mirror.py", root],
+        self.process = subprocess.Popen([sys.executable, "tests/verifier/check/hostile_mirror.py", root],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.url = "http://127.0.0.1:%d" % int(self.process.stdout.readline())
 

@@ -1,0 +1,102 @@
+/*
+ * command.h - the command line: every room contributes its commands as a table.
+ *
+ * A command returns its exit code. Whatever goes wrong is told once, by command_fail: as one line
+ * on stderr, or with --json as an object on stdout. stdout carries results only.
+ */
+#ifndef BASE_CLI_COMMAND_H
+#define BASE_CLI_COMMAND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/cli/options.h"
+#include "base/error.h"
+#include "base/io/log.h"
+
+/* The exit codes of every command. */
+enum command_exit {
+    COMMAND_OK = 0,      /* done; proven */
+    COMMAND_REFUSED = 1, /* refused; refuted */
+    COMMAND_UNKNOWN = 2, /* cannot tell, cannot reach, cannot do it now */
+    COMMAND_USAGE = 3,   /* asked for something that makes no sense */
+};
+
+struct command_context;
+
+struct command {
+    const char *name;
+    const char *summary;     /* one line, no full stop */
+    const char *description; /* a paragraph for --help and the manual; NULL where summary will do */
+    const char *arguments;   /* "BUNDLE...", "KEY [FILE]"; NULL: none. Their number is checked. */
+    const char *example;     /* whole command lines, one per line */
+    const struct option_spec *options;
+    size_t option_count;
+    int (*run)(struct command_context *context); /* returns enum command_exit */
+    bool without_config;                         /* must work even when the config file is broken */
+};
+
+/* What a room can say about this machine; "lockstep doctor" asks them all. */
+enum doctor_grade {
+    DOCTOR_GOOD,
+    DOCTOR_NOTE,   /* works, and the reader should know */
+    DOCTOR_BROKEN, /* something that commands need does not work */
+};
+
+struct doctor_finding {
+    enum doctor_grade grade;
+    char text[512];   /* what is there */
+    char advice[512]; /* what to do about it; empty where nothing */
+};
+
+struct doctor_check {
+    const char *name; /* "cpu", "cuda", "wallet" */
+    void (*look)(struct doctor_finding *location, const struct command_context *context);
+};
+
+/* The commands below one word, as "lockstep wallet ..."; name NULL: directly below lockstep. */
+struct command_group {
+    const char *name;
+    const char *summary;
+    const struct command *commands;
+    size_t command_count;
+    const struct doctor_check *checks;
+    size_t check_count;
+};
+
+struct command_context {
+    const struct command_group *const *groups;
+    size_t group_count;
+    const struct command_group *group;
+    const struct command *command;
+    const struct options *options;
+    struct log *log;
+    FILE *out; /* results */
+    bool json; /* results and errors are JSON objects on out */
+};
+
+/* The options that every command has: --help, --json, --config, --log-level, --log-format. */
+extern const struct option_table command_common_options;
+
+/* Tells the failure and returns the exit code that fits its status. */
+int command_fail(struct command_context *context, const struct error *error);
+
+/* A usage error found by the command itself: one line, exit code 3. */
+int command_usage(struct command_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Writes result as one line of JSON; takes the reference. NULL is told as out of memory. */
+int command_emit(struct command_context *context, json_t *result);
+
+/* "help" and "doctor"; lockstep.c lists it with the tables of the rooms. */
+extern const struct command_group base_commands;
+
+enum command_exit command_exit_of(enum status status);
+
+/* The whole program: finds the command, reads its options, runs it. Returns the exit code. */
+int command_main(const struct command_group *const *groups, size_t group_count, int argc,
+                 char **argv);
+
+#endif /* BASE_CLI_COMMAND_H */

@@ -1,0 +1,263 @@
+/* doctor.c - see doctor.h. */
+#include "base/cli/doctor.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <openssl/crypto.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/host.h"
+#include "base/version.h"
+
+#define GIBIBYTE             1073741824.0
+#define MEMORY_ENOUGH_BYTES  (UINT64_C(2) << 30)
+#define CUDA_DEVICES_MAX     16
+#define CUDA_DEVICE_NAME_MAX 128
+
+static void say(struct doctor_finding *location, enum doctor_grade grade, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(struct doctor_finding *location, enum doctor_grade grade, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(location->text, sizeof(location->text), format, arguments);
+    va_end(arguments);
+    location->grade = grade;
+}
+
+static void advise(struct doctor_finding *location, const char *advice)
+{
+    snprintf(location->advice, sizeof(location->advice), "%s", advice);
+}
+
+/* ---- the checks ------------------------------------------------------------------------- */
+
+static void look_at_cpu(struct doctor_finding *location, const struct command_context *context)
+{
+    struct host host;
+    const char *fastest;
+
+    (void)context;
+    host_look(&host);
+    fastest = host.has_avx512_vnni ? "AVX-512 with VNNI"
+              : host.has_avx512    ? "AVX-512"
+              : host.has_avx2      ? "AVX2"
+                                   : "no vector instructions that Lockstep uses";
+    say(location, host.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
+        host.cores, fastest);
+    if (!host.has_avx2) {
+        advise(location, "everything works and gives the same bits, by scalar code, slowly");
+    }
+}
+
+static void look_at_arithmetic(struct doctor_finding *location,
+                               const struct command_context *context)
+{
+    struct host host;
+
+    (void)context;
+    host_look(&host);
+    if (host.flushes_subnormals) {
+        say(location, DOCTOR_BROKEN, "subnormal numbers are flushed to zero: results would differ");
+        advise(location, "look for a preloaded library (LD_PRELOAD) that was built for speed");
+    } else {
+        say(location, DOCTOR_GOOD, "binary32 keeps its subnormal numbers");
+    }
+}
+
+static void look_at_memory(struct doctor_finding *location, const struct command_context *context)
+{
+    struct host host;
+    bool enough;
+
+    (void)context;
+    host_look(&host);
+    enough = host.memory_free_bytes >= MEMORY_ENOUGH_BYTES;
+    say(location, enough ? DOCTOR_GOOD : DOCTOR_NOTE, "%.1f GiB, %.1f GiB free",
+        (double)host.memory_bytes / GIBIBYTE, (double)host.memory_free_bytes / GIBIBYTE);
+    if (!enough) {
+        advise(location, "less than 2 GiB is free: small models only");
+    }
+}
+
+static void look_at_libraries(struct doctor_finding *location,
+                              const struct command_context *context)
+{
+    (void)context;
+    say(location, DOCTOR_GOOD, "OpenSSL %s, curl %s, sqlite %s, jansson %s, microhttpd %s, zstd %s",
+        OpenSSL_version(OPENSSL_VERSION_STRING), curl_version_info(CURLVERSION_NOW)->version,
+        sqlite3_libversion(), JANSSON_VERSION, MHD_get_version(), ZSTD_versionString());
+    if (sqlite3_threadsafe() == 0) {
+        say(location, DOCTOR_BROKEN, "sqlite was built without threads");
+        advise(location, "install the sqlite3 library of the distribution");
+    }
+}
+
+/* The few calls of the driver that are needed, found at run time: CUDA is never required. */
+struct cuda_driver {
+    void *library;
+    int (*init)(unsigned flags);
+    int (*version)(int *version);
+    int (*device_count)(int *count);
+    int (*device_name)(char *name, int size, int device);
+};
+
+static bool find_symbol(void *slot, void *library, const char *name)
+{
+    void *symbol = dlsym(library, name);
+
+    /* POSIX promises that a function's address fits a void pointer; ISO C has no cast for it. */
+    memcpy(slot, &symbol, sizeof(symbol));
+    return symbol != NULL;
+}
+
+static bool cuda_driver_open(struct cuda_driver *driver)
+{
+    memset(driver, 0, sizeof(*driver));
+    driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return driver->library != NULL && find_symbol(&driver->init, driver->library, "cuInit") &&
+           find_symbol(&driver->version, driver->library, "cuDriverGetVersion") &&
+           find_symbol(&driver->device_count, driver->library, "cuDeviceGetCount") &&
+           find_symbol(&driver->device_name, driver->library, "cuDeviceGetName");
+}
+
+static void list_devices(struct doctor_finding *location, const struct cuda_driver *driver)
+{
+    int version = 0;
+    int count = 0;
+    size_t used;
+
+    (void)driver->version(&version);
+    if (driver->device_count(&count) != 0 || count <= 0) {
+        say(location, DOCTOR_NOTE, "a CUDA driver, but no device");
+        advise(location, "see what nvidia-smi says");
+        return;
+    }
+    say(location, DOCTOR_GOOD, "driver for CUDA %d.%d, %d device%s:", version / 1000,
+        version % 1000 / 10, count, count == 1 ? "" : "s");
+    used = strlen(location->text);
+    for (int i = 0; i < count && i < CUDA_DEVICES_MAX && used < sizeof(location->text); i++) {
+        char name[CUDA_DEVICE_NAME_MAX] = "unknown";
+
+        (void)driver->device_name(name, sizeof(name), i);
+        used += (size_t)snprintf(location->text + used, sizeof(location->text) - used, "%s %s",
+                                 i == 0 ? "" : ",", name);
+    }
+}
+
+static void look_at_cuda(struct doctor_finding *location, const struct command_context *context)
+{
+    struct cuda_driver driver;
+
+    (void)context;
+    if (!cuda_driver_open(&driver)) {
+        say(location, DOCTOR_NOTE, "no CUDA driver: work runs on the processor");
+    } else {
+        int code = driver.init(0);
+
+        if (code == 0) {
+            list_devices(location, &driver);
+        } else {
+            say(location, DOCTOR_NOTE, "a CUDA driver that does not start (error %d)", code);
+            advise(location, "see what nvidia-smi says");
+        }
+    }
+    if (driver.library != NULL) {
+        dlclose(driver.library);
+    }
+}
+
+/* Only whether the CUDA backend could be built here. */
+static void look_at_nvcc(struct doctor_finding *location, const struct command_context *context)
+{
+    char list[PATH_MAX * 2];
+    char *rest = NULL;
+    const char *path = getenv("PATH");
+
+    (void)context;
+    snprintf(list, sizeof(list), "%s:/usr/local/cuda/bin", path == NULL ? "" : path);
+    for (char *folder = strtok_r(list, ":", &rest); folder != NULL;
+         folder = strtok_r(NULL, ":", &rest)) {
+        char candidate[PATH_MAX];
+        int length = snprintf(candidate, sizeof(candidate), "%s/nvcc", folder);
+
+        if (length > 0 && (size_t)length < sizeof(candidate) && access(candidate, X_OK) == 0) {
+            say(location, DOCTOR_GOOD, "%s", candidate);
+            return;
+        }
+    }
+    say(location, DOCTOR_NOTE, "not found: the CUDA backend cannot be built here");
+}
+
+const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
+    {"cpu", look_at_cpu},       {"arithmetic", look_at_arithmetic},
+    {"memory", look_at_memory}, {"libraries", look_at_libraries},
+    {"cuda", look_at_cuda},     {"nvcc", look_at_nvcc},
+};
+
+/* ---- the command ------------------------------------------------------------------------ */
+
+static const char *grade_name(enum doctor_grade grade)
+{
+    switch (grade) {
+    case DOCTOR_GOOD:
+        return "good";
+    case DOCTOR_NOTE:
+        return "note";
+    case DOCTOR_BROKEN:
+        return "broken";
+    }
+    return "broken";
+}
+
+static void tell(struct command_context *context, json_t *list, const char *name,
+                 const struct doctor_finding *location)
+{
+    char text[sizeof(location->text) * 6];
+    char advice[sizeof(location->advice) * 6];
+
+    log_escape(text, sizeof(text), location->text, 0);
+    log_escape(advice, sizeof(advice), location->advice, 0);
+    if (list != NULL) {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", name, "grade",
+                                              grade_name(location->grade), "text", text, "advice",
+                                              advice));
+        return;
+    }
+    fprintf(context->out, "%-7s %-11s %s\n", grade_name(location->grade), name, text);
+    if (advice[0] != '\0') {
+        fprintf(context->out, "%-19s %s\n", "", advice);
+    }
+}
+
+int doctor_run(struct command_context *context)
+{
+    json_t *list = context->json ? json_array() : NULL;
+    bool broken = false;
+
+    for (size_t i = 0; i < context->group_count; i++) {
+        for (size_t j = 0; j < context->groups[i]->check_count; j++) {
+            const struct doctor_check *check = &context->groups[i]->checks[j];
+            struct doctor_finding location = {.grade = DOCTOR_BROKEN};
+
+            check->look(&location, context);
+            broken = broken || location.grade == DOCTOR_BROKEN;
+            tell(context, list, check->name, &location);
+        }
+    }
+    if (list != NULL &&
+        command_emit(context, json_pack("{s:s, s:b, s:o}", "version", LOCKSTEP_VERSION, "fit",
+                                        !broken, "checks", list)) != COMMAND_OK) {
+        return COMMAND_UNKNOWN;
+    }
+    return broken ? COMMAND_REFUSED : COMMAND_OK;
+}

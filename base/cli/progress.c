@@ -1,0 +1,219 @@
+/* progress.c - see progress.h. */
+#include "base/cli/progress.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io/log.h"
+
+#define TERMINAL_INTERVAL_S 0.1
+#define PLAIN_INTERVAL_S    10.0
+#define RATE_INTERVAL_S     1.0
+#define RATE_SMOOTHING      0.3 /* weight of the newest measurement */
+#define COLUMNS_DEFAULT     80
+#define COLUMNS_MIN         40
+#define BAR_CELLS           20
+#define BAR_CELLS_MIN       5 /* a bar of less tells nothing */
+
+double progress_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A window can be made narrower while the work goes on. */
+static void measure_window(struct progress *progress)
+{
+    struct winsize window;
+
+    progress->columns = COLUMNS_DEFAULT;
+    if (progress->terminal && ioctl(fileno(progress->stream), TIOCGWINSZ, &window) == 0 &&
+        window.ws_col >= COLUMNS_MIN) {
+        progress->columns = window.ws_col;
+    }
+    if (progress->columns >= PROGRESS_LINE_MAX) {
+        progress->columns = PROGRESS_LINE_MAX - 1;
+    }
+}
+
+void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
+                   uint64_t first, uint64_t total, double now_s)
+{
+    memset(progress, 0, sizeof(*progress));
+    progress->stream = stream;
+    progress->title = title;
+    progress->unit = unit;
+    progress->first = first;
+    progress->total = total;
+    progress->started_s = now_s;
+    progress->rate_s = now_s;
+    progress->rate_count = first;
+    progress->drawn_s = -1;
+    progress->terminal = stream != NULL && isatty(fileno(stream));
+    measure_window(progress);
+}
+
+/* "0:07", "2:39", "1:02:03", "12 d" */
+static void eta_text(char *text, size_t size, double seconds)
+{
+    unsigned long long whole = seconds < 1e9 ? (unsigned long long)(seconds + 0.5) : 1000000000;
+
+    if (whole >= 100 * 3600) {
+        snprintf(text, size, "%llu d", whole / 86400);
+    } else if (whole >= 3600) {
+        snprintf(text, size, "%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
+    } else {
+        snprintf(text, size, "%llu:%02llu", whole / 60, whole % 60);
+    }
+}
+
+/* "  [##....]", or nothing where there are no cells */
+static void bar_text(char bar[BAR_CELLS + 5], double share, int cells)
+{
+    int full = (int)(share * cells);
+
+    bar[0] = '\0';
+    if (cells > 0) {
+        memcpy(bar, "  [", 3);
+        for (int i = 0; i < cells; i++) {
+            bar[3 + i] = i < full ? '#' : '.';
+        }
+        memcpy(bar + 3 + cells, "]", 2);
+    }
+}
+
+static size_t progress_head(char *line, size_t size, const struct progress *progress,
+                            uint64_t count, int cells)
+{
+    char bar[BAR_CELLS + 5];
+    char eta[32] = "?";
+    double share;
+    int length;
+
+    if (progress->total == 0) {
+        length =
+            snprintf(line, size, "%s  %llu %s  %.4g %s/s", progress->title,
+                     (unsigned long long)count, progress->unit, progress->rate, progress->unit);
+    } else {
+        share = count >= progress->total ? 1 : (double)count / (double)progress->total;
+        bar_text(bar, share, cells);
+        if (progress->rate > 0) {
+            eta_text(eta, sizeof(eta),
+                     share >= 1 ? 0 : (double)(progress->total - count) / progress->rate);
+        }
+        length =
+            snprintf(line, size, "%s%s  %llu/%llu  %.1f %%  %.4g %s/s  eta %s", progress->title,
+                     bar, (unsigned long long)count, (unsigned long long)progress->total,
+                     share * 100, progress->rate, progress->unit, eta);
+    }
+    return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
+}
+
+/* The place in line from which everything goes, so that it keeps to width: before a field that does
+ * not fit, or anywhere where not even the first one does. */
+static void cut_fields(char *line, size_t width)
+{
+    size_t at = width;
+
+    if (strlen(line) <= width) {
+        return;
+    }
+    while (at > 0 && strncmp(line + at, "  ", 2) != 0) {
+        at--;
+    }
+    while (at > 0 && line[at - 1] == ' ') {
+        at--;
+    }
+    line[at > 0 ? at : width] = '\0';
+}
+
+void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
+                   const char *note)
+{
+    char safe[PROGRESS_NOTE_MAX] = "";
+    size_t width = progress->terminal ? progress->columns - 1 : PROGRESS_LINE_MAX - 1;
+    int cells = BAR_CELLS;
+    size_t needed; /* the head and the first field of the note: what people look for */
+
+    if (note != NULL) {
+        log_escape(safe, sizeof(safe), note, 0);
+    }
+    needed = strstr(safe, "  ") == NULL ? strlen(safe) : (size_t)(strstr(safe, "  ") - safe);
+    needed += needed > 0 ? 2 : 0;
+    needed += progress_head(line, PROGRESS_LINE_MAX, progress, count, cells);
+    if (needed > width) {
+        size_t over = needed - width;
+
+        /* In fives, or it would tremble with every digit. */
+        cells = over + BAR_CELLS_MIN <= BAR_CELLS ? (BAR_CELLS - (int)over) / 5 * 5 : 0;
+    }
+    needed = progress_head(line, PROGRESS_LINE_MAX, progress, count, cells);
+    if (safe[0] != '\0') {
+        (void)snprintf(line + needed, PROGRESS_LINE_MAX - needed, "  %s", safe);
+    }
+    cut_fields(line, width); /* a full row would wrap */
+}
+
+static void measure_rate(struct progress *progress, uint64_t count, double now_s)
+{
+    double passed = now_s - progress->rate_s;
+    double newest;
+
+    if (passed <= 0 || count < progress->rate_count) {
+        return;
+    }
+    newest = (double)(count - progress->rate_count) / passed;
+    if (progress->rate_s <= progress->started_s) {
+        progress->rate = newest; /* the first measurement stands alone, and grows */
+    }
+    if (passed >= RATE_INTERVAL_S) {
+        progress->rate += RATE_SMOOTHING * (newest - progress->rate);
+        progress->rate_s = now_s;
+        progress->rate_count = count;
+    }
+}
+
+static void draw(struct progress *progress, uint64_t count, const char *note, double now_s,
+                 const char *ending)
+{
+    char line[PROGRESS_LINE_MAX];
+
+    measure_window(progress);
+    progress_line(line, progress, count, note);
+    if (progress->terminal) {
+        fprintf(progress->stream, "\r%s\033[K%s", line, ending);
+    } else {
+        fprintf(progress->stream, "%s\n", line);
+    }
+    fflush(progress->stream);
+    progress->drawn_s = now_s;
+}
+
+void progress_update(struct progress *progress, uint64_t count, const char *note, double now_s)
+{
+    double interval = progress->terminal ? TERMINAL_INTERVAL_S : PLAIN_INTERVAL_S;
+
+    if (progress->stream == NULL) {
+        return;
+    }
+    measure_rate(progress, count, now_s);
+    if (progress->drawn_s < 0 || now_s - progress->drawn_s >= interval) {
+        draw(progress, count, note, now_s, "");
+    }
+}
+
+void progress_finish(struct progress *progress, uint64_t count, const char *note, double now_s)
+{
+    if (progress->stream == NULL) {
+        return;
+    }
+    /* At the end the mean over all of the work is what people want to know. */
+    if (now_s > progress->started_s && count >= progress->first) {
+        progress->rate = (double)(count - progress->first) / (now_s - progress->started_s);
+    }
+    draw(progress, count, note, now_s, "\n");
+}

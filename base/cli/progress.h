@@ -1,0 +1,54 @@
+/*
+ * progress.h - how far a long work is: one line that redraws itself on a terminal, and plain lines
+ * at intervals elsewhere.
+ *
+ *     training  [##########..........]  512/1024  50.0 %  3.21 steps/s  eta 2:39  loss 3.1416
+ *
+ * The caller passes time in, so a test needs no clock. Nothing is kept outside the struct.
+ */
+#ifndef BASE_CLI_PROGRESS_H
+#define BASE_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PROGRESS_NOTE_MAX 96
+#define PROGRESS_LINE_MAX 256
+
+struct progress {
+    FILE *stream; /* NULL: silent */
+    const char *title;
+    const char *unit; /* "steps" */
+    uint64_t total;   /* 0: unknown */
+    bool terminal;
+    unsigned columns;
+    double started_s;
+    double drawn_s;      /* when a line was last written; negative: never */
+    double rate;         /* units per second, smoothed */
+    double rate_s;       /* when it was last measured */
+    uint64_t rate_count; /* and at which count */
+    uint64_t first;      /* where the work was taken up */
+};
+
+/* first is where a resumed work goes on. Borrows title and unit. Looks at stream, to see
+ * whether it is a terminal, and before each line how wide. */
+void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
+                   uint64_t first, uint64_t total, double now_s);
+
+/* Tells that count units are done; draws at most ten times a second on a terminal, and elsewhere
+ * every ten seconds. note is appended ("loss 3.14"), cut where it is too long. */
+void progress_update(struct progress *progress, uint64_t count, const char *note, double now_s);
+
+/* Draws the last state and leaves the line. */
+void progress_finish(struct progress *progress, uint64_t count, const char *note, double now_s);
+
+/* The line itself, without control characters, at most columns wide: a bar gives way to the first
+ * field of the note, and what does not fit goes by whole fields, which two blanks part. */
+void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
+                   const char *note);
+
+/* Monotonic seconds, for those who have no clock of their own. */
+double progress_now(void);
+
+#endif /* BASE_CLI_PROGRESS_H */

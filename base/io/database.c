@@ -1,0 +1,301 @@
+/* database.c - see database.h. */
+#include "base/io/database.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BUSY_MS = 20000,
+};
+
+static enum status failed(struct database *sql, struct error *error)
+{
+    const char *path = sqlite3_db_filename(sql->database, "main");
+
+    return error_set(error, STATUS_IO, "%s: %s", path == NULL ? "database" : path,
+                     sqlite3_errmsg(sql->database));
+}
+
+/* ---- statements that are kept ------------------------------------------------ */
+
+/* Free ones only: who uses one has taken it out. Equal texts may be kept more than once. */
+struct database_kept {
+    struct {
+        sqlite3_stmt *statement; /* NULL: the place is free */
+        uint64_t hash;           /* of its text */
+        uint64_t used;
+    } places[SQL_KEPT_MAX];
+    uint64_t uses;
+};
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* NULL: there is none of this text. */
+static sqlite3_stmt *take_kept(struct database *sql, const char *text)
+{
+    sqlite3_mutex *mutex = sqlite3_db_mutex(sql->database);
+    uint64_t hash = hash_of(text);
+    sqlite3_stmt *found = NULL;
+
+    sqlite3_mutex_enter(mutex);
+    for (int i = 0; i < SQL_KEPT_MAX && sql->kept != NULL && found == NULL; i++) {
+        sqlite3_stmt *kept = sql->kept->places[i].statement;
+
+        if (kept != NULL && sql->kept->places[i].hash == hash &&
+            strcmp(sqlite3_sql(kept), text) == 0) {
+            found = kept;
+            sql->kept->places[i].statement = NULL;
+        }
+    }
+    sqlite3_mutex_leave(mutex);
+    return found;
+}
+
+/* In the place of the one that was not used for longest, which is returned. */
+static sqlite3_stmt *keep(struct database_kept *kept, sqlite3_stmt *statement)
+{
+    int best = 0;
+    sqlite3_stmt *old;
+
+    for (int i = 1; i < SQL_KEPT_MAX; i++) {
+        if (kept->places[best].statement != NULL &&
+            (kept->places[i].statement == NULL || kept->places[i].used < kept->places[best].used)) {
+            best = i;
+        }
+    }
+    old = kept->places[best].statement;
+    kept->places[best].statement = statement;
+    kept->places[best].hash = hash_of(sqlite3_sql(statement));
+    kept->places[best].used = ++kept->uses;
+    return old;
+}
+
+/* sqlite3 may do what a pragma says while it is prepared, and not when it is run again. */
+static bool may_be_kept(const char *text)
+{
+    return sqlite3_strnicmp(text, "PRAGMA", 6) != 0;
+}
+
+void database_done(struct database *sql, sqlite3_stmt *statement)
+{
+    if (statement != NULL && sql->kept != NULL && may_be_kept(sqlite3_sql(statement))) {
+        sqlite3_mutex *mutex = sqlite3_db_mutex(sql->database);
+
+        (void)sqlite3_reset(statement); /* tells again how it ended, which was told */
+        (void)sqlite3_clear_bindings(statement);
+        sqlite3_mutex_enter(mutex);
+        statement = keep(sql->kept, statement);
+        sqlite3_mutex_leave(mutex);
+    }
+    (void)sqlite3_finalize(statement);
+}
+
+static void finalize_kept(struct database *sql)
+{
+    for (int i = 0; i < SQL_KEPT_MAX && sql->kept != NULL; i++) {
+        (void)sqlite3_finalize(sql->kept->places[i].statement);
+    }
+    free(sql->kept);
+    sql->kept = NULL;
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+enum status database_open(struct database *sql, const char *path, const char *schema,
+                          struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    sql->database = NULL;
+    sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory for it: none are kept */
+    if (sqlite3_open_v2(path, &sql->database,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+                        NULL) != SQLITE_OK) {
+        status = error_set(error, STATUS_IO, "cannot open %s: %s", path,
+                           sql->database == NULL ? "no memory" : sqlite3_errmsg(sql->database));
+    } else if (sqlite3_busy_timeout(sql->database, BUSY_MS) != SQLITE_OK ||
+               sqlite3_exec(sql->database,
+                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                            "PRAGMA trusted_schema = OFF;",
+                            NULL, NULL, NULL) != SQLITE_OK ||
+               sqlite3_exec(sql->database, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        status = failed(sql, error);
+    }
+    if (status != STATUS_OK) {
+        database_close(sql);
+    }
+    return status;
+}
+
+void database_close(struct database *sql)
+{
+    finalize_kept(sql);
+    (void)sqlite3_close(sql->database);
+    sql->database = NULL;
+}
+
+/* ---- running ------------------------------------------------------------------- */
+
+static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *values)
+{
+    const struct database_blob *blob;
+    const char *text;
+
+    switch (letter) {
+    case 'i':
+        return sqlite3_bind_int64(statement, place, va_arg(*values, int64_t));
+    case 't':
+        text = va_arg(*values, const char *);
+        return text == NULL ? sqlite3_bind_null(statement, place)
+                            : sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
+    case 'b':
+        blob = va_arg(*values, const struct database_blob *);
+        return sqlite3_bind_blob64(statement, place, blob->size == 0 ? "" : blob->bytes, blob->size,
+                                   SQLITE_STATIC);
+    default:
+        assert(false && "unknown letter in a bind format");
+        return SQLITE_MISUSE;
+    }
+}
+
+static sqlite3_stmt *prepare(struct database *sql, struct error *error, const char *text,
+                             const char *format, va_list *values)
+{
+    sqlite3_stmt *statement = take_kept(sql, text);
+    int result = statement != NULL ? SQLITE_OK
+                                   : sqlite3_prepare_v2(sql->database, text, -1, &statement, NULL);
+
+    for (int i = 0; result == SQLITE_OK && format[i] != '\0'; i++) {
+        result = bind_one(statement, i + 1, format[i], values);
+    }
+    if (result != SQLITE_OK) {
+        (void)failed(sql, error);
+        (void)sqlite3_finalize(statement);
+        return NULL;
+    }
+    return statement;
+}
+
+sqlite3_stmt *database_query(struct database *sql, struct error *error, const char *text,
+                             const char *format, ...)
+{
+    sqlite3_stmt *statement;
+    va_list values;
+
+    va_start(values, format);
+    statement = prepare(sql, error, text, format, &values);
+    va_end(values);
+    return statement;
+}
+
+enum status database_step(struct database *sql, sqlite3_stmt *statement, struct error *error)
+{
+    switch (sqlite3_step(statement)) {
+    case SQLITE_ROW:
+        return STATUS_OK;
+    case SQLITE_DONE:
+        return STATUS_NOT_FOUND;
+    default:
+        return failed(sql, error);
+    }
+}
+
+enum status database_collect(struct database *sql, void *rows, uint32_t *count,
+                             sqlite3_stmt *statement, size_t size, uint32_t most,
+                             enum status (*read)(void *one, sqlite3_stmt *row, struct error *error),
+                             struct error *error)
+{
+    enum status status = statement == NULL ? STATUS_IO : STATUS_OK;
+
+    *count = 0;
+    while (status == STATUS_OK && *count < most) {
+        status = database_step(sql, statement, error);
+        if (status == STATUS_OK) {
+            status = read((uint8_t *)rows + *count * size, statement, error);
+            *count += status == STATUS_OK;
+        }
+    }
+    database_done(sql, statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status database_run(struct database *sql, struct error *error, const char *text,
+                         const char *format, ...)
+{
+    enum status status = STATUS_OK;
+    sqlite3_stmt *statement;
+    va_list values;
+
+    va_start(values, format);
+    statement = prepare(sql, error, text, format, &values);
+    va_end(values);
+    if (statement == NULL) {
+        return STATUS_IO;
+    }
+    while (status == STATUS_OK) {
+        status = database_step(sql, statement, error);
+    }
+    database_done(sql, statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status database_number(struct database *sql, int64_t *number, int64_t fallback,
+                            struct error *error, const char *text, const char *format, ...)
+{
+    enum status status;
+    sqlite3_stmt *statement;
+    va_list values;
+
+    va_start(values, format);
+    statement = prepare(sql, error, text, format, &values);
+    va_end(values);
+    if (statement == NULL) {
+        return STATUS_IO;
+    }
+    *number = fallback;
+    status = database_step(sql, statement, error);
+    if (status == STATUS_OK && sqlite3_column_type(statement, 0) != SQLITE_NULL) {
+        *number = sqlite3_column_int64(statement, 0);
+    }
+    database_done(sql, statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+bool database_blob_column(sqlite3_stmt *statement, int column, void *bytes, size_t size)
+{
+    const void *blob = sqlite3_column_blob(statement, column);
+
+    if ((size_t)sqlite3_column_bytes(statement, column) != size) {
+        return false;
+    }
+    if (size > 0) {
+        memcpy(bytes, blob, size);
+    }
+    return true;
+}
+
+enum status database_begin(struct database *sql, struct error *error)
+{
+    return database_run(sql, error, "BEGIN IMMEDIATE", "");
+}
+
+enum status database_end(struct database *sql, enum status status, struct error *error)
+{
+    if (status == STATUS_OK) {
+        status = database_run(sql, error, "COMMIT", "");
+    }
+    if (status != STATUS_OK) {
+        (void)sqlite3_exec(sql->database, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return status;
+}

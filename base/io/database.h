@@ -1,0 +1,80 @@
+/*
+ * database.h - sqlite3 with less ceremony: open with our settings, run, bind by a format.
+ *
+ * The tables here are small and indexed, so to prepare a statement takes far longer than to run it:
+ * those that were used last are kept, each connection its own. Every failure tells the file and
+ * sqlite3's reason.
+ */
+#ifndef BASE_IO_DATABASE_H
+#define BASE_IO_DATABASE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define SQL_KEPT_MAX 64 /* statements of one connection */
+
+struct database_kept;
+
+struct database {
+    sqlite3 *database;
+    struct database_kept *kept; /* NULL: none are */
+};
+
+struct database_blob {
+    const void *bytes;
+    size_t size;
+};
+
+/* Opens or makes the file: write-ahead log, every commit on disk, waits for other processes. */
+MUST_CHECK enum status database_open(struct database *sql, const char *path, const char *schema,
+                                     struct error *error);
+void database_close(struct database *sql);
+
+/*
+ * The statement of this text, its parameters bound by format, one letter each: i int64_t, t const
+ * char * (NULL binds NULL), b const struct database_blob *. NULL, and error set, on failure. What
+ * is bound must stay until the caller hands the statement back (or finalizes it).
+ */
+sqlite3_stmt *database_query(struct database *sql, struct error *error, const char *text,
+                             const char *format, ...);
+
+/* STATUS_OK: there is a row. STATUS_NOT_FOUND: no more. */
+MUST_CHECK enum status database_step(struct database *sql, sqlite3_stmt *statement,
+                                     struct error *error);
+
+/* Hands back what database_query() gave; NULL is nothing. Its rows, and their bytes, are gone. */
+void database_done(struct database *sql, sqlite3_stmt *statement);
+
+/*
+ * Reads up to most rows, of size bytes each, before anybody acts on one of them: what is done then
+ * may change the tables. *count is right on any outcome. Hands the statement back; NULL is one that
+ * could not be had, of which error tells.
+ */
+MUST_CHECK enum status database_collect(struct database *sql, void *rows, uint32_t *count,
+                                        sqlite3_stmt *statement, size_t size, uint32_t most,
+                                        enum status (*read)(void *one, sqlite3_stmt *row,
+                                                            struct error *error),
+                                        struct error *error);
+
+/* Binds, runs to the end. */
+MUST_CHECK enum status database_run(struct database *sql, struct error *error, const char *text,
+                                    const char *format, ...);
+
+/* One number of one row; fallback when there is no row or it is NULL. */
+MUST_CHECK enum status database_number(struct database *sql, int64_t *number, int64_t fallback,
+                                       struct error *error, const char *text, const char *format,
+                                       ...);
+
+/* Copies a blob column of exactly size bytes; false when it has another size. */
+MUST_CHECK bool database_blob_column(sqlite3_stmt *statement, int column, void *bytes, size_t size);
+
+MUST_CHECK enum status database_begin(struct database *sql, struct error *error); /* immediate */
+
+/* Commits when status is STATUS_OK, else rolls back; returns the first thing that went wrong. */
+MUST_CHECK enum status database_end(struct database *sql, enum status status, struct error *error);
+
+#endif /* BASE_IO_DATABASE_H */

@@ -1,0 +1,72 @@
+/* stop.c - see stop.h. */
+#include "base/io/stop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define WAIT_MILLISECONDS_MAX 86400000.0
+
+enum status stop_open(struct stop *stop, struct error *error)
+{
+    sigset_t signals;
+
+    memset(stop, 0, sizeof(*stop));
+    stop->descriptor = -1;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    errno = pthread_sigmask(SIG_BLOCK, &signals, &stop->before);
+    if (errno != 0) {
+        return error_set_errno(error, "cannot block signals");
+    }
+    stop->descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (stop->descriptor < 0) {
+        enum status status = error_set_errno(error, "cannot open a descriptor for signals");
+
+        (void)pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
+        return status;
+    }
+    return STATUS_OK;
+}
+
+bool stop_requested(struct stop *stop)
+{
+    struct signalfd_siginfo info;
+
+    if (stop == NULL) {
+        return false;
+    }
+    if (stop->signal == 0 && stop->descriptor >= 0 &&
+        read(stop->descriptor, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        stop->signal = (int)info.ssi_signo;
+        (void)pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
+    }
+    return stop->signal != 0;
+}
+
+bool stop_wait(struct stop *stop, double seconds)
+{
+    double milliseconds = seconds * 1000;
+    struct pollfd watched = {.fd = stop->descriptor, .events = POLLIN};
+
+    if (!stop_requested(stop) && milliseconds > 0) {
+        (void)poll(
+            &watched, 1,
+            (int)(milliseconds < WAIT_MILLISECONDS_MAX ? milliseconds : WAIT_MILLISECONDS_MAX));
+    }
+    return stop_requested(stop);
+}
+
+void stop_close(struct stop *stop)
+{
+    if (stop->descriptor >= 0) {
+        close(stop->descriptor);
+        stop->descriptor = -1;
+        (void)pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * stop.h - a clean stop: SIGINT and SIGTERM (and SIGHUP) are asked for, not suffered.
+ *
+ * While a stop is open these signals wait in a descriptor, so no handler runs and no system call
+ * is interrupted. Long work asks stop_requested between its steps and returns STATUS_STOPPED. The
+ * first signal is taken as the wish; after it the signals act as usual again, so a second Ctrl-C
+ * ends a program that hangs.
+ *
+ * Open it before any thread is started (OpenMP's first parallel region, an HTTP server): threads
+ * inherit which signals wait.
+ */
+#ifndef BASE_IO_STOP_H
+#define BASE_IO_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct stop {
+    int descriptor; /* for poll(); -1 when not open */
+    int signal;     /* that asked, 0 before */
+    sigset_t before;
+};
+
+MUST_CHECK enum status stop_open(struct stop *stop, struct error *error);
+
+/* Cheap enough for every step of a training run. stop may be NULL: never. */
+bool stop_requested(struct stop *stop);
+
+/* Waits until a stop is requested or seconds have passed; returns whether it was requested. */
+bool stop_wait(struct stop *stop, double seconds);
+
+/* A child process must not inherit the waiting: call it between fork and exec, or give before to
+ * posix_spawnattr_setsigmask. */
+void stop_close(struct stop *stop);
+
+#endif /* BASE_IO_STOP_H */

@@ -1,0 +1,58 @@
+/*
+ * strict_json.h - JSON from outside: bounded in size and depth, without duplicate keys or trailing
+ * bytes; whole numbers are exact or refused, never rounded. Over jansson.
+ *
+ * The getters say in one sentence which field is missing or wrong. They borrow: what they return
+ * lives as long as the object.
+ */
+#ifndef BASE_IO_STRICT_JSON_H
+#define BASE_IO_STRICT_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+#define STRICT_JSON_DEPTH_MAX 64
+
+/* Parses bytes into *root (caller: json_decref). what names them in errors. depth_max of at most
+ * STRICT_JSON_DEPTH_MAX arrays and objects inside each other. *root is NULL on failure. */
+MUST_CHECK enum status strict_json_parse(json_t **root, struct error *error, const char *what,
+                                         const void *bytes, size_t size, size_t size_max,
+                                         unsigned depth_max);
+
+/* As strict_json_parse, from a file. */
+MUST_CHECK enum status strict_json_read(json_t **root, struct error *error, const char *path,
+                                        size_t size_max, unsigned depth_max);
+
+MUST_CHECK enum status strict_json_text(const json_t *object, struct error *error,
+                                        const char **text, const char *key);
+
+/* A whole number that is not negative; at most 2^63 - 1, which is all that jansson can hold. */
+MUST_CHECK enum status strict_json_number(const json_t *object, struct error *error,
+                                          uint64_t *number, const char *key, uint64_t maximum);
+
+MUST_CHECK enum status strict_json_flag(const json_t *object, struct error *error, bool *flag,
+                                        const char *key);
+
+/* Text of exactly 2 * size hexadecimal digits, with or without 0x. */
+MUST_CHECK enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *bytes,
+                                       size_t size, const char *key);
+
+/* An array of at most count_max elements. */
+MUST_CHECK enum status strict_json_array(const json_t *object, struct error *error,
+                                         const json_t **array, const char *key, size_t count_max);
+
+/* Refuses keys that are not in known: a setting that is mistyped must not be ignored. */
+MUST_CHECK enum status strict_json_only(const json_t *object, struct error *error,
+                                        const char *const *known, size_t known_count);
+
+/* Appends value as text; flags are jansson's. Unlike json_dumps, which may leave out a part when
+ * memory runs out, and says nothing. */
+MUST_CHECK enum status strict_json_write(struct buffer *text, struct error *error,
+                                         const json_t *value, size_t flags);
+
+#endif /* BASE_IO_STRICT_JSON_H */

@@ -1,0 +1,80 @@
+/* hex_data.c - see hex_data.h. */
+#include "chain/codec/hex_data.h"
+
+#include <string.h>
+
+static int digit_value(char letter)
+{
+    if (letter >= '0' && letter <= '9') {
+        return letter - '0';
+    }
+    if (letter >= 'a' && letter <= 'f') {
+        return letter - 'a' + 10;
+    }
+    if (letter >= 'A' && letter <= 'F') {
+        return letter - 'A' + 10;
+    }
+    return -1;
+}
+
+enum status hex_read(uint8_t *bytes, size_t bytes_size, size_t *size, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length % 2 != 0) {
+        return STATUS_BAD_FORMAT;
+    }
+    if (length / 2 > bytes_size) {
+        return STATUS_OVER_LIMIT;
+    }
+    for (size_t i = 0; i < length / 2; i++) {
+        int high = digit_value(text[2 * i]);
+        int low = digit_value(text[2 * i + 1]);
+
+        if (high < 0 || low < 0) {
+            return STATUS_BAD_FORMAT;
+        }
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    *size = length / 2;
+    return STATUS_OK;
+}
+
+enum status hex_data_read(uint8_t *bytes, size_t bytes_size, size_t *size, const char *text)
+{
+    if (text[0] != '0' || text[1] != 'x') {
+        return STATUS_BAD_FORMAT;
+    }
+    return hex_read(bytes, bytes_size, size, text + 2);
+}
+
+enum status hex_read_exactly(uint8_t *bytes, size_t size, const char *text)
+{
+    size_t got;
+
+    if (strlen(text) != 2 * size) {
+        return STATUS_BAD_FORMAT;
+    }
+    return hex_read(bytes, size, &got, text);
+}
+
+enum status hex_data_read_exactly(uint8_t *bytes, size_t size, const char *text)
+{
+    if (text[0] != '0' || text[1] != 'x') {
+        return STATUS_BAD_FORMAT;
+    }
+    return hex_read_exactly(bytes, size, text + 2);
+}
+
+void hex_write(char *text, const uint8_t *bytes, size_t size, bool prefix)
+{
+    if (prefix) {
+        *text++ = '0';
+        *text++ = 'x';
+    }
+    for (size_t i = 0; i < size; i++) {
+        *text++ = "0123456789abcdef"[bytes[i] >> 4];
+        *text++ = "0123456789abcdef"[bytes[i] & 0xf];
+    }
+    *text = '\0';
+}

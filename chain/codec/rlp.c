@@ -1,0 +1,221 @@
+/* rlp.c - see rlp.h. The encoding is appendix B of the Ethereum yellow paper. */
+#include "chain/codec/rlp.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    STRING_BASE = 0x80,
+    LIST_BASE = 0xc0,
+    SHORT_MAX = 55, /* longest content whose length fits in the first byte */
+    LENGTH_BYTES_MAX = 8,
+};
+
+static uint32_t bytes_of_length(uint64_t length)
+{
+    uint32_t count = 0;
+
+    while (length != 0) {
+        count++;
+        length >>= 8;
+    }
+    return count;
+}
+
+static void put(struct rlp_writer *writer, const void *bytes, size_t size)
+{
+    if (writer->overflowed || size > writer->size - writer->used) {
+        writer->overflowed = true;
+        return;
+    }
+    if (size > 0) {
+        memcpy(writer->bytes + writer->used, bytes, size);
+        writer->used += size;
+    }
+}
+
+/* The prefix of a string (base 0x80) or a list (base 0xc0) of that many bytes. */
+static size_t make_prefix(uint8_t prefix[1 + LENGTH_BYTES_MAX], uint8_t base, size_t length)
+{
+    uint32_t count;
+
+    if (length <= SHORT_MAX) {
+        prefix[0] = (uint8_t)(base + length);
+        return 1;
+    }
+    count = bytes_of_length(length);
+    prefix[0] = (uint8_t)(base + SHORT_MAX + count);
+    for (uint32_t i = 0; i < count; i++) {
+        prefix[1 + i] = (uint8_t)(length >> (8 * (count - 1 - i)));
+    }
+    return 1 + count;
+}
+
+void rlp_writer_init(struct rlp_writer *writer, uint8_t *bytes, size_t size)
+{
+    writer->bytes = bytes;
+    writer->size = size;
+    writer->used = 0;
+    writer->overflowed = false;
+}
+
+void rlp_write_bytes(struct rlp_writer *writer, const void *bytes, size_t size)
+{
+    uint8_t prefix[1 + LENGTH_BYTES_MAX];
+
+    if (size == 1 && *(const uint8_t *)bytes < STRING_BASE) {
+        put(writer, bytes, 1);
+        return;
+    }
+    put(writer, prefix, make_prefix(prefix, STRING_BASE, size));
+    put(writer, bytes, size);
+}
+
+void rlp_write_uint256(struct rlp_writer *writer, const struct uint256 *value)
+{
+    uint8_t bytes[UINT256_SIZE];
+    uint32_t count = (uint256_bit_length(value) + 7) / 8;
+
+    uint256_to_bytes(bytes, value);
+    rlp_write_bytes(writer, bytes + UINT256_SIZE - count, count);
+}
+
+void rlp_write_u64(struct rlp_writer *writer, uint64_t value)
+{
+    struct uint256 wide = uint256_of(value);
+
+    rlp_write_uint256(writer, &wide);
+}
+
+size_t rlp_list_begin(struct rlp_writer *writer)
+{
+    return writer->used;
+}
+
+void rlp_list_end(struct rlp_writer *writer, size_t mark)
+{
+    uint8_t prefix[1 + LENGTH_BYTES_MAX];
+    size_t prefix_size;
+    size_t length;
+
+    if (writer->overflowed) {
+        return;
+    }
+    assert(mark <= writer->used);
+    length = writer->used - mark;
+    prefix_size = make_prefix(prefix, LIST_BASE, length);
+    if (prefix_size > writer->size - writer->used) {
+        writer->overflowed = true;
+        return;
+    }
+    memmove(writer->bytes + mark + prefix_size, writer->bytes + mark, length);
+    memcpy(writer->bytes + mark, prefix, prefix_size);
+    writer->used += prefix_size;
+}
+
+enum status rlp_writer_finish(const struct rlp_writer *writer)
+{
+    return writer->overflowed ? STATUS_OVER_LIMIT : STATUS_OK;
+}
+
+void rlp_reader_init(struct rlp_reader *reader, const void *bytes, size_t size)
+{
+    reader->bytes = bytes;
+    reader->size = size;
+}
+
+/* Splits the next item into prefix and content. base is 0x80 or 0xc0, as the item must be. */
+static enum status read_item(struct rlp_reader *reader, uint8_t base, const uint8_t **content,
+                             size_t *content_size)
+{
+    size_t prefix_size = 1;
+    uint64_t length;
+
+    if (reader->size == 0) {
+        return STATUS_BAD_FORMAT;
+    }
+    if (reader->bytes[0] < base || (base == STRING_BASE && reader->bytes[0] >= LIST_BASE)) {
+        return STATUS_BAD_FORMAT;
+    }
+    length = (uint64_t)(reader->bytes[0] - base);
+    if (length > SHORT_MAX) {
+        uint32_t count = (uint32_t)length - SHORT_MAX;
+
+        if (count > reader->size - 1 || reader->bytes[1] == 0) {
+            return STATUS_BAD_FORMAT;
+        }
+        length = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            length = length << 8 | reader->bytes[1 + i];
+        }
+        if (length <= SHORT_MAX) {
+            return STATUS_BAD_FORMAT;
+        }
+        prefix_size += count;
+    }
+    if (length > reader->size - prefix_size) {
+        return STATUS_BAD_FORMAT;
+    }
+    *content = reader->bytes + prefix_size;
+    *content_size = (size_t)length;
+    reader->bytes += prefix_size + length;
+    reader->size -= prefix_size + (size_t)length;
+    return STATUS_OK;
+}
+
+enum status rlp_read_bytes(struct rlp_reader *reader, const uint8_t **bytes, size_t *size)
+{
+    enum status status;
+
+    if (reader->size > 0 && reader->bytes[0] < STRING_BASE) {
+        *bytes = reader->bytes;
+        *size = 1;
+        reader->bytes++;
+        reader->size--;
+        return STATUS_OK;
+    }
+    status = read_item(reader, STRING_BASE, bytes, size);
+    if (status == STATUS_OK && *size == 1 && (*bytes)[0] < STRING_BASE) {
+        return STATUS_BAD_FORMAT; /* such a byte stands for itself, without a prefix */
+    }
+    return status;
+}
+
+enum status rlp_read_list(struct rlp_reader *reader, struct rlp_reader *inner)
+{
+    return read_item(reader, LIST_BASE, &inner->bytes, &inner->size);
+}
+
+enum status rlp_read_uint256(struct rlp_reader *reader, struct uint256 *value)
+{
+    uint8_t word[UINT256_SIZE] = {0};
+    const uint8_t *bytes;
+    size_t size;
+    enum status status = rlp_read_bytes(reader, &bytes, &size);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (size > UINT256_SIZE || (size > 0 && bytes[0] == 0)) {
+        return STATUS_BAD_FORMAT;
+    }
+    memcpy(word + UINT256_SIZE - size, bytes, size);
+    *value = uint256_from_bytes(word);
+    return STATUS_OK;
+}
+
+enum status rlp_read_u64(struct rlp_reader *reader, uint64_t *value)
+{
+    struct uint256 wide;
+    enum status status = rlp_read_uint256(reader, &wide);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return uint256_to_u64(value, &wide) ? STATUS_OK : STATUS_BAD_FORMAT;
+}
+
+bool rlp_reader_at_end(const struct rlp_reader *reader)
+{
+    return reader->size == 0;
+}

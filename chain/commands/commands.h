@@ -1,0 +1,96 @@
+/*
+ * commands.h - the chain's tables of commands, for the front door, and the options that every
+ * command with a key or a ledger has.
+ */
+#ifndef CHAIN_COMMANDS_COMMANDS_H
+#define CHAIN_COMMANDS_COMMANDS_H
+
+#include "base/cli/command.h"
+#include "chain/game/ledger.h"
+#include "chain/keys/wallet.h"
+
+extern const struct command_group wallet_commands;
+extern const struct command_group ledger_commands;
+
+#define CHAIN_KEY_OPTIONS                                                                          \
+    {.name = "wallet",                                                                             \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "FOLDER",                                                                            \
+     .help = "folder of the key files (default: wallet below the data folder)"},                   \
+    {                                                                                              \
+        .name = "passphrase-file", .kind = OPTION_TEXT, .value = "FILE",                           \
+        .help = "read the passphrase from the first line of a file; else from LOCKSTEP_PASSPHRASE" \
+                ", else it is asked for"                                                           \
+    }
+
+#define CHAIN_ACCOUNT_OPTION                                                                       \
+    {                                                                                              \
+        .name = "account", .kind = OPTION_TEXT, .value = "ADDRESS",                                \
+        .help = "the key to use: an address, or a key file (default: the only one)"                \
+    }
+
+#define CHAIN_LEDGER_OPTIONS                                                                       \
+    {.name = "ledger",                                                                             \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "URL",                                                                               \
+     .help = "local:PATH, or the endpoints of a chain with commas between"},                       \
+        {.name = "registry",                                                                       \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "ADDRESS",                                                                       \
+         .help = "the registry contract, on a chain"},                                             \
+        {.name = "first-block",                                                                    \
+         .kind = OPTION_INTEGER,                                                                   \
+         .value = "N",                                                                             \
+         .fallback = "0",                                                                          \
+         .help = "the block of the registry's deployment: nothing before it is read"},             \
+        {.name = "ledger-state",                                                                   \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "FOLDER",                                                                        \
+         .help = "outbox and events of a chain (default: ledger below the state folder)"},         \
+        {.name = "depth",                                                                          \
+         .kind = OPTION_INTEGER,                                                                   \
+         .value = "N",                                                                             \
+         .fallback = "12",                                                                         \
+         .maximum = 100000,                                                                        \
+         .help = "blocks on top until something on a chain is final"},                             \
+    {                                                                                              \
+        .name = "gas-ceiling", .kind = OPTION_INTEGER, .value = "GWEI", .fallback = "200",         \
+        .maximum = 1000000000, .help = "the most to pay for a unit of gas"                         \
+    }
+
+/* The folder of --wallet, or the default. */
+MUST_CHECK enum status chain_wallet_folder(char path[FILE_PATH_MAX],
+                                           const struct command_context *context,
+                                           struct error *error);
+
+/* The key of --account, unlocked. Memory dumps of the process are off from here on. */
+MUST_CHECK enum status chain_unlock(struct signer **signer, const struct command_context *context,
+                                    struct error *error);
+
+/* The same, with another option for the passphrase, for commands that have two; and with a key that
+ * is used where --account names none (NULL: the only one). */
+MUST_CHECK enum status chain_unlock_by(struct signer **signer,
+                                       const struct command_context *context,
+                                       const char *passphrase_option, const char *account,
+                                       struct error *error);
+
+/* Where a ledger is, as somebody remembers it. */
+struct chain_ledger_place {
+    const char *url;
+    const char *registry; /* "" or NULL: none */
+    uint64_t first_height;
+};
+
+/* As chain_ledger_options, at the place that is remembered where the options name no ledger. */
+MUST_CHECK enum status
+chain_ledger_options_at(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
+                        const struct command_context *context, const struct signer *signer,
+                        const struct chain_ledger_place *place, struct error *error);
+
+/* Fills options from CHAIN_LEDGER_OPTIONS; state_dir is filled and borrowed. signer may be NULL. */
+MUST_CHECK enum status chain_ledger_options(struct ledger_options *options,
+                                            char state_dir[FILE_PATH_MAX],
+                                            const struct command_context *context,
+                                            const struct signer *signer, struct error *error);
+
+#endif /* CHAIN_COMMANDS_COMMANDS_H */

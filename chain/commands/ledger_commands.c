@@ -1,0 +1,500 @@
+/* ledger_commands.c - `lockstep ledger init|faucet|deploy|status|watch`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/stop.h"
+#include "base/io/strict_json.h"
+#include "chain/codec/hex_data.h"
+#include "chain/commands/commands.h"
+#include "chain/evm/ledger_evm.h"
+#include "chain/local/ledger_local.h"
+
+enum {
+    WATCH_WAIT_S = 2,
+    LINE_SIZE_MAX = 4096, /* of JSON about one event */
+};
+
+/* ---- shared ------------------------------------------------------------------- */
+
+static enum status read_address(struct address *address, const char *text, const char *what,
+                                struct error *error)
+{
+    memset(address, 0, sizeof(*address));
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    return address_parse(address, text) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE,
+                           "%s: '%.60s' is not an address, or its checksum is wrong", what, text);
+}
+
+enum status chain_ledger_options(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
+                                 const struct command_context *context, const struct signer *signer,
+                                 struct error *error)
+{
+    return chain_ledger_options_at(options, state_dir, context, signer, NULL, error);
+}
+
+enum status chain_ledger_options_at(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
+                                    const struct command_context *context,
+                                    const struct signer *signer,
+                                    const struct chain_ledger_place *place, struct error *error)
+{
+    const struct options *given = context->options;
+    const char *state = options_text(given, "ledger-state");
+    const char *registry = options_text(given, "registry");
+    enum status status = STATUS_OK;
+
+    ledger_options_init(options);
+    options->url = options_text(given, "ledger");
+    options->signer = signer;
+    options->first_height = options_number(given, "first-block");
+    options->depth = (uint32_t)options_number(given, "depth");
+    options->gas_price_gwei_max = options_number(given, "gas-ceiling");
+    options->state_dir = state_dir;
+    if (options->url == NULL && place != NULL) {
+        options->url = place->url;
+        if (registry == NULL && place->registry != NULL && place->registry[0] != '\0') {
+            registry = place->registry;
+        }
+        if (!options_given(given, "first-block")) {
+            options->first_height = place->first_height;
+        }
+    }
+    if (options->url == NULL) {
+        (void)error_set(error, STATUS_USAGE, "no ledger is named");
+        error_advise(error, "--ledger local:PATH or --ledger http://HOST:PORT, or a line "
+                            "ledger=... in the config file");
+        return STATUS_USAGE;
+    }
+    if (state == NULL && strncmp(options->url, "local:", 6) == 0) {
+        state_dir[0] = '\0'; /* an embedded ledger is a file, and keeps nothing elsewhere */
+    } else if (state == NULL) {
+        status = file_place(state_dir, FILE_PATH_MAX, error, FILE_PLACE_STATE, "ledger");
+    } else if (strlen(state) >= FILE_PATH_MAX) {
+        status = error_set(error, STATUS_USAGE, "the path of the ledger's state is too long");
+    } else {
+        memcpy(state_dir, state, strlen(state) + 1);
+    }
+    return status == STATUS_OK ? read_address(&options->registry, registry, "--registry", error)
+                               : status;
+}
+
+static enum status open_reader(struct ledger **ledger, const struct command_context *context,
+                               struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+    enum status status = chain_ledger_options(&options, state_dir, context, NULL, error);
+
+    *ledger = NULL;
+    return status == STATUS_OK ? ledger_open(ledger, &options, error) : status;
+}
+
+/* ---- init, faucet --------------------------------------------------------------- */
+
+#define REFEREE_OPTION                                                                             \
+    {                                                                                              \
+        .name = "referee", .kind = OPTION_TEXT, .value = "ADDRESS",                                \
+        .help = "somebody else to judge disputes; 0x0...0: nobody, they end by timeouts"           \
+    }
+
+static const struct option_spec init_options[] = {REFEREE_OPTION};
+
+static int run_init(struct command_context *context)
+{
+    const char *path = context->options->arguments[0];
+    const char *other = options_text(context->options, "referee");
+    struct address referee;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = read_address(&referee, other, "--referee", &error);
+    if (status == STATUS_OK) {
+        status = ledger_local_init(path, other != NULL ? &referee : NULL, &error);
+    }
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context, json_pack("{s:s+}", "ledger", "local:", path));
+    }
+    (void)fprintf(context->out, "local:%s\n", path);
+    return COMMAND_OK;
+}
+
+static const struct option_spec faucet_options[] = {CHAIN_LEDGER_OPTIONS};
+
+static int run_faucet(struct command_context *context)
+{
+    struct ledger *ledger = NULL;
+    struct address account;
+    struct error error;
+    wei amount = 0;
+    enum status status;
+
+    error_init(&error);
+    status = read_address(&account, context->options->arguments[0], "ADDRESS", &error);
+    if (status == STATUS_OK && wei_parse(&amount, context->options->arguments[1]) != STATUS_OK) {
+        return command_usage(context, "'%.60s' is not an amount such as 1.5ether",
+                             context->options->arguments[1]);
+    }
+    if (status == STATUS_OK) {
+        status = open_reader(&ledger, context, &error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_local_faucet(ledger, &account, amount, &error);
+    }
+    ledger_close(ledger);
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    return context->json ? command_emit(context, json_object()) : COMMAND_OK;
+}
+
+/* ---- deploy ------------------------------------------------------------------- */
+
+static const struct option_spec deploy_options[] = {
+    CHAIN_LEDGER_OPTIONS,
+    CHAIN_KEY_OPTIONS,
+    CHAIN_ACCOUNT_OPTION,
+    REFEREE_OPTION,
+    {.name = "name",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .fallback = "registry",
+     .help = "the same name is the same contract, also after a crash; another makes another"},
+    {.name = "timeout",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "10m",
+     .minimum = 1,
+     .help = "how long to wait for the chain"},
+};
+
+static enum status deploy(struct command_context *context, struct address *registry,
+                          uint64_t *height, struct error *error)
+{
+    const struct options *given = context->options;
+    const char *other = options_text(given, "referee");
+    char name[LEDGER_NAME_MAX];
+    char state_dir[FILE_PATH_MAX];
+    struct ledger_options options;
+    struct signer *signer = NULL;
+    struct address referee;
+    enum status status = chain_unlock(&signer, context, error);
+
+    if (status == STATUS_OK) {
+        status = chain_ledger_options(&options, state_dir, context, signer, error);
+    }
+    if (status == STATUS_OK && strncmp(options.url, "http", 4) != 0) {
+        status = error_set(error, STATUS_USAGE,
+                           "a contract is deployed on a chain; an embedded ledger is made by "
+                           "lockstep ledger init");
+    }
+    if (status == STATUS_OK) {
+        status = read_address(&referee, other, "--referee", error);
+    }
+    if (status == STATUS_OK) {
+        (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
+        status = ledger_evm_deploy(&options, other != NULL ? &referee : NULL, name, registry,
+                                   height, (uint32_t)options_number(given, "timeout"), error);
+    }
+    signer_free(signer);
+    return status;
+}
+
+static int run_deploy(struct command_context *context)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    struct address registry;
+    struct error error;
+    uint64_t height = 0;
+
+    error_init(&error);
+    if (deploy(context, &registry, &height, &error) != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    address_print(address, &registry);
+    if (context->json) {
+        return command_emit(context, json_pack("{s:s, s:I}", "registry", address, "first_block",
+                                               (json_int_t)height));
+    }
+    (void)fprintf(context->out, "registry=%s\nfirst-block=%llu\n", address,
+                  (unsigned long long)height);
+    return COMMAND_OK;
+}
+
+/* ---- status ------------------------------------------------------------------- */
+
+static const struct option_spec status_options[] = {CHAIN_LEDGER_OPTIONS, CHAIN_KEY_OPTIONS};
+
+struct money {
+    struct address account;
+    wei purse;
+    wei owed;
+};
+
+/* *money is the caller's, one for each key. */
+static enum status count_money(struct money **money, struct ledger *ledger,
+                               const struct wallet_entry *entries, size_t count,
+                               struct error *error)
+{
+    struct money *made = calloc(count + 1, sizeof(*made));
+    enum status status = STATUS_OK;
+
+    *money = made;
+    if (made == NULL) {
+        (void)error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        made[i].account = entries[i].address;
+        status = ledger_get_account(ledger, &made[i].purse, &made[i].owed, &made[i].account, error);
+    }
+    return status;
+}
+
+static int show_status(struct command_context *context, const struct ledger_clock *clock,
+                       const struct money *money, size_t count)
+{
+    json_t *accounts = json_array();
+
+    if (!context->json) {
+        (void)fprintf(context->out, "height %llu, time %llu\n", (unsigned long long)clock->height,
+                      (unsigned long long)clock->time_s);
+    }
+    for (size_t i = 0; i < count; i++) {
+        char address[ADDRESS_TEXT_SIZE];
+        char purse[WEI_TEXT_SIZE];
+        char owed[WEI_TEXT_SIZE];
+
+        address_print(address, &money[i].account);
+        if (!context->json) {
+            wei_print(purse, money[i].purse);
+            wei_print(owed, money[i].owed);
+            (void)fprintf(context->out, "%s has %s, is owed %s\n", address, purse, owed);
+            continue;
+        }
+        wei_print_plain(purse, money[i].purse);
+        wei_print_plain(owed, money[i].owed);
+        (void)json_array_append_new(accounts, json_pack("{s:s, s:s, s:s}", "address", address,
+                                                        "purse_wei", purse, "owed_wei", owed));
+    }
+    if (!context->json) {
+        json_decref(accounts);
+        return COMMAND_OK;
+    }
+    return command_emit(context,
+                        json_pack("{s:I, s:I, s:o}", "height", (json_int_t)clock->height, "time",
+                                  (json_int_t)clock->time_s, "accounts", accounts));
+}
+
+static int run_status(struct command_context *context)
+{
+    struct wallet_entry *entries = NULL;
+    struct ledger *ledger = NULL;
+    struct money *money = NULL;
+    struct ledger_clock clock = {0};
+    char folder[FILE_PATH_MAX];
+    struct error error;
+    size_t count = 0;
+    int code;
+    enum status status;
+
+    error_init(&error);
+    status = open_reader(&ledger, context, &error);
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(ledger, &clock, &error);
+    }
+    if (status == STATUS_OK) {
+        status = chain_wallet_folder(folder, context, &error);
+    }
+    if (status == STATUS_OK) {
+        status = wallet_list(&entries, &count, folder, &error);
+    }
+    if (status == STATUS_OK) {
+        status = count_money(&money, ledger, entries, count, &error);
+    }
+    code = status == STATUS_OK ? show_status(context, &clock, money, count)
+                               : command_fail(context, &error);
+    free(money);
+    free(entries);
+    ledger_close(ledger);
+    return code;
+}
+
+/* ---- watch -------------------------------------------------------------------- */
+
+static const struct option_spec watch_options[] = {
+    CHAIN_LEDGER_OPTIONS,
+    {.name = "after",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "begin after the entry of this number"},
+    {.name = "follow", .kind = OPTION_FLAG, .help = "go on with what is still to come"},
+};
+
+/* The events about a whole job name no segment; where a job ends, the number is of those before. */
+static void print_job(FILE *out, const char *job, const struct game_event *event)
+{
+    const enum game_event_kind kind = event->kind;
+
+    (void)fprintf(out, "\tjob %.18s", job);
+    if (kind == GAME_CONVICTED || kind == GAME_CLOSED) {
+        (void)fprintf(out, " with %u segments final", event->index);
+    } else if (kind != GAME_OPENED && kind != GAME_CANCELLED && kind != GAME_ACCEPTED &&
+               kind != GAME_RELEASED) {
+        (void)fprintf(out, " segment %u", event->index);
+    }
+}
+
+static enum status show_entry(struct command_context *context, const struct ledger_entry *entry,
+                              struct error *error)
+{
+    const struct game_event *event = &entry->event;
+    const bool rewind = entry->kind == LEDGER_REWIND;
+    const char *name = rewind ? "rewind" : game_event_name(event->kind);
+    char job[HEX_DATA_SIZE(HASH32_SIZE)];
+    char claim[HEX_DATA_SIZE(HASH32_SIZE)];
+    char account[ADDRESS_TEXT_SIZE];
+    struct buffer line;
+    json_t *object;
+    enum status status;
+
+    hex_write(job, event->job.bytes, HASH32_SIZE, true);
+    hex_write(claim, event->claim.bytes, HASH32_SIZE, true);
+    address_print(account, &event->account);
+    if (!context->json) {
+        (void)fprintf(context->out, "%llu\t%llu\t%s", (unsigned long long)entry->number,
+                      (unsigned long long)entry->height, name);
+        if (!hash32_is_zero(&event->job)) {
+            print_job(context->out, job, event);
+        }
+        if (!hash32_is_zero(&event->claim)) {
+            (void)fprintf(context->out, "\tclaim %.18s%s", claim,
+                          event->kind != GAME_RULED ? ""
+                          : event->flag             ? " upheld"
+                                                    : " refused");
+        }
+        if (!address_is_zero(&event->account)) {
+            (void)fprintf(context->out, "\t%s", account);
+        }
+        (void)fprintf(context->out, "\n");
+        return STATUS_OK;
+    }
+    object = json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i}", "number",
+                       (json_int_t)entry->number, "height", (json_int_t)entry->height, "time",
+                       (json_int_t)entry->time_s, "event", name, "job", job, "claim", claim,
+                       "account", account, "segment", (int)event->index);
+    if (object == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for an event");
+    }
+    buffer_init(&line, LINE_SIZE_MAX);
+    status = strict_json_write(&line, error, object, JSON_COMPACT);
+    if (status == STATUS_OK) {
+        (void)fprintf(context->out, "%s\n", buffer_text(&line));
+    }
+    buffer_release(&line);
+    json_decref(object);
+    return status;
+}
+
+static enum status watch(struct command_context *context, struct ledger *ledger, struct stop *stop,
+                         struct error *error)
+{
+    const bool follow = options_flag(context->options, "follow");
+    uint64_t after = options_number(context->options, "after");
+    enum status status;
+
+    do {
+        struct ledger_entry entry;
+
+        status = ledger_work(ledger, error);
+        if (status != STATUS_OK && !(follow && status == STATUS_UNREACHABLE)) {
+            return status;
+        }
+        while ((status = ledger_next(ledger, &entry, after, 0, error)) == STATUS_OK) {
+            status = show_entry(context, &entry, error);
+            if (status != STATUS_OK) {
+                return status;
+            }
+            after = entry.number;
+        }
+        (void)fflush(context->out);
+        if (status != STATUS_NOT_FOUND) {
+            return status;
+        }
+    } while (follow && !stop_wait(stop, WATCH_WAIT_S));
+    return STATUS_OK;
+}
+
+static int run_watch(struct command_context *context)
+{
+    struct ledger *ledger = NULL;
+    struct stop stop;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = stop_open(&stop, &error);
+    if (status == STATUS_OK) {
+        status = open_reader(&ledger, context, &error);
+        if (status == STATUS_OK) {
+            status = watch(context, ledger, &stop, &error);
+        }
+        ledger_close(ledger);
+        stop_close(&stop);
+    }
+    return status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
+}
+
+/* ---- the table ---------------------------------------------------------------- */
+
+#define OPTIONS(specs) .options = (specs), .option_count = sizeof(specs) / sizeof((specs)[0])
+
+static const struct command commands[] = {
+    {.name = "init",
+     .summary = "make an embedded ledger",
+     .arguments = "PATH",
+     .description = "One file on this machine with the rules of the chain and money for free: to "
+                    "try everything, and for several processes of one machine.",
+     .example = "lockstep ledger init try.ledger",
+     OPTIONS(init_options),
+     .run = run_init},
+    {.name = "faucet",
+     .summary = "free money on an embedded ledger",
+     .arguments = "ADDRESS AMOUNT",
+     .example = "lockstep ledger faucet 0x52908400098527886E0F7030069857D2E4169EE7 10ether "
+                "--ledger local:try.ledger",
+     OPTIONS(faucet_options),
+     .run = run_faucet},
+    {.name = "deploy",
+     .summary = "put a registry contract on a chain",
+     .example = "lockstep ledger deploy --ledger http://127.0.0.1:8545",
+     OPTIONS(deploy_options),
+     .run = run_deploy},
+    {.name = "status",
+     .summary = "the ledger's height, and the money of the wallet's keys",
+     .example = "lockstep ledger status --ledger local:try.ledger",
+     OPTIONS(status_options),
+     .run = run_status},
+    {.name = "watch",
+     .summary = "what happened on the ledger, and what happens",
+     .description = "One line for each event. A rewind says that what was told of higher blocks "
+                    "has not happened: the chain was reorganized.",
+     .example = "lockstep ledger watch --ledger local:try.ledger --follow",
+     OPTIONS(watch_options),
+     .run = run_watch},
+};
+
+const struct command_group ledger_commands = {
+    .name = "ledger",
+    .summary = "the ledger: embedded, or on a chain",
+    .commands = commands,
+    .command_count = sizeof(commands) / sizeof(commands[0]),
+};

@@ -1,0 +1,579 @@
+/* evm.c - see evm.h. */
+#include "chain/evm/evm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/strict_json.h"
+#include "chain/codec/hex_data.h"
+#include "chain/evm/rpc_transport.h"
+
+enum {
+    CALL_DATA_MAX = 128 * 1024,
+    CODE_REVERTED = 3,
+};
+
+/* Reduces an answer to what must be equal, as text; false for one that cannot be an answer. */
+typedef bool reduce_answer(char **text, const json_t *answer);
+
+static size_t majority_of(const struct rpc *rpc)
+{
+    return rpc_endpoint_count(rpc) / 2 + 1;
+}
+
+static enum status no_agreement(struct error *error, const char *method, size_t answers,
+                                const struct rpc *rpc, const struct error *trouble)
+{
+    if (rpc_is_stopped(rpc)) {
+        return error_set(error, STATUS_STOPPED, "%s: stopped", method);
+    }
+    if (rpc_endpoint_count(rpc) == 1 && trouble->text[0] != '\0') {
+        return error_set(error, STATUS_UNREACHABLE, "%s", trouble->text);
+    }
+    return error_set(error, STATUS_UNREACHABLE,
+                     "%s: no %zu of %zu endpoints give the same answer (%zu answered)", method,
+                     majority_of(rpc), rpc_endpoint_count(rpc), answers);
+}
+
+/* A refusal of a call is an answer too: it becomes {"reverted": data}. */
+static json_t *refusal_as_answer(const struct rpc *rpc)
+{
+    const struct rpc_failure *failure = rpc_failure(rpc);
+    char text[2 * RPC_DATA_MAX + 3];
+
+    if (failure->code != CODE_REVERTED && failure->data_size == 0) {
+        return NULL;
+    }
+    hex_write(text, failure->data, failure->data_size, true);
+    return json_pack("{s:s}", "reverted", text);
+}
+
+static json_t *ask_one(struct rpc *rpc, size_t endpoint, const char *method, json_t *params,
+                       struct error *error)
+{
+    json_t *answer = NULL;
+    enum status status = rpc_call_at(rpc, endpoint, &answer, method, json_incref(params), error);
+
+    if (status == STATUS_REFUSED && strcmp(method, "eth_call") == 0) {
+        return refusal_as_answer(rpc);
+    }
+    return status == STATUS_OK ? answer : NULL;
+}
+
+/* What each endpoint says to one question; NULL: nothing, or nothing that can be an answer. */
+struct poll {
+    json_t *answers[RPC_ENDPOINTS_MAX];
+    json_t *texts[RPC_ENDPOINTS_MAX]; /* what they come to */
+    size_t answer_count;
+};
+
+/* Keeps the answer of an endpoint that has given none; true when more than half say the same. */
+static bool ask_for_poll(struct poll *poll, struct rpc *rpc, size_t endpoint, const char *method,
+                         json_t *params, reduce_answer *reduce, struct error *trouble)
+{
+    size_t same = 0;
+    char *text = NULL;
+    json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
+
+    if (answer != NULL && reduce(&text, answer)) {
+        poll->texts[endpoint] = json_string(text);
+    }
+    free(text);
+    if (poll->texts[endpoint] == NULL) {
+        json_decref(answer);
+        return false;
+    }
+    poll->answers[endpoint] = answer;
+    poll->answer_count++;
+    for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
+        same += json_equal(poll->texts[i], poll->texts[endpoint]) != 0;
+    }
+    return same >= majority_of(rpc);
+}
+
+static void poll_release(struct poll *poll)
+{
+    for (size_t i = 0; i < RPC_ENDPOINTS_MAX; i++) {
+        json_decref(poll->answers[i]);
+        json_decref(poll->texts[i]);
+    }
+}
+
+/* Takes params. *answer is one of the answers that agree. Who did not answer is asked again before
+ * the question is given up: one lost request must not cost a round of many. */
+static enum status ask_majority(struct rpc *rpc, json_t **answer, const char *method,
+                                json_t *params, reduce_answer *reduce, struct error *error)
+{
+    struct poll poll = {0};
+    size_t endpoint_count = rpc_endpoint_count(rpc);
+    size_t order[RPC_ENDPOINTS_MAX];
+    uint32_t round = 1;
+    struct error trouble;
+
+    *answer = NULL;
+    error_init(&trouble);
+    do {
+        (void)rpc_endpoint_order(rpc, order);
+        for (size_t i = 0; i < endpoint_count && *answer == NULL; i++) {
+            size_t endpoint = order[i];
+
+            if (poll.answers[endpoint] == NULL &&
+                ask_for_poll(&poll, rpc, endpoint, method, params, reduce, &trouble)) {
+                *answer = json_incref(poll.answers[endpoint]);
+            }
+        }
+    } while (*answer == NULL && poll.answer_count < endpoint_count &&
+             rpc_endpoint_again(rpc, &round));
+    poll_release(&poll);
+    json_decref(params);
+    return *answer != NULL ? STATUS_OK
+                           : no_agreement(error, method, poll.answer_count, rpc, &trouble);
+}
+
+static bool reduce_whole(char **text, const json_t *answer)
+{
+    struct buffer whole;
+
+    *text = NULL;
+    buffer_init(&whole, RPC_REPLY_SIZE_MAX);
+    /* Half a text could be equal to another half. */
+    if (strict_json_write(&whole, NULL, answer, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) ==
+        STATUS_OK) {
+        *text = strdup(buffer_text(&whole));
+    }
+    buffer_release(&whole);
+    return *text != NULL;
+}
+
+/* A number from one endpoint, put among those of the others, the largest first. */
+static bool ask_for_number(uint64_t *reached, size_t *count, struct rpc *rpc, size_t endpoint,
+                           const char *method, json_t *params, struct error *trouble)
+{
+    json_t *answer = ask_one(rpc, endpoint, method, params, trouble);
+    uint64_t value;
+    bool good = answer != NULL && rpc_value_u64(&value, answer, method, trouble) == STATUS_OK;
+
+    json_decref(answer);
+    if (good) {
+        size_t at = (*count)++;
+
+        for (; at > 0 && reached[at - 1] < value; at--) {
+            reached[at] = reached[at - 1];
+        }
+        reached[at] = value;
+    }
+    return good;
+}
+
+/* Takes params. The largest number that more than half have reached; those that failed lately are
+ * asked only where there is no majority without them. */
+static enum status ask_reached(struct rpc *rpc, uint64_t *number, const char *method,
+                               json_t *params, struct error *error)
+{
+    uint64_t reached[RPC_ENDPOINTS_MAX];
+    bool answered[RPC_ENDPOINTS_MAX] = {false};
+    size_t order[RPC_ENDPOINTS_MAX];
+    size_t endpoint_count = rpc_endpoint_count(rpc);
+    size_t majority = majority_of(rpc);
+    size_t count = 0;
+    uint32_t round = 1;
+    struct error trouble;
+
+    error_init(&trouble);
+    do {
+        size_t well = rpc_endpoint_order(rpc, order);
+
+        for (size_t i = 0; i < endpoint_count; i++) {
+            size_t at = order[i];
+
+            answered[at] = answered[at] || (count >= majority && i >= well) ||
+                           ask_for_number(reached, &count, rpc, at, method, params, &trouble);
+        }
+    } while (count < majority && rpc_endpoint_again(rpc, &round));
+    json_decref(params);
+    if (count < majority) {
+        return no_agreement(error, method, count, rpc, &trouble);
+    }
+    *number = reached[majority - 1];
+    return STATUS_OK;
+}
+
+static json_t *account_params(const struct address *account)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    address_print(text, account);
+    return json_pack("[s, s]", text, "latest");
+}
+
+enum status evm_head(struct rpc *rpc, uint64_t *height, struct error *error)
+{
+    return ask_reached(rpc, height, "eth_blockNumber", json_array(), error);
+}
+
+enum status evm_nonce(struct rpc *rpc, uint64_t *nonce, const struct address *account,
+                      struct error *error)
+{
+    return ask_reached(rpc, nonce, "eth_getTransactionCount", account_params(account), error);
+}
+
+enum status evm_chain_id(struct rpc *rpc, uint64_t *chain_id, struct error *error)
+{
+    json_t *answer;
+    enum status status =
+        ask_majority(rpc, &answer, "eth_chainId", json_array(), reduce_whole, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_u64(chain_id, answer, "eth_chainId", error);
+        json_decref(answer);
+    }
+    return status;
+}
+
+enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *account,
+                        struct error *error)
+{
+    json_t *answer;
+    struct uint256 wide;
+    enum status status =
+        ask_majority(rpc, &answer, "eth_getBalance", account_params(account), reduce_whole, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_uint256(&wide, answer, "eth_getBalance", error);
+        json_decref(answer);
+        if (status == STATUS_OK && !wei_from_uint256(balance, &wide)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "a balance of more money than there is");
+        }
+    }
+    return status;
+}
+
+/* ---- blocks and receipts ------------------------------------------------------ */
+
+static enum status read_block(struct evm_block *block, const json_t *answer, struct error *error)
+{
+    enum status status = rpc_field_u64(&block->height, answer, "number", error);
+
+    if (status == STATUS_OK) {
+        status = rpc_field_hash(&block->hash, answer, "hash", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_field_hash(&block->parent, answer, "parentHash", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_field_u64(&block->time_s, answer, "timestamp", error);
+    }
+    return status;
+}
+
+static char *copy_of(const char *text)
+{
+    return strdup(text);
+}
+
+static bool reduce_block(char **text, const json_t *answer)
+{
+    struct evm_block block;
+    char hash[2 * HASH32_SIZE + 1];
+
+    if (json_is_null(answer)) {
+        *text = copy_of("null");
+        return *text != NULL;
+    }
+    if (read_block(&block, answer, NULL) != STATUS_OK) {
+        return false;
+    }
+    hex_write(hash, block.hash.bytes, HASH32_SIZE, false);
+    *text = copy_of(hash);
+    return *text != NULL;
+}
+
+enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t height,
+                         struct error *error)
+{
+    struct uint256 wide = uint256_of(height);
+    char number[UINT256_HEX_SIZE];
+    json_t *answer;
+    enum status status;
+
+    uint256_print_quantity(number, &wide);
+    status = ask_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
+                          reduce_block, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (json_is_null(answer)) {
+        status = error_set(error, STATUS_NOT_FOUND, "there is no block %s", number);
+    } else {
+        status = read_block(block, answer, error);
+        if (status == STATUS_OK && block->height != height) {
+            status = error_set(error, STATUS_BAD_FORMAT, "asked for block %s, got another", number);
+        }
+    }
+    json_decref(answer);
+    return status;
+}
+
+static enum status read_receipt(struct evm_receipt *receipt, const json_t *answer,
+                                struct error *error)
+{
+    uint64_t good;
+    enum status status = rpc_field_hash(&receipt->block, answer, "blockHash", error);
+
+    memset(&receipt->contract, 0, sizeof(receipt->contract));
+    if (status == STATUS_OK) {
+        status = rpc_field_u64(&receipt->height, answer, "blockNumber", error);
+    }
+    if (status == STATUS_OK) {
+        status = rpc_field_u64(&good, answer, "status", error);
+    }
+    if (status == STATUS_OK && good > 1) {
+        status = error_set(error, STATUS_BAD_FORMAT, "malformed reply: status is not 0 or 1");
+    }
+    if (status == STATUS_OK) {
+        receipt->reverted = good == 0;
+        if (json_is_string(json_object_get(answer, "contractAddress"))) {
+            status = rpc_field_address(&receipt->contract, answer, "contractAddress", error);
+        }
+    }
+    return status;
+}
+
+static bool reduce_receipt(char **text, const json_t *answer)
+{
+    struct evm_receipt receipt;
+    char line[2 * HASH32_SIZE + 2];
+
+    if (json_is_null(answer)) {
+        *text = copy_of("null");
+        return *text != NULL;
+    }
+    if (read_receipt(&receipt, answer, NULL) != STATUS_OK) {
+        return false;
+    }
+    hex_write(line, receipt.block.bytes, HASH32_SIZE, false);
+    line[2 * HASH32_SIZE] = receipt.reverted ? '-' : '+';
+    line[2 * HASH32_SIZE + 1] = '\0';
+    *text = copy_of(line);
+    return *text != NULL;
+}
+
+enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
+                           const struct hash32 *transaction, struct error *error)
+{
+    char hash[HEX_DATA_SIZE(HASH32_SIZE)];
+    json_t *answer;
+    enum status status;
+
+    hex_write(hash, transaction->bytes, HASH32_SIZE, true);
+    status = ask_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
+                          reduce_receipt, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = json_is_null(answer)
+                 ? error_set(error, STATUS_NOT_FOUND, "no receipt of transaction %s", hash)
+                 : read_receipt(receipt, answer, error);
+    json_decref(answer);
+    return status;
+}
+
+/* ---- logs --------------------------------------------------------------------- */
+
+/* data has GAME_LOG_SIZE_MAX; a log with more can be none of ours, and no reply has it. */
+static enum status read_log(struct game_log *log, uint8_t *data, uint32_t *place,
+                            const json_t *entry, struct error *error)
+{
+    const json_t *topics = json_object_get(entry, "topics");
+    size_t count = json_array_size(topics);
+    uint64_t number;
+    enum status status = rpc_field_u64(&number, entry, "logIndex", error);
+
+    memset(log, 0, sizeof(*log));
+    if (status != STATUS_OK || number > UINT32_MAX || count > GAME_TOPICS_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: a log's topics or index");
+    }
+    *place = (uint32_t)number;
+    log->topic_count = (uint32_t)count;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = rpc_value_hash(&log->topics[i], json_array_get(topics, i), "topic", error);
+    }
+    if (status == STATUS_OK) {
+        log->data.bytes = data;
+        status = rpc_value_data(data, GAME_LOG_SIZE_MAX, &log->data.size,
+                                json_object_get(entry, "data"), "data", error);
+    }
+    return status;
+}
+
+/* Only what we use of a log counts: endpoints differ in the fields that they add. */
+static bool reduce_logs(char **text, const json_t *answer)
+{
+    uint8_t data[GAME_LOG_SIZE_MAX];
+    struct keccak keccak;
+    struct hash32 hash;
+    size_t count = json_array_size(answer);
+
+    if (!json_is_array(answer) || count > EVM_LOGS_MAX) {
+        return false;
+    }
+    keccak_init(&keccak);
+    for (size_t i = 0; i < count; i++) {
+        struct game_log log;
+        uint32_t place;
+
+        if (read_log(&log, data, &place, json_array_get(answer, i), NULL) != STATUS_OK) {
+            return false;
+        }
+        keccak_add(&keccak, &place, sizeof(place));
+        keccak_add(&keccak, log.topics, sizeof(log.topics));
+        keccak_add(&keccak, &log.data.size, sizeof(log.data.size));
+        keccak_add(&keccak, log.data.bytes, log.data.size);
+    }
+    hash = keccak_end(&keccak);
+    *text = malloc(2 * HASH32_SIZE + 1);
+    if (*text != NULL) {
+        hex_write(*text, hash.bytes, HASH32_SIZE, false);
+    }
+    return *text != NULL;
+}
+
+static enum status read_logs(struct evm_logs *logs, const json_t *answer, struct error *error)
+{
+    enum status status = STATUS_OK;
+    uint8_t *data = malloc(GAME_LOG_SIZE_MAX);
+    size_t used = 0;
+    size_t total = 0;
+
+    for (size_t i = 0; i < json_array_size(answer); i++) {
+        total += json_string_length(json_object_get(json_array_get(answer, i), "data")) / 2;
+    }
+    logs->count = json_array_size(answer);
+    logs->logs = calloc(logs->count + 1, sizeof(*logs->logs));
+    logs->places = calloc(logs->count + 1, sizeof(*logs->places));
+    logs->bytes = malloc(total + 1);
+    if (data == NULL || logs->logs == NULL || logs->places == NULL || logs->bytes == NULL) {
+        free(data);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu logs", logs->count);
+    }
+    for (size_t i = 0; i < logs->count && status == STATUS_OK; i++) {
+        struct game_log *log = &logs->logs[i];
+
+        status = read_log(log, data, &logs->places[i], json_array_get(answer, i), error);
+        if (status == STATUS_OK) {
+            memcpy(logs->bytes + used, data, log->data.size);
+            log->data.bytes = logs->bytes + used;
+            used += log->data.size;
+        }
+    }
+    free(data);
+    return status;
+}
+
+enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct hash32 *block,
+                        const struct address *contracts, size_t contract_count, struct error *error)
+{
+    char hash[HEX_DATA_SIZE(HASH32_SIZE)];
+    json_t *addresses = json_array();
+    json_t *answer;
+    enum status status;
+
+    memset(logs, 0, sizeof(*logs));
+    for (size_t i = 0; i < contract_count; i++) {
+        char text[ADDRESS_TEXT_SIZE];
+
+        address_print(text, &contracts[i]);
+        (void)json_array_append_new(addresses, json_string(text));
+    }
+    hex_write(hash, block->bytes, HASH32_SIZE, true);
+    status = ask_majority(rpc, &answer, "eth_getLogs",
+                          json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
+                          reduce_logs, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = read_logs(logs, answer, error);
+    json_decref(answer);
+    return status;
+}
+
+void evm_logs_release(struct evm_logs *logs)
+{
+    free(logs->logs);
+    free(logs->places);
+    free(logs->bytes);
+    memset(logs, 0, sizeof(*logs));
+}
+
+/* ---- calls and fees ------------------------------------------------------------- */
+
+enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_t *size,
+                     const struct address *from, const struct address *to, wei value,
+                     const uint8_t *data, size_t data_size, struct error *error)
+{
+    struct uint256 wide = wei_to_uint256(value);
+    char from_text[ADDRESS_TEXT_SIZE];
+    char to_text[ADDRESS_TEXT_SIZE];
+    char value_text[UINT256_HEX_SIZE];
+    char *data_text;
+    const json_t *reverted;
+    json_t *answer;
+    enum status status;
+
+    if (data_size > CALL_DATA_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "a call of %zu bytes is too long", data_size);
+    }
+    data_text = malloc(2 * data_size + 3);
+    if (data_text == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a call");
+    }
+    address_print(from_text, from);
+    address_print(to_text, to);
+    uint256_print_quantity(value_text, &wide);
+    hex_write(data_text, data, data_size, true);
+    status = ask_majority(rpc, &answer, "eth_call",
+                          json_pack("[{s:s, s:s, s:s, s:s}, s]", "from", from_text, "to", to_text,
+                                    "value", value_text, "data", data_text, "latest"),
+                          reduce_whole, error);
+    free(data_text);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    reverted = json_object_get(answer, "reverted");
+    status = rpc_value_data(result, result_size, size, reverted != NULL ? reverted : answer,
+                            "eth_call", error);
+    if (status == STATUS_OK && reverted != NULL) {
+        status = error_set(error, STATUS_REFUSED, "the contract refuses the call");
+    }
+    json_decref(answer);
+    return status;
+}
+
+enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error)
+{
+    json_t *block;
+    enum status status =
+        rpc_call(rpc, &block, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0), error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    fees->tip_wei = uint256_of(0);
+    fees->has_base_fee = json_object_get(block, "baseFeePerGas") != NULL;
+    if (!fees->has_base_fee) {
+        json_decref(block);
+        return rpc_call_uint256(rpc, &fees->base_wei, "eth_gasPrice", NULL, error);
+    }
+    status = rpc_field_uint256(&fees->base_wei, block, "baseFeePerGas", error);
+    json_decref(block);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = rpc_call_uint256(rpc, &fees->tip_wei, "eth_maxPriorityFeePerGas", NULL, error);
+    if (status == STATUS_REFUSED) {
+        fees->tip_wei = uint256_of(1000000000); /* a node without the call: one gwei is usual */
+        status = STATUS_OK;
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/* evm_open.h - endpoints and outbox as the options of a ledger say. Used by ledger_*.c only. */
+#ifndef CHAIN_EVM_EVM_OPEN_H
+#define CHAIN_EVM_EVM_OPEN_H
+
+#include "chain/evm/outbox.h"
+#include "chain/game/ledger.h"
+
+enum status evm_open_rpc(struct rpc **opened, const struct ledger_options *options,
+                         struct error *error);
+
+/* Leaves *opened alone when the options have no signer. */
+enum status evm_open_outbox(struct outbox **opened, struct rpc *rpc,
+                            const struct ledger_options *options, uint64_t chain_id,
+                            struct error *error);
+
+#endif /* CHAIN_EVM_EVM_OPEN_H */

@@ -1,0 +1,169 @@
+/* ledger_deploy.c - puts the contracts on a chain: see ledger_evm.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/io/file.h"
+#include "chain/codec/abi.h"
+#include "chain/codec/hex_data.h"
+#include "chain/contracts/compiled/referee_code.h"
+#include "chain/contracts/compiled/registry_code.h"
+#include "chain/contracts/compiled/rules_code.h"
+#include "chain/evm/evm.h"
+#include "chain/evm/evm_open.h"
+#include "chain/evm/ledger_evm.h"
+
+enum {
+    /* Creating costs 200 gas for each byte that stays and 16 for each that is sent. */
+    GAS_AT_LEAST = 500000,
+    GAS_OF_A_BYTE = 260,
+    POLL_MS = 200,
+    ARGUMENTS_MAX = 4,
+    /* Contracts count what they create from 1. */
+    REGISTRY_OF_REFEREE = 1,
+};
+
+struct deployment {
+    const struct ledger_options *options;
+    const char *name;
+    uint32_t timeout_s; /* for each contract */
+    struct rpc *rpc;
+    struct outbox *outbox;
+};
+
+struct contract {
+    const char *name;
+    const char *code;
+    struct address arguments[ARGUMENTS_MAX];
+    size_t argument_count;
+};
+
+/* The contract's code and its arguments. *data is the caller's. */
+static enum status make_creation(uint8_t **data, size_t *size, const struct contract *contract,
+                                 struct error *error)
+{
+    const size_t room = strlen(contract->code) / 2 + ARGUMENTS_MAX * ABI_WORD_SIZE;
+    struct abi_writer writer;
+
+    *data = calloc(1, room);
+    if (*data == NULL || hex_read(*data, room, size, contract->code) != STATUS_OK) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the contract's code");
+    }
+    abi_writer_init(&writer, *data + *size, room - *size);
+    for (size_t i = 0; i < contract->argument_count; i++) {
+        abi_put_address(&writer, &contract->arguments[i]);
+    }
+    *size += writer.used;
+    return STATUS_OK;
+}
+
+static enum status wait_for_contract(struct deployment *deployment, const char *name,
+                                     struct address *address, uint64_t *height, struct error *error)
+{
+    const struct timespec pause = {0, POLL_MS * 1000000L};
+    struct outbox_status found = {0};
+
+    for (uint64_t i = 0; i < (uint64_t)deployment->timeout_s * 1000 / POLL_MS; i++) {
+        enum status worked = outbox_work(deployment->outbox, error);
+        enum status status = outbox_look(deployment->outbox, &found, name, error);
+
+        if (status != STATUS_OK || (worked != STATUS_OK && worked != STATUS_UNREACHABLE)) {
+            return status != STATUS_OK ? status : worked;
+        }
+        if (found.state == OUTBOX_MINED || found.state == OUTBOX_FINAL) {
+            *address =
+                address_of_contract(signer_address(deployment->options->signer), found.nonce);
+            *height = found.height;
+            return found.reverted
+                       ? error_set(error, STATUS_REFUSED, "the chain refused the contract")
+                       : STATUS_OK;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return error_set(error, STATUS_UNREACHABLE, "the contract is still on its way%s%s",
+                     found.trouble[0] != '\0' ? ": " : "", found.trouble);
+}
+
+/* Each has a name of its own in the outbox, so that after a crash the rest follows. */
+static enum status put_up(struct deployment *deployment, const struct contract *contract,
+                          struct address *address, uint64_t *height, struct error *error)
+{
+    static const struct address nobody;
+    char name[OUTBOX_NAME_MAX + 1];
+    uint8_t *data = NULL;
+    size_t size = 0;
+    enum status status = make_creation(&data, &size, contract, error);
+
+    (void)snprintf(name, sizeof(name), "%.150s, %s", deployment->name, contract->name);
+    if (status == STATUS_OK) {
+        status = outbox_add(deployment->outbox, name, &nobody, 0, data, size,
+                            GAS_AT_LEAST + (uint64_t)GAS_OF_A_BYTE * size, error);
+    }
+    free(data);
+    return status == STATUS_OK ? wait_for_contract(deployment, name, address, height, error)
+                               : status;
+}
+
+/* Rules, examiner, and the referee, which makes the registry: neither exists without the other. */
+static enum status put_up_all(struct deployment *deployment, struct address *registry,
+                              uint64_t *height, struct error *error)
+{
+    const struct contract rules[ARGUMENTS_MAX] = {
+        {.name = "rules of moves", .code = RULES_MOVES_CODE},
+        {.name = "rules of elements", .code = RULES_ELEMENTWISE_CODE},
+        {.name = "rules of contractions", .code = RULES_CONTRACTION_CODE},
+        {.name = "rules of rows", .code = RULES_ROWS_CODE},
+    };
+    struct contract examiner = {
+        .name = "examiner", .code = EXAMINER_CODE, .argument_count = ARGUMENTS_MAX};
+    struct contract referee = {.name = "referee", .code = REFEREE_CODE, .argument_count = 1};
+    struct address address;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < ARGUMENTS_MAX && status == STATUS_OK; i++) {
+        status = put_up(deployment, &rules[i], &examiner.arguments[i], height, error);
+    }
+    if (status == STATUS_OK) {
+        status = put_up(deployment, &examiner, &referee.arguments[0], height, error);
+    }
+    if (status == STATUS_OK) {
+        status = put_up(deployment, &referee, &address, height, error);
+    }
+    if (status == STATUS_OK) {
+        *registry = address_of_contract(&address, REGISTRY_OF_REFEREE);
+    }
+    return status;
+}
+
+enum status ledger_evm_deploy(const struct ledger_options *options, const struct address *referee,
+                              const char *name, struct address *registry, uint64_t *height,
+                              uint32_t timeout_s, struct error *error)
+{
+    struct deployment deployment = {.options = options, .name = name, .timeout_s = timeout_s};
+    uint64_t chain_id = 0;
+    enum status status = evm_open_rpc(&deployment.rpc, options, error);
+
+    if (status == STATUS_OK) {
+        status = evm_chain_id(deployment.rpc, &chain_id, error);
+    }
+    if (status == STATUS_OK) {
+        status = file_make_folder(options->state_dir, error, 0700);
+    }
+    if (status == STATUS_OK) {
+        status = evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error);
+    }
+    if (status == STATUS_OK && referee == NULL) {
+        status = put_up_all(&deployment, registry, height, error);
+    } else if (status == STATUS_OK) {
+        const struct contract contract = {.name = "registry",
+                                          .code = REGISTRY_CODE,
+                                          .arguments = {*referee},
+                                          .argument_count = 1};
+
+        status = put_up(&deployment, &contract, registry, height, error);
+    }
+    outbox_close(deployment.outbox);
+    rpc_free(deployment.rpc);
+    return status;
+}

@@ -1,0 +1,486 @@
+/* ledger_evm.c - the ledger on an EVM chain: contract calls, outbox and index. See ledger.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/file.h"
+#include "chain/codec/abi.h"
+#include "chain/evm/evm.h"
+#include "chain/evm/evm_index.h"
+#include "chain/evm/evm_open.h"
+#include "chain/evm/ledger_evm.h"
+#include "chain/evm/outbox.h"
+#include "chain/game/event_log.h"
+#include "chain/game/ledger_backend.h"
+
+enum {
+    WORDS_MAX = 40,
+    JOB_WORDS = 27,
+    CLAIM_WORDS = 10,
+};
+
+/* Above what each move can cost (docs/GAS.md has what they do cost), so that no estimate of a node
+ * that lies or lags decides whether a claim arrives. What is not used is not paid. */
+static const uint32_t gas_of[GAME_MOVE_KINDS] = {
+    [GAME_OPEN] = 450000,
+    [GAME_CANCEL] = 120000,
+    [GAME_ACCEPT] = 120000,
+    [GAME_COMMIT] = 100000,
+    [GAME_COMMIT_DIVERGED] = 110000,
+    [GAME_ANSWER] = 130000,
+    [GAME_DRAW] = 150000,
+    [GAME_ATTEST] = 250000,
+    [GAME_REVEAL] = 120000,
+    [GAME_SEAL_CLAIM] = 80000,
+    [GAME_CLAIM] = 250000,
+    [GAME_ACCUSE] = 280000,
+    [GAME_PASS_TURN] = 100000,
+    [GAME_RULE] = 250000,
+    [GAME_TIMEOUT] = 250000,
+    [GAME_LAPSE] = 150000,
+    [GAME_RENEW] = 170000,
+    [GAME_FINALIZE] = 300000,
+    [GAME_SETTLE] = 130000,
+    [GAME_RELEASE] = 150000,
+    [GAME_EXPIRE] = 200000,
+    [GAME_WITHDRAW] = 150000,
+    [GAME_QUERY] = 600000,
+    [GAME_REPLY] = 500000,
+    [GAME_CONVICT] = 6000000,
+};
+
+/* Of evidence the bytes are paid for, and what is computed from them. */
+#define GAS_OF_A_BYTE 64
+
+static uint64_t gas_of_move(const struct game_move *move)
+{
+    return gas_of[move->kind] + (uint64_t)GAS_OF_A_BYTE * move->payload.size;
+}
+
+struct evm {
+    struct rpc *rpc;
+    struct outbox *outbox; /* NULL without a key */
+    struct database sql;   /* the event log */
+    struct evm_index index;
+    struct address account;
+    struct address registry;
+    struct address referee;          /* zero: the registry has none */
+    uint8_t payload[GAME_REPLY_MAX]; /* of the entry that was read last */
+};
+
+/* ---- moves -------------------------------------------------------------------- */
+
+/* Moves of a dispute do not wait for the next round. */
+static bool is_urgent(enum game_move_kind kind)
+{
+    return kind == GAME_SEAL_CLAIM || kind == GAME_CLAIM || kind == GAME_ACCUSE ||
+           kind == GAME_ANSWER || game_move_is_of_referee(kind);
+}
+
+static enum status evm_submit(void *self, const char *name, const struct game_move *move,
+                              struct error *error)
+{
+    struct evm *evm = self;
+    bool judged = game_move_is_of_referee(move->kind);
+    uint8_t *data;
+    size_t size;
+    enum status status;
+
+    if (judged && address_is_zero(&evm->referee)) {
+        return error_set(error, STATUS_REFUSED, "this registry has no referee to %s before",
+                         game_move_name(move->kind));
+    }
+    data = malloc(game_move_size(move));
+    if (data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
+    }
+    game_move_encode(data, &size, move);
+    status = outbox_add(evm->outbox, name, judged ? &evm->referee : &evm->registry, move->value,
+                        data, size, gas_of_move(move), error);
+    free(data);
+    if (status == STATUS_OK && is_urgent(move->kind)) {
+        struct error weather; /* it is on disk: what fails now, ledger_work does later */
+
+        error_init(&weather);
+        status = outbox_send(evm->outbox, &weather);
+        status = status == STATUS_UNREACHABLE || status == STATUS_STOPPED ? STATUS_OK : status;
+        if (status != STATUS_OK) {
+            *error = weather;
+        }
+    }
+    return status;
+}
+
+static enum status evm_look(void *self, struct ledger_outcome *outcome, const char *name,
+                            struct error *error)
+{
+    struct evm *evm = self;
+    struct outbox_status found;
+    enum status status = outbox_look(evm->outbox, &found, name, error);
+
+    memset(outcome, 0, sizeof(*outcome));
+    if (status != STATUS_OK) {
+        return status;
+    }
+    switch (found.state) {
+    case OUTBOX_WAITING:
+    case OUTBOX_SENT:
+        outcome->state = LEDGER_MOVE_WAITING;
+        break;
+    case OUTBOX_MINED:
+        outcome->state = LEDGER_MOVE_DONE;
+        break;
+    case OUTBOX_FINAL:
+        outcome->state = found.reverted ? LEDGER_MOVE_REFUSED : LEDGER_MOVE_FINAL;
+        break;
+    case OUTBOX_REFUSED:
+        outcome->state = LEDGER_MOVE_REFUSED;
+        break;
+    }
+    if (found.state == OUTBOX_MINED && found.reverted) {
+        outcome->state = LEDGER_MOVE_WAITING; /* it failed, but not for good yet */
+    }
+    game_refusal_decode(&outcome->refusal, found.revert, found.revert_size);
+    outcome->transaction = found.hash;
+    outcome->height = found.height;
+    (void)snprintf(outcome->trouble, sizeof(outcome->trouble), "%s", found.trouble);
+    return STATUS_OK;
+}
+
+static enum status evm_work(void *self, struct error *error)
+{
+    struct evm *evm = self;
+    enum status sent = evm->outbox == NULL ? STATUS_OK : outbox_work(evm->outbox, error);
+    enum status indexed;
+
+    if (sent != STATUS_OK && sent != STATUS_UNREACHABLE) {
+        return sent;
+    }
+    indexed = evm_index_work(&evm->index, error);
+    return indexed != STATUS_OK ? indexed : sent;
+}
+
+static enum status is_behind(void *self, bool *behind, struct error *error)
+{
+    struct evm *evm = self;
+    struct event_log_block top = {0};
+    enum status status = event_log_top(&evm->sql, &top, error);
+
+    *behind = top.height < evm->index.head && evm->index.head >= evm->index.first_height;
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
+                            struct error *error)
+{
+    struct evm *evm = self;
+    struct event_log_block top;
+    enum status status = event_log_top(&evm->sql, &top, error);
+
+    if (status != STATUS_OK) {
+        top.height = 0;
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    return event_log_next(&evm->sql, entry, evm->payload, after,
+                          top.height < depth ? 0 : top.height - depth, error);
+}
+
+/* Calls a getter of the contract with one word; the answer must have that many words. */
+static enum status read_words(struct evm *evm, uint8_t *words, size_t word_count,
+                              const char *signature, const struct hash32 *key, struct error *error)
+{
+    uint8_t data[ABI_SELECTOR_SIZE + ABI_WORD_SIZE];
+    struct abi_writer writer;
+    size_t size;
+    enum status status;
+
+    abi_writer_init(&writer, data, sizeof(data));
+    abi_put_selector(&writer, signature);
+    abi_put_hash(&writer, key);
+    status = evm_call(evm->rpc, words, WORDS_MAX * ABI_WORD_SIZE, &size, &evm->account,
+                      &evm->registry, 0, data, writer.used, error);
+    if (status == STATUS_OK && size != word_count * ABI_WORD_SIZE) {
+        status = error_set(error, STATUS_BAD_FORMAT,
+                           "the contract does not answer %s as a registry does: is the address "
+                           "right?",
+                           signature);
+    }
+    return status;
+}
+
+/* Reads numbers that the contract keeps below 128 bits. */
+static wei take_number(struct abi_reader *reader, bool *good)
+{
+    struct uint256 wide = uint256_of(0);
+    wei value = 0;
+
+    if (abi_get_uint256(reader, &wide) != STATUS_OK || !wei_from_uint256(&value, &wide)) {
+        *good = false;
+    }
+    return value;
+}
+
+static struct address take_address(struct abi_reader *reader, bool *good)
+{
+    struct address address = {{0}};
+
+    if (abi_get_address(reader, &address) != STATUS_OK) {
+        *good = false;
+    }
+    return address;
+}
+
+static struct hash32 take_hash(struct abi_reader *reader, bool *good)
+{
+    struct hash32 hash = {{0}};
+
+    if (abi_get_hash(reader, &hash) != STATUS_OK) {
+        *good = false;
+    }
+    return hash;
+}
+
+/* The order is that of struct Job in Registry.sol. */
+static bool read_job(struct ledger_job *job, struct abi_reader *reader)
+{
+    struct game_terms *terms = &job->terms;
+    struct hash32 id;
+    bool good = true;
+
+    memset(job, 0, sizeof(*job));
+    job->solver = take_address(reader, &good);
+    job->phase = (enum game_phase)take_number(reader, &good);
+    job->generation = (uint32_t)take_number(reader, &good);
+    job->committed = (uint32_t)take_number(reader, &good);
+    job->due_s = (uint64_t)take_number(reader, &good);
+    job->client = take_address(reader, &good);
+    job->finalized = (uint32_t)take_number(reader, &good);
+    job->open_claims = (uint32_t)take_number(reader, &good);
+    terms->attestors = (uint32_t)take_number(reader, &good);
+    terms->steps = (uint64_t)take_number(reader, &good);
+    terms->segment_steps = (uint32_t)take_number(reader, &good);
+    job->segments = (uint32_t)take_number(reader, &good);
+    terms->deadline_s = (uint64_t)take_number(reader, &good);
+    terms->segment_period_s = (uint32_t)take_number(reader, &good);
+    terms->attest_period_s = (uint32_t)take_number(reader, &good);
+    terms->reveal_period_s = (uint32_t)take_number(reader, &good);
+    terms->claim_period_s = (uint32_t)take_number(reader, &good);
+    terms->response_period_s = (uint32_t)take_number(reader, &good);
+    job->ended = take_number(reader, &good) != 0;
+    terms->stake = take_number(reader, &good);
+    terms->claim_bond = take_number(reader, &good);
+    terms->coverage_ppm = (uint32_t)take_number(reader, &good);
+    terms->segment_reward = take_number(reader, &good);
+    terms->attest_fee = take_number(reader, &good);
+    terms->attest_bond = take_number(reader, &good);
+    id = take_hash(reader, &good);
+    memcpy(terms->job_id.bytes, id.bytes, DIGEST_SIZE);
+    return good && job->phase <= GAME_PHASE_CLOSED;
+}
+
+static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
+                           struct error *error)
+{
+    struct evm *evm = self;
+    uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
+    struct abi_reader reader;
+    enum status status = read_words(evm, words, JOB_WORDS, "jobs(bytes32)", key, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    abi_reader_init(&reader, words, JOB_WORDS * ABI_WORD_SIZE);
+    if (!read_job(job, &reader)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the contract's answer is no job");
+    }
+    return job->phase != GAME_PHASE_NONE
+               ? STATUS_OK
+               : error_set(error, STATUS_NOT_FOUND, "there is no such job on this ledger");
+}
+
+/* The order is that of struct Claim in Registry.sol. */
+static enum status get_claim(void *self, struct ledger_claim *claim, const struct hash32 *key,
+                             struct error *error)
+{
+    struct evm *evm = self;
+    uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
+    struct abi_reader reader;
+    struct hash32 root;
+    bool good = true;
+    enum status status = read_words(evm, words, CLAIM_WORDS, "claims(bytes32)", key, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    abi_reader_init(&reader, words, sizeof(words));
+    memset(claim, 0, sizeof(*claim));
+    claim->claimant = take_address(&reader, &good);
+    claim->phase = (enum game_claim_phase)take_number(&reader, &good);
+    claim->turn = (enum game_turn)take_number(&reader, &good);
+    claim->generation = (uint32_t)take_number(&reader, &good);
+    claim->deadline_s = (uint64_t)take_number(&reader, &good);
+    claim->turns = (uint32_t)take_number(&reader, &good);
+    claim->job = take_hash(&reader, &good);
+    claim->segment = take_hash(&reader, &good);
+    claim->attestor = take_address(&reader, &good);
+    root = take_hash(&reader, &good);
+    memcpy(claim->trace_root.bytes, root.bytes, DIGEST_SIZE);
+    if (!good || claim->phase > GAME_CLAIM_CLOSED || claim->turn > GAME_TURN_ACCUSED) {
+        return error_set(error, STATUS_BAD_FORMAT, "the contract's answer is no claim");
+    }
+    return claim->phase != GAME_CLAIM_NONE
+               ? STATUS_OK
+               : error_set(error, STATUS_NOT_FOUND, "there is no such claim on this ledger");
+}
+
+static enum status get_account(void *self, wei *purse, wei *owed, const struct address *account,
+                               struct error *error)
+{
+    struct evm *evm = self;
+    uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
+    struct abi_reader reader;
+    struct hash32 key = {{0}};
+    bool good = true;
+    enum status status;
+
+    memcpy(key.bytes + HASH32_SIZE - ADDRESS_SIZE, account->bytes, ADDRESS_SIZE);
+    status = read_words(evm, words, 1, "owed(address)", &key, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    abi_reader_init(&reader, words, ABI_WORD_SIZE);
+    *owed = take_number(&reader, &good);
+    return good ? evm_balance(evm->rpc, purse, account, error)
+                : error_set(error, STATUS_BAD_FORMAT, "the contract owes more money than there is");
+}
+
+static enum status get_clock(void *self, struct ledger_clock *clock, struct error *error)
+{
+    struct evm *evm = self;
+    struct evm_block block;
+    uint64_t height;
+    enum status status = evm_head(evm->rpc, &height, error);
+
+    if (status == STATUS_OK) {
+        status = evm_block_at(evm->rpc, &block, height, error);
+    }
+    if (status == STATUS_OK) {
+        clock->height = block.height;
+        clock->time_s = block.time_s;
+    }
+    return status;
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static void close_evm(void *self)
+{
+    struct evm *evm = self;
+
+    outbox_close(evm->outbox);
+    database_close(&evm->sql);
+    rpc_free(evm->rpc);
+    free(evm);
+}
+
+static const struct ledger_backend backend = {
+    .close = close_evm,
+    .submit = evm_submit,
+    .look = evm_look,
+    .work = evm_work,
+    .behind = is_behind,
+    .next = evm_next,
+    .get_job = get_job,
+    .get_claim = get_claim,
+    .get_account = get_account,
+    .get_clock = get_clock,
+};
+
+/* The registry knows its referee. */
+static enum status find_referee(struct evm *evm, struct error *error)
+{
+    static const struct hash32 nothing;
+    uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
+    struct abi_reader reader;
+    bool good = true;
+    enum status status = read_words(evm, words, 1, "REFEREE()", &nothing, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    abi_reader_init(&reader, words, ABI_WORD_SIZE);
+    evm->referee = take_address(&reader, &good);
+    return good ? STATUS_OK
+                : error_set(error, STATUS_BAD_FORMAT, "the contract's referee is no address");
+}
+
+/* state_dir/CHAIN-REGISTRY.db: another chain or contract is another journal. */
+static enum status open_chronicle(struct evm *evm, const struct ledger_options *options,
+                                  uint64_t chain_id, struct error *error)
+{
+    static const char schema[] = EVENT_LOG_SCHEMA;
+    char registry[ADDRESS_TEXT_SIZE];
+    char path[FILE_PATH_MAX];
+
+    address_print(registry, &options->registry);
+    if (snprintf(path, sizeof(path), "%s/events-%llu-%s.db", options->state_dir,
+                 (unsigned long long)chain_id, registry) >= (int)sizeof(path)) {
+        return error_set(error, STATUS_OVER_LIMIT, "the state folder's path is too long");
+    }
+    evm->index = (struct evm_index){.sql = &evm->sql,
+                                    .rpc = evm->rpc,
+                                    .contracts = {evm->registry, evm->referee},
+                                    .contract_count = address_is_zero(&evm->referee) ? 1 : 2,
+                                    .first_height = options->first_height};
+    return database_open(&evm->sql, path, schema, error);
+}
+
+enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options *options,
+                              struct error *error)
+{
+    struct evm *evm;
+    uint64_t chain_id = 0;
+    enum status status;
+
+    if (address_is_zero(&options->registry)) {
+        (void)error_set(error, STATUS_USAGE, "a chain needs the address of its registry contract");
+        error_advise(error, "give --registry, or make one: lockstep ledger deploy");
+        return STATUS_USAGE;
+    }
+    evm = calloc(1, sizeof(*evm));
+    if (evm == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
+    }
+    evm->account = ledger->account;
+    evm->registry = options->registry;
+    status = evm_open_rpc(&evm->rpc, options, error);
+    if (status == STATUS_OK) {
+        status = evm_chain_id(evm->rpc, &chain_id, error);
+    }
+    if (status == STATUS_OK) {
+        status = file_make_folder(options->state_dir, error, 0700);
+    }
+    if (status == STATUS_OK) {
+        status = find_referee(evm, error);
+    }
+    if (status == STATUS_OK) {
+        status = open_chronicle(evm, options, chain_id, error);
+    }
+    if (status == STATUS_OK) {
+        status = evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error);
+    }
+    if (status != STATUS_OK) {
+        close_evm(evm);
+        return status;
+    }
+    ledger->backend = &backend;
+    ledger->self = evm;
+    ledger->place.registry = options->registry;
+    (void)snprintf(ledger->place.chain, sizeof(ledger->place.chain), "eip155:%llu",
+                   (unsigned long long)chain_id);
+    return STATUS_OK;
+}

@@ -1,0 +1,792 @@
+/* outbox.c - see outbox.h. */
+#include "chain/evm/outbox.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/io/database.h"
+#include "base/io/file.h"
+#include "chain/codec/hex_data.h"
+#include "chain/evm/evm.h"
+#include "chain/evm/transaction.h"
+
+enum {
+    POOL_CHECK_MS = 3000, /* how often a pending transaction is looked for in the pool */
+    BUMP_PERCENT = 113,   /* nodes want 10 % more, some 12.5 %; tip and fee alike */
+    LOST_DEPTH = 12,      /* blocks, at least, until a nonce that others used is believed lost */
+    BATCH_MAX = 256,
+};
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS intents (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " receiver BLOB NOT NULL, value TEXT NOT NULL, data BLOB NOT NULL, gas INTEGER NOT NULL,"
+    " state INTEGER NOT NULL, nonce INTEGER, reverted INTEGER NOT NULL DEFAULT 0, hash BLOB,"
+    " height INTEGER, block BLOB, revert BLOB, trouble TEXT NOT NULL DEFAULT '',"
+    " looked_ms INTEGER NOT NULL DEFAULT 0, sent_ms INTEGER NOT NULL DEFAULT 0, lost INTEGER);"
+    "CREATE INDEX IF NOT EXISTS intents_by_state ON intents (state, nonce, id);"
+    "CREATE TABLE IF NOT EXISTS attempts (hash BLOB PRIMARY KEY, intent INTEGER NOT NULL,"
+    " serial INTEGER NOT NULL, tip BLOB NOT NULL, fee BLOB NOT NULL, raw BLOB NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS attempts_by_intent ON attempts (intent, serial);";
+
+struct outbox {
+    struct database sql;
+    struct file_lock lock;
+    struct outbox_options options;
+    const struct signer *signer;
+    struct rpc *rpc;
+    /* Of the current round: */
+    uint64_t head;
+    uint64_t account_nonce;
+};
+
+struct intent {
+    int64_t id;
+    struct address to;
+    wei value;
+    uint8_t *data; /* owned */
+    size_t data_size;
+    uint64_t gas;
+    uint64_t nonce;
+    int64_t looked_ms;
+    int64_t sent_ms;
+    int64_t lost; /* -1: not */
+    struct hash32 hash;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- opening ---------------------------------------------------------------- */
+
+/* A file belongs to one key and one chain: another would sign its nonces for nothing. */
+static enum status claim_file(struct outbox *outbox, struct error *error)
+{
+    const struct address *address = signer_address(outbox->signer);
+    uint8_t owner[ADDRESS_SIZE + 8];
+    uint8_t found[sizeof(owner)];
+    struct database_blob blob = {owner, sizeof(owner)};
+    sqlite3_stmt *statement;
+    enum status status;
+
+    memcpy(owner, address->bytes, ADDRESS_SIZE);
+    for (int i = 0; i < 8; i++) {
+        owner[ADDRESS_SIZE + i] = (uint8_t)(outbox->options.chain_id >> (8 * (7 - i)));
+    }
+    status = database_run(&outbox->sql, error, "INSERT OR IGNORE INTO meta VALUES ('owner', ?)",
+                          "b", &blob);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    statement =
+        database_query(&outbox->sql, error, "SELECT value FROM meta WHERE name = 'owner'", "");
+    if (statement == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&outbox->sql, statement, error);
+    if (status == STATUS_OK && (!database_blob_column(statement, 0, found, sizeof(found)) ||
+                                memcmp(found, owner, sizeof(owner)) != 0)) {
+        status = error_set(error, STATUS_REFUSED, "%s belongs to another key or chain",
+                           outbox->options.path);
+    }
+    database_done(&outbox->sql, statement);
+    return status;
+}
+
+enum status outbox_open(struct outbox **outbox, const struct outbox_options *options,
+                        const struct signer *signer, struct rpc *rpc, struct error *error)
+{
+    struct outbox *made = calloc(1, sizeof(*made));
+    char lock[FILE_PATH_MAX];
+    enum status status;
+
+    *outbox = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for an outbox");
+    }
+    made->lock.descriptor = -1;
+    made->options = *options;
+    made->signer = signer;
+    made->rpc = rpc;
+    if (snprintf(lock, sizeof(lock), "%s.lock", options->path) >= (int)sizeof(lock)) {
+        status = error_set(error, STATUS_OVER_LIMIT, "the outbox's path is too long");
+    } else {
+        status = file_lock_open(&made->lock, error, lock);
+    }
+    if (status == STATUS_OK) {
+        status = database_open(&made->sql, options->path, schema, error);
+    }
+    if (status == STATUS_OK) {
+        status = claim_file(made, error);
+    }
+    if (status != STATUS_OK) {
+        outbox_close(made);
+        return status;
+    }
+    *outbox = made;
+    return STATUS_OK;
+}
+
+void outbox_close(struct outbox *outbox)
+{
+    if (outbox != NULL) {
+        database_close(&outbox->sql);
+        file_lock_close(&outbox->lock);
+        free(outbox);
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+#define INTENT_COLUMNS "id, receiver, value, data, gas, nonce, looked_ms, sent_ms, lost, hash"
+
+static enum status read_intent(struct intent *intent, sqlite3_stmt *row, struct error *error)
+{
+    size_t size = (size_t)sqlite3_column_bytes(row, 3);
+
+    memset(intent, 0, sizeof(*intent));
+    intent->id = sqlite3_column_int64(row, 0);
+    intent->gas = (uint64_t)sqlite3_column_int64(row, 4);
+    intent->nonce = (uint64_t)sqlite3_column_int64(row, 5);
+    intent->looked_ms = sqlite3_column_int64(row, 6);
+    intent->sent_ms = sqlite3_column_int64(row, 7);
+    intent->lost = sqlite3_column_type(row, 8) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 8);
+    if (!database_blob_column(row, 1, intent->to.bytes, ADDRESS_SIZE) ||
+        wei_parse(&intent->value, (const char *)sqlite3_column_text(row, 2)) != STATUS_OK ||
+        (sqlite3_column_type(row, 9) != SQLITE_NULL &&
+         !database_blob_column(row, 9, intent->hash.bytes, HASH32_SIZE))) {
+        return error_set(error, STATUS_BAD_FORMAT, "the outbox's file is damaged");
+    }
+    intent->data = malloc(size + 1);
+    if (intent->data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a transaction");
+    }
+    intent->data_size = size;
+    return database_blob_column(row, 3, intent->data, size) ? STATUS_OK : STATUS_BAD_FORMAT;
+}
+
+/* Calls work for the rows of a state, oldest first; rows are read before any is worked on. */
+static enum status for_each(struct outbox *outbox, enum outbox_state state, size_t most,
+                            enum status (*work)(struct outbox *, struct intent *, struct error *),
+                            struct error *error)
+{
+    struct intent *intents = calloc(BATCH_MAX, sizeof(*intents));
+    sqlite3_stmt *rows = database_query(&outbox->sql, error,
+                                        "SELECT " INTENT_COLUMNS
+                                        " FROM intents WHERE state = ? ORDER BY nonce, id LIMIT ?",
+                                        "ii", (int64_t)state, (int64_t)most);
+    enum status status = intents == NULL || rows == NULL ? STATUS_IO : STATUS_OK;
+    size_t count = 0;
+
+    assert(most <= BATCH_MAX);
+    while (status == STATUS_OK) {
+        status = database_step(&outbox->sql, rows, error);
+        if (status == STATUS_OK) {
+            status = read_intent(&intents[count++], rows, error);
+        }
+    }
+    database_done(&outbox->sql, rows);
+    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    for (size_t i = 0; i < count; i++) {
+        if (status == STATUS_OK) {
+            status = work(outbox, &intents[i], error);
+        }
+        free(intents[i].data);
+    }
+    free(intents);
+    return status;
+}
+
+static enum status note_trouble(struct outbox *outbox, const struct intent *intent,
+                                const struct error *trouble, struct error *error)
+{
+    return database_run(&outbox->sql, error, "UPDATE intents SET trouble = ? WHERE id = ?", "ti",
+                        trouble->text, intent->id);
+}
+
+/* What came to nothing for good may be asked for again: it starts from the beginning. */
+static enum status try_again(struct outbox *outbox, const char *name, struct error *error)
+{
+    int64_t id = 0;
+    enum status status =
+        database_number(&outbox->sql, &id, 0, error,
+                        "SELECT id FROM intents WHERE name = ? AND (state = ? OR (state = ? AND"
+                        " reverted = 1))",
+                        "tii", name, (int64_t)OUTBOX_REFUSED, (int64_t)OUTBOX_FINAL);
+
+    if (status != STATUS_OK || id == 0) {
+        return status;
+    }
+    status = database_run(&outbox->sql, error, "DELETE FROM attempts WHERE intent = ?", "i", id);
+    if (status == STATUS_OK) {
+        status =
+            database_run(&outbox->sql, error,
+                         "UPDATE intents SET state = ?, nonce = NULL, reverted = 0, hash = NULL,"
+                         " height = NULL, block = NULL, revert = NULL, trouble = '', lost = NULL"
+                         " WHERE id = ?",
+                         "ii", (int64_t)OUTBOX_WAITING, id);
+    }
+    return status;
+}
+
+static enum status add_row(struct outbox *outbox, const char *name, const struct address *to,
+                           wei value, const void *data, size_t data_size, uint64_t gas,
+                           struct error *error)
+{
+    struct database_blob receiver = {to->bytes, ADDRESS_SIZE};
+    struct database_blob content = {data, data_size};
+    char amount[WEI_TEXT_SIZE];
+    int64_t same = 0;
+    enum status status;
+
+    wei_print_plain(amount, value);
+    status = database_run(&outbox->sql, error,
+                          "INSERT OR IGNORE INTO intents (name, receiver, value, data, gas, state)"
+                          " VALUES (?, ?, ?, ?, ?, ?)",
+                          "tbtbii", name, &receiver, amount, &content, (int64_t)gas,
+                          (int64_t)OUTBOX_WAITING);
+    if (status == STATUS_OK) {
+        status = database_number(&outbox->sql, &same, 0, error,
+                                 "SELECT count(*) FROM intents WHERE name = ? AND receiver = ?"
+                                 " AND value = ? AND data = ?",
+                                 "tbtb", name, &receiver, amount, &content);
+    }
+    if (status == STATUS_OK && same == 0) {
+        status = error_set(error, STATUS_REFUSED,
+                           "there is another transaction of the name '%s' in the outbox", name);
+    }
+    return status == STATUS_OK ? try_again(outbox, name, error) : status;
+}
+
+enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to, wei value,
+                       const void *data, size_t data_size, uint64_t gas, struct error *error)
+{
+    enum status status;
+
+    if (name[0] == '\0' || strlen(name) > OUTBOX_NAME_MAX || data_size > TRANSACTION_DATA_MAX ||
+        value > WEI_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "a transaction's name or data are too long");
+    }
+    status = database_begin(&outbox->sql, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = add_row(outbox, name, to, value, data, data_size, gas, error);
+    return database_end(&outbox->sql, status, error);
+}
+
+/* ---- signing and sending ------------------------------------------------------ */
+
+static enum status send_raw(struct outbox *outbox, const struct intent *intent, const uint8_t *raw,
+                            size_t size, struct error *error)
+{
+    char *text = malloc(2 * size + 3);
+    struct error trouble;
+    json_t *result = NULL;
+    enum status status;
+
+    if (text == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a transaction");
+    }
+    hex_write(text, raw, size, true);
+    error_init(&trouble);
+    status =
+        rpc_call(outbox->rpc, &result, "eth_sendRawTransaction", json_pack("[s]", text), &trouble);
+    free(text);
+    json_decref(result); /* the hash is ours to know; what a node says of it changes nothing */
+    if (status == STATUS_STOPPED) {
+        return error_set(error, STATUS_STOPPED, "stopped while sending");
+    }
+    return database_run(&outbox->sql, error,
+                        "UPDATE intents SET looked_ms = ?, trouble = ? WHERE id = ?", "iti",
+                        now_ms(), status == STATUS_OK ? "" : trouble.text, intent->id);
+}
+
+/* tip and fee for a transaction that is sent now; within the ceiling, or STATUS_REFUSED. */
+static enum status choose_fees(struct outbox *outbox, struct transaction *transaction,
+                               struct error *error)
+{
+    struct evm_fees fees;
+    struct uint256 fee;
+    struct uint256 least;
+    enum status status = evm_fees_now(outbox->rpc, &fees, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    transaction->kind = fees.has_base_fee ? TRANSACTION_FEE_MARKET : TRANSACTION_LEGACY;
+    if (uint256_compare(&fees.tip_wei, &outbox->options.fee_most) > 0) {
+        fees.tip_wei = outbox->options.fee_most;
+    }
+    if (uint256_add(&least, &fees.base_wei, &fees.tip_wei) != STATUS_OK ||
+        uint256_compare(&least, &outbox->options.fee_most) > 0) {
+        return error_set(error, STATUS_REFUSED, "gas costs more than the ceiling allows: waiting");
+    }
+    fee = least;
+    if (fees.has_base_fee && uint256_add(&fee, &least, &fees.base_wei) != STATUS_OK) {
+        fee = least;
+    }
+    transaction->tip_wei_max = fees.tip_wei;
+    transaction->fee_wei_max =
+        uint256_compare(&fee, &outbox->options.fee_most) > 0 ? outbox->options.fee_most : fee;
+    return STATUS_OK;
+}
+
+static enum status store_attempt(struct outbox *outbox, const struct intent *intent,
+                                 const struct transaction *transaction, const uint8_t *raw,
+                                 size_t size, const struct hash32 *hash, struct error *error)
+{
+    uint8_t tip[UINT256_SIZE];
+    uint8_t fee[UINT256_SIZE];
+    struct database_blob blobs[] = {
+        {hash->bytes, HASH32_SIZE}, {tip, sizeof(tip)}, {fee, sizeof(fee)}, {raw, size}};
+    enum status status = database_begin(&outbox->sql, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    uint256_to_bytes(tip, &transaction->tip_wei_max);
+    uint256_to_bytes(fee, &transaction->fee_wei_max);
+    status =
+        database_run(&outbox->sql, error,
+                     "INSERT OR IGNORE INTO attempts VALUES (?, ?, (SELECT count(*) FROM attempts),"
+                     " ?, ?, ?)",
+                     "bibbb", &blobs[0], intent->id, &blobs[1], &blobs[2], &blobs[3]);
+    if (status == STATUS_OK) {
+        status = database_run(&outbox->sql, error,
+                              "UPDATE intents SET state = ?, nonce = ?, hash = ?, sent_ms = ?,"
+                              " lost = NULL WHERE id = ?",
+                              "iibii", (int64_t)OUTBOX_SENT, (int64_t)transaction->nonce, &blobs[0],
+                              now_ms(), intent->id);
+    }
+    return database_end(&outbox->sql, status, error);
+}
+
+/* Signs, stores, and only then sends. */
+static enum status sign_and_send(struct outbox *outbox, struct intent *intent,
+                                 struct transaction *transaction, struct error *error)
+{
+    static const struct address nobody;
+    uint8_t *raw = malloc(TRANSACTION_SIZE_MAX);
+    struct hash32 hash;
+    size_t size = 0;
+    enum status status;
+
+    if (raw == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a transaction");
+    }
+    transaction->chain_id = outbox->options.chain_id;
+    transaction->gas_limit = intent->gas;
+    transaction->creates = address_equal(&intent->to, &nobody);
+    transaction->to = intent->to;
+    transaction->value_wei = wei_to_uint256(intent->value);
+    transaction->data = intent->data;
+    transaction->data_size = intent->data_size;
+    status = transaction_sign(transaction, raw, &size, &hash, outbox->signer, error);
+    if (status == STATUS_OK) {
+        status = store_attempt(outbox, intent, transaction, raw, size, &hash, error);
+    }
+    if (status == STATUS_OK) {
+        status = send_raw(outbox, intent, raw, size, error);
+    }
+    free(raw);
+    return status;
+}
+
+/* Would the contract refuse it now? Asked only while nothing of ours is in the pool, since what is
+ * there could change the answer. A majority of the endpoints must say so. */
+static enum status check_refused(struct outbox *outbox, const struct intent *intent, bool *refused,
+                                 struct error *error)
+{
+    static const struct address nobody;
+    uint8_t revert[OUTBOX_REVERT_MAX];
+    struct database_blob blob = {revert, 0};
+    struct error trouble;
+    int64_t in_flight;
+    enum status status =
+        database_number(&outbox->sql, &in_flight, 0, error,
+                        "SELECT count(*) FROM intents WHERE state = ?", "i", (int64_t)OUTBOX_SENT);
+
+    *refused = false;
+    if (status != STATUS_OK || in_flight > 0 || address_equal(&intent->to, &nobody)) {
+        return status;
+    }
+    error_init(&trouble);
+    *refused = evm_call(outbox->rpc, revert, sizeof(revert), &blob.size,
+                        signer_address(outbox->signer), &intent->to, intent->value, intent->data,
+                        intent->data_size, &trouble) == STATUS_REFUSED;
+    if (!*refused) {
+        return STATUS_OK;
+    }
+    return database_run(&outbox->sql, error,
+                        "UPDATE intents SET state = ?, revert = ? WHERE id = ?", "ibi",
+                        (int64_t)OUTBOX_REFUSED, &blob, intent->id);
+}
+
+static enum status start(struct outbox *outbox, struct intent *intent, struct error *error)
+{
+    struct transaction transaction;
+    struct error trouble;
+    int64_t next = 0;
+    bool refused;
+    enum status status = check_refused(outbox, intent, &refused, error);
+
+    if (status != STATUS_OK || refused) {
+        return status;
+    }
+    memset(&transaction, 0, sizeof(transaction));
+    error_init(&trouble);
+    status = choose_fees(outbox, &transaction, &trouble);
+    if (status != STATUS_OK) {
+        return note_trouble(outbox, intent, &trouble, error);
+    }
+    status = database_number(&outbox->sql, &next, 0, error,
+                             "SELECT max(nonce) + 1 FROM intents WHERE state IN (?, ?, ?)", "iii",
+                             (int64_t)OUTBOX_SENT, (int64_t)OUTBOX_MINED, (int64_t)OUTBOX_FINAL);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    transaction.nonce =
+        (uint64_t)next > outbox->account_nonce ? (uint64_t)next : outbox->account_nonce;
+    return sign_and_send(outbox, intent, &transaction, error);
+}
+
+/* ---- what is in the pool ------------------------------------------------------ */
+
+static bool raise(struct uint256 *value, const struct uint256 *most)
+{
+    struct uint256 raised;
+    struct uint256 one = uint256_of(1);
+
+    if (uint256_multiply(&raised, value, BUMP_PERCENT) != STATUS_OK) {
+        return false;
+    }
+    (void)uint256_divide(&raised, &raised, 100);
+    if (uint256_add(&raised, &raised, &one) != STATUS_OK || uint256_compare(&raised, most) > 0) {
+        return false;
+    }
+    *value = raised;
+    return true;
+}
+
+/* The newest attempt's bytes and fees. raw is the caller's to free. */
+static enum status load_attempt(struct outbox *outbox, const struct intent *intent, uint8_t **raw,
+                                size_t *size, struct uint256 *tip, struct uint256 *fee,
+                                struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&outbox->sql, error, "SELECT raw, tip, fee FROM attempts WHERE hash = ?",
+                       "b", &(struct database_blob){intent->hash.bytes, HASH32_SIZE});
+    uint8_t tip_bytes[UINT256_SIZE];
+    uint8_t fee_bytes[UINT256_SIZE];
+    enum status status;
+
+    *raw = NULL;
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&outbox->sql, row, error);
+    if (status == STATUS_OK) {
+        *size = (size_t)sqlite3_column_bytes(row, 0);
+        *raw = malloc(*size + 1);
+        if (*raw == NULL || !database_blob_column(row, 0, *raw, *size) ||
+            !database_blob_column(row, 1, tip_bytes, sizeof(tip_bytes)) ||
+            !database_blob_column(row, 2, fee_bytes, sizeof(fee_bytes))) {
+            status = error_set(error, STATUS_BAD_FORMAT, "the outbox's file is damaged");
+        } else {
+            *tip = uint256_from_bytes(tip_bytes);
+            *fee = uint256_from_bytes(fee_bytes);
+        }
+    }
+    database_done(&outbox->sql, row);
+    return status;
+}
+
+/* A dearer transaction in the place of one that nobody takes. Both carry the same nonce, so at most
+ * one of them can ever count. */
+static enum status replace(struct outbox *outbox, struct intent *intent, struct uint256 tip,
+                           struct uint256 fee, struct error *error)
+{
+    struct transaction transaction;
+    struct error trouble;
+    struct uint256 wanted_tip;
+    enum status status;
+
+    memset(&transaction, 0, sizeof(transaction));
+    error_init(&trouble);
+    status = choose_fees(outbox, &transaction, &trouble);
+    if (status == STATUS_OK &&
+        (!raise(&tip, &outbox->options.fee_most) || !raise(&fee, &outbox->options.fee_most))) {
+        status = error_set(&trouble, STATUS_REFUSED,
+                           "in the pool, and the ceiling allows no dearer replacement");
+    }
+    if (status != STATUS_OK) {
+        return note_trouble(outbox, intent, &trouble, error);
+    }
+    wanted_tip = transaction.tip_wei_max;
+    transaction.tip_wei_max = uint256_compare(&wanted_tip, &tip) > 0 ? wanted_tip : tip;
+    if (uint256_compare(&transaction.fee_wei_max, &fee) < 0) {
+        transaction.fee_wei_max = fee;
+    }
+    transaction.nonce = intent->nonce;
+    return sign_and_send(outbox, intent, &transaction, error);
+}
+
+static enum status check_pending(struct outbox *outbox, struct intent *intent, struct error *error)
+{
+    int64_t now = now_ms();
+    struct uint256 tip;
+    struct uint256 fee;
+    uint8_t *raw;
+    size_t size;
+    enum status status;
+
+    if (now - intent->looked_ms < POOL_CHECK_MS && now >= intent->looked_ms) {
+        return STATUS_OK;
+    }
+    status = load_attempt(outbox, intent, &raw, &size, &tip, &fee, error);
+    if (status == STATUS_OK &&
+        now - intent->sent_ms >= (int64_t)outbox->options.ledger_retry_s * 1000) {
+        status = replace(outbox, intent, tip, fee, error);
+    } else if (status == STATUS_OK) {
+        /* Sending the same bytes again is harmless, and a pool that lost them gets them back. */
+        status = send_raw(outbox, intent, raw, size, error);
+    }
+    free(raw);
+    return status;
+}
+
+/* ---- what is in a block ------------------------------------------------------- */
+
+static enum status mark_mined(struct outbox *outbox, const struct intent *intent,
+                              const struct hash32 *hash, const struct evm_receipt *receipt,
+                              struct error *error)
+{
+    bool deep =
+        outbox->head >= receipt->height && outbox->head - receipt->height >= outbox->options.depth;
+
+    return database_run(
+        &outbox->sql, error,
+        "UPDATE intents SET state = ?, hash = ?, reverted = ?, height = ?, block = ?,"
+        " trouble = '', lost = NULL WHERE id = ?",
+        "ibiibi", (int64_t)(deep ? OUTBOX_FINAL : OUTBOX_MINED),
+        &(struct database_blob){hash->bytes, HASH32_SIZE}, (int64_t)receipt->reverted,
+        (int64_t)receipt->height, &(struct database_blob){receipt->block.bytes, HASH32_SIZE},
+        intent->id);
+}
+
+/* Why did it revert? The node repeats it on the newest state; when that does not revert, the
+ * reason stays unknown. */
+static enum status explain_revert(struct outbox *outbox, const struct intent *intent,
+                                  struct error *error)
+{
+    uint8_t revert[OUTBOX_REVERT_MAX];
+    struct database_blob blob = {revert, 0};
+    struct error trouble;
+
+    error_init(&trouble);
+    if (evm_call(outbox->rpc, revert, sizeof(revert), &blob.size, signer_address(outbox->signer),
+                 &intent->to, intent->value, intent->data, intent->data_size,
+                 &trouble) != STATUS_REFUSED) {
+        return STATUS_OK;
+    }
+    return database_run(&outbox->sql, error, "UPDATE intents SET revert = ? WHERE id = ?", "bi",
+                        &blob, intent->id);
+}
+
+/* Looks for the receipt of any attempt. *found: one of ours is in a block. *certain: the endpoints
+ * agreed about every attempt. */
+static enum status find_receipt(struct outbox *outbox, struct intent *intent, bool *found,
+                                bool *certain, struct error *error)
+{
+    sqlite3_stmt *rows = database_query(&outbox->sql, error,
+                                        "SELECT hash FROM attempts WHERE intent = ?"
+                                        " ORDER BY serial DESC",
+                                        "i", intent->id);
+    enum status status = rows == NULL ? STATUS_IO : STATUS_OK;
+
+    *found = false;
+    *certain = true;
+    while (status == STATUS_OK && !*found) {
+        struct evm_receipt receipt;
+        struct hash32 hash;
+        struct error trouble;
+        enum status seen;
+
+        status = database_step(&outbox->sql, rows, error);
+        if (status != STATUS_OK || !database_blob_column(rows, 0, hash.bytes, HASH32_SIZE)) {
+            break;
+        }
+        error_init(&trouble);
+        seen = evm_receipt_of(outbox->rpc, &receipt, &hash, &trouble);
+        if (seen == STATUS_OK) {
+            *found = true;
+            database_done(&outbox->sql, rows);
+            rows = NULL;
+            status = mark_mined(outbox, intent, &hash, &receipt, error);
+            if (status == STATUS_OK && receipt.reverted) {
+                status = explain_revert(outbox, intent, error);
+            }
+        } else if (seen != STATUS_NOT_FOUND) {
+            *certain = false;
+        }
+    }
+    database_done(&outbox->sql, rows);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* Its nonce is used, and not by us: somebody else has our key, or a wallet was used by hand. When
+ * that is beyond any reorganization, the intent starts again with another nonce. */
+static enum status check_lost(struct outbox *outbox, struct intent *intent, struct error *error)
+{
+    uint64_t wait = outbox->options.depth > LOST_DEPTH ? outbox->options.depth : LOST_DEPTH;
+
+    if (intent->lost < 0) {
+        return database_run(&outbox->sql, error,
+                            "UPDATE intents SET lost = ?, trouble = 'its nonce was used by another"
+                            " transaction of this account' WHERE id = ?",
+                            "ii", (int64_t)outbox->head, intent->id);
+    }
+    if (outbox->head < (uint64_t)intent->lost || outbox->head - (uint64_t)intent->lost < wait) {
+        return STATUS_OK;
+    }
+    return database_run(&outbox->sql, error,
+                        "UPDATE intents SET state = ?, nonce = NULL, hash = NULL, lost = NULL"
+                        " WHERE id = ?",
+                        "ii", (int64_t)OUTBOX_WAITING, intent->id);
+}
+
+static enum status check_sent(struct outbox *outbox, struct intent *intent, struct error *error)
+{
+    bool found = false;
+    bool certain = false;
+    enum status status = STATUS_OK;
+
+    if (intent->nonce >= outbox->account_nonce) {
+        return check_pending(outbox, intent, error);
+    }
+    status = find_receipt(outbox, intent, &found, &certain, error);
+    if (status == STATUS_OK && !found && certain) {
+        status = check_lost(outbox, intent, error);
+    }
+    return status;
+}
+
+static enum status check_mined(struct outbox *outbox, struct intent *intent, struct error *error)
+{
+    bool found = false;
+    bool certain = false;
+    enum status status = find_receipt(outbox, intent, &found, &certain, error);
+
+    if (status != STATUS_OK || found || !certain) {
+        return status;
+    }
+    /* Reorganized away. The next look sends the same bytes again. */
+    return database_run(&outbox->sql, error,
+                        "UPDATE intents SET state = ?, height = NULL, block = NULL, looked_ms = 0,"
+                        " sent_ms = ?, trouble = 'reorganized out of its block' WHERE id = ?",
+                        "iii", (int64_t)OUTBOX_SENT, now_ms(), intent->id);
+}
+
+/* ---- one round ---------------------------------------------------------------- */
+
+static enum status start_waiting(struct outbox *outbox, struct error *error)
+{
+    int64_t in_flight = 0;
+    enum status status =
+        database_number(&outbox->sql, &in_flight, 0, error,
+                        "SELECT count(*) FROM intents WHERE state = ?", "i", (int64_t)OUTBOX_SENT);
+
+    if (status != STATUS_OK || in_flight >= OUTBOX_FLIGHT_MAX) {
+        return status;
+    }
+    return for_each(outbox, OUTBOX_WAITING, (size_t)(OUTBOX_FLIGHT_MAX - in_flight), start, error);
+}
+
+enum status outbox_send(struct outbox *outbox, struct error *error)
+{
+    enum status status =
+        evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error);
+
+    return status == STATUS_OK ? start_waiting(outbox, error) : status;
+}
+
+enum status outbox_work(struct outbox *outbox, struct error *error)
+{
+    enum status status = evm_head(outbox->rpc, &outbox->head, error);
+
+    if (status == STATUS_OK) {
+        status =
+            evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error);
+    }
+    if (status == STATUS_OK) {
+        status = for_each(outbox, OUTBOX_MINED, BATCH_MAX, check_mined, error);
+    }
+    if (status == STATUS_OK) {
+        status = for_each(outbox, OUTBOX_SENT, BATCH_MAX, check_sent, error);
+    }
+    if (status == STATUS_OK) {
+        status = start_waiting(outbox, error);
+    }
+    return status;
+}
+
+enum status outbox_unfinished(struct outbox *outbox, uint64_t *count, struct error *error)
+{
+    int64_t number = 0;
+    enum status status =
+        database_number(&outbox->sql, &number, 0, error,
+                        "SELECT count(*) FROM intents WHERE state < ?", "i", (int64_t)OUTBOX_FINAL);
+
+    *count = (uint64_t)number;
+    return status;
+}
+
+enum status outbox_look(struct outbox *outbox, struct outbox_status *found, const char *name,
+                        struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&outbox->sql, error,
+                       "SELECT state, reverted, hash, height, nonce, revert, trouble,"
+                       " (SELECT count(*) FROM attempts WHERE intent = id) FROM intents"
+                       " WHERE name = ?",
+                       "t", name);
+    enum status status;
+    int64_t attempts;
+
+    memset(found, 0, sizeof(*found));
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&outbox->sql, row, error);
+    if (status == STATUS_OK) {
+        found->state = (enum outbox_state)sqlite3_column_int(row, 0);
+        found->reverted = sqlite3_column_int(row, 1) != 0;
+        if (!database_blob_column(row, 2, found->hash.bytes, HASH32_SIZE)) {
+            memset(&found->hash, 0, sizeof(found->hash)); /* not signed yet */
+        }
+        found->height = (uint64_t)sqlite3_column_int64(row, 3);
+        found->nonce = (uint64_t)sqlite3_column_int64(row, 4);
+        found->revert_size = (size_t)sqlite3_column_bytes(row, 5);
+        if (found->revert_size > sizeof(found->revert) ||
+            !database_blob_column(row, 5, found->revert, found->revert_size)) {
+            found->revert_size = 0;
+        }
+        (void)snprintf(found->trouble, sizeof(found->trouble), "%s",
+                       (const char *)sqlite3_column_text(row, 6));
+        attempts = sqlite3_column_int64(row, 7);
+        found->replacements = attempts > 1 ? (uint32_t)attempts - 1 : 0;
+    } else if (status == STATUS_NOT_FOUND) {
+        status = error_set(error, STATUS_NOT_FOUND, "the outbox has nothing named '%s'", name);
+    }
+    database_done(&outbox->sql, row);
+    return status;
+}

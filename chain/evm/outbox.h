@@ -1,0 +1,85 @@
+/*
+ * outbox.h - everything that is sent to a chain goes through a table on disk first.
+ *
+ * An intent has a name of the caller's choosing; asking for the same name again is not a second
+ * transaction. Each is signed and stored before it is sent, so that after a crash the same bytes
+ * are sent again, never others in their place. A transaction that stays in the pool is replaced
+ * with a dearer one, up to the ceiling of the user; one that a reorganization threw out is sent
+ * again; one whose nonce somebody else used gets another nonce, once that is final.
+ *
+ * One process at a time: the file is locked. The outbox signs with one key on one chain.
+ */
+#ifndef CHAIN_EVM_OUTBOX_H
+#define CHAIN_EVM_OUTBOX_H
+
+#include "base/error.h"
+#include "chain/codec/address.h"
+#include "chain/codec/keccak.h"
+#include "chain/codec/wei.h"
+#include "chain/evm/rpc.h"
+#include "chain/keys/signer.h"
+
+#define OUTBOX_NAME_MAX   200
+#define OUTBOX_REVERT_MAX 256
+#define OUTBOX_FLIGHT_MAX 64 /* transactions in the pool at once */
+
+enum outbox_state {
+    OUTBOX_WAITING = 1, /* written down; not signed */
+    OUTBOX_SENT = 2,    /* signed, and sent unless we crashed in between */
+    OUTBOX_MINED = 3,   /* in a block that may still be reorganized away */
+    OUTBOX_FINAL = 4,   /* deep enough */
+    OUTBOX_REFUSED = 5, /* the contract would refuse it, says the node; never sent */
+};
+
+struct outbox_options {
+    const char *path; /* of the sqlite3 file; path and ".lock" belong to the outbox */
+    uint64_t chain_id;
+    uint32_t depth;          /* blocks on top of a transaction's until it is final; 0: none */
+    uint32_t ledger_retry_s; /* in the pool before it is replaced */
+    struct uint256 fee_most; /* wei per gas that the user is ready to pay */
+};
+
+struct outbox_status {
+    enum outbox_state state;
+    bool reverted;      /* of MINED and FINAL: the transaction did nothing */
+    struct hash32 hash; /* of the transaction that counts */
+    uint64_t height;    /* of its block */
+    uint64_t nonce;
+    uint32_t replacements;
+    uint8_t revert[OUTBOX_REVERT_MAX]; /* why: of REFUSED, and of a reverted one */
+    size_t revert_size;
+    char trouble[256]; /* the last thing that went wrong; empty when all goes well */
+};
+
+struct outbox;
+
+/* signer and rpc are borrowed until outbox_close. STATUS_REFUSED: another process has it, or the
+ * file belongs to another key or chain. */
+MUST_CHECK enum status outbox_open(struct outbox **outbox, const struct outbox_options *options,
+                                   const struct signer *signer, struct rpc *rpc,
+                                   struct error *error);
+void outbox_close(struct outbox *outbox); /* NULL is fine */
+
+/* Writes an intent down. Done when it returns: the transaction will be sent. The same name again
+ * with the same content changes nothing, except that one which was refused, or has reverted for
+ * good, is tried again; with other content it is STATUS_REFUSED. */
+MUST_CHECK enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to,
+                                  wei value, const void *data, size_t data_size, uint64_t gas,
+                                  struct error *error);
+
+/* Signs, sends, replaces, looks for receipts: one round. Trouble with the chain is kept in the
+ * rows and is no failure; STATUS_IO and the like are. */
+MUST_CHECK enum status outbox_work(struct outbox *outbox, struct error *error);
+
+/* The part of a round that signs and sends what waits: for what is urgent. */
+MUST_CHECK enum status outbox_send(struct outbox *outbox, struct error *error);
+
+/* STATUS_NOT_FOUND for a name that was never added. */
+MUST_CHECK enum status outbox_look(struct outbox *outbox, struct outbox_status *status,
+                                   const char *name, struct error *error);
+
+/* How many are not final yet. */
+MUST_CHECK enum status outbox_unfinished(struct outbox *outbox, uint64_t *count,
+                                         struct error *error);
+
+#endif /* CHAIN_EVM_OUTBOX_H */

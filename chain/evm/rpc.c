@@ -1,0 +1,328 @@
+/* rpc.c - see rpc.h. */
+#include "chain/evm/rpc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/backoff.h"
+#include "base/io/strict_json.h"
+#include "base/secret.h"
+#include "chain/evm/rpc_transport.h"
+
+enum {
+    CODE_LIMIT_EXCEEDED = -32005, /* EIP-1474 */
+    WAIT_SLICE_MS = 50,           /* how soon a stop is noticed */
+    REST_MS_FIRST = 1000,         /* of an endpoint that failed, and of one that always does: */
+    REST_MS_MAX = 60000,
+};
+
+/* How an endpoint did lately: one that hangs must not cost its timeout at every question. */
+struct health {
+    uint32_t failures;      /* in a row */
+    uint64_t rest_until_ms; /* on the steady clock */
+};
+
+struct rpc {
+    struct rpc_options options;
+    struct rpc_transport *endpoints[RPC_ENDPOINTS_MAX];
+    struct health health[RPC_ENDPOINTS_MAX];
+    size_t endpoint_count;
+    size_t preferred; /* the endpoint that answered last */
+    uint64_t next_id;
+    uint64_t jitter; /* state of a small generator; not a secret */
+    struct rpc_failure failure;
+};
+
+void rpc_options_init(struct rpc_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->timeout_ms = 10000;
+    options->rounds_max = 5;
+    options->wait_ms_first = 200;
+    options->wait_ms_max = 10000;
+    options->reply_size_max = RPC_REPLY_SIZE_MAX;
+}
+
+struct rpc *rpc_new(const struct rpc_options *options, struct error *error)
+{
+    struct rpc *rpc = calloc(1, sizeof(*rpc));
+
+    assert(options->rounds_max >= 1);
+    if (rpc == NULL) {
+        (void)error_set(error, STATUS_NO_MEMORY, "no memory for an RPC client");
+        return NULL;
+    }
+    if (options->url_count < 1 || options->url_count > RPC_ENDPOINTS_MAX) {
+        (void)error_set(error, STATUS_USAGE, "%zu endpoints; there must be 1 to %d",
+                        options->url_count, RPC_ENDPOINTS_MAX);
+        goto out;
+    }
+    rpc->options = *options;
+    rpc->next_id = 1;
+    if (secret_random(&rpc->jitter, sizeof(rpc->jitter), error) != STATUS_OK) {
+        goto out;
+    }
+    for (size_t i = 0; i < options->url_count; i++) {
+        rpc->endpoints[i] = rpc_transport_new(options->urls[i], options->timeout_ms,
+                                              options->reply_size_max, error);
+        if (rpc->endpoints[i] == NULL) {
+            goto out;
+        }
+        rpc_transport_stop_by(rpc->endpoints[i], options->stopped, options->context);
+        rpc->endpoint_count++;
+    }
+    rpc->options.urls = NULL;
+    return rpc;
+
+out:
+    rpc_free(rpc);
+    return NULL;
+}
+
+void rpc_free(struct rpc *rpc)
+{
+    if (rpc != NULL) {
+        for (size_t i = 0; i < rpc->endpoint_count; i++) {
+            rpc_transport_free(rpc->endpoints[i]);
+        }
+        free(rpc);
+    }
+}
+
+const struct rpc_failure *rpc_failure(const struct rpc *rpc)
+{
+    return &rpc->failure;
+}
+
+size_t rpc_endpoint_count(const struct rpc *rpc)
+{
+    return rpc->endpoint_count;
+}
+
+static const char *label_of(const struct rpc *rpc, size_t endpoint)
+{
+    assert(endpoint < rpc->endpoint_count);
+    return rpc_transport_label(rpc->endpoints[endpoint]);
+}
+
+static uint64_t steady_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+size_t rpc_endpoint_order(const struct rpc *rpc, size_t order[RPC_ENDPOINTS_MAX])
+{
+    uint64_t now_ms = steady_ms();
+    size_t count = 0;
+    size_t well = 0;
+
+    for (int resting = 0; resting < 2; resting++) {
+        for (size_t i = 0; i < rpc->endpoint_count; i++) {
+            if ((rpc->health[i].rest_until_ms > now_ms) == (resting != 0)) {
+                order[count++] = i;
+            }
+        }
+        well = resting == 0 ? count : well;
+    }
+    return well;
+}
+
+static void note_health(struct rpc *rpc, size_t endpoint, bool answered)
+{
+    struct health *health = &rpc->health[endpoint];
+
+    if (answered) {
+        *health = (struct health){0};
+        return;
+    }
+    health->rest_until_ms =
+        steady_ms() + backoff_pause(REST_MS_FIRST, REST_MS_MAX, health->failures);
+    health->failures += health->failures < UINT32_MAX;
+}
+
+/* Somewhere from half of the time to all of it, so that many nodes do not return together. */
+static uint32_t with_jitter(struct rpc *rpc, uint32_t wait_ms)
+{
+    rpc->jitter = rpc->jitter * 6364136223846793005u + 1442695040888963407u;
+    return wait_ms / 2 + (uint32_t)((rpc->jitter >> 33) % (wait_ms / 2 + 1));
+}
+
+bool rpc_is_stopped(const struct rpc *rpc)
+{
+    return rpc->options.stopped != NULL && rpc->options.stopped(rpc->options.context);
+}
+
+static enum status wait_for(struct rpc *rpc, uint32_t wait_ms, struct error *error)
+{
+    while (wait_ms > 0) {
+        uint32_t slice_ms = wait_ms < WAIT_SLICE_MS ? wait_ms : WAIT_SLICE_MS;
+        const struct timespec slice = {0, (long)slice_ms * 1000000};
+
+        if (rpc_is_stopped(rpc)) {
+            return error_set(error, STATUS_STOPPED, "stopped while waiting for an endpoint");
+        }
+        (void)nanosleep(&slice, NULL);
+        wait_ms -= slice_ms;
+    }
+    return STATUS_OK;
+}
+
+/* round: counts from 0, and nobody waits before that one. */
+static enum status wait_before(struct rpc *rpc, uint32_t round, struct error *error)
+{
+    uint64_t wait_ms =
+        backoff_pause(rpc->options.wait_ms_first, rpc->options.wait_ms_max, round - 1);
+
+    return wait_for(rpc, with_jitter(rpc, (uint32_t)wait_ms), error);
+}
+
+/* {"jsonrpc":"2.0","id":...,"method":...,"params":...}; the caller releases body in any case. */
+static enum status write_request(struct buffer *body, uint64_t id, const char *method,
+                                 json_t *params, struct error *error)
+{
+    json_t *request = json_pack("{s:s, s:I, s:s, s:O}", "jsonrpc", "2.0", "id", (json_int_t)id,
+                                "method", method, "params", params);
+    enum status status;
+
+    buffer_init(body, RPC_REQUEST_SIZE_MAX);
+    if (request == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    status = strict_json_write(body, error, request, JSON_COMPACT);
+    json_decref(request);
+    return status;
+}
+
+static enum status post(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                        json_t *params, struct error *error)
+{
+    uint64_t id = rpc->next_id++;
+    struct buffer body;
+    const char *reply;
+    size_t reply_size;
+    enum status status = write_request(&body, id, method, params, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_transport_post(rpc->endpoints[endpoint], &reply, &reply_size,
+                                    buffer_text(&body), body.size, error);
+    }
+    buffer_release(&body);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = rpc_reply_read(result, &rpc->failure, reply, reply_size, id, error);
+    if (status != STATUS_OK) {
+        return error_wrap(error, "%s: %s", label_of(rpc, endpoint), method);
+    }
+    return STATUS_OK;
+}
+
+/* Could another endpoint, or a later time, give a better answer? */
+static bool worth_retrying(const struct rpc *rpc, enum status status)
+{
+    return status == STATUS_UNREACHABLE || status == STATUS_BAD_FORMAT ||
+           (status == STATUS_REFUSED && rpc->failure.code == CODE_LIMIT_EXCEEDED);
+}
+
+static enum status query(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                         json_t *params, struct error *error)
+{
+    enum status status = post(rpc, endpoint, result, method, params, error);
+
+    if (status != STATUS_STOPPED) {
+        note_health(rpc, endpoint, !worth_retrying(rpc, status));
+    }
+    return status;
+}
+
+static enum status ask_all(struct rpc *rpc, json_t **result, const char *method, json_t *params,
+                           struct error *error)
+{
+    enum status status = STATUS_UNREACHABLE;
+
+    for (size_t i = 0; i < rpc->endpoint_count; i++) {
+        size_t endpoint = (rpc->preferred + i) % rpc->endpoint_count;
+
+        status = query(rpc, endpoint, result, method, params, error);
+        if (!worth_retrying(rpc, status)) {
+            rpc->preferred = endpoint;
+            return status;
+        }
+    }
+    return status;
+}
+
+enum status rpc_call(struct rpc *rpc, json_t **result, const char *method, json_t *params,
+                     struct error *error)
+{
+    struct error own;
+    enum status status = STATUS_UNREACHABLE;
+
+    error = error == NULL ? &own : error;
+    error_init(error);
+    *result = NULL;
+    if (params == NULL) {
+        params = json_array();
+    }
+    for (uint32_t round = 0; round < rpc->options.rounds_max; round++) {
+        if (round > 0 && wait_before(rpc, round, error) != STATUS_OK) {
+            status = STATUS_STOPPED;
+            break;
+        }
+        status = ask_all(rpc, result, method, params, error);
+        if (!worth_retrying(rpc, status)) {
+            break;
+        }
+    }
+    json_decref(params);
+    if (worth_retrying(rpc, status)) {
+        error->status = STATUS_UNREACHABLE;
+        error_advise(error, "check the endpoint, or give a second one");
+        return STATUS_UNREACHABLE;
+    }
+    return status;
+}
+
+bool rpc_endpoint_again(struct rpc *rpc, uint32_t *round)
+{
+    struct error stopped;
+
+    error_init(&stopped);
+    return *round < rpc->options.rounds_max && wait_before(rpc, (*round)++, &stopped) == STATUS_OK;
+}
+
+enum status rpc_call_at(struct rpc *rpc, size_t endpoint, json_t **result, const char *method,
+                        json_t *params, struct error *error)
+{
+    struct error own;
+    enum status status;
+
+    assert(endpoint < rpc->endpoint_count);
+    error = error == NULL ? &own : error;
+    error_init(error);
+    *result = NULL;
+    if (params == NULL) {
+        params = json_array();
+    }
+    status = query(rpc, endpoint, result, method, params, error);
+    json_decref(params);
+    return status;
+}
+
+enum status rpc_call_uint256(struct rpc *rpc, struct uint256 *value, const char *method,
+                             json_t *params, struct error *error)
+{
+    json_t *result;
+    enum status status = rpc_call(rpc, &result, method, params, error);
+
+    if (status == STATUS_OK) {
+        status = rpc_value_uint256(value, result, method, error);
+        json_decref(result);
+    }
+    return status;
+}

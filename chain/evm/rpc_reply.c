@@ -1,0 +1,175 @@
+/* rpc_reply.c - see rpc_reply.h. */
+#include "chain/evm/rpc_reply.h"
+
+#include <string.h>
+
+#include "chain/codec/hex_data.h"
+
+static enum status malformed(struct error *error, const char *what)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s", what);
+}
+
+/* A stranger's words: they may reach a terminal or a log, so only plain characters stay. */
+static void copy_printable(char out[RPC_MESSAGE_SIZE], const char *text)
+{
+    size_t i = 0;
+
+    for (; i + 1 < RPC_MESSAGE_SIZE && text[i] != '\0'; i++) {
+        out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    }
+    out[i] = '\0';
+}
+
+/* Nodes put the revert's bytes into data, or into data.data. Anything else there is ignored: it is
+ * only an explanation. */
+static void read_failure_data(struct rpc_failure *failure, const json_t *data)
+{
+    size_t size = 0;
+
+    if (json_is_object(data)) {
+        data = json_object_get(data, "data");
+    }
+    if (json_is_string(data) && hex_data_read(failure->data, sizeof(failure->data), &size,
+                                              json_string_value(data)) == STATUS_OK) {
+        failure->data_size = size;
+    }
+}
+
+static enum status read_failure(struct rpc_failure *failure, const json_t *object,
+                                struct error *error)
+{
+    const json_t *code = json_object_get(object, "code");
+    const json_t *message = json_object_get(object, "message");
+
+    if (!json_is_integer(code) || !json_is_string(message)) {
+        return malformed(error, "an error without code and message");
+    }
+    failure->code = json_integer_value(code);
+    copy_printable(failure->message, json_string_value(message));
+    read_failure_data(failure, json_object_get(object, "data"));
+    return error_set(error, STATUS_REFUSED, "%s (code %lld)", failure->message,
+                     (long long)failure->code);
+}
+
+static enum status check_envelope(const json_t *root, uint64_t id, struct error *error)
+{
+    const json_t *version = json_object_get(root, "jsonrpc");
+    const json_t *reply_id = json_object_get(root, "id");
+
+    if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0) {
+        return malformed(error, "not JSON-RPC 2.0");
+    }
+    if (!json_is_integer(reply_id) || json_integer_value(reply_id) < 0 ||
+        (uint64_t)json_integer_value(reply_id) != id) {
+        return malformed(error, "the id is not that of the request");
+    }
+    return STATUS_OK;
+}
+
+enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const char *text,
+                           size_t size, uint64_t id, struct error *error)
+{
+    json_error_t where;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    json_t *value;
+    json_t *failed;
+    enum status status;
+
+    memset(failure, 0, sizeof(*failure));
+    *result = NULL;
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return malformed(error, "not one JSON object");
+    }
+    status = check_envelope(root, id, error);
+    value = json_object_get(root, "result");
+    failed = json_object_get(root, "error");
+    if (json_is_null(failed) && value != NULL) {
+        failed = NULL; /* some nodes send "error": null next to a result */
+    }
+    if (status == STATUS_OK && (value == NULL) == (failed == NULL)) {
+        status = malformed(error, "not exactly one of result and error");
+    }
+    if (status == STATUS_OK && failed != NULL) {
+        status = read_failure(failure, failed, error);
+    }
+    if (status == STATUS_OK) {
+        *result = json_incref(value);
+    }
+    json_decref(root);
+    return status;
+}
+
+enum status rpc_value_uint256(struct uint256 *value, const json_t *json, const char *what,
+                              struct error *error)
+{
+    if (!json_is_string(json) ||
+        uint256_parse_quantity(value, json_string_value(json)) != STATUS_OK) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s is not a quantity", what);
+    }
+    return STATUS_OK;
+}
+
+enum status rpc_value_u64(uint64_t *value, const json_t *json, const char *what,
+                          struct error *error)
+{
+    struct uint256 wide;
+    enum status status = rpc_value_uint256(&wide, json, what, error);
+
+    if (status == STATUS_OK && !uint256_to_u64(value, &wide)) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s is past 64 bits", what);
+    }
+    return status;
+}
+
+enum status rpc_value_hash(struct hash32 *value, const json_t *json, const char *what,
+                           struct error *error)
+{
+    if (!json_is_string(json) ||
+        hex_data_read_exactly(value->bytes, HASH32_SIZE, json_string_value(json)) != STATUS_OK) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s is not 32 bytes", what);
+    }
+    return STATUS_OK;
+}
+
+enum status rpc_value_data(uint8_t *bytes, size_t bytes_size, size_t *size, const json_t *json,
+                           const char *what, struct error *error)
+{
+    if (!json_is_string(json) ||
+        hex_data_read(bytes, bytes_size, size, json_string_value(json)) != STATUS_OK) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "malformed reply: %s is not hex of at most %zu bytes", what, bytes_size);
+    }
+    return STATUS_OK;
+}
+
+enum status rpc_field_u64(uint64_t *value, const json_t *object, const char *name,
+                          struct error *error)
+{
+    return rpc_value_u64(value, json_object_get(object, name), name, error);
+}
+
+enum status rpc_field_uint256(struct uint256 *value, const json_t *object, const char *name,
+                              struct error *error)
+{
+    return rpc_value_uint256(value, json_object_get(object, name), name, error);
+}
+
+enum status rpc_field_hash(struct hash32 *value, const json_t *object, const char *name,
+                           struct error *error)
+{
+    return rpc_value_hash(value, json_object_get(object, name), name, error);
+}
+
+enum status rpc_field_address(struct address *value, const json_t *object, const char *name,
+                              struct error *error)
+{
+    const json_t *json = json_object_get(object, name);
+
+    if (!json_is_string(json) ||
+        hex_data_read_exactly(value->bytes, ADDRESS_SIZE, json_string_value(json)) != STATUS_OK) {
+        return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s is not an address", name);
+    }
+    return STATUS_OK;
+}

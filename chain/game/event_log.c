@@ -1,0 +1,217 @@
+/* event_log.c - see event_log.h. */
+#include "chain/game/event_log.h"
+
+#include <string.h>
+
+static enum status read_block(struct database *sql, sqlite3_stmt *row,
+                              struct event_log_block *block, struct error *error)
+{
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(sql, row, error);
+    if (status == STATUS_OK) {
+        block->height = (uint64_t)sqlite3_column_int64(row, 0);
+        block->time_s = (uint64_t)sqlite3_column_int64(row, 2);
+        if (!database_blob_column(row, 1, block->hash.bytes, HASH32_SIZE)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "the event_log is damaged");
+        }
+    }
+    database_done(sql, row);
+    return status;
+}
+
+enum status event_log_top(struct database *sql, struct event_log_block *block, struct error *error)
+{
+    return read_block(sql,
+                      database_query(sql, error,
+                                     "SELECT height, hash, time_s FROM blocks ORDER BY height DESC"
+                                     " LIMIT 1",
+                                     ""),
+                      block, error);
+}
+
+enum status event_log_block_at(struct database *sql, struct event_log_block *block, uint64_t height,
+                               struct error *error)
+{
+    return read_block(sql,
+                      database_query(sql, error,
+                                     "SELECT height, hash, time_s FROM blocks WHERE height = ?",
+                                     "i", (int64_t)height),
+                      block, error);
+}
+
+enum status event_log_add_block(struct database *sql, const struct event_log_block *block,
+                                struct error *error)
+{
+    return database_run(
+        sql, error, "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)", "ibi", (int64_t)block->height,
+        &(struct database_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)block->time_s);
+}
+
+enum status event_log_add_log(struct database *sql, const struct event_log_block *block,
+                              uint32_t place, const struct game_log *log, struct error *error)
+{
+    return database_run(
+        sql, error,
+        "INSERT INTO event_log (kind, height, block, time_s, place, topics, data)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "iibiibb", (int64_t)LEDGER_EVENT, (int64_t)block->height,
+        &(struct database_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)block->time_s,
+        (int64_t)place,
+        &(struct database_blob){log->topics, log->topic_count * sizeof(log->topics[0])},
+        &(struct database_blob){log->data.bytes, log->data.size});
+}
+
+enum status event_log_rewind(struct database *sql, uint64_t height, struct error *error)
+{
+    const struct hash32 nothing = {{0}};
+    int64_t reply = 0;
+    enum status status = database_number(
+        sql, &reply, 0, error,
+        "SELECT count(*) FROM event_log JOIN blocks ON event_log.block = blocks.hash"
+        " WHERE blocks.height > ?",
+        "i", (int64_t)height);
+
+    if (status == STATUS_OK) {
+        status =
+            database_run(sql, error, "DELETE FROM blocks WHERE height > ?", "i", (int64_t)height);
+    }
+    if (status == STATUS_OK && reply > 0) {
+        status =
+            database_run(sql, error,
+                         "INSERT INTO event_log (kind, height, block, time_s, place, topics, data)"
+                         " VALUES (?, ?, ?, 0, 0, x'', x'')",
+                         "iib", (int64_t)LEDGER_REWIND, (int64_t)height,
+                         &(struct database_blob){nothing.bytes, HASH32_SIZE});
+    }
+    return status;
+}
+
+/* The log's data lie in the row. */
+static enum status read_log(struct game_log *log, sqlite3_stmt *row, int topics, int data,
+                            struct error *error)
+{
+    size_t topics_size = (size_t)sqlite3_column_bytes(row, topics);
+
+    memset(log, 0, sizeof(*log));
+    log->topic_count = (uint32_t)(topics_size / HASH32_SIZE);
+    log->data.bytes = sqlite3_column_blob(row, data);
+    log->data.size = (size_t)sqlite3_column_bytes(row, data);
+    if (topics_size > sizeof(log->topics) || log->data.size > GAME_LOG_SIZE_MAX ||
+        !database_blob_column(row, topics, log->topics, topics_size)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the event_log is damaged");
+    }
+    return STATUS_OK;
+}
+
+static void hash_log(struct keccak *keccak, const struct game_log *log, uint32_t place)
+{
+    keccak_add(keccak, &place, sizeof(place));
+    keccak_add(keccak, &log->topic_count, sizeof(log->topic_count));
+    keccak_add(keccak, log->topics, log->topic_count * sizeof(log->topics[0]));
+    keccak_add(keccak, &log->data.size, sizeof(log->data.size));
+    keccak_add(keccak, log->data.bytes, log->data.size);
+}
+
+struct hash32 event_log_hash_of(const struct game_log *logs, const uint32_t *places, size_t count)
+{
+    struct keccak keccak;
+
+    keccak_init(&keccak);
+    for (size_t i = 0; i < count; i++) {
+        hash_log(&keccak, &logs[i], places[i]);
+    }
+    return keccak_end(&keccak);
+}
+
+enum status event_log_logs_hash(struct database *sql, struct hash32 *hash,
+                                const struct event_log_block *block, struct error *error)
+{
+    /* After a rewind a block can be told a second time: the newest telling counts. */
+    sqlite3_stmt *rows = database_query(
+        sql, error,
+        "SELECT place, topics, data FROM event_log WHERE block = ? AND number >"
+        " (SELECT coalesce(max(number), 0) FROM event_log WHERE kind = ? AND height < ?)"
+        " ORDER BY number",
+        "bii", &(struct database_blob){block->hash.bytes, HASH32_SIZE}, (int64_t)LEDGER_REWIND,
+        (int64_t)block->height);
+    enum status status = rows == NULL ? STATUS_IO : STATUS_OK;
+    struct keccak keccak;
+
+    keccak_init(&keccak);
+    while (status == STATUS_OK) {
+        struct game_log log;
+
+        status = database_step(sql, rows, error);
+        if (status == STATUS_OK) {
+            status = read_log(&log, rows, 1, 2, error);
+        }
+        if (status == STATUS_OK) {
+            hash_log(&keccak, &log, (uint32_t)sqlite3_column_int64(rows, 0));
+        }
+    }
+    database_done(sql, rows);
+    *hash = keccak_end(&keccak);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
+                              uint8_t payload[GAME_REPLY_MAX], struct error *error)
+{
+    struct game_log log;
+    enum status status;
+
+    memset(entry, 0, sizeof(*entry));
+    entry->number = (uint64_t)sqlite3_column_int64(row, 0);
+    entry->kind = (enum ledger_entry_kind)sqlite3_column_int(row, 1);
+    entry->height = (uint64_t)sqlite3_column_int64(row, 2);
+    entry->time_s = (uint64_t)sqlite3_column_int64(row, 3);
+    if (entry->kind == LEDGER_REWIND) {
+        return STATUS_OK;
+    }
+    status = read_log(&log, row, 4, 5, error);
+    if (status == STATUS_OK) {
+        status = game_event_decode(&entry->event, &log);
+    }
+    if (status == STATUS_OK && entry->event.kind == GAME_COMMITTED) {
+        entry->event.segment.height = entry->height;
+    }
+    if (status == STATUS_OK && entry->event.payload.size > 0) {
+        memcpy(payload, entry->event.payload.bytes, entry->event.payload.size);
+        entry->event.payload.bytes = payload; /* the row's bytes go with the row */
+    }
+    return status;
+}
+
+enum status event_log_next(struct database *sql, struct ledger_entry *entry,
+                           uint8_t payload[GAME_REPLY_MAX], uint64_t after, uint64_t height_most,
+                           struct error *error)
+{
+    sqlite3_stmt *rows =
+        database_query(sql, error,
+                       "SELECT number, kind, height, time_s, topics, data FROM event_log AS told"
+                       " WHERE number > ? AND (kind = ? OR (EXISTS (SELECT 1 FROM blocks"
+                       " WHERE blocks.height = told.height AND hash = told.block) AND NOT EXISTS"
+                       " (SELECT 1 FROM event_log WHERE number > told.number AND kind = ?"
+                       " AND height < told.height))) ORDER BY number",
+                       "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
+    enum status status = rows == NULL ? STATUS_IO : STATUS_BAD_FORMAT;
+
+    /* A log that does not decode (absurd numbers, a stranger's terms) is passed over: it can be no
+     * job that we could take part in. */
+    while (status == STATUS_BAD_FORMAT) {
+        status = database_step(sql, rows, error);
+        if (status == STATUS_OK) {
+            status = read_entry(entry, rows, payload, error);
+            status = status == STATUS_NOT_FOUND ? STATUS_BAD_FORMAT : status;
+        }
+    }
+    database_done(sql, rows);
+    if (status == STATUS_OK && entry->kind == LEDGER_EVENT && entry->height > height_most) {
+        return STATUS_NOT_FOUND;
+    }
+    return status;
+}

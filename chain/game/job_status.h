@@ -1,0 +1,24 @@
+/*
+ * job_status.h - what a committed segment waits for, in words.
+ */
+#ifndef CHAIN_GAME_JOB_STATUS_H
+#define CHAIN_GAME_JOB_STATUS_H
+
+#include "chain/game/job_record.h"
+
+#define JOB_STATUS_TEXT_SIZE 160
+
+struct job_status {
+    const char *word; /* for programs: "claim-time" */
+    uint64_t until_s; /* 0: nothing that time brings */
+    char text[JOB_STATUS_TEXT_SIZE];
+};
+
+/* Of a segment that is committed. */
+void job_status_describe(struct job_status *waits, const struct job_record *record, uint32_t index,
+                         uint64_t now_s);
+
+/* "open", "running", "closed", "cancelled"; "unknown" where nobody opened it. */
+const char *job_status_phase(const struct job_record *record);
+
+#endif /* CHAIN_GAME_JOB_STATUS_H */

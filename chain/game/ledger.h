@@ -1,0 +1,274 @@
+/*
+ * ledger.h - money and order: one interface to play the game of a job on.
+ *
+ * The ledger is chosen by URL:
+ *     local:PATH          one sqlite3 file on this machine; several processes may share it
+ *     http(s)://...       an EVM chain by JSON-RPC; several URLs of one chain, with commas between
+ *
+ * A move is submitted under a name of the caller's choosing. When ledger_submit returns, the move
+ * is on disk and will happen once, through crashes and reorganizations; the same name again is not
+ * a second move. ledger_work drives everything and must be called from time to time. Events come
+ * as a event log with a number each: whoever keeps the number of the last one it has dealt with
+ * resumes there.
+ *
+ * One thread at a time per handle. Nothing here prints.
+ */
+#ifndef CHAIN_GAME_LEDGER_H
+#define CHAIN_GAME_LEDGER_H
+
+#include "base/error.h"
+#include "chain/game/game.h"
+#include "chain/keys/signer.h"
+
+#define LEDGER_URL_MAX  4096
+#define LEDGER_NAME_MAX 200
+
+struct ledger_options {
+    const char *url;
+    const char *state_dir;          /* EVM: where outbox and index are kept; made when missing */
+    const struct signer *signer;    /* borrowed; NULL: reading only */
+    struct address registry;        /* EVM: the contract */
+    uint64_t first_height;          /* EVM: the block of its deployment; nothing before is read */
+    uint32_t depth;                 /* EVM: blocks on top until something counts as final */
+    uint32_t ledger_retry_s;        /* EVM: in the pool until it is replaced */
+    uint64_t gas_price_gwei_max;    /* EVM: ceiling */
+    uint32_t timeout_ms;            /* EVM: of one request */
+    bool (*stopped)(void *context); /* asked while waiting for endpoints; NULL: never */
+    void *context;
+};
+
+/* Fills in everything but url, state_dir, signer and registry. */
+void ledger_options_init(struct ledger_options *options);
+
+struct ledger;
+
+/* STATUS_USAGE for a URL of no known kind, STATUS_NOT_FOUND for a local file that is not there
+ * (see ledger_local.h), STATUS_REFUSED when the state is in use by another process. */
+MUST_CHECK enum status ledger_open(struct ledger **ledger, const struct ledger_options *options,
+                                   struct error *error);
+void ledger_close(struct ledger *ledger); /* NULL is fine */
+
+/* Which game this is: the same words for every handle on it, and for no other game. */
+#define LEDGER_CHAIN_MAX 48
+
+struct ledger_place {
+    char chain[LEDGER_CHAIN_MAX]; /* "eip155:1", "local:" and a number drawn when it was made */
+    struct address registry;      /* zero: embedded */
+};
+
+const struct ledger_place *ledger_get_place(const struct ledger *ledger);
+const struct address *ledger_get_own(const struct ledger *ledger); /* zero without a key */
+
+/* ---- moves -------------------------------------------------------------------- */
+
+enum ledger_move_state {
+    LEDGER_MOVE_WAITING = 1, /* will be sent, or is on its way */
+    LEDGER_MOVE_DONE = 2,    /* in a block that may still be reorganized away */
+    LEDGER_MOVE_FINAL = 3,
+    LEDGER_MOVE_REFUSED = 4, /* against the rules: see refusal. Nothing has happened. */
+};
+
+struct ledger_outcome {
+    enum ledger_move_state state;
+    struct game_refusal refusal;
+    struct hash32 transaction; /* EVM */
+    uint64_t height;
+    char trouble[256]; /* what keeps it waiting; empty where nothing is known */
+};
+
+/* move->value must be what the rules ask for. A name that was used for another move is refused; a
+ * move that the rules refused may be submitted again under its name. */
+MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
+                                     const struct game_move *move, struct error *error);
+MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome,
+                                   const char *name, struct error *error);
+
+/* Sends, follows, indexes: one round. STATUS_UNREACHABLE is weather: call again later. */
+MUST_CHECK enum status ledger_work(struct ledger *ledger, struct error *error);
+
+/* Works until the events of all blocks are told that were there when it began: reading anew takes
+ * many rounds on a long chain. */
+MUST_CHECK enum status ledger_catch_up(struct ledger *ledger, struct error *error);
+
+/* Works until the move is done, final or refused, or the time is over (STATUS_UNREACHABLE). */
+MUST_CHECK enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome,
+                                   const char *name, bool until_final, uint32_t timeout_ms,
+                                   struct error *error);
+
+/* ---- events ------------------------------------------------------------------- */
+
+enum ledger_entry_kind {
+    LEDGER_EVENT = 1,
+    LEDGER_REWIND = 2, /* what was told of heights above this one has not happened */
+};
+
+struct ledger_entry {
+    enum ledger_entry_kind kind;
+    uint64_t number; /* pass it as after to get the next */
+    uint64_t height;
+    uint64_t time_s; /* of the block */
+    struct game_event event;
+};
+
+/* The first entry after a number (0: from the beginning) whose block has depth blocks on top.
+ * Events of blocks that are gone already are left out. STATUS_NOT_FOUND: none yet. What the event
+ * borrows is the ledger's until the next call of this function. */
+MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
+                                   uint64_t after, uint32_t depth, struct error *error);
+
+/* ---- reading ------------------------------------------------------------------ */
+
+struct ledger_job {
+    enum game_phase phase;
+    struct address client;
+    struct address solver;
+    uint32_t generation;
+    uint32_t segments;
+    uint32_t committed;
+    uint32_t finalized;
+    uint32_t open_claims;
+    uint64_t due_s;
+    bool ended;
+    struct game_terms terms; /* EVM: the roots and the salt are those of the event OPENED only */
+};
+
+struct ledger_claim {
+    enum game_claim_phase phase;
+    enum game_turn turn;
+    struct address claimant;
+    struct address attestor; /* zero: the solver is accused */
+    struct hash32 job;
+    struct hash32 segment;
+    uint64_t deadline_s;
+    uint32_t generation;
+    uint32_t turns;
+    struct digest trace_root;
+};
+
+struct ledger_clock {
+    uint64_t time_s;
+    uint64_t height;
+};
+
+/* STATUS_NOT_FOUND for a key that nobody opened. */
+MUST_CHECK enum status ledger_get_job(struct ledger *ledger, struct ledger_job *job,
+                                      const struct hash32 *key, struct error *error);
+MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
+                                        const struct hash32 *key, struct error *error);
+
+/* purse: what the account has; owed: what the ledger holds for it. */
+MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
+                                          const struct address *account, struct error *error);
+MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock,
+                                        struct error *error);
+
+/* The segment as its commit told it, from the event log. STATUS_NOT_FOUND: none stands there. */
+MUST_CHECK enum status ledger_get_segment(struct ledger *ledger, struct game_segment *segment,
+                                          const struct hash32 *job, uint32_t index,
+                                          struct error *error);
+
+/* ---- the calls, typed ----------------------------------------------------------- */
+
+MUST_CHECK enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
+                                       const struct game_terms *terms, struct error *error);
+MUST_CHECK enum status ledger_cancel(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, struct error *error);
+MUST_CHECK enum status ledger_accept(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_terms *terms,
+                                     struct error *error);
+MUST_CHECK enum status ledger_commit(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, uint32_t index,
+                                     const struct digest *root, struct error *error);
+/* steps: how many there are in the last segment of a training that diverged. */
+MUST_CHECK enum status ledger_commit_diverged(struct ledger *ledger, const char *name,
+                                              const struct hash32 *job, uint32_t index,
+                                              const struct digest *root, uint32_t steps,
+                                              struct error *error);
+MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
+                                   const struct hash32 *job, const struct game_segment *segment,
+                                   struct error *error);
+/* Seals trace_root; ledger_reveal tells it later. */
+MUST_CHECK enum status ledger_attest(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_terms *terms,
+                                     const struct game_segment *segment,
+                                     const struct digest *trace_root, struct error *error);
+MUST_CHECK enum status ledger_reveal(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_segment *segment,
+                                     const struct digest *trace_root, struct error *error);
+
+/* A claim is two moves: seal it, and a block later tell it with the same salt (random, 32 bytes).
+ * *claim is its key. */
+struct ledger_whistle {
+    struct hash32 job;
+    struct game_segment segment;
+    uint32_t step; /* counted within the segment */
+    struct digest pre_state;
+    struct digest post_state;
+    struct hash32 salt;
+};
+
+MUST_CHECK enum status ledger_seal_claim(struct ledger *ledger, const char *name,
+                                         struct hash32 *claim, const struct ledger_whistle *whistle,
+                                         struct error *error);
+MUST_CHECK enum status ledger_claim(struct ledger *ledger, const char *name,
+                                    const struct game_terms *terms,
+                                    const struct ledger_whistle *whistle, struct error *error);
+
+/* The same against an attestor that revealed a false trace root; its step is the one it drew. */
+struct ledger_accusation {
+    struct hash32 job;
+    struct game_segment segment;
+    struct address attestor;
+    struct hash32 salt;
+};
+
+MUST_CHECK enum status ledger_seal_accusation(struct ledger *ledger, const char *name,
+                                              struct hash32 *claim,
+                                              const struct ledger_accusation *accusation,
+                                              struct error *error);
+MUST_CHECK enum status ledger_accuse(struct ledger *ledger, const char *name,
+                                     const struct game_terms *terms,
+                                     const struct ledger_accusation *accusation,
+                                     struct error *error);
+MUST_CHECK enum status ledger_answer(struct ledger *ledger, const char *name,
+                                     const struct hash32 *claim, const struct digest *trace_root,
+                                     struct error *error);
+
+/*
+ * Before the referee, in turns: the claimant asks (proofs/dispute/ledger_query.h) or convicts
+ * (proofs/dispute/evidence.h), the accused tells what was asked for, as the event ASKED said it, in
+ * the bytes of proofs/dispute/trace_reply.h. STATUS_OVER_LIMIT: more bytes than a transaction
+ * takes. STATUS_REFUSED: the registry has no referee.
+ */
+MUST_CHECK enum status ledger_ask(struct ledger *ledger, const char *name,
+                                  const struct hash32 *claim, const struct game_case *shown,
+                                  const void *question, size_t ledger_query_size,
+                                  struct error *error);
+MUST_CHECK enum status ledger_tell(struct ledger *ledger, const char *name,
+                                   const struct hash32 *claim, const struct game_bytes *queried,
+                                   const void *reply, size_t told_size, struct error *error);
+MUST_CHECK enum status ledger_convict(struct ledger *ledger, const char *name,
+                                      const struct hash32 *claim, const struct game_case *shown,
+                                      const void *evidence, size_t evidence_size,
+                                      struct error *error);
+MUST_CHECK enum status ledger_timeout(struct ledger *ledger, const char *name,
+                                      const struct hash32 *claim, struct error *error);
+MUST_CHECK enum status ledger_lapse(struct ledger *ledger, const char *name,
+                                    const struct hash32 *claim, struct error *error);
+MUST_CHECK enum status ledger_finalize(struct ledger *ledger, const char *name,
+                                       const struct hash32 *job, const struct game_segment *segment,
+                                       struct error *error);
+MUST_CHECK enum status ledger_renew(struct ledger *ledger, const char *name,
+                                    const struct hash32 *job, const struct game_segment *segment,
+                                    struct error *error);
+MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_segment *segment,
+                                     const struct address *attestor, struct error *error);
+MUST_CHECK enum status ledger_release(struct ledger *ledger, const char *name,
+                                      const struct hash32 *job, struct error *error);
+MUST_CHECK enum status ledger_expire(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, struct error *error);
+MUST_CHECK enum status ledger_withdraw(struct ledger *ledger, const char *name,
+                                       const struct address *to, struct error *error);
+
+#endif /* CHAIN_GAME_LEDGER_H */

@@ -1,0 +1,40 @@
+/* ledger_backend.h - what an implementation of a ledger provides. Used by ledger*.c only. */
+#ifndef CHAIN_GAME_LEDGER_BACKEND_H
+#define CHAIN_GAME_LEDGER_BACKEND_H
+
+#include "chain/game/ledger.h"
+
+struct ledger_backend {
+    void (*close)(void *self);
+    enum status (*submit)(void *self, const char *name, const struct game_move *move,
+                          struct error *error);
+    enum status (*look)(void *self, struct ledger_outcome *outcome, const char *name,
+                        struct error *error);
+    enum status (*work)(void *self, struct error *error);
+    /* Are there blocks whose events are not told yet, as far as the last round saw? */
+    enum status (*behind)(void *self, bool *behind, struct error *error);
+    enum status (*next)(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
+                        struct error *error);
+    enum status (*get_job)(void *self, struct ledger_job *job, const struct hash32 *key,
+                           struct error *error);
+    enum status (*get_claim)(void *self, struct ledger_claim *claim, const struct hash32 *key,
+                             struct error *error);
+    enum status (*get_account)(void *self, wei *purse, wei *owed, const struct address *account,
+                               struct error *error);
+    enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
+};
+
+struct ledger {
+    const struct ledger_backend *backend;
+    void *self;
+    struct address account; /* of the signer; zero without one */
+    struct ledger_place place;
+    bool may_write;
+};
+
+enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,
+                                struct error *error);
+enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options *options,
+                              struct error *error);
+
+#endif /* CHAIN_GAME_LEDGER_BACKEND_H */

@@ -1,0 +1,42 @@
+/*
+ * terms.h - the terms of a job on a ledger: what of them follows from the job file.
+ */
+#ifndef CHAIN_GAME_TERMS_H
+#define CHAIN_GAME_TERMS_H
+
+#include "chain/game/ledger.h"
+#include "proofs/job/job.h"
+
+/* Fills in id, roots, steps and the length of a segment; the rest is untouched. STATUS_REFUSED: no
+ * ledger takes a job of that many steps or segments. */
+MUST_CHECK enum status terms_of_job(struct game_terms *terms, const struct job *job,
+                                    struct error *error);
+
+/* Are the job on the ledger and the job of the file one? STATUS_REFUSED says what differs. */
+MUST_CHECK enum status terms_check(const struct game_terms *terms, const struct job *job,
+                                   struct error *error);
+
+/* An amount for people, in at most 15 characters: "0.25 eth". It may be rounded. */
+#define TERMS_AMOUNT_SIZE 24
+void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount);
+
+/* "2h", "7d", "90s", in whole units where it can be. */
+#define TERMS_PERIOD_SIZE 24
+void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds);
+
+/* "2026-11-28 14:05" (UTC). */
+#define TERMS_TIME_SIZE 24
+void terms_time(char text[TERMS_TIME_SIZE], uint64_t time_s);
+
+#define TERMS_KEY_LEAST 8 /* digits of a key that is not written out */
+
+/*
+ * The key and, where they are wanted, the terms of a job on the ledger. text is the key, or its
+ * first digits; or NULL for the only job of that id, preferring jobs that are open. STATUS_REFUSED
+ * when several fit.
+ */
+MUST_CHECK enum status terms_find(struct hash32 *key, struct game_terms *terms,
+                                  struct ledger *ledger, const char *text,
+                                  const struct digest *job_id, struct error *error);
+
+#endif /* CHAIN_GAME_TERMS_H */

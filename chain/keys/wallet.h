@@ -1,0 +1,45 @@
+/*
+ * wallet.h - a folder of key files, as other wallets keep them: one key each, named by address.
+ *
+ * A new file is written beside its name, synced, renamed, then read back and opened before anyone
+ * hears of success. Files that are no key files are passed over.
+ */
+#ifndef CHAIN_KEYS_WALLET_H
+#define CHAIN_KEYS_WALLET_H
+
+#include <stddef.h>
+
+#include "base/io/file.h"
+#include "chain/keys/keystore.h"
+#include "chain/keys/signer.h"
+
+#define WALLET_KEYS_MAX 1024
+
+struct wallet_entry {
+    struct address address;
+    char path[FILE_PATH_MAX];
+};
+
+/* Seals key into a new file of the folder, which is made when missing. */
+MUST_CHECK enum status wallet_add(struct wallet_entry *entry, const char *folder,
+                                  const struct secret_key *key, const struct passphrase *passphrase,
+                                  uint32_t cost, struct error *error);
+
+/* A fresh random key. */
+MUST_CHECK enum status wallet_new(struct wallet_entry *entry, const char *folder,
+                                  const struct passphrase *passphrase, uint32_t cost,
+                                  struct error *error);
+
+/* All keys of the folder, by path; *entries is the caller's (free). A folder that is not there is
+ * empty. */
+MUST_CHECK enum status wallet_list(struct wallet_entry **entries, size_t *count, const char *folder,
+                                   struct error *error);
+
+/* name is an address, the path of a key file, or NULL or "" for the only key of the folder. */
+MUST_CHECK enum status wallet_find(struct wallet_entry *entry, const char *folder, const char *name,
+                                   struct error *error);
+
+MUST_CHECK enum status wallet_unlock(struct signer **signer, const struct wallet_entry *entry,
+                                     const struct passphrase *passphrase, struct error *error);
+
+#endif /* CHAIN_KEYS_WALLET_H */

@@ -1,0 +1,566 @@
+/* ledger_local.c - see ledger_local.h. */
+#include "chain/local/ledger_local.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hex.h"
+#include "base/io/database.h"
+#include "base/io/file.h"
+#include "base/secret.h"
+#include "chain/game/event_log.h"
+#include "chain/game/ledger_backend.h"
+#include "chain/local/local_game.h"
+
+enum {
+    BLOCK_HASHES = 256, /* how far back a contract can see */
+    FIRST_HEIGHT = 1,
+    NAME_BYTES = 16,
+};
+
+/* Who judges, when nobody else was named. No key has this address. */
+static const struct address embedded_referee = {"the embedded referee"};
+
+static const char schema[] =
+    EVENT_LOG_SCHEMA "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);"
+                     "CREATE TABLE IF NOT EXISTS moves (account BLOB NOT NULL, name TEXT NOT NULL,"
+                     " content BLOB NOT NULL, done INTEGER NOT NULL, revert BLOB NOT NULL,"
+                     " height INTEGER NOT NULL, PRIMARY KEY (account, name));";
+
+struct local {
+    struct database sql;
+    struct local_store store;
+    struct address account;
+    struct address referee;
+    uint8_t salt[HASH32_SIZE]; /* of the block hashes */
+    struct error store_error;
+    uint8_t payload[GAME_REPLY_MAX]; /* of the entry that was read last */
+};
+
+/* ---- the clock and the blocks --------------------------------------------------- */
+
+/* now: what the clock says; a block is never before the last one. */
+static enum status read_clock(struct local *local, struct ledger_clock *clock, bool *manual,
+                              struct error *error)
+{
+    struct event_log_block top = {0};
+    int64_t fixed = 0;
+    int64_t genesis = 0;
+    enum status status = database_number(&local->sql, &fixed, -1, error,
+                                         "SELECT value FROM meta WHERE name = 'clock'", "");
+
+    if (status == STATUS_OK) {
+        status = database_number(&local->sql, &genesis, 0, error,
+                                 "SELECT value FROM meta WHERE name = 'genesis'", "");
+    }
+    if (status == STATUS_OK) {
+        status = event_log_top(&local->sql, &top, error);
+        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *manual = fixed >= 0;
+    clock->time_s = *manual ? (uint64_t)fixed : (uint64_t)time(NULL);
+    clock->time_s = clock->time_s > top.time_s ? clock->time_s : top.time_s;
+    clock->height = top.height;
+    if (clock->time_s > (uint64_t)genesis &&
+        FIRST_HEIGHT + (clock->time_s - (uint64_t)genesis) > clock->height) {
+        clock->height = FIRST_HEIGHT + (clock->time_s - (uint64_t)genesis);
+    }
+    return STATUS_OK;
+}
+
+struct playing {
+    struct local *local;
+    uint64_t height;
+    bool manual;
+};
+
+static struct hash32 hash_of_block(const struct local *local, uint64_t height, bool manual)
+{
+    struct uint256 number = uint256_of(height);
+    uint8_t bytes[HASH32_SIZE + UINT256_SIZE];
+
+    memcpy(bytes, local->salt, HASH32_SIZE);
+    uint256_to_bytes(bytes + HASH32_SIZE, &number);
+    return manual ? keccak256(bytes + HASH32_SIZE, UINT256_SIZE) : keccak256(bytes, sizeof(bytes));
+}
+
+static enum status block_hash(void *context, struct hash32 *hash, uint64_t height)
+{
+    const struct playing *playing = context;
+
+    memset(hash, 0, sizeof(*hash));
+    if (height < playing->height && height + BLOCK_HASHES >= playing->height) {
+        *hash = hash_of_block(playing->local, height, playing->manual);
+    }
+    return STATUS_OK;
+}
+
+/* ---- moves -------------------------------------------------------------------- */
+
+/* The money that goes with a move leaves the purse before the rules see the move. */
+static enum status pay(struct local *local, wei value, struct error *error)
+{
+    struct local_account account;
+    enum status status = local_get_account(&local->store, &account, &local->account);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (account.purse < value) {
+        char has[WEI_TEXT_SIZE];
+        char needs[WEI_TEXT_SIZE];
+
+        wei_print(has, account.purse);
+        wei_print(needs, value);
+        (void)error_set(error, STATUS_REFUSED, "this move costs %s, and the account has %s", needs,
+                        has);
+        error_advise(error, "an embedded ledger has free money: lockstep ledger faucet");
+        return STATUS_REFUSED;
+    }
+    account.purse -= value;
+    return local_put_account(&local->store, &account, &local->account);
+}
+
+static enum status keep_events(struct local *local, const struct local_game *game,
+                               const struct event_log_block *block, struct error *error)
+{
+    enum status status = event_log_add_block(&local->sql, block, error);
+
+    for (uint32_t i = 0; i < game->event_count && status == STATUS_OK; i++) {
+        uint8_t bytes[GAME_LOG_SIZE_MAX];
+        struct game_log log;
+
+        game_event_encode(&log, bytes, &game->events[i]);
+        status = event_log_add_log(&local->sql, block, i, &log, error);
+    }
+    return status;
+}
+
+static enum status keep_move(struct local *local, const char *name,
+                             const struct database_blob *content,
+                             const struct game_refusal *refusal, uint64_t height,
+                             struct error *error)
+{
+    uint8_t revert[GAME_REVERT_SIZE];
+    struct database_blob why = {revert, 0};
+
+    if (refusal != NULL && refusal->kind != GAME_REFUSED_NOT) {
+        game_refusal_encode(revert, &why.size, refusal);
+    }
+    return database_run(&local->sql, error,
+                        "INSERT OR REPLACE INTO moves VALUES (?, ?, ?, ?, ?, ?)", "btbibi",
+                        &(struct database_blob){local->account.bytes, ADDRESS_SIZE}, name, content,
+                        (int64_t)(refusal == NULL), &why, (int64_t)height);
+}
+
+/* Inside a transaction. A refusal of the rules is kept as the move's outcome, not its effects. */
+static enum status play(struct local *local, const char *name, const struct game_move *move,
+                        const struct database_blob *content, struct error *error)
+{
+    struct playing playing = {.local = local};
+    struct local_game game = {.store = &local->store,
+                              .sender = local->account,
+                              .referee = local->referee,
+                              .judges = address_equal(&local->referee, &embedded_referee),
+                              .block_hash = block_hash,
+                              .context = &playing};
+    struct event_log_block block;
+    struct ledger_clock clock;
+    enum status status = read_clock(local, &clock, &playing.manual, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    block.height = clock.height + 1;
+    block.time_s = clock.time_s;
+    block.hash = hash_of_block(local, block.height, playing.manual);
+    playing.height = game.height = block.height;
+    game.now_s = block.time_s;
+    status = database_run(&local->sql, error, "SAVEPOINT move", "");
+    if (status == STATUS_OK) {
+        status = pay(local, move->value, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = local_game_play(&game, move);
+    if (status == STATUS_REFUSED) {
+        status = database_run(&local->sql, error, "ROLLBACK TO move", "");
+        return status != STATUS_OK
+                   ? status
+                   : keep_move(local, name, content, &game.refusal, block.height, error);
+    }
+    if (status == STATUS_OK) {
+        status = keep_events(local, &game, &block, error);
+    } else {
+        *error = local->store_error;
+    }
+    return status != STATUS_OK ? status
+                               : keep_move(local, name, content, NULL, block.height, error);
+}
+
+/* STATUS_NOT_FOUND: the name is free. STATUS_OK: it was used for the same move. */
+static enum status find_move(struct local *local, const char *name,
+                             const struct database_blob *content, struct error *error)
+{
+    sqlite3_stmt *row = database_query(
+        &local->sql, error, "SELECT content = ?, done FROM moves WHERE account = ? AND name = ?",
+        "bbt", content, &(struct database_blob){local->account.bytes, ADDRESS_SIZE}, name);
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&local->sql, row, error);
+    if (status == STATUS_OK && sqlite3_column_int(row, 0) == 0) {
+        status = error_set(error, STATUS_REFUSED, "there is another move of the name '%s'", name);
+    } else if (status == STATUS_OK && sqlite3_column_int(row, 1) == 0) {
+        status = STATUS_NOT_FOUND; /* it was refused: it may try again */
+    }
+    database_done(&local->sql, row);
+    return status;
+}
+
+static enum status local_submit(void *self, const char *name, const struct game_move *move,
+                                struct error *error)
+{
+    struct local *local = self;
+    uint8_t *bytes = malloc(game_move_size(move) + sizeof(move->value));
+    struct database_blob content = {bytes, 0};
+    enum status status;
+
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
+    }
+    game_move_encode(bytes, &content.size, move);
+    for (size_t i = 0; i < sizeof(move->value); i++) {
+        bytes[content.size++] = (uint8_t)(move->value >> (8 * i));
+    }
+    status = database_begin(&local->sql, error);
+    if (status == STATUS_OK) {
+        status = find_move(local, name, &content, error);
+        if (status == STATUS_NOT_FOUND) {
+            status = play(local, name, move, &content, error);
+        }
+        status = database_end(&local->sql, status, error);
+    }
+    free(bytes);
+    return status;
+}
+
+static enum status local_look(void *self, struct ledger_outcome *outcome, const char *name,
+                              struct error *error)
+{
+    struct local *local = self;
+    sqlite3_stmt *row =
+        database_query(&local->sql, error,
+                       "SELECT done, revert, height FROM moves WHERE account = ?"
+                       " AND name = ?",
+                       "bt", &(struct database_blob){local->account.bytes, ADDRESS_SIZE}, name);
+    enum status status;
+
+    memset(outcome, 0, sizeof(*outcome));
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&local->sql, row, error);
+    if (status == STATUS_OK) {
+        outcome->state = sqlite3_column_int(row, 0) != 0 ? LEDGER_MOVE_FINAL : LEDGER_MOVE_REFUSED;
+        game_refusal_decode(&outcome->refusal, sqlite3_column_blob(row, 1),
+                            (size_t)sqlite3_column_bytes(row, 1));
+        outcome->height = (uint64_t)sqlite3_column_int64(row, 2);
+    } else if (status == STATUS_NOT_FOUND) {
+        status = error_set(error, STATUS_NOT_FOUND, "there is no move named '%s'", name);
+    }
+    database_done(&local->sql, row);
+    return status;
+}
+
+static enum status local_work(void *self, struct error *error)
+{
+    (void)self;
+    (void)error;
+    return STATUS_OK;
+}
+
+static enum status is_behind(void *self, bool *behind, struct error *error)
+{
+    (void)self;
+    (void)error;
+    *behind = false;
+    return STATUS_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static enum status get_clock(void *self, struct ledger_clock *clock, struct error *error)
+{
+    bool manual;
+
+    return read_clock(self, clock, &manual, error);
+}
+
+static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t after,
+                              uint32_t depth, struct error *error)
+{
+    struct local *local = self;
+
+    (void)depth; /* nothing here is ever taken back */
+    return event_log_next(&local->sql, entry, local->payload, after, UINT64_MAX, error);
+}
+
+static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
+                           struct error *error)
+{
+    struct local *local = self;
+    struct local_job found;
+    enum status status = local_get_job(&local->store, &found, key);
+
+    if (status != STATUS_OK) {
+        *error = local->store_error;
+        return status;
+    }
+    if (found.phase == GAME_PHASE_NONE) {
+        return error_set(error, STATUS_NOT_FOUND, "there is no such job on this ledger");
+    }
+    *job = (struct ledger_job){.phase = (enum game_phase)found.phase,
+                               .client = found.client,
+                               .solver = found.solver,
+                               .generation = found.generation,
+                               .segments = found.segments,
+                               .committed = found.committed,
+                               .finalized = found.finalized,
+                               .open_claims = found.open_claims,
+                               .due_s = found.due_s,
+                               .ended = found.ended,
+                               .terms = found.terms};
+    return STATUS_OK;
+}
+
+static enum status get_claim(void *self, struct ledger_claim *claim, const struct hash32 *key,
+                             struct error *error)
+{
+    struct local *local = self;
+    struct local_claim found;
+    enum status status = local_get_claim(&local->store, &found, key);
+
+    if (status != STATUS_OK) {
+        *error = local->store_error;
+        return status;
+    }
+    if (found.phase == GAME_CLAIM_NONE) {
+        return error_set(error, STATUS_NOT_FOUND, "there is no such claim on this ledger");
+    }
+    *claim = (struct ledger_claim){.phase = (enum game_claim_phase)found.phase,
+                                   .turn = (enum game_turn)found.turn,
+                                   .claimant = found.claimant,
+                                   .attestor = found.attestor,
+                                   .job = found.job,
+                                   .segment = found.segment,
+                                   .deadline_s = found.deadline_s,
+                                   .generation = found.generation,
+                                   .turns = found.turns,
+                                   .trace_root = found.trace_root};
+    return STATUS_OK;
+}
+
+static enum status get_account(void *self, wei *purse, wei *owed, const struct address *account,
+                               struct error *error)
+{
+    struct local *local = self;
+    struct local_account found;
+    enum status status = local_get_account(&local->store, &found, account);
+
+    if (status != STATUS_OK) {
+        *error = local->store_error;
+        return status;
+    }
+    *purse = found.purse;
+    *owed = found.owed;
+    return STATUS_OK;
+}
+
+/* ---- opening and making --------------------------------------------------------- */
+
+static void close_local(void *self)
+{
+    struct local *local = self;
+
+    local_store_close(&local->store);
+    database_close(&local->sql);
+    free(local);
+}
+
+static const struct ledger_backend backend = {
+    .close = close_local,
+    .submit = local_submit,
+    .look = local_look,
+    .work = local_work,
+    .behind = is_behind,
+    .next = next_entry,
+    .get_job = get_job,
+    .get_claim = get_claim,
+    .get_account = get_account,
+    .get_clock = get_clock,
+};
+
+static enum status read_meta(struct local *local, const char *name, void *bytes, size_t size,
+                             struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&local->sql, error, "SELECT value FROM meta WHERE name = ?", "t", name);
+    enum status status;
+
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&local->sql, row, error);
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK && !database_blob_column(row, 0, bytes, size))) {
+        status = error_set(error, STATUS_BAD_FORMAT, "not an embedded ledger, or a damaged one");
+    }
+    database_done(&local->sql, row);
+    return status;
+}
+
+static enum status open_file(struct local *local, const char *path, struct error *error)
+{
+    enum status status = database_open(&local->sql, path, schema, error);
+
+    if (status == STATUS_OK) {
+        status = local_store_open(&local->store, local->sql.database, &local->store_error);
+        if (status != STATUS_OK) {
+            *error = local->store_error;
+        }
+    }
+    return status;
+}
+
+/* By a hash of the salt: who knows the salt knows the hashes of blocks to come. */
+static void name_chain(char chain[LEDGER_CHAIN_MAX], const struct local *local)
+{
+    struct hash32 hash = keccak256(local->salt, sizeof(local->salt));
+    char text[HEX_SIZE(NAME_BYTES)];
+
+    hex_encode(text, hash.bytes, NAME_BYTES);
+    (void)snprintf(chain, LEDGER_CHAIN_MAX, "local:%s", text);
+}
+
+enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,
+                                struct error *error)
+{
+    const char *path = options->url + strlen("local:");
+    struct local *local;
+    enum status status;
+
+    if (!file_exists(path)) {
+        (void)error_set(error, STATUS_NOT_FOUND, "there is no embedded ledger at %s", path);
+        error_advise(error, "lockstep ledger init %s", path);
+        return STATUS_NOT_FOUND;
+    }
+    local = calloc(1, sizeof(*local));
+    if (local == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
+    }
+    local->account = ledger->account;
+    error_init(&local->store_error);
+    status = open_file(local, path, error);
+    if (status == STATUS_OK) {
+        status = read_meta(local, "salt", local->salt, sizeof(local->salt), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_meta(local, "referee", local->referee.bytes, ADDRESS_SIZE, error);
+    }
+    if (status != STATUS_OK) {
+        close_local(local);
+        return status;
+    }
+    ledger->backend = &backend;
+    ledger->self = local;
+    name_chain(ledger->place.chain, local);
+    return STATUS_OK;
+}
+
+static enum status write_meta(struct local *local, const struct address *referee,
+                              struct error *error)
+{
+    enum status status = secret_random(local->salt, sizeof(local->salt), error);
+
+    if (status == STATUS_OK) {
+        status = database_run(&local->sql, error,
+                              "INSERT INTO meta VALUES ('salt', ?), ('referee', ?), ('genesis', ?)",
+                              "bbi", &(struct database_blob){local->salt, sizeof(local->salt)},
+                              &(struct database_blob){referee->bytes, ADDRESS_SIZE},
+                              (int64_t)time(NULL));
+    }
+    return status;
+}
+
+enum status ledger_local_init(const char *path, const struct address *referee, struct error *error)
+{
+    struct local *local;
+    enum status status;
+
+    if (file_exists(path)) {
+        return error_set(error, STATUS_REFUSED, "there is already something at %s", path);
+    }
+    local = calloc(1, sizeof(*local));
+    if (local == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
+    }
+    error_init(&local->store_error);
+    status = open_file(local, path, error);
+    if (status == STATUS_OK) {
+        status = write_meta(local, referee != NULL ? referee : &embedded_referee, error);
+    }
+    close_local(local);
+    return status;
+}
+
+static enum status require_local(const struct ledger *ledger, struct error *error)
+{
+    return ledger->backend == &backend
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "only an embedded ledger (local:PATH) has this");
+}
+
+enum status ledger_local_faucet(struct ledger *ledger, const struct address *account, wei amount,
+                                struct error *error)
+{
+    struct local *local = ledger->self;
+    struct local_account found;
+    enum status status = require_local(ledger, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = database_begin(&local->sql, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = local_get_account(&local->store, &found, account);
+    if (status == STATUS_OK && (amount > WEI_MAX || found.purse + amount > WEI_MAX)) {
+        status = error_set(error, STATUS_OVER_LIMIT, "an account holds at most 2^96 - 1 wei");
+    } else if (status == STATUS_OK) {
+        found.purse += amount;
+        status = local_put_account(&local->store, &found, account);
+    }
+    return database_end(&local->sql, status, error);
+}
+
+enum status ledger_local_set_clock(struct ledger *ledger, uint64_t time_s, struct error *error)
+{
+    struct local *local = ledger->self;
+    enum status status = require_local(ledger, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return database_run(&local->sql, error, "INSERT OR REPLACE INTO meta VALUES ('clock', ?)", "i",
+                        (int64_t)time_s);
+}

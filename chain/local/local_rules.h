@@ -1,0 +1,66 @@
+/* local_rules.h - what local_game.c, local_claims.c and local_referee.c share. For them only. */
+#ifndef CHAIN_LOCAL_LOCAL_RULES_H
+#define CHAIN_LOCAL_LOCAL_RULES_H
+
+#include "chain/local/local_game.h"
+
+/* A segment that a move shows: its hash, whether it stands, and what is known of it. */
+struct local_segment {
+    const struct game_segment *shown;
+    struct hash32 hash;
+    bool stands;
+    struct local_tally tally;
+};
+
+/* A claim that a move is about. */
+struct local_dispute {
+    const struct hash32 *key;
+    struct local_claim claim;
+    struct local_job job;
+};
+
+enum status local_refuse(struct local_game *game, enum game_refusal_kind kind, wei number);
+enum status local_refuse_other(struct local_game *game, const struct address *expected);
+struct game_event *local_event(struct local_game *game, enum game_event_kind kind,
+                               const struct hash32 *job);
+enum status local_credit(struct local_game *game, const struct address *owner, wei amount);
+
+enum status local_require_phase(struct local_game *game, const struct local_job *job,
+                                enum game_phase phase);
+enum status local_require_not_after(struct local_game *game, uint64_t time_s);
+enum status local_require_after(struct local_game *game, uint64_t time_s);
+
+enum status local_require_standing(struct local_game *game, struct local_segment *segment,
+                                   const struct game_move *move, const struct local_job *job);
+uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment);
+uint64_t local_respond_by(const struct local_game *game, const struct local_job *job);
+
+/* Everything that is not final is as if it had never been committed. */
+void local_void_committed(struct local_job *job);
+
+/* A claim that the referee may judge now, loaded. */
+enum status local_require_tried(struct local_game *game, struct local_dispute *dispute,
+                                const struct hash32 *claim);
+/* What the referee's moves end with: each saves the dispute. */
+enum status local_give_turn(struct local_game *game, struct local_dispute *dispute,
+                            enum game_turn turn);
+enum status local_end_claim(struct local_game *game, struct local_dispute *dispute, bool upheld);
+struct game_event *local_dispute_event(struct local_game *game, enum game_event_kind kind,
+                                       const struct local_dispute *dispute);
+
+/* The moves of a dispute. */
+enum status local_answer(struct local_game *game, const struct game_move *move);
+enum status local_seal_claim(struct local_game *game, const struct game_move *move);
+enum status local_claim(struct local_game *game, const struct game_move *move);
+enum status local_accuse(struct local_game *game, const struct game_move *move);
+enum status local_pass_turn(struct local_game *game, const struct game_move *move);
+enum status local_rule(struct local_game *game, const struct game_move *move);
+enum status local_timeout(struct local_game *game, const struct game_move *move);
+enum status local_lapse(struct local_game *game, const struct game_move *move);
+
+/* The moves before the referee. */
+enum status local_ask(struct local_game *game, const struct game_move *move);
+enum status local_tell(struct local_game *game, const struct game_move *move);
+enum status local_convict(struct local_game *game, const struct game_move *move);
+
+#endif /* CHAIN_LOCAL_LOCAL_RULES_H */

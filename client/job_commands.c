@@ -1,0 +1,744 @@
+/*
+ * job_commands.c - `lockstep job new` and `job show`, and the table of the commands of a client.
+ *
+ * A job is made of a model and its options or of a tape, or shown from a file. Nothing here touches
+ * a ledger: see job_open.c and job_list.c.
+ */
+#include "prover/commands/commands.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "chain/commands/commands.h"
+#include "client/job_ledger_commands.h"
+#include "proofs/job/first_state.h"
+#include "proofs/job/tape_file.h"
+#include "proofs/run/run.h"
+
+/* ---- options ------------------------------------------------------------ */
+
+static const struct option_spec new_options[] = {
+    {.name = "model",
+     .kind = OPTION_CHOICE,
+     .value = "MODEL",
+     .choices = "gpt2|llama|mlp|convnet",
+     .fallback = "gpt2",
+     .help = "what to train"},
+    {.name = "tape",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "take the program from this tape instead of a model (see 'job show --save-tape')"},
+    {.name = "constants",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "the constants of the tape, by name (.safetensors)"},
+    {.name = "first-state",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "begin with this state (.safetensors, such as GPT-2 from Hugging Face) and not with "
+             "a drawn one"},
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help =
+         "tokens (flat or .npy) or samples (.npy); for a tape, each of its data files in order"},
+    {.name = "labels", .kind = OPTION_TEXT, .value = "FILE", .help = "labels of samples (.npy)"},
+    {.name = "data-type",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .choices = "u8|u16|u32|f32",
+     .fallback = "u8",
+     .help = "element type of the data"},
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .fallback = "lockstep.job",
+     .help = "where to write the job"},
+    {.name = "steps",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "300",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "how many steps to train"},
+    {.name = "segment",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "50",
+     .minimum = 1,
+     .maximum = 10000000,
+     .help = "steps of a segment: one commitment and one checkpoint each"},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "seed of the first state, the batches and dropout"},
+    {.name = "bits",
+     .kind = OPTION_CHOICE,
+     .value = "N",
+     .choices = "14|15|16|22",
+     .fallback = "14",
+     .help = "bits of an operand of a contraction"},
+    {.name = "block",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .help = "elements that share a scale; 0: a whole row (default: 128, with 22 bits 0)",
+     .maximum = 1048576},
+    {.name = "batch",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "sequences (default: 8) or samples (32) of a step"},
+    {.name = "length",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "tokens of a sequence (default: 64)"},
+    {.name = "positions",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "rows of the table of positions (gpt2; default: the length)"},
+    {.name = "vocabulary",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 100000000,
+     .help = "how many different tokens there are (default: 256)"},
+    {.name = "layers",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "layers of the model (gpt2, llama; default: 3), or hidden layers (mlp; 2)"},
+    {.name = "heads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "attention heads (gpt2, llama; default: 4)"},
+    {.name = "kv-heads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .help = "key and value heads that groups of heads share (llama; default: 2)"},
+    {.name = "width",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "width of the model (gpt2, llama; default: 64)"},
+    {.name = "hidden",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "width of the hidden layers (default: gpt2 4 times the width, llama 8/3 of it up to a "
+             "multiple of 32, mlp 64, convnet 8)"},
+    {.name = "classes",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000000,
+     .help = "classes of a classifier (mlp, convnet; default: 10)"},
+    {.name = "dropout",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "share that dropout drops (default: 0)"},
+    {.name = "inference",
+     .kind = OPTION_FLAG,
+     .help = "only answer: each step's logits and the sum of the losses are the state, and the "
+             "weights of --first-state stay as they are"},
+    {.name = "optimizer",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = "adamw|sgd",
+     .fallback = "adamw",
+     .help = "how parameters are updated"},
+    {.name = "schedule",
+     .kind = OPTION_CHOICE,
+     .value = "NAME",
+     .choices = "constant|linear|cosine",
+     .fallback = "linear",
+     .help = "how the learning rate falls after the warm-up"},
+    {.name = "rate",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "learning rate after the warm-up (default: 0.001)"},
+    {.name = "rate-min",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "learning rate at the end (default: 0.0001)"},
+    {.name = "warmup",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000000,
+     .help = "steps of the warm-up (default: 20, or a tenth where there are not more steps)"},
+    {.name = "decay",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "weight decay of matrices (default: 0.1)"},
+    {.name = "clip",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .help = "limit of the gradient's norm; 0: none (default: 1)"},
+    {.name = "memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "memory that a machine must have to take the job"},
+    {.name = "compute-capability",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 1000,
+     .help = "compute capability of the CUDA device that it must have, such as 90 for 9.0"},
+    {.name = "contraction-rate",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 4000000000,
+     .help = "10^9 multiply-adds a second that it must make at 14 bits"},
+};
+
+/* ---- which options belong to what ---------------------------------------- */
+
+enum job_source {
+    FROM_MLP = 1,
+    FROM_CONVNET = 2,
+    FROM_GPT2 = 4,
+    FROM_LLAMA = 8,
+    FROM_TAPE = 16,
+    FROM_CLASSIFIER = FROM_MLP | FROM_CONVNET,
+    FROM_LANGUAGE = FROM_GPT2 | FROM_LLAMA,
+    FROM_MODEL = FROM_CLASSIFIER | FROM_LANGUAGE,
+};
+
+/* What is not here goes with everything. */
+static const struct {
+    const char *option;
+    uint32_t sources;
+} belongings[] = {
+    {"constants", FROM_TAPE},      {"model", FROM_MODEL},
+    {"labels", FROM_CLASSIFIER},   {"data-type", FROM_LANGUAGE},
+    {"seed", FROM_MODEL},          {"bits", FROM_MODEL},
+    {"block", FROM_MODEL},         {"batch", FROM_MODEL},
+    {"length", FROM_LANGUAGE},     {"positions", FROM_GPT2},
+    {"vocabulary", FROM_LANGUAGE}, {"layers", FROM_LANGUAGE | FROM_MLP},
+    {"heads", FROM_LANGUAGE},      {"kv-heads", FROM_LLAMA},
+    {"width", FROM_LANGUAGE},      {"hidden", FROM_MODEL},
+    {"classes", FROM_CLASSIFIER},  {"dropout", FROM_MODEL},
+    {"inference", FROM_MODEL},     {"optimizer", FROM_MODEL},
+    {"schedule", FROM_MODEL},      {"rate", FROM_MODEL},
+    {"rate-min", FROM_MODEL},      {"warmup", FROM_MODEL},
+    {"decay", FROM_MODEL},         {"clip", FROM_MODEL},
+};
+
+/* An option that would change nothing is a misunderstanding, and a job cannot be changed later. A
+ * config file or an environment may serve several kinds of jobs, and is left alone. */
+static enum status check_belongings(const struct options *options, uint32_t source,
+                                    const char *what, struct error *error)
+{
+    for (size_t i = 0; i < sizeof(belongings) / sizeof(belongings[0]); i++) {
+        if (options_flagged(options, belongings[i].option) &&
+            (belongings[i].sources & source) == 0) {
+            return error_set(error, STATUS_USAGE, "--%s says nothing about %s",
+                             belongings[i].option, what);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_model_options(const struct options *options, struct error *error)
+{
+    static const char *const names[] = {"mlp", "convnet", "gpt2", "llama"};
+    const char *model = options_text(options, "model");
+    char what[32];
+    uint32_t source = 0;
+    enum status status;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        source |= strcmp(model, names[i]) == 0 ? 1U << i : 0;
+    }
+    (void)snprintf(what, sizeof(what), "a model '%s'", model);
+    status = check_belongings(options, source, what, error);
+    if (status == STATUS_OK && options_flagged(options, "warmup") &&
+        options_number(options, "warmup") >= options_number(options, "steps")) {
+        status = error_set(error, STATUS_USAGE,
+                           "--warmup: it must end before the last of %" PRIu64 " steps",
+                           options_number(options, "steps"));
+    }
+    return status;
+}
+
+/* ---- the model's options -------------------------------------------------- */
+
+static uint32_t choice_index(const struct options *options, const char *name,
+                             const char *const *words, uint32_t count)
+{
+    const char *text = options_text(options, name);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return i;
+        }
+    }
+    return 0; /* the table lists the same words */
+}
+
+/* A given number replaces the model's own default. */
+static void take_number(uint32_t *field, const struct options *options, const char *name)
+{
+    if (options_given(options, name)) {
+        *field = (uint32_t)options_number(options, name);
+    }
+}
+
+static void take_real(double *field, const struct options *options, const char *name)
+{
+    if (options_given(options, name)) {
+        *field = options_real(options, name);
+    }
+}
+
+static void read_options(struct model_options *model, const struct options *options)
+{
+    static const char *const kinds[] = {"mlp", "convnet", "gpt2", "llama"};
+    static const char *const types[] = {"f32", "u8", "u16", "u32"};
+    static const char *const optimizers[] = {"adamw", "sgd"};
+    static const char *const schedules[] = {"constant", "linear", "cosine"};
+
+    model_options_default(model, (enum model_kind)choice_index(options, "model", kinds, 4));
+    model->data_dtype = (enum dtype)choice_index(options, "data-type", types, 4);
+    model->optimizer = (enum optimizer)choice_index(options, "optimizer", optimizers, 2);
+    model->schedule = (enum schedule)choice_index(options, "schedule", schedules, 3);
+    model->steps = (uint32_t)options_number(options, "steps");
+    model->evaluation = options_flag(options, "inference");
+    model->seed = options_number(options, "seed");
+    model->precision.bits = (uint32_t)strtoul(options_text(options, "bits"), NULL, 10);
+    model->precision.block = model->precision.bits == 22 ? 0 : PRECISION_DEFAULT.block;
+    take_number(&model->precision.block, options, "block");
+    take_number(&model->batch, options, "batch");
+    take_number(&model->length, options, "length");
+    take_number(&model->positions, options, "positions");
+    take_number(&model->vocabulary, options, "vocabulary");
+    take_number(&model->layers, options, "layers");
+    take_number(&model->heads, options, "heads");
+    take_number(&model->kv_heads, options, "kv-heads");
+    take_number(&model->width, options, "width");
+    take_number(&model->hidden, options, "hidden");
+    take_number(&model->classes, options, "classes");
+    take_number(&model->warmup, options, "warmup");
+    take_real(&model->dropout, options, "dropout");
+    take_real(&model->rate, options, "rate");
+    take_real(&model->rate_min, options, "rate-min");
+    take_real(&model->decay, options, "decay");
+    take_real(&model->clip, options, "clip");
+    if (model->warmup >= model->steps) {
+        model->warmup = model->steps / 10;
+    }
+}
+
+/* ---- the data ----------------------------------------------------------- */
+
+static bool is_language(const struct model_options *model)
+{
+    return model->kind == MODEL_GPT2 || model->kind == MODEL_LLAMA;
+}
+
+/* Opens the data with its own checks and puts its size into the model's options. */
+static enum status look_at_data(struct model_options *model, const struct options *options,
+                                struct error *error)
+{
+    const char *path = options_list_item(options, "data", 0);
+    const char *labels = options_text(options, "labels");
+    struct dataset samples;
+    struct dataset classes;
+    enum status status;
+
+    if (is_language(model)) {
+        status = dataset_open_tokens(&samples, error, path, model->data_dtype, model->vocabulary);
+        if (status == STATUS_OK) {
+            model->data_count = samples.count;
+            model->data_dtype = samples.dtype;
+            dataset_close(&samples);
+        }
+        return status;
+    }
+    if (labels == NULL) {
+        return error_set(error, STATUS_USAGE, "a classifier needs --labels beside --data");
+    }
+    status = dataset_open_samples(&samples, error, path);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = dataset_open_labels(&classes, error, labels, samples.rows, model->classes);
+    if (status == STATUS_OK) {
+        model->data_count = samples.rows;
+        model->data_dtype = samples.dtype;
+        if (samples.width != (uint64_t)model->image_height * model->image_width * model->channels) {
+            /* A square picture of one channel, where the samples allow it. */
+            uint32_t side = 1;
+
+            while ((uint64_t)side * side < samples.width) {
+                side++;
+            }
+            bool square = (uint64_t)side * side == samples.width;
+            model->image_height = square ? side : 1;
+            model->image_width = square ? side : (uint32_t)samples.width;
+            model->channels = 1;
+        }
+        dataset_close(&classes);
+    }
+    dataset_close(&samples);
+    return status;
+}
+
+static enum status add_root(struct job_terms *terms, const struct tensor *tensor, const char *path,
+                            struct error *error)
+{
+    struct dataset dataset;
+    enum status status =
+        run_data_open(&dataset, &terms->data_roots[terms->data_count], tensor, path, error);
+
+    if (status == STATUS_OK) {
+        terms->data_count++;
+        dataset_close(&dataset);
+    }
+    return status;
+}
+
+static enum status find_roots(struct job_terms *terms, const struct model *model,
+                              const struct options *options, struct error *error)
+{
+    enum status status = add_root(terms, &model->tape->tensors[model->data],
+                                  options_list_item(options, "data", 0), error);
+
+    if (status == STATUS_OK && model->labels != TENSOR_NONE) {
+        status = add_root(terms, &model->tape->tensors[model->labels],
+                          options_text(options, "labels"), error);
+    }
+    return status;
+}
+
+/* ---- a first state that is given ------------------------------------------ */
+
+static enum status give_first_state(struct job_terms *terms, const struct tape *tape,
+                                    const struct options *options, struct error *error)
+{
+    const char *path = options_text(options, "first-state");
+    struct first_state first = {0};
+    enum status status;
+
+    if (path == NULL) {
+        return STATUS_OK;
+    }
+    status = first_state_open(&first, tape, path, error);
+    if (status == STATUS_OK) {
+        status = first_state_root(&terms->first_state_root, &first, error);
+    }
+    terms->first_state_given = true;
+    first_state_close(&first);
+    return status;
+}
+
+/* ---- job new ------------------------------------------------------------ */
+
+static enum status job_of_model(struct job **job, struct job_terms *terms,
+                                const struct options *options, struct error *error)
+{
+    struct model_options model_options;
+    struct model model;
+    enum status status;
+
+    if (options_list_count(options, "data") != 1) {
+        return error_set(error, STATUS_USAGE,
+                         "a model is trained on one file: name it with --data");
+    }
+    status = check_model_options(options, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    read_options(&model_options, options);
+    status = look_at_data(&model_options, options, error);
+    if (status == STATUS_OK) {
+        status = model_build(&model, &model_options, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = find_roots(terms, &model, options, error);
+    if (status == STATUS_OK) {
+        status = give_first_state(terms, model.tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = job_from_model(job, &model, terms, error);
+    }
+    model_release(&model);
+    return status;
+}
+
+static enum status tape_roots(struct job_terms *terms, const struct tape *tape,
+                              const struct options *options, struct error *error)
+{
+    size_t count = options_list_count(options, "data");
+    size_t at = 0;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+        if (tape->tensors[id].role != ROLE_DATA) {
+            continue;
+        }
+        if (at >= count || at >= JOB_DATA_MAX) {
+            return error_set(error, STATUS_USAGE,
+                             "the tape reads '%s', and no file is named for it (at most %d)",
+                             tape->tensors[id].name, JOB_DATA_MAX);
+        }
+        status =
+            add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++), error);
+    }
+    return status == STATUS_OK && at < count
+               ? error_set(error, STATUS_USAGE, "the tape reads %zu data files; %zu are named", at,
+                           count)
+               : status;
+}
+
+static enum status job_of_tape(struct job **job, struct job_terms *terms,
+                               const struct options *options, struct error *error)
+{
+    struct tape *tape = NULL;
+    void **constants = NULL;
+    uint32_t constant_count = 0;
+    enum status status =
+        check_belongings(options, FROM_TAPE, "a tape: its program is fixed", error);
+
+    if (status == STATUS_OK) {
+        status = tape_file_read(&tape, options_text(options, "tape"), error);
+    }
+    if (status == STATUS_OK) {
+        status = tape_file_constants(&constants, &constant_count, tape,
+                                     options_text(options, "constants"), error);
+    }
+    if (status == STATUS_OK) {
+        status = tape_roots(terms, tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = give_first_state(terms, tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        return job_from_tape(job, tape, constants, constant_count, terms, error);
+    }
+    tape_file_free_constants(constants, constant_count);
+    tape_free(tape);
+    return status;
+}
+
+static enum status make_job(struct job **job, const struct options *options, struct error *error)
+{
+    struct job_terms terms = {
+        .steps = options_number(options, "steps"),
+        .segment_length = options_number(options, "segment"),
+        .requirements.memory = options_number(options, "memory"),
+        .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
+        .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
+
+    if (terms.segment_length > terms.steps) {
+        terms.segment_length = terms.steps;
+    }
+    return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
+                                                 : job_of_model(job, &terms, options, error);
+}
+
+static void print_job(FILE *out, const struct job *job)
+{
+    struct tape_footprint footprint = tape_footprint(job->tape);
+    char id[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(id, job->id.bytes, DIGEST_SIZE);
+    fprintf(out, "job          %s\n", id);
+    fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
+            job_segments(job), job->segment_length);
+    fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
+            job->tape->tensor_count);
+    fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
+            job->tape->state_count, (double)footprint.state / 1048576.0);
+    fprintf(out, "data         %.2f MiB", (double)footprint.data / 1048576.0);
+    for (uint32_t i = 0; i < job->data_count; i++) {
+        hex_encode(id, job->data_roots[i].bytes, DIGEST_SIZE);
+        fprintf(out, "%s root %.16s...", i == 0 ? "," : " and", id);
+    }
+    hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
+    fprintf(out, "\nfirst state  %s, root %.16s...\n",
+            job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
+    fprintf(out, "rules        version %u\n", job->rules_version);
+    if (job->requirements.memory != 0) {
+        fprintf(out, "needs        %.2f MiB of memory\n",
+                (double)job->requirements.memory / 1048576.0);
+    }
+}
+
+static int emit_job(struct command_context *context, const struct job *job, const char *path)
+{
+    json_t *view;
+
+    if (!context->json) {
+        print_job(context->out, job);
+        if (path != NULL) {
+            fprintf(context->out, "written to   %s\n", path);
+        }
+        return COMMAND_OK;
+    }
+    view = job_json(job);
+    if (view != NULL && path != NULL) {
+        (void)json_object_set_new(view, "path", json_string(path));
+    }
+    return command_emit(context, view);
+}
+
+static int run_new(struct command_context *context)
+{
+    const char *path = options_text(context->options, "out");
+    struct job *job = NULL;
+    struct error error;
+    enum status status;
+    int code;
+
+    error_init(&error);
+    status = make_job(&job, context->options, &error);
+    if (status == STATUS_OK) {
+        status = job_write(job, path, &error);
+    }
+    code = status == STATUS_OK ? emit_job(context, job, path) : command_fail(context, &error);
+    job_free(job);
+    return code;
+}
+
+/* ---- job show ----------------------------------------------------------- */
+
+static const struct option_spec show_options[] = {
+    {.name = "tape",
+     .kind = OPTION_FLAG,
+     .help = "print the whole program, one operation a line",
+     .command_line_only = true},
+    {.name = "save-tape",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the program's canonical bytes, for 'job new --tape'",
+     .command_line_only = true},
+    {.name = "save-constants",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the constants (.safetensors), for 'job new --constants'",
+     .command_line_only = true},
+    CHAIN_LEDGER_OPTIONS,
+};
+
+static enum status save_parts(const struct job *job, const struct options *options,
+                              struct error *error)
+{
+    const char *tape = options_text(options, "save-tape");
+    const char *constants = options_text(options, "save-constants");
+    enum status status = tape == NULL ? STATUS_OK : tape_file_write(tape, job->tape, error);
+
+    if (status == STATUS_OK && constants != NULL) {
+        status = tape_file_write_constants(constants, job->tape, job->constants, error);
+    }
+    return status;
+}
+
+static int run_show(struct command_context *context)
+{
+    struct job *job = NULL;
+    char *text = NULL;
+    struct error error;
+    enum status status;
+    int code;
+
+    if (!file_exists(context->options->arguments[0]) &&
+        options_text(context->options, "ledger") != NULL) {
+        return job_ledger_show(context); /* a key */
+    }
+    error_init(&error);
+    status = job_read(&job, context->options->arguments[0], &error);
+    if (status == STATUS_OK) {
+        status = save_parts(job, context->options, &error);
+    }
+    if (status == STATUS_OK && options_flag(context->options, "tape")) {
+        status = tape_text(&text, job->tape, &error);
+    }
+    if (status != STATUS_OK) {
+        code = command_fail(context, &error);
+    } else if (text != NULL && context->json) {
+        code = command_emit(context, json_pack("{s:s}", "tape", text));
+    } else if (text != NULL) {
+        code = fputs(text, context->out) >= 0 ? COMMAND_OK : COMMAND_UNKNOWN;
+    } else {
+        code = emit_job(context, job, NULL);
+    }
+    free(text);
+    job_free(job);
+    return code;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct command commands[] = {
+    {.name = "new",
+     .summary = "make a job of a model, its options and its data",
+     .description =
+         "Writes a job file: the program of one training step, the roots of the data and of the "
+         "first state, and the number of steps. Whoever has the file and the data gets the same "
+         "bits after every step, on any machine.",
+     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
+                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16 \\\n"
+                "    --data-type u16 --vocabulary 50257 --layers 12 --heads 12 --width 768 \\\n"
+                "    --positions 1024\n"
+                "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
+     .options = new_options,
+     .option_count = sizeof(new_options) / sizeof(new_options[0]),
+     .run = run_new},
+    {.name = "show",
+     .summary = "say what a job file holds, after checking all of it, or how a job on a ledger is",
+     .arguments = "JOB",
+     .example = "lockstep job show text.job\n"
+                "lockstep job show 0x51dc0a7f --ledger local:try.ledger",
+     .options = show_options,
+     .option_count = sizeof(show_options) / sizeof(show_options[0]),
+     .run = run_show},
+    {.name = "open",
+     .summary = "put a job on a ledger, with the money for its solver",
+     .description = "Escrows reward and fees. What is not given follows from the reward, is shown "
+                    "and must be confirmed. The key that is printed is the job's name on the "
+                    "ledger; the job file and the data are for the solver to have.",
+     .arguments = "JOB",
+     .example = "lockstep job open text.job --reward 0.5eth --ledger local:try.ledger",
+     .options = job_open_options,
+     .option_count = JOB_OPEN_OPTIONS,
+     .run = job_ledger_open},
+    {.name = "list",
+     .summary = "the jobs on a ledger, newest first",
+     .example = "lockstep job list --open --ledger local:try.ledger",
+     .options = job_list_options,
+     .option_count = JOB_LIST_OPTIONS,
+     .run = job_ledger_list},
+    {.name = "cancel",
+     .summary = "take back a job that nobody has accepted, with its escrow",
+     .arguments = "KEY",
+     .example = "lockstep job cancel 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_move_options,
+     .option_count = JOB_MOVE_OPTIONS,
+     .run = job_ledger_cancel},
+    {.name = "collect",
+     .summary = "do what is due for a job, whoever has vanished, and withdraw what is owed",
+     .description =
+         "Without a job, only withdraws what the ledger owes this account. Of a job it first makes "
+         "every move that time allows to anybody: ends claims whose turn passed unused, finalizes "
+         "segments in order, begins another round where attestors are missing, releases a solver "
+         "that is late, and closes a job whose time is over. A living solver does most of that by "
+         "itself. It tells each move that it made and what the job must wait for, and until when; "
+         "asked again, it does only what has become due since.",
+     .arguments = "[KEY]",
+     .example = "lockstep job collect --ledger local:try.ledger\n"
+                "lockstep job collect 0x51dc0a7f --wait --ledger local:try.ledger",
+     .options = job_collect_options,
+     .option_count = JOB_COLLECT_OPTIONS,
+     .run = job_ledger_collect},
+};
+
+const struct command_group job_commands = {.name = "job",
+                                           .summary = "agreements on what to train",
+                                           .commands = commands,
+                                           .command_count = sizeof(commands) / sizeof(commands[0])};

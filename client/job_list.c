@@ -1,0 +1,301 @@
+/* job_list.c - `lockstep job list`, and `job show` of a job on a ledger. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "chain/codec/hex_data.h"
+#include "chain/commands/commands.h"
+#include "chain/game/terms.h"
+#include "client/job_ledger_commands.h"
+
+enum {
+    LIST_MOST = 1000,
+};
+
+const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
+    CHAIN_LEDGER_OPTIONS,
+    {.name = "open",
+     .kind = OPTION_FLAG,
+     .help = "only jobs that a solver can take now",
+     .command_line_only = true},
+    {.name = "count",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "50",
+     .minimum = 1,
+     .maximum = LIST_MOST,
+     .help = "look at the newest so many jobs"},
+};
+
+/* A job as its opening told it, and as it stands. */
+struct listed {
+    struct hash32 key;
+    struct game_terms terms;
+    struct ledger_job job;
+};
+
+static const char *phase_word(const struct listed *listed, uint64_t now_s)
+{
+    switch (listed->job.phase) {
+    case GAME_PHASE_OPEN:
+        return now_s > listed->terms.deadline_s ? "expired" : "open";
+    case GAME_PHASE_RUNNING:
+        return "running";
+    case GAME_PHASE_CLOSED:
+        return listed->job.finalized == listed->job.segments || listed->job.ended ? "done"
+                                                                                  : "closed";
+    case GAME_PHASE_NONE:
+        break;
+    }
+    return "unknown";
+}
+
+static enum status open_reader(struct ledger **ledger, const struct command_context *context,
+                               struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+    enum status status = chain_ledger_options(&options, state_dir, context, NULL, error);
+
+    *ledger = NULL;
+    if (status == STATUS_OK) {
+        status = ledger_open(ledger, &options, error);
+    }
+    return status == STATUS_OK ? ledger_catch_up(*ledger, error) : status;
+}
+
+/* The newest `room` openings in order; *first is where in the ring the oldest of them is. */
+static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *count,
+                                 struct ledger *ledger, struct error *error)
+{
+    struct ledger_entry entry = {0};
+    enum status status;
+
+    *count = 0;
+    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
+        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED) {
+            struct listed *listed = &ring[(*count)++ % room];
+
+            listed->key = entry.event.job;
+            listed->terms = entry.event.terms;
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- printing --------------------------------------------------------------------------- */
+
+static void print_line(FILE *out, const struct listed *listed, uint64_t now_s)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char reward[TERMS_AMOUNT_SIZE];
+    char stake[TERMS_AMOUNT_SIZE];
+    char deadline[TERMS_TIME_SIZE];
+    char segments[32];
+
+    hex_write(key, listed->key.bytes, HASH32_SIZE, true);
+    terms_amount(reward, listed->terms.segment_reward * listed->job.segments);
+    terms_amount(stake, listed->terms.stake);
+    terms_time(deadline, listed->terms.deadline_s);
+    (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
+                   listed->job.segments);
+    fprintf(out, "%.14s  %-7s  %9s  %12s  %12s  %s\n", key, phase_word(listed, now_s), segments,
+            reward, stake, deadline);
+}
+
+static json_t *terms_json(const struct game_terms *terms)
+{
+    char texts[5][WEI_TEXT_SIZE];
+    char roots[4][HEX_SIZE(DIGEST_SIZE)];
+    char salt[24];
+
+    wei_print_plain(texts[0], terms->segment_reward);
+    wei_print_plain(texts[1], terms->attest_fee);
+    wei_print_plain(texts[2], terms->stake);
+    wei_print_plain(texts[3], terms->claim_bond);
+    wei_print_plain(texts[4], terms->attest_bond);
+    hex_encode(roots[0], terms->job_id.bytes, DIGEST_SIZE);
+    hex_encode(roots[1], terms->program_root.bytes, DIGEST_SIZE);
+    hex_encode(roots[2], terms->data_root.bytes, DIGEST_SIZE);
+    hex_encode(roots[3], terms->first_state_root.bytes, DIGEST_SIZE);
+    (void)snprintf(salt, sizeof(salt), "%" PRIu64, terms->salt);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:f, s:i, s:i, s:i, "
+        "s:i, s:i, s:I}",
+        "id", roots[0], "program_root", roots[1], "data_root", roots[2], "first_state_root",
+        roots[3], "salt", salt, "steps", (json_int_t)terms->steps, "segment_steps",
+        (int)terms->segment_steps, "segment_reward_wei", texts[0], "fee_wei", texts[1], "stake_wei",
+        texts[2], "claim_bond_wei", texts[3], "attest_bond_wei", texts[4], "attestors",
+        (int)terms->attestors, "coverage", terms->coverage_ppm / 1e6, "segment_period",
+        (int)terms->segment_period_s, "attest_period", (int)terms->attest_period_s, "reveal_period",
+        (int)terms->reveal_period_s, "claim_period", (int)terms->claim_period_s, "response_period",
+        (int)terms->response_period_s, "deadline", (json_int_t)terms->deadline_s);
+}
+
+static json_t *listed_json(const struct listed *listed, uint64_t now_s)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char client[ADDRESS_TEXT_SIZE];
+    char solver[ADDRESS_TEXT_SIZE];
+    char escrow[WEI_TEXT_SIZE];
+
+    hex_write(key, listed->key.bytes, HASH32_SIZE, true);
+    address_print(client, &listed->job.client);
+    address_print(solver, &listed->job.solver);
+    wei_print_plain(escrow, game_escrow(&listed->terms));
+    return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:i, s:s, s:o}", "job", key,
+                     "phase", phase_word(listed, now_s), "client", client, "solver",
+                     address_is_zero(&listed->job.solver) ? json_null() : json_string(solver),
+                     "segments", (int)listed->job.segments, "committed", (int)listed->job.committed,
+                     "final", (int)listed->job.finalized, "epoch", (int)listed->job.generation,
+                     "due", (json_int_t)listed->job.due_s, "open_claims",
+                     (int)listed->job.open_claims, "escrow_wei", escrow, "terms",
+                     terms_json(&listed->terms));
+}
+
+/* ---- job list --------------------------------------------------------------------------- */
+
+static enum status list(struct command_context *context, json_t *array, struct listed *ring,
+                        uint64_t room, struct ledger *ledger, struct error *error)
+{
+    bool open_only = options_flag(context->options, "open");
+    struct ledger_clock clock = {0};
+    uint64_t count = 0;
+    enum status status = read_openings(ring, room, &count, ledger, error);
+
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(ledger, &clock, error);
+    }
+    if (status == STATUS_OK && array == NULL) {
+        fprintf(context->out, "%-14s  %-7s  %9s  %12s  %12s  %s\n", "job", "is", "final", "reward",
+                "stake", "deadline (UTC)");
+    }
+    for (uint64_t i = 0; status == STATUS_OK && i < count && i < room; i++) {
+        struct listed *listed = &ring[(count - 1 - i) % room]; /* newest first */
+
+        status = ledger_get_job(ledger, &listed->job, &listed->key, error);
+        if (status == STATUS_NOT_FOUND) {
+            status = STATUS_OK; /* reorganized away since we read of it */
+            continue;
+        }
+        if (status != STATUS_OK ||
+            (open_only && strcmp(phase_word(listed, clock.time_s), "open") != 0)) {
+            continue;
+        }
+        if (array != NULL) {
+            (void)json_array_append_new(array, listed_json(listed, clock.time_s));
+        } else {
+            print_line(context->out, listed, clock.time_s);
+        }
+    }
+    return status;
+}
+
+int job_ledger_list(struct command_context *context)
+{
+    uint64_t room = options_number(context->options, "count");
+    struct listed *ring = calloc(room, sizeof(*ring));
+    json_t *array = context->json ? json_array() : NULL;
+    struct ledger *ledger = NULL;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = ring == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a list")
+                          : open_reader(&ledger, context, &error);
+    if (status == STATUS_OK) {
+        status = list(context, array, ring, room, ledger, &error);
+    }
+    ledger_close(ledger);
+    free(ring);
+    if (status != STATUS_OK) {
+        json_decref(array);
+        return command_fail(context, &error);
+    }
+    return context->json ? command_emit(context, json_pack("{s:o}", "jobs", array)) : COMMAND_OK;
+}
+
+/* ---- job show --------------------------------------------------------------------------- */
+
+static void print_amount(FILE *out, const char *what, wei amount)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print(text, amount);
+    fprintf(out, "%-12s %s\n", what, text);
+}
+
+static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
+{
+    const struct game_terms *terms = &listed->terms;
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
+    char periods[5][TERMS_PERIOD_SIZE];
+    char time[TERMS_TIME_SIZE];
+
+    hex_write(text, listed->key.bytes, HASH32_SIZE, true);
+    fprintf(out, "job          %s\n", text);
+    hex_encode(text, terms->job_id.bytes, DIGEST_SIZE);
+    fprintf(out, "id           %s\n", text);
+    address_print(text, &listed->job.client);
+    fprintf(out, "client       %s\n", text);
+    if (!address_is_zero(&listed->job.solver)) {
+        address_print(text, &listed->job.solver);
+        fprintf(out, "solver       %s\n", text);
+    }
+    terms_time(time, terms->deadline_s);
+    fprintf(out, "is           %s, deadline %s UTC\n", phase_word(listed, now_s), time);
+    fprintf(out, "segments     %u of %u steps: %u committed, %u final\n", listed->job.segments,
+            terms->segment_steps, listed->job.committed, listed->job.finalized);
+    print_amount(out, "a segment", terms->segment_reward);
+    print_amount(out, "stake", terms->stake);
+    fprintf(out, "attestors    %u for each segment, %.4g %% must be covered\n", terms->attestors,
+            terms->coverage_ppm / 1e4);
+    if (terms->attestors > 0) {
+        print_amount(out, "fee", terms->attest_fee);
+        print_amount(out, "attest bond", terms->attest_bond);
+    }
+    print_amount(out, "claim bond", terms->claim_bond);
+    terms_period(periods[0], terms->segment_period_s);
+    terms_period(periods[1], terms->attest_period_s);
+    terms_period(periods[2], terms->reveal_period_s);
+    terms_period(periods[3], terms->claim_period_s);
+    terms_period(periods[4], terms->response_period_s);
+    fprintf(out, "periods      segment %s, attest %s, reveal %s, claim %s, answer %s\n", periods[0],
+            periods[1], periods[2], periods[3], periods[4]);
+    print_amount(out, "escrow", game_escrow(terms));
+    if (listed->job.open_claims > 0) {
+        fprintf(out, "claims       %u are open\n", listed->job.open_claims);
+    }
+}
+
+int job_ledger_show(struct command_context *context)
+{
+    struct listed listed;
+    struct ledger *ledger = NULL;
+    struct ledger_clock clock = {0};
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = open_reader(&ledger, context, &error);
+    if (status == STATUS_OK) {
+        status = terms_find(&listed.key, &listed.terms, ledger, context->options->arguments[0],
+                            NULL, &error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_get_job(ledger, &listed.job, &listed.key, &error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(ledger, &clock, &error);
+    }
+    ledger_close(ledger);
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context, listed_json(&listed, clock.time_s));
+    }
+    print_listed(context->out, &listed, clock.time_s);
+    return COMMAND_OK;
+}

@@ -1,0 +1,82 @@
+/* job_moves.c - see job_moves.h. */
+#include "client/job_moves.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "chain/commands/commands.h"
+#include "chain/game/job_record.h"
+
+enum status job_moves_wait(struct ledger *ledger, const char *name, const char *what,
+                           uint64_t timeout_s, struct error *error)
+{
+    struct ledger_outcome outcome;
+    enum status status =
+        ledger_wait(ledger, &outcome, name, false,
+                    (uint32_t)(timeout_s < 4000000 ? timeout_s * 1000 : UINT32_MAX), error);
+
+    if (status == STATUS_OK && outcome.state == LEDGER_MOVE_REFUSED) {
+        status = error_set(error, STATUS_REFUSED, "the ledger refuses to %s: %s", what,
+                           outcome.refusal.kind == GAME_REFUSED_NOT
+                               ? "it gives no reason of ours"
+                               : game_refusal_text(outcome.refusal.kind));
+    }
+    return status;
+}
+
+enum status job_moves_open(struct ledger **ledger, struct signer **signer,
+                           const struct command_context *context, struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+    enum status status = chain_unlock(signer, context, error);
+
+    *ledger = NULL;
+    if (status == STATUS_OK) {
+        status = chain_ledger_options(&options, state_dir, context, *signer, error);
+    }
+    return status == STATUS_OK ? ledger_open(ledger, &options, error) : status;
+}
+
+enum status job_moves_withdraw(wei *amount, struct ledger *ledger, const struct address *account,
+                               uint64_t timeout_s, struct error *error)
+{
+    static const struct hash32 no_job;
+    struct job_record record;
+    char address[ADDRESS_TEXT_SIZE];
+    char name[LEDGER_NAME_MAX];
+    wei purse;
+    enum status status;
+
+    job_record_init(&record, &no_job, account);
+    status = ledger_catch_up(ledger, error);
+    if (status == STATUS_OK) {
+        status = job_record_follow(&record, ledger, error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_get_account(ledger, &purse, amount, account, error);
+    }
+    if (status == STATUS_OK && *amount > 0) {
+        address_print(address, account);
+        (void)snprintf(name, sizeof(name), "withdraw %s %" PRIu64, address, record.withdrawals);
+        status = ledger_withdraw(ledger, name, account, error);
+        if (status == STATUS_OK) {
+            status = job_moves_wait(ledger, name, "withdraw", timeout_s, error);
+        }
+    }
+    job_record_free(&record);
+    return status;
+}
+
+int job_moves_report(struct command_context *context, wei amount)
+{
+    char text[WEI_TEXT_SIZE];
+
+    if (context->json) {
+        wei_print_plain(text, amount);
+        return command_emit(context, json_pack("{s:s}", "withdrawn_wei", text));
+    }
+    wei_print(text, amount);
+    fprintf(context->out, "%s came back\n", text);
+    return COMMAND_OK;
+}

@@ -1,0 +1,168 @@
+/* machine_choice.c - which machine runs a tape: by name, or another one for a second opinion. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/loader.h"
+#include "engine/cuda/machine.h"
+#include "engine/machine/sliced.h"
+#include "engine/machine/split.h"
+#include "engine/plan/backend.h"
+
+/* More devices than any machine has: bounds what is read from a name. */
+#define DEVICE_NUMBER_MAX 1023
+
+static enum status open_machine(struct machine **machine, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
+{
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct machine_options whole = *options;
+    enum status status;
+
+    if (options->device_count > 1) {
+        return machine_split_open(machine, tape, options, error);
+    }
+    if (options->device_memory != 0 && backend != &backend_cpu) {
+        whole.memory_max = options->device_memory;
+    }
+    status = backend->open(machine, tape, &whole, error);
+    if (status == STATUS_NO_MEMORY && backend != &backend_cpu &&
+        (options->device_memory != 0 || options->trace)) {
+        error_init(error);
+        status = machine_sliced_open(machine, tape, options, error);
+    }
+    return status;
+}
+
+enum status machine_open(struct machine **machine, const struct tape *tape,
+                         const struct machine_options *options, struct error *error)
+{
+    enum status status = open_machine(machine, tape, options, error);
+
+    if (status == STATUS_OK) {
+        (*machine)->thread_count = options->thread_count;
+    }
+    return status;
+}
+
+/* Does the device start? The sentences are those of opening a machine on it. */
+static enum status try_cuda(uint32_t device, struct error *error)
+{
+    const struct device_calls *calls = NULL;
+    struct device *opened = NULL;
+    struct device_facts facts = {.capability = 0};
+    enum device_result result;
+    enum status status = loader_open(&calls, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    result = calls->open(&opened, &facts, (int)device);
+    if (result == DEVICE_OK) {
+        calls->close(opened);
+        return STATUS_OK;
+    }
+    return machine_cuda_trouble(calls, &facts, (int)device, result, error);
+}
+
+static enum status unknown_device(const char *name, struct error *error)
+{
+    (void)error_set(error, STATUS_USAGE, "there is no kind of device '%.40s'", name);
+    error_advise(error,
+                 "use cpu, cuda, cuda:N for the N-th GPU from 0, several with commas, or auto");
+    return STATUS_USAGE;
+}
+
+/* One "cuda" or "cuda:N"; *next is what stands behind it. */
+static enum status read_device(uint32_t *device, const char **next, const char *name,
+                               struct error *error)
+{
+    const char *at = name + strlen("cuda");
+    unsigned long number = 0;
+    char *end = NULL;
+
+    if (strncmp(name, "cuda", strlen("cuda")) != 0) {
+        return unknown_device(name, error);
+    }
+    if (*at == ':') {
+        number = strtoul(at + 1, &end, 10);
+        if (at[1] < '0' || at[1] > '9' || number > DEVICE_NUMBER_MAX) {
+            return unknown_device(name, error);
+        }
+        at = end;
+    }
+    *device = (uint32_t)number;
+    *next = at;
+    return *at == '\0' || *at == ',' ? STATUS_OK : unknown_device(name, error);
+}
+
+static enum status choose_cuda(struct machine_options *options, const char *name,
+                               struct error *error)
+{
+    uint32_t devices[MACHINE_DEVICES_MAX];
+    uint32_t count = 0;
+    const char *at = name;
+
+    for (;;) {
+        enum status status;
+
+        if (count == MACHINE_DEVICES_MAX) {
+            return error_set(error, STATUS_USAGE, "a step is split over %d devices at most",
+                             MACHINE_DEVICES_MAX);
+        }
+        status = read_device(&devices[count], &at, at, error);
+        if (status == STATUS_OK) {
+            status = try_cuda(devices[count++], error);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+        if (*at == '\0') {
+            break;
+        }
+        at++;
+    }
+    options->backend = &backend_cuda;
+    options->device = devices[0];
+    options->device_count = count;
+    memcpy(options->devices, devices, sizeof(devices));
+    return STATUS_OK;
+}
+
+enum status machine_options_device(struct machine_options *options, const char *name,
+                                   struct error *error)
+{
+    options->backend = &backend_cpu;
+    options->device = 0;
+    options->device_count = 0;
+    if (strcmp(name, "cpu") == 0) {
+        return STATUS_OK;
+    }
+    if (strcmp(name, "auto") == 0) {
+        struct error none;
+
+        error_init(&none);
+        (void)choose_cuda(options, "cuda", &none); /* without a GPU the CPU stands */
+        return STATUS_OK;
+    }
+    if (strncmp(name, "cuda", 4) == 0) {
+        return choose_cuda(options, name, error);
+    }
+    return unknown_device(name, error);
+}
+
+void machine_options_other(struct machine_options *options)
+{
+    if (options->backend != NULL && options->backend != &backend_cpu) {
+        options->backend = &backend_cpu;
+        options->device_count = 0;
+        options->isa = isa_best();
+        return;
+    }
+    for (int other = ISA_COUNT - 1; other > ISA_SCALAR; other--) {
+        if (other != (int)options->isa && isa_available((enum isa)other)) {
+            options->isa = (enum isa)other;
+            return;
+        }
+    }
+    options->isa = options->isa == ISA_SCALAR ? isa_best() : ISA_SCALAR;
+}

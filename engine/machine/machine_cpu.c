@@ -1,0 +1,622 @@
+/*
+ * machine_cpu.c - the CPU's backend: two blocks of memory, a plan, and a loop over the operations.
+ *
+ * Everything is allocated when the machine is opened; a step allocates nothing and cannot fail but
+ * by its observer. In fast mode unread outputs are not made and kernels work in place; in trace
+ * mode, and where a kind has no kernel, every output is made. Quantized operands stay packed where
+ * there are kernels: an observer is shown what they hold, unpacked into the scratch. Where one
+ * crosses the tape's edge, the rules make and read it.
+ */
+#include <assert.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "engine/ops/assumptions.h"
+#include "engine/ops/contraction.h"
+#include "engine/ops/float_control.h"
+#include "engine/plan/backend.h"
+#include "engine/plan/plan.h"
+
+/* Operations that touch fewer elements run on one thread. */
+#define SERIAL_ELEMENTS 16384
+
+struct machine_cpu {
+    struct machine machine;
+    struct machine_options options;
+    struct kernel_table kernels;
+    struct plan plan;
+    uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
+    uint64_t block_sizes[3];
+    bool borrowed; /* temporaries and scratch are another machine's */
+    void **memory; /* per tensor; NULL: not there, or data not bound yet */
+};
+
+enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
+
+/* Numbers that are tested for infinity at a time. */
+#define FINITE_SPAN 1024
+
+/* ---- options ------------------------------------------------------------ */
+
+enum status machine_options_default(struct machine_options *options, struct error *error)
+{
+    const char *wish = getenv("LOCKSTEP_ISA");
+
+    *options = (struct machine_options){.isa = isa_best()};
+    if (wish == NULL || wish[0] == '\0') {
+        return STATUS_OK;
+    }
+    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+        if (strcmp(wish, isa_name((enum isa)isa)) == 0) {
+            options->isa = (enum isa)isa;
+            if (isa_available(options->isa)) {
+                return STATUS_OK;
+            }
+            (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA: this CPU has no %s", wish);
+            error_advise(error, "leave LOCKSTEP_ISA out: the best here is %s",
+                         isa_name(isa_best()));
+            return STATUS_USAGE;
+        }
+    }
+    (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA is '%.40s'", wish);
+    error_advise(error, "use scalar, avx2 or avx512");
+    return STATUS_USAGE;
+}
+
+/* ---- floating-point control --------------------------------------------- */
+
+/*
+ * Every thread of the team takes the default control word and shows that it now computes as the
+ * rules demand. The caller has taken it before: see float_control.h.
+ */
+static enum status prepare_threads(int thread_count, struct error *error)
+{
+    int bad = 0;
+
+#pragma omp parallel num_threads(thread_count) reduction(| : bad)
+    {
+        (void)float_control_take();
+        bad |= assumptions_check(NULL) != STATUS_OK;
+    }
+    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
+               : STATUS_OK;
+}
+
+/* ---- planning ----------------------------------------------------------- */
+
+static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
+{
+    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+}
+
+/* Is this output held in the packed layout of the kernels? */
+static bool is_packed(const struct machine_cpu *cpu, const struct op *op, uint32_t output)
+{
+    return cpu->kernels.unpack != NULL && op->kind == OP_QUANTIZE && output == 2;
+}
+
+static const struct machine_cpu *hook_machine(const void *context)
+{
+    return context;
+}
+
+static uint64_t output_size(const void *context, const struct op *op, uint32_t output,
+                            const struct tensor *tensors)
+{
+    const struct tensor *tensor = &tensors[op->outputs[output]];
+
+    if (is_packed(hook_machine(context), op, output)) {
+        return contraction_packed_size(op);
+    }
+    return tensor->count * dtype_size(tensor->dtype);
+}
+
+static bool has_kernel(const void *context, enum op_kind kind)
+{
+    return hook_machine(context)->kernels.kernels[kind].run != NULL;
+}
+
+static bool in_place(const void *context, enum op_kind kind, uint32_t output, uint32_t input)
+{
+    return has_kernel(context, kind) && op_in_place(kind, output, input);
+}
+
+/* What the kernel asks for; in trace mode its result is also unpacked there. */
+static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
+{
+    const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
+    uint64_t size = 0;
+
+    if (kernel->run != NULL && kernel->scratch_size != NULL) {
+        size = kernel->scratch_size(op, cpu->options.thread_count);
+    }
+    if (cpu->options.trace && is_packed(cpu, op, 2)) {
+        uint64_t unpacked = tensor_bytes(cpu->machine.tape, op->outputs[2]);
+
+        size = unpacked > size ? unpacked : size;
+    }
+    return size;
+}
+
+/* Blocks for a step of the plan at hand; more where they are larger already. */
+static void size_blocks(struct machine_cpu *cpu)
+{
+    const struct tape *tape = cpu->machine.tape;
+    uint64_t sizes[BLOCK_COUNT] = {cpu->plan.state_size, cpu->plan.temporary_size, 0};
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        uint64_t size = cpu->plan.runs[at] ? scratch_for(cpu, &tape->ops[at]) : 0;
+
+        sizes[BLOCK_SCRATCH] = size > sizes[BLOCK_SCRATCH] ? size : sizes[BLOCK_SCRATCH];
+    }
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        if (sizes[block] > cpu->block_sizes[block]) {
+            cpu->block_sizes[block] = sizes[block];
+        }
+    }
+}
+
+static enum status plan_step(struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+    struct plan_hooks hooks = {.context = cpu, .keep_all = cpu->options.trace};
+    enum status status;
+
+    hooks.output_size = output_size;
+    hooks.may_omit = has_kernel;
+    hooks.in_place = cpu->options.trace ? NULL : in_place;
+    status = plan_build(&cpu->plan, tape, &hooks, error);
+    if (status == STATUS_OK) {
+        size_blocks(cpu);
+    }
+    return status;
+}
+
+static enum status make_plan(struct machine_cpu *cpu, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    if (cpu->options.room_to_trace && !cpu->options.trace) {
+        cpu->options.trace = true;
+        status = plan_step(cpu, error);
+        plan_release(&cpu->plan);
+        cpu->plan = (struct plan){.places = NULL};
+        cpu->options.trace = false;
+    }
+    return status == STATUS_OK ? plan_step(cpu, error) : status;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Takes the lender's memory for all that does not last, or none of it. */
+static void borrow(struct machine_cpu *cpu)
+{
+    const struct machine_cpu *lender = (const struct machine_cpu *)cpu->options.lender;
+
+    if (lender == NULL) {
+        return;
+    }
+    assert(lender->machine.backend == &backend_cpu);
+    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
+        if (lender->block_sizes[block] < cpu->block_sizes[block]) {
+            return;
+        }
+    }
+    for (int block = BLOCK_TEMPORARY; block < BLOCK_COUNT; block++) {
+        cpu->blocks[block] = lender->blocks[block];
+    }
+    cpu->borrowed = true;
+}
+
+static enum status allocate(struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+    uint64_t total = 0;
+
+    borrow(cpu);
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        total += cpu->blocks[block] == NULL ? cpu->block_sizes[block] : 0;
+    }
+    if (cpu->options.memory_max != 0 && total > cpu->options.memory_max) {
+        return error_set(error, STATUS_NO_MEMORY,
+                         "the tape needs %.1f MiB of memory, and %.1f MiB are allowed",
+                         (double)total / 1048576.0, (double)cpu->options.memory_max / 1048576.0);
+    }
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        uint64_t size = (cpu->block_sizes[block] + 2097151) / 2097152 * 2097152;
+
+        if (cpu->blocks[block] != NULL) {
+            continue;
+        }
+        cpu->blocks[block] = size == 0 ? NULL : aligned_alloc(2097152, size);
+        if (size != 0 && cpu->blocks[block] == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "the tape needs %.1f MiB of memory",
+                             (double)total / 1048576.0);
+        }
+        if (size != 0) {
+            /* Large pages where the system has them; a refusal changes nothing but the speed. */
+            (void)madvise(cpu->blocks[block], size, MADV_HUGEPAGE);
+        }
+    }
+    if (cpu->blocks[BLOCK_STATE] != NULL) {
+        memset(cpu->blocks[BLOCK_STATE], 0, cpu->block_sizes[BLOCK_STATE]);
+    }
+    cpu->memory = calloc((size_t)tape->tensor_count + 1, sizeof(*cpu->memory));
+    if (cpu->memory == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", tape->tensor_count);
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (cpu->plan.places[id] != PLAN_ABSENT) {
+            int block = cpu->plan.in_state[id] ? BLOCK_STATE : BLOCK_TEMPORARY;
+
+            cpu->memory[id] = cpu->blocks[block] + cpu->plan.places[id];
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- the table's functions ---------------------------------------------- */
+
+static struct machine_cpu *cpu_of(struct machine *machine)
+{
+    return (struct machine_cpu *)machine;
+}
+
+static void cpu_close(struct machine *machine)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+
+    if (cpu == NULL) {
+        return;
+    }
+    for (int block = 0; block < (cpu->borrowed ? BLOCK_TEMPORARY : BLOCK_COUNT); block++) {
+        free(cpu->blocks[block]);
+    }
+    free(cpu->memory);
+    plan_release(&cpu->plan);
+    free(cpu);
+}
+
+/*
+ * Does a quantized operand come from outside, or go there? It does where a tape is a part of a step
+ * (range.h), and outside there is only the canonical layout.
+ */
+static bool operands_cross(const struct tape *tape)
+{
+    static const struct {
+        enum op_kind kind;
+        bool of_outputs;
+        uint32_t slot;
+    } operands[] = {{OP_QUANTIZE, true, 2},
+                    {OP_CONTRACT, false, 0},
+                    {OP_CONTRACT, false, 2},
+                    {OP_CONTRACT_ONES, false, 0},
+                    {OP_CONTRACT_ONEHOT, false, 1}};
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        for (size_t i = 0; i < sizeof(operands) / sizeof(operands[0]); i++) {
+            const uint32_t *ids = operands[i].of_outputs ? op->outputs : op->inputs;
+
+            if (op->kind == operands[i].kind &&
+                tape->tensors[ids[operands[i].slot]].role != ROLE_TEMPORARY) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The instruction set's kernels, less those of packed operands where the rules must do. */
+static void choose_kernels(struct machine_cpu *cpu)
+{
+    static const enum op_kind packed[] = {OP_QUANTIZE, OP_CONTRACT, OP_CONTRACT_ONES,
+                                          OP_CONTRACT_ONEHOT};
+
+    cpu_kernels(&cpu->kernels, cpu->options.isa);
+    if (!operands_cross(cpu->machine.tape)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
+        cpu->kernels.kernels[packed[i]] = (struct kernel){.run = NULL};
+    }
+    cpu->kernels.unpack = NULL;
+}
+
+static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
+                           const struct machine_options *options, struct error *error)
+{
+    cpu->machine = (struct machine){.backend = &backend_cpu, .tape = tape};
+    cpu->options = *options;
+    if (options->thread_count <= 0) {
+        cpu->options.thread_count = omp_get_max_threads();
+    }
+    if (cpu->options.thread_count > MACHINE_THREADS_MAX) {
+        cpu->options.thread_count = MACHINE_THREADS_MAX;
+    }
+    choose_kernels(cpu);
+    return make_plan(cpu, error);
+}
+
+static enum status cpu_size(uint64_t *size, const struct tape *tape,
+                            const struct machine_options *options, struct error *error)
+{
+    struct machine_cpu cpu = {.memory = NULL};
+    enum status status = prepare(&cpu, tape, options, error);
+
+    *size = 0;
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        *size += cpu.block_sizes[block];
+    }
+    plan_release(&cpu.plan);
+    return status;
+}
+
+static enum status cpu_open(struct machine **machine, const struct tape *tape,
+                            const struct machine_options *options, struct error *error)
+{
+    struct machine_cpu *cpu = calloc(1, sizeof(*cpu));
+    enum status status;
+
+    if (cpu == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    status = prepare(cpu, tape, options, error);
+    if (status == STATUS_OK) {
+        status = allocate(cpu, error);
+    }
+    if (status != STATUS_OK) {
+        cpu_close(&cpu->machine);
+        return status;
+    }
+    *machine = &cpu->machine;
+    return STATUS_OK;
+}
+
+/* Memory of a tensor that lasts, of an output or of the loss; NULL for others. */
+static const void *cpu_peek(struct machine *machine, uint32_t tensor)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+    const struct tape *tape = machine->tape;
+
+    if (tensor >= tape->tensor_count || tape->tensors[tensor].role == ROLE_DATA) {
+        return NULL;
+    }
+    if (tape->tensors[tensor].role == ROLE_TEMPORARY && tensor != tape->loss) {
+        return NULL;
+    }
+    return cpu->memory[tensor];
+}
+
+static enum status cpu_write(struct machine *machine, uint32_t tensor, const void *bytes,
+                             struct error *error)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+
+    if (tensor >= machine->tape->tensor_count || !cpu->plan.in_state[tensor] ||
+        role_is_made(machine->tape->tensors[tensor].role)) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
+    }
+    memcpy(cpu->memory[tensor], bytes, tensor_bytes(machine->tape, tensor));
+    return STATUS_OK;
+}
+
+static enum status cpu_read(struct machine *machine, uint32_t tensor, void *bytes,
+                            struct error *error)
+{
+    const void *memory = cpu_peek(machine, tensor);
+
+    if (memory == NULL) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
+    }
+    memcpy(bytes, memory, tensor_bytes(machine->tape, tensor));
+    return STATUS_OK;
+}
+
+static enum status cpu_bind(struct machine *machine, uint32_t tensor, const void *bytes,
+                            struct error *error)
+{
+    if (tensor >= machine->tape->tensor_count || machine->tape->tensors[tensor].role != ROLE_DATA) {
+        return error_set(error, STATUS_USAGE, "tensor %u is not data", tensor);
+    }
+    cpu_of(machine)->memory[tensor] = (void *)(uintptr_t)bytes;
+    return STATUS_OK;
+}
+
+/*
+ * An operation this small is over before a second thread has woken up, and on a busy machine a
+ * thread that was put aside makes the others wait for it at the end of every operation.
+ */
+static int threads_for(const struct machine_cpu *cpu, const struct op *op)
+{
+    const struct tensor *tensors = cpu->machine.tape->tensors;
+    uint64_t touched = 0;
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        touched += tensors[op->inputs[i]].count;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        touched += tensors[op->outputs[i]].count;
+    }
+    return touched < SERIAL_ELEMENTS ? 1 : cpu->options.thread_count;
+}
+
+static void run_op(struct machine_cpu *cpu, const struct op *op)
+{
+    const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
+    struct kernel_call call = {.op = op,
+                               .tensors = cpu->machine.tape->tensors,
+                               .scratch = cpu->blocks[BLOCK_SCRATCH],
+                               .thread_count = threads_for(cpu, op)};
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        call.inputs[i] = cpu->memory[op->inputs[i]];
+        assert(call.inputs[i] != NULL);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        call.outputs[i] = cpu->memory[op->outputs[i]];
+    }
+    if (kernel->run != NULL) {
+        kernel->run(&call);
+    } else {
+        kernel_run_rules(&call);
+    }
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void run_op_timed(struct machine_cpu *cpu, uint32_t at)
+{
+    double start = seconds_now();
+
+    run_op(cpu, &cpu->machine.tape->ops[at]);
+    cpu->options.timed(cpu->options.timed_context, at, seconds_now() - start);
+}
+
+static enum status show(struct machine_cpu *cpu, const struct observer *observer, uint32_t at,
+                        struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+    const struct op *op = &tape->ops[at];
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < op->output_count && status == STATUS_OK; i++) {
+        const void *bytes = cpu->memory[op->outputs[i]];
+
+        if (is_packed(cpu, op, i)) {
+            cpu->kernels.unpack(cpu->blocks[BLOCK_SCRATCH], bytes, op, threads_for(cpu, op));
+            bytes = cpu->blocks[BLOCK_SCRATCH];
+        }
+        status = observer->made(observer->context, at, i, bytes, tensor_bytes(tape, op->outputs[i]),
+                                error);
+    }
+    return status;
+}
+
+static enum status check_bound(const struct machine_cpu *cpu, struct error *error)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && cpu->memory[id] == NULL) {
+            return error_set(error, STATUS_USAGE, "the data '%s' is not there",
+                             tape->tensors[id].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void take_next_states(struct machine_cpu *cpu)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (cpu->plan.copied[i]) {
+            memcpy(cpu->memory[tape->states[i].before], cpu->memory[tape->states[i].after],
+                   tensor_bytes(tape, tape->states[i].before));
+        }
+    }
+}
+
+static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t last,
+                           const struct observer *observer, struct error *error)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+    uint64_t control = float_control_take();
+    enum status status = check_bound(cpu, error);
+
+    assert(observer == NULL || cpu->options.trace);
+    if (status == STATUS_OK) {
+        status = prepare_threads(cpu->options.thread_count, error);
+    }
+    for (uint32_t at = first; at < last && status == STATUS_OK; at++) {
+        if (cpu->plan.runs[at]) {
+            if (cpu->options.timed == NULL) {
+                run_op(cpu, &machine->tape->ops[at]);
+            } else {
+                run_op_timed(cpu, at);
+            }
+            if (observer != NULL) {
+                status = show(cpu, observer, at, error);
+            }
+        }
+    }
+    if (status == STATUS_OK && last == machine->tape->op_count) {
+        take_next_states(cpu);
+    }
+    float_control_give_back(control);
+    return status;
+}
+
+static enum status cpu_step(struct machine *machine, const struct observer *observer,
+                            struct error *error)
+{
+    return cpu_run(machine, 0, machine->tape->op_count, observer, error);
+}
+
+/* The sign bit of the result is set where one of the numbers is a NaN or an infinity: all of their
+ * exponent bits are set, and only then one more carries into the sign. */
+static uint32_t carry_of(const uint32_t *bits, uint64_t count)
+{
+    uint32_t found = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        found |= (bits[i] & UINT32_C(0x7f800000)) + UINT32_C(0x00800000);
+    }
+    return found;
+}
+
+static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
+{
+    uint64_t spans = count / FINITE_SPAN;
+    uint32_t found = carry_of(bits + spans * FINITE_SPAN, count % FINITE_SPAN);
+
+#pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
+    for (uint64_t span = 0; span < spans; span++) {
+        found |= carry_of(bits + span * FINITE_SPAN, FINITE_SPAN); /* a length known to compilers */
+    }
+    return found >> 31 == 0;
+}
+
+static enum status cpu_diverged(struct machine *machine, bool *diverged, struct error *error)
+{
+    struct machine_cpu *cpu = cpu_of(machine);
+    const struct tape *tape = machine->tape;
+
+    (void)error;
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        uint32_t id = tape->states[i].before;
+
+        if (tape->tensors[id].dtype == DTYPE_F32 &&
+            !is_finite(cpu->memory[id], tape->tensors[id].count, cpu->options.thread_count)) {
+            *diverged = true;
+            return STATUS_OK;
+        }
+    }
+    *diverged = false;
+    return STATUS_OK;
+}
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .size = cpu_size,
+    .close = cpu_close,
+    .write = cpu_write,
+    .read = cpu_read,
+    .bind = cpu_bind,
+    .step = cpu_step,
+    .run = cpu_run,
+    .peek = cpu_peek,
+    .diverged = cpu_diverged,
+};

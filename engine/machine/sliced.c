@@ -1,0 +1,703 @@
+/*
+ * sliced.c - see sliced.h.
+ *
+ * The host's memory is planned as for a trace: every output has a place from the operation that
+ * makes it to its last reader. A range of operations is run on a machine of its own, opened for it
+ * and closed behind it, which is given what it reads and shows what it makes. Ranges are as long as
+ * fit; an operation that does not fit alone is cut (slice.h), its parts run one by one.
+ */
+#include "engine/machine/sliced.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/cpu.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/range.h"
+#include "engine/plan/slice.h"
+
+#define MIB           1048576.0
+#define EXPONENT_ONES UINT32_C(0x7f800000)
+
+enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_COUNT };
+
+struct machine_sliced {
+    struct machine machine;
+    struct machine_options options; /* of the machine that computes */
+    struct plan plan;
+    uint8_t *blocks[BLOCK_COUNT];
+    void **memory;                /* per tensor; NULL: data not bound yet */
+    uint64_t limit;               /* bytes that a range may take; UINT64_MAX: not known yet */
+    struct sliced_survey *survey; /* set: count, and run nothing */
+    const struct observer *observer;
+};
+
+static struct machine_sliced *sliced_of(struct machine *machine)
+{
+    return (struct machine_sliced *)machine;
+}
+
+static const struct backend *computing(const struct machine_sliced *sliced)
+{
+    return sliced->options.backend == NULL ? &backend_cpu : sliced->options.backend;
+}
+
+static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
+{
+    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+}
+
+/* ---- one tape on a machine of its own ------------------------------------------- */
+
+/* A small tape, and where the whole has its tensors: of each, read before or filled after. */
+struct errand {
+    const struct tape *tape;
+    void **memory; /* per tensor of tape */
+    const struct backend *backend;
+    const struct observer *observer; /* of the small tape; NULL: outputs are read at the end */
+};
+
+static enum status give_inputs(struct machine *machine, const struct errand *errand,
+                               struct error *error)
+{
+    const struct tape *tape = errand->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+        if (tape->tensors[id].role == ROLE_DATA) {
+            status = machine->backend->bind(machine, id, errand->memory[id], error);
+        } else if (tape->tensors[id].role == ROLE_INPUT) {
+            status = machine->backend->write(machine, id, errand->memory[id], error);
+        }
+    }
+    return status;
+}
+
+static enum status take_outputs(struct machine *machine, const struct errand *errand,
+                                struct error *error)
+{
+    const struct tape *tape = errand->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+        if (tape->tensors[id].role == ROLE_OUTPUT && errand->observer == NULL) {
+            status = machine->backend->read(machine, id, errand->memory[id], error);
+        }
+    }
+    return status;
+}
+
+static struct machine_options errand_options(const struct machine_sliced *sliced,
+                                             const struct backend *backend)
+{
+    struct machine_options options = sliced->options;
+
+    options.backend = backend;
+    options.trace = true; /* range.h: operands cross in the canonical layout */
+    options.memory_max = 0;
+    options.timed = NULL;
+    if (backend == &backend_cpu && computing(sliced) != &backend_cpu) {
+        options.isa = isa_best();
+    }
+    return options;
+}
+
+/* Runs it; STATUS_NO_MEMORY where the machine could not be had. */
+static enum status run_errand(struct machine_sliced *sliced, const struct errand *errand,
+                              struct error *error)
+{
+    const struct machine_options options = errand_options(sliced, errand->backend);
+    struct machine *machine = NULL;
+    enum status status = errand->backend->open(&machine, errand->tape, &options, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = give_inputs(machine, errand, error);
+    if (status == STATUS_OK) {
+        status = machine->backend->step(machine, errand->observer, error);
+    }
+    if (status == STATUS_OK) {
+        status = take_outputs(machine, errand, error);
+    }
+    machine->backend->close(machine);
+    return status;
+}
+
+static void count_errand(struct machine_sliced *sliced, const struct errand *errand, uint64_t size)
+{
+    struct sliced_survey *survey = sliced->survey;
+
+    for (uint32_t id = 0; id < errand->tape->tensor_count; id++) {
+        survey->moved += tensor_bytes(errand->tape, id);
+    }
+    if (size > survey->device_size) {
+        survey->device_size = size;
+    }
+}
+
+static enum status size_of(uint64_t *size, const struct machine_sliced *sliced,
+                           const struct errand *errand, struct error *error)
+{
+    const struct machine_options options = errand_options(sliced, errand->backend);
+
+    return errand->backend->size(size, errand->tape, &options, error);
+}
+
+/* *fits: it was run. A machine that has not enough memory is no failure here. */
+static enum status try_errand(bool *fits, struct machine_sliced *sliced,
+                              const struct errand *errand, struct error *error)
+{
+    uint64_t size = 0;
+    enum status status = size_of(&size, sliced, errand, error);
+
+    *fits = status == STATUS_OK && size <= sliced->limit;
+    if (status != STATUS_OK || !*fits) {
+        return status;
+    }
+    if (sliced->survey != NULL) {
+        count_errand(sliced, errand, size);
+        return STATUS_OK;
+    }
+    status = run_errand(sliced, errand, error);
+    if (status == STATUS_NO_MEMORY && sliced->options.device_memory == 0) {
+        /* The device said what it has: less than this. */
+        sliced->limit = size / 4 * 3;
+        *fits = false;
+        error_init(error);
+        return STATUS_OK;
+    }
+    *fits = status == STATUS_OK;
+    return status;
+}
+
+/* ---- slices ---------------------------------------------------------------------- */
+
+static enum status run_slice(struct machine_sliced *sliced, struct slice *slice, void **memory,
+                             struct error *error);
+
+static struct errand errand_of(struct slice *slice, struct tape *tape, void **memory,
+                               const struct backend *backend)
+{
+    *tape = (struct tape){.tensor_count = slice->op.input_count + slice->op.output_count,
+                          .op_count = 1,
+                          .loss = TENSOR_NONE,
+                          .tensors = slice->tensors,
+                          .ops = &slice->op};
+    return (struct errand){.tape = tape, .memory = memory, .backend = backend};
+}
+
+static enum status leave_to_processor(struct machine_sliced *sliced, struct slice *slice,
+                                      void **memory, struct error *error)
+{
+    struct tape tape;
+    const struct errand errand = errand_of(slice, &tape, memory, &backend_cpu);
+
+    if (sliced->survey != NULL) {
+        sliced->survey->left++;
+        return STATUS_OK;
+    }
+    return run_errand(sliced, &errand, error);
+}
+
+/* Parts of whole; views that are one run need no copy. */
+struct staging {
+    void *memory[SLICE_TENSORS_MAX];
+    void *copies[SLICE_TENSORS_MAX]; /* allocated, or NULL */
+};
+
+static enum status stage(struct staging *staging, const struct slice *part,
+                         const struct slice_view *views, void *const *memory, struct error *error)
+{
+    memset(staging, 0, sizeof(*staging));
+    for (uint32_t i = 0; i < part->op.input_count + part->op.output_count; i++) {
+        const struct tensor *tensor = &part->tensors[i];
+        const uint64_t element = dtype_size(tensor->dtype);
+
+        if (views[i].count == 1) {
+            staging->memory[i] = (uint8_t *)memory[i] + views[i].first * element;
+            continue;
+        }
+        staging->copies[i] = malloc(tensor->count * element);
+        staging->memory[i] = staging->copies[i];
+        if (staging->copies[i] == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for a slice of %.1f MiB",
+                             (double)(tensor->count * element) / MIB);
+        }
+        if (i < part->op.input_count) {
+            slice_gather(staging->copies[i], memory[i], &views[i], element);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void unstage(struct staging *staging, const struct slice *part,
+                    const struct slice_view *views, void *const *memory, bool made)
+{
+    for (uint32_t i = 0; i < part->op.input_count + part->op.output_count; i++) {
+        if (made && i >= part->op.input_count && staging->copies[i] != NULL) {
+            slice_scatter(memory[i], staging->copies[i], &views[i],
+                          dtype_size(part->tensors[i].dtype));
+        }
+        free(staging->copies[i]);
+    }
+}
+
+static enum status run_part(struct machine_sliced *sliced, struct slice *part,
+                            const struct slice_view *views, void *const *memory,
+                            struct error *error)
+{
+    struct staging staging;
+    enum status status;
+
+    if (sliced->survey != NULL) {
+        return run_slice(sliced, part, NULL, error);
+    }
+    status = stage(&staging, part, views, memory, error);
+    if (status == STATUS_OK) {
+        status = run_slice(sliced, part, staging.memory, error);
+    }
+    unstage(&staging, part, views, memory, status == STATUS_OK);
+    return status;
+}
+
+/* Does cutting make it smaller? Some of what a machine takes may be there whatever is cut. */
+static enum status worth_cutting(bool *worth, const struct machine_sliced *sliced,
+                                 struct slice *whole, uint32_t axis, uint64_t units,
+                                 struct error *error)
+{
+    struct slice_view views[SLICE_TENSORS_MAX];
+    struct slice part;
+    struct tape tape;
+    struct errand errand = errand_of(whole, &tape, NULL, computing(sliced));
+    uint64_t before = 0;
+    uint64_t after = 0;
+    enum status status = size_of(&before, sliced, &errand, error);
+
+    slice_take(&part, views, whole, axis, 0, units);
+    errand = errand_of(&part, &tape, NULL, computing(sliced));
+    if (status == STATUS_OK) {
+        status = size_of(&after, sliced, &errand, error);
+    }
+    *worth = status == STATUS_OK && (after <= sliced->limit || after < before / 8 * 7);
+    return status;
+}
+
+static enum status cut_slice(struct machine_sliced *sliced, const struct slice *whole,
+                             void *const *memory, uint32_t axis, uint64_t units,
+                             struct error *error)
+{
+    uint64_t lengths[SLICE_AXES_MAX];
+    enum status status = STATUS_OK;
+
+    (void)slice_axes(lengths, whole);
+    for (uint64_t first = 0; first < lengths[axis] && status == STATUS_OK; first += units) {
+        struct slice_view views[SLICE_TENSORS_MAX];
+        struct slice part;
+
+        slice_take(&part, views, whole, axis, first,
+                   lengths[axis] - first < units ? lengths[axis] : first + units);
+        status = run_part(sliced, &part, views, memory, error);
+    }
+    return status;
+}
+
+static enum status run_slice(struct machine_sliced *sliced, struct slice *slice, void **memory,
+                             struct error *error)
+{
+    struct tape tape;
+    const struct errand errand = errand_of(slice, &tape, memory, computing(sliced));
+    uint32_t axis = 0;
+    uint64_t units = 0;
+    bool fits;
+    bool worth = false;
+    enum status status = try_errand(&fits, sliced, &errand, error);
+
+    if (status == STATUS_OK && fits && sliced->survey != NULL) {
+        sliced->survey->slices++;
+    }
+    if (status != STATUS_OK || fits) {
+        return status;
+    }
+    /* A machine takes more than the tensors: scratch, and room for its own tables. */
+    if (slice_choose(&axis, &units, slice, sliced->limit / 2)) {
+        status = worth_cutting(&worth, sliced, slice, axis, units, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return worth ? cut_slice(sliced, slice, memory, axis, units, error)
+                 : leave_to_processor(sliced, slice, memory, error);
+}
+
+static enum status show(const struct machine_sliced *sliced, uint32_t at, struct error *error)
+{
+    const struct tape *tape = sliced->machine.tape;
+    const struct op *op = &tape->ops[at];
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; sliced->observer != NULL && i < op->output_count && status == STATUS_OK;
+         i++) {
+        const uint32_t id = op->outputs[i];
+
+        status = sliced->observer->made(sliced->observer->context, at, i, sliced->memory[id],
+                                        tensor_bytes(tape, id), error);
+    }
+    return status;
+}
+
+/* One operation that does not fit alone. */
+static enum status run_cut(struct machine_sliced *sliced, uint32_t at, struct error *error)
+{
+    const struct op *op = &sliced->machine.tape->ops[at];
+    void *memory[SLICE_TENSORS_MAX] = {NULL};
+    struct slice slice;
+    enum status status;
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        memory[i] = sliced->memory[op->inputs[i]];
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        memory[op->input_count + i] = sliced->memory[op->outputs[i]];
+    }
+    if (sliced->survey != NULL) {
+        sliced->survey->cut++;
+    }
+    slice_whole(&slice, sliced->machine.tape, at);
+    status = run_slice(sliced, &slice, memory, error);
+    return status == STATUS_OK && sliced->survey == NULL ? show(sliced, at, error) : status;
+}
+
+/* ---- ranges ----------------------------------------------------------------------- */
+
+struct passing {
+    struct machine_sliced *sliced;
+    uint32_t first;
+};
+
+/* What a range makes goes to its place, and on to whoever watches. */
+static enum status pass_on(void *context, uint32_t op, uint32_t output, const void *bytes,
+                           uint64_t size, struct error *error)
+{
+    const struct passing *passing = context;
+    const struct machine_sliced *sliced = passing->sliced;
+    const uint32_t at = passing->first + op;
+    const struct observer *observer = sliced->observer;
+
+    memcpy(sliced->memory[sliced->machine.tape->ops[at].outputs[output]], bytes, size);
+    return observer == NULL ? STATUS_OK
+                            : observer->made(observer->context, at, output, bytes, size, error);
+}
+
+static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t first,
+                             uint32_t last, struct error *error)
+{
+    struct passing passing = {sliced, first};
+    const struct observer observer = {pass_on, &passing};
+    struct range range;
+    struct errand errand = {.backend = computing(sliced), .observer = &observer};
+    enum status status = range_build(&range, sliced->machine.tape, first, last, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    errand.tape = range.tape;
+    errand.memory = calloc((size_t)range.tape->tensor_count + 1, sizeof(*errand.memory));
+    if (errand.memory == NULL) {
+        range_release(&range);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a range of operations");
+    }
+    for (uint32_t i = 0; i < range.given_count; i++) {
+        errand.memory[range.ids[range.given[i]]] = sliced->memory[range.given[i]];
+    }
+    status = try_errand(fits, sliced, &errand, error);
+    free(errand.memory);
+    range_release(&range);
+    return status;
+}
+
+/* The longest range from first on that fits, or slices of one operation; *first moves behind. */
+static enum status run_some(struct machine_sliced *sliced, uint32_t *first, struct error *error)
+{
+    uint32_t last = range_fit(sliced->machine.tape, *first, sliced->limit);
+    enum status status = STATUS_OK;
+
+    for (;;) {
+        bool fits;
+
+        status = try_range(&fits, sliced, *first, last, error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        if (fits) {
+            if (sliced->survey != NULL) {
+                sliced->survey->ranges++;
+            }
+            *first = last;
+            return STATUS_OK;
+        }
+        if (last == *first + 1) {
+            status = run_cut(sliced, *first, error);
+            *first = last;
+            return status;
+        }
+        last = *first + (last - *first) / 2;
+    }
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static enum status plan_host(struct machine_sliced *sliced, struct error *error)
+{
+    const struct plan_hooks hooks = {.keep_all = true};
+
+    return plan_build(&sliced->plan, sliced->machine.tape, &hooks, error);
+}
+
+static enum status allocate(struct machine_sliced *sliced, uint64_t memory_max, struct error *error)
+{
+    const struct tape *tape = sliced->machine.tape;
+    const uint64_t sizes[BLOCK_COUNT] = {sliced->plan.state_size, sliced->plan.temporary_size};
+    const uint64_t total = sizes[0] + sizes[1];
+
+    if (memory_max != 0 && total > memory_max) {
+        return error_set(error, STATUS_NO_MEMORY,
+                         "the tape needs %.1f MiB of the host's memory, and %.1f MiB are allowed",
+                         (double)total / MIB, (double)memory_max / MIB);
+    }
+    sliced->memory = calloc((size_t)tape->tensor_count + 1, sizeof(*sliced->memory));
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        sliced->blocks[block] = calloc(sizes[block] + 1, 1);
+        if (sliced->blocks[block] == NULL || sliced->memory == NULL) {
+            return error_set(error, STATUS_NO_MEMORY,
+                             "the tape needs %.1f MiB of the host's memory", (double)total / MIB);
+        }
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (sliced->plan.places[id] != PLAN_ABSENT) {
+            const int block = sliced->plan.in_state[id] ? BLOCK_STATE : BLOCK_TEMPORARY;
+
+            sliced->memory[id] = sliced->blocks[block] + sliced->plan.places[id];
+        }
+    }
+    return STATUS_OK;
+}
+
+static void sliced_close(struct machine *machine)
+{
+    struct machine_sliced *sliced = sliced_of(machine);
+
+    if (sliced == NULL) {
+        return;
+    }
+    for (int block = 0; block < BLOCK_COUNT; block++) {
+        free(sliced->blocks[block]);
+    }
+    free(sliced->memory);
+    plan_release(&sliced->plan);
+    free(sliced);
+}
+
+/* ---- the table's functions ------------------------------------------------------------ */
+
+static const struct backend backend_sliced;
+
+static void prepare(struct machine_sliced *sliced, const struct tape *tape,
+                    const struct machine_options *options)
+{
+    memset(sliced, 0, sizeof(*sliced));
+    sliced->machine = (struct machine){.backend = &backend_sliced, .tape = tape};
+    sliced->options = *options;
+    sliced->limit = options->device_memory == 0 ? UINT64_MAX : options->device_memory;
+}
+
+enum status machine_sliced_open(struct machine **machine, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
+{
+    struct machine_sliced *sliced = malloc(sizeof(*sliced));
+    enum status status;
+
+    if (sliced == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    prepare(sliced, tape, options);
+    status = plan_host(sliced, error);
+    if (status == STATUS_OK) {
+        status = allocate(sliced, options->memory_max, error);
+    }
+    if (status != STATUS_OK) {
+        sliced_close(&sliced->machine);
+        return status;
+    }
+    *machine = &sliced->machine;
+    return STATUS_OK;
+}
+
+static enum status sliced_open(struct machine **machine, const struct tape *tape,
+                               const struct machine_options *options, struct error *error)
+{
+    return machine_sliced_open(machine, tape, options, error);
+}
+
+static enum status sliced_size(uint64_t *size, const struct tape *tape,
+                               const struct machine_options *options, struct error *error)
+{
+    struct sliced_survey survey;
+    enum status status = sliced_survey(&survey, tape, options, error);
+
+    *size = survey.host_size;
+    return status;
+}
+
+static enum status sliced_write(struct machine *machine, uint32_t tensor, const void *bytes,
+                                struct error *error)
+{
+    struct machine_sliced *sliced = sliced_of(machine);
+
+    if (tensor >= machine->tape->tensor_count || !sliced->plan.in_state[tensor]) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
+    }
+    memcpy(sliced->memory[tensor], bytes, tensor_bytes(machine->tape, tensor));
+    return STATUS_OK;
+}
+
+static const void *sliced_peek(struct machine *machine, uint32_t tensor)
+{
+    const struct tape *tape = machine->tape;
+
+    if (tensor >= tape->tensor_count || tape->tensors[tensor].role == ROLE_DATA ||
+        (tape->tensors[tensor].role == ROLE_TEMPORARY && tensor != tape->loss)) {
+        return NULL;
+    }
+    return sliced_of(machine)->memory[tensor];
+}
+
+static enum status sliced_read(struct machine *machine, uint32_t tensor, void *bytes,
+                               struct error *error)
+{
+    const void *memory = sliced_peek(machine, tensor);
+
+    if (memory == NULL) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
+    }
+    memcpy(bytes, memory, tensor_bytes(machine->tape, tensor));
+    return STATUS_OK;
+}
+
+static enum status sliced_bind(struct machine *machine, uint32_t tensor, const void *bytes,
+                               struct error *error)
+{
+    if (tensor >= machine->tape->tensor_count || machine->tape->tensors[tensor].role != ROLE_DATA) {
+        return error_set(error, STATUS_USAGE, "tensor %u is not data", tensor);
+    }
+    sliced_of(machine)->memory[tensor] = (void *)(uintptr_t)bytes;
+    return STATUS_OK;
+}
+
+static enum status sliced_step(struct machine *machine, const struct observer *observer,
+                               struct error *error)
+{
+    struct machine_sliced *sliced = sliced_of(machine);
+    const struct tape *tape = machine->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && sliced->memory[id] == NULL) {
+            return error_set(error, STATUS_USAGE, "the data '%s' is not there",
+                             tape->tensors[id].name);
+        }
+    }
+    sliced->observer = observer;
+    for (uint32_t at = 0; at < tape->op_count && status == STATUS_OK;) {
+        status = run_some(sliced, &at, error);
+    }
+    sliced->observer = NULL;
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        if (sliced->plan.copied[i]) {
+            memcpy(sliced->memory[tape->states[i].before], sliced->memory[tape->states[i].after],
+                   tensor_bytes(tape, tape->states[i].before));
+        }
+    }
+    return status;
+}
+
+static enum status sliced_diverged(struct machine *machine, bool *diverged, struct error *error)
+{
+    const struct tape *tape = machine->tape;
+
+    (void)error;
+    *diverged = false;
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const uint32_t id = tape->states[i].before;
+        const uint32_t *bits = sliced_of(machine)->memory[id];
+
+        for (uint64_t j = 0; tape->tensors[id].dtype == DTYPE_F32 && j < tape->tensors[id].count;
+             j++) {
+            if ((bits[j] & EXPONENT_ONES) == EXPONENT_ONES) {
+                *diverged = true;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+static const struct backend backend_sliced = {
+    .name = "sliced",
+    .open = sliced_open,
+    .size = sliced_size,
+    .close = sliced_close,
+    .write = sliced_write,
+    .read = sliced_read,
+    .bind = sliced_bind,
+    .step = sliced_step,
+    .peek = sliced_peek,
+    .diverged = sliced_diverged,
+};
+
+/* ---- counting -------------------------------------------------------------------------- */
+
+/* last: of the operations to count; first alone is cut as if it were too large together. */
+static enum status count_step(struct sliced_survey *survey, const struct tape *tape, uint32_t first,
+                              uint32_t last, const struct machine_options *options,
+                              struct error *error)
+{
+    struct machine_sliced sliced;
+    enum status status;
+
+    memset(survey, 0, sizeof(*survey));
+    prepare(&sliced, tape, options);
+    sliced.survey = survey;
+    status = plan_host(&sliced, error);
+    survey->host_size = sliced.plan.state_size + sliced.plan.temporary_size;
+    sliced.memory = calloc((size_t)tape->tensor_count + 1, sizeof(*sliced.memory));
+    if (status == STATUS_OK && sliced.memory == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", tape->tensor_count);
+    }
+    if (status == STATUS_OK && last == first + 1) {
+        bool fits;
+
+        status = try_range(&fits, &sliced, first, last, error);
+        if (status == STATUS_OK && !fits) {
+            status = run_cut(&sliced, first, error);
+        }
+    }
+    for (uint32_t at = first; last != first + 1 && at < last && status == STATUS_OK;) {
+        status = run_some(&sliced, &at, error);
+    }
+    free(sliced.memory);
+    plan_release(&sliced.plan);
+    return status;
+}
+
+enum status sliced_survey(struct sliced_survey *survey, const struct tape *tape,
+                          const struct machine_options *options, struct error *error)
+{
+    return count_step(survey, tape, 0, tape->op_count, options, error);
+}
+
+enum status sliced_survey_op(struct sliced_survey *survey, const struct tape *tape, uint32_t at,
+                             const struct machine_options *options, struct error *error)
+{
+    return count_step(survey, tape, at, at + 1, options, error);
+}

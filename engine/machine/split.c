@@ -1,0 +1,370 @@
+/* split.c - see split.h. */
+#include "engine/machine/split.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/plan/division.h"
+
+_Static_assert(MACHINE_DEVICES_MAX <= DIVISION_PARTS_MAX, "every device can have a part");
+
+struct machine_split {
+    struct machine machine;
+    struct division division;
+    struct machine *parts[DIVISION_PARTS_MAX];
+    uint8_t *bounce; /* host memory for the largest tensor that moves */
+};
+
+static const struct backend backend_split;
+static const struct backend backend_split_hashing;
+
+static struct machine_split *split_of(struct machine *machine)
+{
+    return (struct machine_split *)machine;
+}
+
+static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
+{
+    return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static void split_close(struct machine *machine)
+{
+    struct machine_split *split = split_of(machine);
+
+    if (split == NULL) {
+        return;
+    }
+    for (uint32_t part = 0; part < split->division.part_count; part++) {
+        if (split->parts[part] != NULL) {
+            split->parts[part]->backend->close(split->parts[part]);
+        }
+    }
+    division_release(&split->division);
+    free(split->bounce);
+    free(split);
+}
+
+static struct machine_options part_options(const struct machine_options *options, uint32_t part)
+{
+    struct machine_options own = *options;
+
+    own.device = options->devices[part];
+    own.device_count = 0;
+    own.in_legs = true;
+    own.timed = NULL;
+    return own;
+}
+
+static enum status open_parts(struct machine_split *split, const struct machine_options *options,
+                              const struct backend *backend, struct error *error)
+{
+    const struct tape *tape = split->machine.tape;
+    uint64_t largest = 1;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < split->division.move_count; i++) {
+        const uint64_t size = tensor_bytes(tape, split->division.moves[i].tensor);
+
+        largest = size > largest ? size : largest;
+    }
+    split->bounce = malloc(largest);
+    if (split->bounce == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to move %llu bytes",
+                         (unsigned long long)largest);
+    }
+    for (uint32_t part = 0; part < split->division.part_count && status == STATUS_OK; part++) {
+        const struct machine_options own = part_options(options, part);
+
+        status = backend->open(&split->parts[part], split->division.parts[part].tape, &own, error);
+    }
+    return status;
+}
+
+enum status machine_split_open(struct machine **machine, const struct tape *tape,
+                               const struct machine_options *options, struct error *error)
+{
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct machine_split *split;
+    enum status status;
+
+    if (backend->run == NULL || options->device_count == 0) {
+        return error_set(error, STATUS_USAGE, "the backend '%s' cannot be split", backend->name);
+    }
+    split = calloc(1, sizeof(*split));
+    if (split == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
+    }
+    split->machine.tape = tape;
+    split->machine.backend =
+        backend->leaves_roots == NULL ? &backend_split : &backend_split_hashing;
+    status = division_build(&split->division, tape, options->device_count, options->trace, error);
+    if (status == STATUS_OK) {
+        status = open_parts(split, options, backend, error);
+    }
+    if (status != STATUS_OK) {
+        split_close(&split->machine);
+        return status;
+    }
+    *machine = &split->machine;
+    return STATUS_OK;
+}
+
+static enum status split_open(struct machine **machine, const struct tape *tape,
+                              const struct machine_options *options, struct error *error)
+{
+    return machine_split_open(machine, tape, options, error);
+}
+
+/* Of all parts together. */
+static enum status split_size(uint64_t *size, const struct tape *tape,
+                              const struct machine_options *options, struct error *error)
+{
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct division division;
+    enum status status =
+        division_build(&division, tape, options->device_count, options->trace, error);
+
+    *size = 0;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    for (uint32_t part = 0; part < division.part_count && status == STATUS_OK; part++) {
+        const struct machine_options own = part_options(options, part);
+        uint64_t some = 0;
+
+        status = backend->size(&some, division.parts[part].tape, &own, error);
+        *size += some;
+    }
+    division_release(&division);
+    return status;
+}
+
+void machine_split_facts(struct split_facts *facts, const struct machine *machine)
+{
+    const struct machine_split *split = (const struct machine_split *)machine;
+
+    *facts = (struct split_facts){.moved = division_moved(&split->division, machine->tape),
+                                  .turns = split->division.leg_count};
+    for (uint32_t part = 0; part < split->division.part_count; part++) {
+        facts->op_counts[part] = split->division.parts[part].tape->op_count;
+    }
+}
+
+/* ---- a step --------------------------------------------------------------------- */
+
+static enum status move(struct machine_split *split, uint32_t first, uint32_t count,
+                        struct error *error)
+{
+    const struct division *division = &split->division;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = first; i < first + count && status == STATUS_OK; i++) {
+        const struct division_move *moved = &division->moves[i];
+        struct machine *from = split->parts[moved->from];
+        struct machine *to = split->parts[moved->to];
+        const uint32_t from_id = division->parts[moved->from].ids[moved->tensor];
+        const uint32_t to_id = division->parts[moved->to].ids[moved->tensor];
+
+        if (to->backend->take != NULL && to->backend == from->backend) {
+            status = to->backend->take(to, to_id, from, from_id, error);
+            continue;
+        }
+        status = from->backend->read(from, from_id, split->bounce, error);
+        if (status == STATUS_OK) {
+            status = to->backend->write(to, to_id, split->bounce, error);
+        }
+    }
+    return status;
+}
+
+struct showing {
+    const struct observer *observer;
+    const struct division_part *part;
+};
+
+static enum status pass_on(void *context, uint32_t op, uint32_t output, const void *bytes,
+                           uint64_t size, struct error *error)
+{
+    const struct showing *showing = context;
+
+    if (!showing->part->shown[op]) {
+        return STATUS_OK; /* another part shows it */
+    }
+    return showing->observer->made(showing->observer->context, showing->part->places[op], output,
+                                   bytes, size, error);
+}
+
+static enum status split_step(struct machine *machine, const struct observer *observer,
+                              struct error *error)
+{
+    struct machine_split *split = split_of(machine);
+    const struct division *division = &split->division;
+    enum status status = move(split, 0, division->first_moves, error);
+
+    for (uint32_t i = 0; i < division->leg_count && status == STATUS_OK; i++) {
+        const struct division_leg *leg = &division->legs[i];
+        struct machine *part = split->parts[leg->part];
+        struct showing showing = {observer, &division->parts[leg->part]};
+        const struct observer own = {pass_on, &showing};
+
+        status = move(split, leg->move_first, leg->move_count, error);
+        if (status == STATUS_OK) {
+            status = part->backend->run(part, leg->first, leg->last, observer == NULL ? NULL : &own,
+                                        error);
+        }
+    }
+    return status;
+}
+
+/* ---- tensors ------------------------------------------------------------------------ */
+
+/* A state goes to its home; what every part may read, to all that know it. */
+static enum status give(struct machine *machine, uint32_t tensor, const void *bytes, bool bind,
+                        struct error *error)
+{
+    struct machine_split *split = split_of(machine);
+    const struct division *division = &split->division;
+    enum status status = STATUS_OK;
+
+    if (tensor >= machine->tape->tensor_count ||
+        role_is_made(machine->tape->tensors[tensor].role) ||
+        (machine->tape->tensors[tensor].role == ROLE_DATA) != bind) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be %s", tensor,
+                         bind ? "bound" : "written");
+    }
+    for (uint32_t part = 0; part < division->part_count && status == STATUS_OK; part++) {
+        struct machine *own = split->parts[part];
+        const uint32_t id = division->parts[part].ids[tensor];
+        const bool wanted =
+            machine->tape->tensors[tensor].role != ROLE_STATE || part == division->homes[tensor];
+
+        if (id != TENSOR_NONE && wanted) {
+            status = (bind ? own->backend->bind : own->backend->write)(own, id, bytes, error);
+        }
+    }
+    return status;
+}
+
+static enum status split_write(struct machine *machine, uint32_t tensor, const void *bytes,
+                               struct error *error)
+{
+    return give(machine, tensor, bytes, false, error);
+}
+
+static enum status split_bind(struct machine *machine, uint32_t tensor, const void *bytes,
+                              struct error *error)
+{
+    return give(machine, tensor, bytes, true, error);
+}
+
+/* Whose it is, and its id there. */
+static struct machine *home_of(uint32_t *id, struct machine *machine, uint32_t tensor)
+{
+    struct machine_split *split = split_of(machine);
+    const uint32_t part = split->division.homes[tensor];
+
+    *id = split->division.parts[part].ids[tensor];
+    return split->parts[part];
+}
+
+/* Does a caller see it? Parts make outputs of tensors that are none of the whole. */
+static bool can_be_read(const struct machine *machine, uint32_t tensor)
+{
+    const struct tape *tape = machine->tape;
+
+    return tensor < tape->tensor_count &&
+           (tape->tensors[tensor].role != ROLE_TEMPORARY || tensor == tape->loss);
+}
+
+static enum status split_read(struct machine *machine, uint32_t tensor, void *bytes,
+                              struct error *error)
+{
+    uint32_t id;
+
+    if (!can_be_read(machine, tensor)) {
+        return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
+    }
+    struct machine *home = home_of(&id, machine, tensor);
+
+    return home->backend->read(home, id, bytes, error);
+}
+
+static const void *split_peek(struct machine *machine, uint32_t tensor)
+{
+    uint32_t id;
+
+    if (!can_be_read(machine, tensor)) {
+        return NULL;
+    }
+    struct machine *home = home_of(&id, machine, tensor);
+
+    return home->backend->peek(home, id);
+}
+
+static enum status split_diverged(struct machine *machine, bool *diverged, struct error *error)
+{
+    struct machine_split *split = split_of(machine);
+    enum status status = STATUS_OK;
+
+    *diverged = false;
+    for (uint32_t part = 0; part < split->division.part_count && status == STATUS_OK; part++) {
+        struct machine *own = split->parts[part];
+        bool here = false;
+
+        status = own->backend->diverged(own, &here, error);
+        *diverged = *diverged || here;
+    }
+    return status;
+}
+
+static enum status split_roots(struct machine *machine, struct digest *roots,
+                               const uint32_t *tensors, uint32_t count, struct error *error)
+{
+    struct machine_split *split = split_of(machine);
+    uint32_t *ids = malloc(((size_t)count + 1) * sizeof(*ids));
+    struct digest *own = malloc(((size_t)count + 1) * sizeof(*own));
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (!can_be_read(machine, tensors[i])) {
+            status = error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensors[i]);
+        }
+    }
+    if (ids == NULL || own == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to hash %u tensors", count);
+    }
+    for (uint32_t part = 0; part < split->division.part_count && status == STATUS_OK; part++) {
+        uint32_t some = 0;
+
+        for (uint32_t i = 0; i < count; i++) {
+            if (split->division.homes[tensors[i]] == part) {
+                ids[some++] = split->division.parts[part].ids[tensors[i]];
+            }
+        }
+        if (some == 0) {
+            continue;
+        }
+        status =
+            split->parts[part]->backend->leaves_roots(split->parts[part], own, ids, some, error);
+        some = 0;
+        for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+            if (split->division.homes[tensors[i]] == part) {
+                roots[i] = own[some++];
+            }
+        }
+    }
+    free(ids);
+    free(own);
+    return status;
+}
+
+#define SPLIT_CALLS                                                                                \
+    .name = "split", .open = split_open, .size = split_size, .close = split_close,                 \
+    .write = split_write, .read = split_read, .bind = split_bind, .step = split_step,              \
+    .peek = split_peek, .diverged = split_diverged
+
+static const struct backend backend_split = {SPLIT_CALLS};
+static const struct backend backend_split_hashing = {SPLIT_CALLS, .leaves_roots = split_roots};

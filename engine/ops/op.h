@@ -1,0 +1,210 @@
+/*
+ * op.h - the operations that a training step is made of.
+ *
+ * An operation has a kind, integer attributes, and input and output tensor ids. It may have
+ * several outputs; each output has one rule (rule.h), a small pure function of one element's
+ * position. The rules are the definition of the arithmetic. docs/ARITHMETIC.md states the same in
+ * mathematics; kernels, the CUDA backend and the contract are translations of it.
+ *
+ * Attributes named *_bits hold the bit pattern of a binary32 constant. Tensors are taken as flat
+ * arrays of the sizes that the attributes give; op_check() refuses any other size.
+ *
+ * Folds: fold(v_0..v_n-1) is the canonical sum of fold.h: chunks of FOLD_CHUNK elements are
+ * outputs of their own ("part", (rows, chunks)), and the total is the fold of the parts.
+ */
+#ifndef ENGINE_OPS_OP_H
+#define ENGINE_OPS_OP_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "engine/ops/tensor.h"
+
+#define OP_INPUTS_MAX     8
+#define OP_OUTPUTS_MAX    8
+#define OP_ATTRIBUTES_MAX 16
+
+/* Lanes and chunk length of the canonical fold. */
+#define FOLD_LANES 32
+#define FOLD_CHUNK 1024
+
+#define FLOAT_NAN_BITS UINT32_C(0x7fc00000)
+
+enum op_kind {
+    /* ---- where a step begins: the step number, schedules, batches, randomness ---- */
+    OP_STEP_NEXT = 0, /* in step u32(1); out step+1                                             */
+    OP_SCHEDULE,      /* in table(rows*columns), step; out (1): table[min(step,rows-1)][column] */
+    OP_FILL,          /* out (count): the constant                                              */
+    OP_BATCH_TOKENS,  /* in data u8|u16|u32(n), step; out tokens u32(B,T), targets u32(B,T)     */
+    OP_BATCH_SAMPLES, /* in samples u8|f32(n,width), labels u8|u16|u32(n), step;
+                         out x f32(B,width) = sample*scale, y u32(B)                             */
+    OP_DROPOUT,       /* in x(count), step u32(1); out keep ? x*scale : +0                       */
+    /* ---- moving data ---- */
+    OP_GATHER, /* in table(V,C), index u32(R); out (R,C); an index >= V gives NaN                */
+    OP_SPLIT,  /* in x(R,N); out parts (R,n_i), side by side                                     */
+    OP_CONCAT, /* in parts (R,n_i); out (R,N)                                                    */
+    OP_EXPAND, /* in a; out[i] = a[(i/div)%mod]                                                  */
+    OP_IM2COL, /* in x(B,H,W,C); out (B*OH*OW, KH*KW*C), outside the picture +0                  */
+    OP_COL2IM, /* the adjoint: in (B*OH*OW, KH*KW*C); out (B,H,W,C), sums in order of (ky,kx)    */
+    /* ---- element by element; the second operand is read at (i/div)%mod ---- */
+    OP_ADD,       /* a+b                                                                         */
+    OP_MUL,       /* a*b                                                                         */
+    OP_SCALE,     /* a*constant                                                                  */
+    OP_RELU,      /* x>0 ? x : +0 (NaN stays NaN)                                                */
+    OP_RELU_GRAD, /* in x, dy; x>0 ? dy : +0 (NaN if x is NaN)                                   */
+    OP_GELU,      /* tanh form                                                                   */
+    OP_GELU_GRAD, /* in x, dy                                                                    */
+    OP_SILU,      /* x*sigmoid(x)                                                                */
+    OP_SILU_GRAD, /* in x, dy                                                                    */
+    OP_ROTARY,    /* in x(outer,T,heads*D), table(T,D/2,2) of cos,sin; pairs (2j,2j+1) turn      */
+    OP_SQUARED_ERROR,      /* in a, b; (a-b)^2                                                   */
+    OP_SQUARED_ERROR_GRAD, /* in a, b, dy; 2*(a-b)*dy                                            */
+    /* ---- exact contraction ---- */
+    OP_QUANTIZE,        /* in x; out peaks i16(rows,pieces), exponents i16(rows,blocks),
+                           q i16|i32(rows,K)                                                     */
+    OP_CONTRACT,        /* in qa, ea, qb, eb; out (batch,M,N) through a permuted view            */
+    OP_CONTRACT_ONES,   /* in q, e; out (rows): sum over K                                       */
+    OP_CONTRACT_ONEHOT, /* in index u32(K), q(C,K), e; out (V,C): sum over k with index[k]==v     */
+    /* ---- rows ---- */
+    OP_ROW_SUM,            /* in x(R,N); out part(R,chunks), sum(R)                              */
+    OP_LAYER_NORM,         /* in x, gain, bias; out sum_part, mean, square_part, rstd, y         */
+    OP_LAYER_NORM_GRAD,    /* in dy, x, gain, mean, rstd;
+                              out part_g, part_gx, mean_g, mean_gx, dx, product                  */
+    OP_RMS_NORM,           /* in x, gain; out square_part, rstd, y                               */
+    OP_RMS_NORM_GRAD,      /* in dy, x, gain, rstd; out part_gx, mean_gx, dx, product            */
+    OP_SOFTMAX,            /* in x; out max_part, max, exps, sum_part, sum, p                    */
+    OP_SOFTMAX_GRAD,       /* in p, dp; out dot_part, dot, dx                                    */
+    OP_CROSS_ENTROPY,      /* in x(R,V), target u32(R); out max_part, max, exps, sum_part, sum,
+                              loss(R)                                                            */
+    OP_CROSS_ENTROPY_GRAD, /* in x, target, max, sum, dloss(R); out dx                           */
+    /* ---- pictures, (B,H,W,C) ---- */
+    OP_MAX_POOL,       /* in x; out y, index u32: place of the first maximum in its window       */
+    OP_MAX_POOL_GRAD,  /* in index, dy; out dx                                                   */
+    OP_MEAN_POOL,      /* in x; out y                                                            */
+    OP_MEAN_POOL_GRAD, /* in dy; out dx                                                          */
+    /* ---- the update ---- */
+    OP_CLIP_FACTOR, /* in squared norm(1); out norm > limit ? limit/norm : 1                     */
+    OP_SGD,         /* in p, g, v, rate(1), gscale(1); out p', v'                                */
+    OP_ADAMW,       /* in p, g, m, v, rate(1), correct1(1), correct2(1), gscale(1); out p',m',v' */
+    OP_KIND_COUNT,
+};
+
+/* Attribute positions, kind by kind. */
+enum { SCHEDULE_COLUMNS, SCHEDULE_COLUMN, SCHEDULE_ATTRIBUTES };
+enum { FILL_VALUE_BITS, FILL_ATTRIBUTES };
+/* seed is 64 bits in two halves; stream keeps the draws of different operations apart. */
+enum {
+    BATCH_COUNT,  /* B */
+    BATCH_LENGTH, /* T, or the width of a sample */
+    BATCH_STREAM,
+    BATCH_SEED_LOW,
+    BATCH_SEED_HIGH,
+    BATCH_SCALE_BITS, /* samples only */
+    BATCH_TOKENS_ATTRIBUTES = BATCH_SCALE_BITS,
+    BATCH_SAMPLES_ATTRIBUTES,
+};
+/* An element is kept when its random word is >= threshold. */
+enum {
+    DROPOUT_THRESHOLD,
+    DROPOUT_SCALE_BITS,
+    DROPOUT_STREAM,
+    DROPOUT_SEED_LOW,
+    DROPOUT_SEED_HIGH,
+    DROPOUT_ATTRIBUTES
+};
+enum { GATHER_VOCABULARY, GATHER_WIDTH, GATHER_ATTRIBUTES };
+enum { SPLIT_ROWS, SPLIT_WIDTHS }; /* then one width per part */
+enum { EXPAND_DIV, EXPAND_MOD, EXPAND_ATTRIBUTES };
+/* Pictures: stride and padding are the same in both directions; pools have no padding. */
+enum {
+    IMAGE_BATCH,
+    IMAGE_HEIGHT,
+    IMAGE_WIDTH,
+    IMAGE_CHANNELS,
+    IMAGE_KERNEL_HEIGHT,
+    IMAGE_KERNEL_WIDTH,
+    IMAGE_STRIDE,
+    IMAGE_PADDING,
+    IMAGE_ATTRIBUTES
+};
+/*
+ * Elements that a window has, and that the rule of an element reads by windows, at most: each may
+ * lie in a leaf of its own, and all of them must fit one transaction of a chain.
+ */
+#define IMAGE_WINDOW_MAX 64
+enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
+enum { SCALE_FACTOR_BITS, SCALE_ATTRIBUTES };
+enum { ROTARY_LENGTH, ROTARY_HEADS, ROTARY_WIDTH, ROTARY_INVERSE, ROTARY_ATTRIBUTES };
+/*
+ * QUANTIZE reads x through a view: six axes (batch0, batch1, row0, row1, k0, k1) with strides,
+ * which must be a permutation of x's elements. Rows of the result are (batch0, batch1, row0, row1)
+ * in that order, K = k0*k1. BLOCK is 0 (the whole row) or a power of two from 16.
+ */
+enum {
+    QUANTIZE_DIMS = 0,
+    QUANTIZE_STRIDES = 6,
+    QUANTIZE_BITS = 12,
+    QUANTIZE_BLOCK,
+    QUANTIZE_ATTRIBUTES
+};
+/*
+ * CONTRACT: out element (b0,b1,m0,m1,n0,n1) is stored at the sum of index*stride, a permutation of
+ * out. Row of A is ((b0*B1+b1)*M0+m0)*M1+m1, of B likewise with n. With CAUSAL = T > 0, elements
+ * whose n > m % T (m, n flat) are +0 and not computed.
+ */
+enum {
+    CONTRACT_DIMS = 0, /* B0 B1 M0 M1 N0 N1 */
+    CONTRACT_STRIDES = 6,
+    CONTRACT_K = 12,
+    CONTRACT_BITS,
+    CONTRACT_BLOCK,
+    CONTRACT_CAUSAL,
+    CONTRACT_ATTRIBUTES
+};
+enum { ONES_ROWS, ONES_K, ONES_BITS, ONES_BLOCK, ONES_ATTRIBUTES };
+enum { ONEHOT_VOCABULARY, ONEHOT_WIDTH, ONEHOT_K, ONEHOT_BITS, ONEHOT_BLOCK, ONEHOT_ATTRIBUTES };
+/* Every row operation begins with these two. */
+enum { ROWS, COLUMNS, ROW_SUM_ATTRIBUTES };
+enum { NORM_EPSILON_BITS = 2, NORM_ATTRIBUTES, NORM_GRAD_ATTRIBUTES = 2 };
+/* With CAUSAL = T > 0 row r sees columns 0 .. r % T; the others are +0 and outside every fold. */
+enum { SOFTMAX_CAUSAL = 2, SOFTMAX_SCALE_BITS, SOFTMAX_ATTRIBUTES };
+enum { CROSS_ENTROPY_ATTRIBUTES = 2 };
+enum { CLIP_LIMIT_BITS, CLIP_ATTRIBUTES };
+enum { SGD_MOMENTUM_BITS, SGD_DECAY_BITS, SGD_ATTRIBUTES };
+enum {
+    ADAMW_BETA1_BITS,
+    ADAMW_ONE_LESS_BETA1_BITS,
+    ADAMW_BETA2_BITS,
+    ADAMW_ONE_LESS_BETA2_BITS,
+    ADAMW_EPSILON_BITS,
+    ADAMW_DECAY_BITS,
+    ADAMW_ATTRIBUTES
+};
+
+struct op {
+    enum op_kind kind;
+    uint32_t input_count;
+    uint32_t output_count;
+    uint32_t attribute_count;
+    uint32_t inputs[OP_INPUTS_MAX];   /* tensor ids */
+    uint32_t outputs[OP_OUTPUTS_MAX]; /* tensor ids */
+    int64_t attributes[OP_ATTRIBUTES_MAX];
+};
+
+static RULE inline uint64_t fold_chunks(uint64_t columns)
+{
+    return (columns + FOLD_CHUNK - 1) / FOLD_CHUNK;
+}
+
+/* The part of op.h that names kinds for people: "contract-onehot". NULL past the last kind. */
+const char *op_kind_name(enum op_kind kind);
+
+/*
+ * Is op sound? Counts, attribute ranges, and that every tensor it touches has the type and the
+ * number of elements that its attributes imply. Safe on hostile input: nothing overflows. tensors
+ * holds tensor_count entries; op's ids are checked against it.
+ */
+MUST_CHECK enum status op_check(const struct op *op, const struct tensor *tensors,
+                                uint32_t tensor_count, struct error *error);
+
+#endif /* ENGINE_OPS_OP_H */

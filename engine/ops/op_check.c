@@ -1,0 +1,396 @@
+/*
+ * op_check.c - is an untrusted operation sound? The frame of the checks, and those of the kinds
+ * that begin a step, move data and work element by element. Rows, contractions and pictures have
+ * op_check_rows.c and op_check_shapes.c.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "engine/ops/op_checker.h"
+
+/* Past this a step number does not fit the tensors that hold it. */
+#define STREAM_MAX UINT32_MAX
+
+void check_fail(struct op_checker *checker, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    if (checker->status != STATUS_OK) {
+        return;
+    }
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    checker->status = error_set(checker->error, STATUS_BAD_FORMAT, "%s: %s",
+                                op_kind_name(checker->op->kind), text);
+}
+
+uint64_t check_attribute(struct op_checker *checker, uint32_t position, uint64_t low, uint64_t high)
+{
+    int64_t value = checker->op->attributes[position];
+
+    if (value < 0 || (uint64_t)value < low || (uint64_t)value > high) {
+        char name[64];
+
+        op_spec_name(name, sizeof(name), op_spec(checker->op->kind)->attributes, position);
+        check_fail(checker, "%s is %lld, must be from %llu to %llu", name, (long long)value,
+                   (unsigned long long)low, (unsigned long long)high);
+        return low;
+    }
+    return (uint64_t)value;
+}
+
+uint64_t check_product(struct op_checker *checker, uint64_t a, uint64_t b)
+{
+    if (b != 0 && a > TENSOR_COUNT_MAX / b) {
+        check_fail(checker, "a size of %llu times %llu elements is over the limit of %llu",
+                   (unsigned long long)a, (unsigned long long)b,
+                   (unsigned long long)TENSOR_COUNT_MAX);
+        return 0;
+    }
+    return a * b;
+}
+
+static void check_tensor(struct op_checker *checker, const char *names, uint32_t slot,
+                         const struct tensor *tensor, uint32_t dtypes, uint64_t count)
+{
+    char name[64];
+
+    op_spec_name(name, sizeof(name), names, slot);
+    if ((DTYPES(tensor->dtype) & dtypes) == 0) {
+        check_fail(checker, "%s '%s' must not be of type %s", name, tensor->name,
+                   dtype_name(tensor->dtype));
+    } else if (tensor->count != count) {
+        check_fail(checker, "%s '%s' has %llu elements, must have %llu", name, tensor->name,
+                   (unsigned long long)tensor->count, (unsigned long long)count);
+    }
+}
+
+void check_input(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t count)
+{
+    check_tensor(checker, op_spec(checker->op->kind)->inputs, slot,
+                 &checker->tensors[checker->op->inputs[slot]], dtypes, count);
+}
+
+void check_output(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t count)
+{
+    check_tensor(checker, op_spec(checker->op->kind)->outputs, slot,
+                 &checker->tensors[checker->op->outputs[slot]], dtypes, count);
+}
+
+uint64_t check_any_input(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t low)
+{
+    const struct tensor *tensor = &checker->tensors[checker->op->inputs[slot]];
+
+    check_input(checker, slot, dtypes, tensor->count);
+    if (tensor->count < low) {
+        check_fail(checker, "'%s' has %llu elements, needs at least %llu", tensor->name,
+                   (unsigned long long)tensor->count, (unsigned long long)low);
+    }
+    return tensor->count;
+}
+
+void check_float(struct op_checker *checker, uint32_t position)
+{
+    uint64_t bits = check_attribute(checker, position, 0, UINT32_MAX);
+
+    if ((bits & 0x7fffffff) > 0x7f800000 && bits != FLOAT_NAN_BITS) {
+        check_fail(checker, "a constant is a NaN other than the canonical one");
+    }
+}
+
+static uint64_t output_count(const struct op_checker *checker, uint32_t slot)
+{
+    return checker->tensors[checker->op->outputs[slot]].count;
+}
+
+static enum status check_ids(const struct op *op, uint32_t tensor_count, struct error *error)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (op->inputs[i] >= tensor_count) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: input %u names tensor %u of %u",
+                             op_kind_name(op->kind), i, op->inputs[i], tensor_count);
+        }
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (op->outputs[i] >= tensor_count) {
+            return error_set(error, STATUS_BAD_FORMAT, "%s: output %u names tensor %u of %u",
+                             op_kind_name(op->kind), i, op->outputs[i], tensor_count);
+        }
+    }
+    return STATUS_OK;
+}
+
+static bool count_fits(uint32_t count, uint32_t least, uint32_t most, bool variadic)
+{
+    return count == least || (variadic && least > 0 && count > least && count <= most);
+}
+
+enum status op_check(const struct op *op, const struct tensor *tensors, uint32_t tensor_count,
+                     struct error *error)
+{
+    struct op_checker checker = {op, tensors, error, STATUS_OK};
+    const struct op_spec *spec;
+    enum status status;
+
+    if ((unsigned)op->kind >= OP_KIND_COUNT) {
+        return error_set(error, STATUS_BAD_FORMAT, "unknown kind of operation %u",
+                         (unsigned)op->kind);
+    }
+    spec = op_spec(op->kind);
+    if (!count_fits(op->input_count, spec->input_count_min, OP_INPUTS_MAX, spec->variadic) ||
+        !count_fits(op->output_count, spec->output_count_min, OP_OUTPUTS_MAX, spec->variadic) ||
+        !count_fits(op->attribute_count, spec->attribute_count_min, OP_ATTRIBUTES_MAX,
+                    spec->variadic)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: %u inputs, %u outputs, %u attributes; must be %u, %u, %u%s",
+                         spec->name, op->input_count, op->output_count, op->attribute_count,
+                         spec->input_count_min, spec->output_count_min, spec->attribute_count_min,
+                         spec->variadic ? " or more" : "");
+    }
+    status = check_ids(op, tensor_count, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    spec->check(&checker);
+    return checker.status;
+}
+
+/* ---- where a step begins ------------------------------------------------ */
+
+void op_check_step_next(struct op_checker *checker)
+{
+    check_input(checker, 0, DTYPES_U32, 1);
+    check_output(checker, 0, DTYPES_U32, 1);
+}
+
+void op_check_schedule(struct op_checker *checker)
+{
+    uint64_t columns = check_attribute(checker, SCHEDULE_COLUMNS, 1, 64);
+
+    (void)check_attribute(checker, SCHEDULE_COLUMN, 0, columns - 1);
+    if (check_any_input(checker, 0, DTYPES_F32, columns) % columns != 0) {
+        check_fail(checker, "the table is not a whole number of rows");
+    }
+    check_input(checker, 1, DTYPES_U32, 1);
+    check_output(checker, 0, DTYPES_F32, 1);
+}
+
+void op_check_fill(struct op_checker *checker)
+{
+    check_float(checker, FILL_VALUE_BITS);
+    check_output(checker, 0, DTYPES_F32, output_count(checker, 0));
+}
+
+static void check_seed(struct op_checker *checker, uint32_t stream, uint32_t low)
+{
+    (void)check_attribute(checker, stream, 0, STREAM_MAX);
+    (void)check_attribute(checker, low, 0, UINT32_MAX);
+    (void)check_attribute(checker, low + 1, 0, UINT32_MAX);
+}
+
+void op_check_batch_tokens(struct op_checker *checker)
+{
+    uint64_t batch = check_attribute(checker, BATCH_COUNT, 1, UINT32_MAX);
+    uint64_t length = check_attribute(checker, BATCH_LENGTH, 1, UINT32_MAX);
+    uint64_t count = check_product(checker, batch, length);
+
+    check_seed(checker, BATCH_STREAM, BATCH_SEED_LOW);
+    (void)check_any_input(checker, 0, DTYPES_TOKEN, length + 1);
+    check_input(checker, 1, DTYPES_U32, 1);
+    check_output(checker, 0, DTYPES_U32, count);
+    check_output(checker, 1, DTYPES_U32, count);
+}
+
+void op_check_batch_samples(struct op_checker *checker)
+{
+    uint64_t batch = check_attribute(checker, BATCH_COUNT, 1, UINT32_MAX);
+    uint64_t width = check_attribute(checker, BATCH_LENGTH, 1, UINT32_MAX);
+    uint64_t labels = check_any_input(checker, 1, DTYPES_TOKEN, 1);
+
+    check_seed(checker, BATCH_STREAM, BATCH_SEED_LOW);
+    check_float(checker, BATCH_SCALE_BITS);
+    check_input(checker, 0, DTYPES(DTYPE_U8) | DTYPES_F32, check_product(checker, labels, width));
+    check_input(checker, 2, DTYPES_U32, 1);
+    check_output(checker, 0, DTYPES_F32, check_product(checker, batch, width));
+    check_output(checker, 1, DTYPES_U32, batch);
+}
+
+void op_check_dropout(struct op_checker *checker)
+{
+    (void)check_attribute(checker, DROPOUT_THRESHOLD, 0, UINT32_MAX);
+    check_float(checker, DROPOUT_SCALE_BITS);
+    check_seed(checker, DROPOUT_STREAM, DROPOUT_SEED_LOW);
+    check_input(checker, 0, DTYPES_F32, output_count(checker, 0));
+    check_input(checker, 1, DTYPES_U32, 1);
+    check_output(checker, 0, DTYPES_F32, output_count(checker, 0));
+}
+
+/* ---- moving data -------------------------------------------------------- */
+
+void op_check_gather(struct op_checker *checker)
+{
+    uint64_t vocabulary = check_attribute(checker, GATHER_VOCABULARY, 1, UINT32_MAX);
+    uint64_t width = check_attribute(checker, GATHER_WIDTH, 1, UINT32_MAX);
+    uint64_t rows = check_any_input(checker, 1, DTYPES_U32, 1);
+
+    check_input(checker, 0, DTYPES_F32, check_product(checker, vocabulary, width));
+    check_output(checker, 0, DTYPES_F32, check_product(checker, rows, width));
+}
+
+/* Parts side by side in rows of their summed widths: SPLIT and its reverse CONCAT. */
+static void check_parts(struct op_checker *checker, uint32_t parts, bool split)
+{
+    uint64_t rows = check_attribute(checker, SPLIT_ROWS, 1, TENSOR_COUNT_MAX);
+    uint64_t width = 0;
+
+    if (checker->op->attribute_count != SPLIT_WIDTHS + parts) {
+        check_fail(checker, "%u parts need %u widths", parts, parts);
+        return;
+    }
+    for (uint32_t i = 0; i < parts; i++) {
+        uint64_t part = check_attribute(checker, SPLIT_WIDTHS + i, 1, UINT32_MAX);
+        uint64_t count = check_product(checker, rows, part);
+
+        width += part;
+        if (split) {
+            check_output(checker, i, DTYPES_F32, count);
+        } else {
+            check_input(checker, i, DTYPES_F32, count);
+        }
+    }
+    if (split) {
+        check_input(checker, 0, DTYPES_F32, check_product(checker, rows, width));
+    } else {
+        check_output(checker, 0, DTYPES_F32, check_product(checker, rows, width));
+    }
+}
+
+void op_check_split(struct op_checker *checker)
+{
+    if (checker->op->input_count != 1) {
+        check_fail(checker, "takes one input");
+        return;
+    }
+    check_parts(checker, checker->op->output_count, true);
+}
+
+void op_check_concat(struct op_checker *checker)
+{
+    if (checker->op->output_count != 1) {
+        check_fail(checker, "has one output");
+        return;
+    }
+    check_parts(checker, checker->op->input_count, false);
+}
+
+void op_check_expand(struct op_checker *checker)
+{
+    (void)check_attribute(checker, EXPAND_DIV, 1, TENSOR_COUNT_MAX);
+    check_input(checker, 0, DTYPES_F32, check_attribute(checker, EXPAND_MOD, 1, TENSOR_COUNT_MAX));
+    check_output(checker, 0, DTYPES_F32, output_count(checker, 0));
+}
+
+/* ---- element by element ------------------------------------------------- */
+
+void op_check_binary(struct op_checker *checker)
+{
+    uint64_t count = output_count(checker, 0);
+
+    (void)check_attribute(checker, BROADCAST_DIV, 1, TENSOR_COUNT_MAX);
+    check_input(checker, 0, DTYPES_F32, count);
+    check_input(checker, 1, DTYPES_F32,
+                check_attribute(checker, BROADCAST_MOD, 1, TENSOR_COUNT_MAX));
+    check_output(checker, 0, DTYPES_F32, count);
+}
+
+/* All inputs and outputs are binary32 of the size of output 0. */
+static void check_alike(struct op_checker *checker)
+{
+    uint64_t count = output_count(checker, 0);
+
+    for (uint32_t i = 0; i < checker->op->input_count; i++) {
+        check_input(checker, i, DTYPES_F32, count);
+    }
+    check_output(checker, 0, DTYPES_F32, count);
+}
+
+void op_check_unary(struct op_checker *checker)
+{
+    check_alike(checker);
+}
+
+void op_check_unary_grad(struct op_checker *checker)
+{
+    check_alike(checker);
+}
+
+void op_check_squared_error(struct op_checker *checker)
+{
+    check_alike(checker);
+}
+
+void op_check_squared_error_grad(struct op_checker *checker)
+{
+    check_alike(checker);
+}
+
+void op_check_scale(struct op_checker *checker)
+{
+    check_float(checker, SCALE_FACTOR_BITS);
+    check_alike(checker);
+}
+
+void op_check_rotary(struct op_checker *checker)
+{
+    uint64_t length = check_attribute(checker, ROTARY_LENGTH, 1, UINT32_MAX);
+    uint64_t heads = check_attribute(checker, ROTARY_HEADS, 1, 65535);
+    uint64_t width = check_attribute(checker, ROTARY_WIDTH, 2, 65534);
+    uint64_t period = check_product(checker, length, heads * width);
+    uint64_t count = output_count(checker, 0);
+
+    (void)check_attribute(checker, ROTARY_INVERSE, 0, 1);
+    if (width % 2 != 0 || period == 0 || count % period != 0) {
+        check_fail(checker, "%llu elements are not whole sequences of pairs",
+                   (unsigned long long)count);
+    }
+    check_input(checker, 0, DTYPES_F32, count);
+    check_input(checker, 1, DTYPES_F32, check_product(checker, length, width));
+    check_output(checker, 0, DTYPES_F32, count);
+}
+
+/* ---- the update --------------------------------------------------------- */
+
+void op_check_clip_factor(struct op_checker *checker)
+{
+    check_float(checker, CLIP_LIMIT_BITS);
+    check_input(checker, 0, DTYPES_F32, 1);
+    check_output(checker, 0, DTYPES_F32, 1);
+}
+
+/* The first `whole` inputs and all outputs have one size, the other inputs are scalars. */
+static void check_update(struct op_checker *checker, uint32_t whole, uint32_t constants)
+{
+    uint64_t count = output_count(checker, 0);
+
+    for (uint32_t i = 0; i < constants; i++) {
+        check_float(checker, i);
+    }
+    for (uint32_t i = 0; i < checker->op->input_count; i++) {
+        check_input(checker, i, DTYPES_F32, i < whole ? count : 1);
+    }
+    for (uint32_t i = 0; i < checker->op->output_count; i++) {
+        check_output(checker, i, DTYPES_F32, count);
+    }
+}
+
+void op_check_sgd(struct op_checker *checker)
+{
+    check_update(checker, 3, SGD_ATTRIBUTES);
+}
+
+void op_check_adamw(struct op_checker *checker)
+{
+    check_update(checker, 4, ADAMW_ATTRIBUTES);
+}

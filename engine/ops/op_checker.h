@@ -1,0 +1,88 @@
+/*
+ * op_checker.h - checks one untrusted operation; the first trouble wins and is put into words.
+ *
+ * Inside the engine only. The helpers never overflow: a product past TENSOR_COUNT_MAX fails the
+ * check and yields zero, and every later comparison then is harmless.
+ */
+#ifndef ENGINE_OPS_OP_CHECKER_H
+#define ENGINE_OPS_OP_CHECKER_H
+
+#include "engine/ops/op_spec.h"
+
+/* Sets of element types. */
+#define DTYPES(dtype) (1u << (dtype))
+#define DTYPES_F32    DTYPES(DTYPE_F32)
+#define DTYPES_U32    DTYPES(DTYPE_U32)
+#define DTYPES_I16    DTYPES(DTYPE_I16)
+#define DTYPES_TOKEN  (DTYPES(DTYPE_U8) | DTYPES(DTYPE_U16) | DTYPES(DTYPE_U32))
+
+struct op_checker {
+    const struct op *op;
+    const struct tensor *tensors;
+    struct error *error;
+    enum status status;
+};
+
+/* Attribute at position, which must lie in low..high; low where it does not. */
+uint64_t check_attribute(struct op_checker *checker, uint32_t position, uint64_t low,
+                         uint64_t high);
+
+/* Product of two sizes; zero, and a failed check, past TENSOR_COUNT_MAX. */
+uint64_t check_product(struct op_checker *checker, uint64_t a, uint64_t b);
+
+void check_input(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t count);
+void check_output(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t count);
+
+/* Element count of an input that must be of one of dtypes and hold low elements or more. */
+uint64_t check_any_input(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t low);
+
+/* A binary32 constant: any bits but a NaN other than the canonical one. */
+void check_float(struct op_checker *checker, uint32_t position);
+
+/* Fails the check with a sentence about attribute `position`. */
+void check_fail(struct op_checker *checker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The checks of the families, one per kind or shape of kind (op_check_*.c). */
+typedef void op_check_function(struct op_checker *checker);
+op_check_function op_check_step_next;
+op_check_function op_check_schedule;
+op_check_function op_check_fill;
+op_check_function op_check_batch_tokens;
+op_check_function op_check_batch_samples;
+op_check_function op_check_dropout;
+op_check_function op_check_gather;
+op_check_function op_check_split;
+op_check_function op_check_concat;
+op_check_function op_check_expand;
+op_check_function op_check_im2col;
+op_check_function op_check_col2im;
+op_check_function op_check_binary;
+op_check_function op_check_scale;
+op_check_function op_check_unary;
+op_check_function op_check_unary_grad;
+op_check_function op_check_rotary;
+op_check_function op_check_squared_error_grad;
+op_check_function op_check_squared_error;
+op_check_function op_check_quantize;
+op_check_function op_check_contract;
+op_check_function op_check_contract_ones;
+op_check_function op_check_contract_onehot;
+op_check_function op_check_row_sum;
+op_check_function op_check_layer_norm;
+op_check_function op_check_layer_norm_grad;
+op_check_function op_check_rms_norm;
+op_check_function op_check_rms_norm_grad;
+op_check_function op_check_softmax;
+op_check_function op_check_softmax_grad;
+op_check_function op_check_cross_entropy;
+op_check_function op_check_cross_entropy_grad;
+op_check_function op_check_max_pool;
+op_check_function op_check_max_pool_grad;
+op_check_function op_check_mean_pool;
+op_check_function op_check_mean_pool_grad;
+op_check_function op_check_clip_factor;
+op_check_function op_check_sgd;
+op_check_function op_check_adamw;
+
+#endif /* ENGINE_OPS_OP_CHECKER_H */

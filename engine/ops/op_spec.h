@@ -1,0 +1,31 @@
+/*
+ * op_spec.h - the table of kinds: names, how many of everything, and the checks.
+ *
+ * Inside the engine only: op_check(), the text form and the canonical bytes read it.
+ */
+#ifndef ENGINE_OPS_OP_SPEC_H
+#define ENGINE_OPS_OP_SPEC_H
+
+#include "engine/ops/op.h"
+
+struct op_checker;
+
+struct op_spec {
+    const char *name;
+    const char *inputs;     /* names, separated by spaces; a last "..." repeats */
+    const char *outputs;    /* likewise */
+    const char *attributes; /* likewise; names that end in _bits print as numbers */
+    uint8_t input_count_min;
+    uint8_t output_count_min;
+    uint8_t attribute_count_min;
+    bool variadic; /* counts may exceed the minima (SPLIT, CONCAT) */
+    void (*check)(struct op_checker *checker);
+};
+
+/* The specification of kind, which must be below OP_KIND_COUNT. */
+const struct op_spec *op_spec(enum op_kind kind);
+
+/* Copies the index-th name of a list of names; past a trailing "..." the last name repeats. */
+void op_spec_name(char *name, size_t size, const char *names, uint32_t index);
+
+#endif /* ENGINE_OPS_OP_SPEC_H */

@@ -1,0 +1,38 @@
+/*
+ * real.h - binary32 values and their bits.
+ *
+ * Elements travel as bits; arithmetic needs values. The way back to bits is the one place where a
+ * NaN loses its sign and payload, which differ between CPUs and GPUs: every result of arithmetic
+ * passes through real_to_bits(). Moves of data do not: they copy bits.
+ */
+#ifndef ENGINE_OPS_REAL_H
+#define ENGINE_OPS_REAL_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "engine/ops/op.h"
+
+static RULE inline float real_from_bits(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static RULE inline uint32_t real_to_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return value == value ? bits : FLOAT_NAN_BITS;
+}
+
+/* The value as it is stored: any NaN becomes the one NaN. */
+static RULE inline float real_stored(float value)
+{
+    return value == value ? value : real_from_bits(FLOAT_NAN_BITS);
+}
+
+#endif /* ENGINE_OPS_REAL_H */

@@ -1,0 +1,620 @@
+/*
+ * slice.c - see slice.h.
+ *
+ * What a part of an axis means is said once for each family: the attributes that change, and for
+ * each tensor a view. A view is `outer` repetitions of `length` units of `inner` elements, of which
+ * the units [first, last) are taken; a tensor that the axis does not touch is taken whole.
+ */
+#include "engine/plan/slice.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/ops/contraction.h"
+
+/* A part in the making. */
+struct cut {
+    struct slice *part;
+    struct slice_view *views;
+    const struct slice *whole;
+    uint64_t first;
+    uint64_t last;
+};
+
+void slice_whole(struct slice *slice, const struct tape *tape, uint32_t at)
+{
+    const struct op *op = &tape->ops[at];
+
+    memset(slice, 0, sizeof(*slice));
+    slice->op = *op;
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        const bool made = i >= op->input_count;
+        const uint32_t id = made ? op->outputs[i - op->input_count] : op->inputs[i];
+        struct tensor *tensor = &slice->tensors[i];
+
+        *tensor = tape->tensors[id];
+        tensor->role = made ? ROLE_OUTPUT : tensor->role == ROLE_DATA ? ROLE_DATA : ROLE_INPUT;
+        (void)snprintf(tensor->name, sizeof(tensor->name), "s.%u", i);
+        if (made) {
+            slice->op.outputs[i - op->input_count] = i;
+        } else {
+            slice->op.inputs[i] = i;
+        }
+    }
+}
+
+uint64_t slice_size(const struct slice *slice)
+{
+    uint64_t size = 0;
+
+    for (uint32_t i = 0; i < slice->op.input_count + slice->op.output_count; i++) {
+        size += slice->tensors[i].count * dtype_size(slice->tensors[i].dtype);
+    }
+    return size;
+}
+
+/* ---- views ----------------------------------------------------------------- */
+
+static void set_count(struct tensor *tensor, uint64_t count)
+{
+    tensor->count = count;
+    tensor->rank = 1;
+    memset(tensor->dims, 0, sizeof(tensor->dims));
+    tensor->dims[0] = count;
+}
+
+/* Of every `length` units of `inner` elements, those of the cut. */
+static void view_units(struct cut *cut, uint32_t tensor, uint64_t length, uint64_t inner)
+{
+    struct slice_view *view = &cut->views[tensor];
+
+    *view = (struct slice_view){.first = cut->first * inner,
+                                .run = (cut->last - cut->first) * inner,
+                                .stride = length * inner,
+                                .count = cut->whole->tensors[tensor].count / (length * inner)};
+    set_count(&cut->part->tensors[tensor], view->run * view->count);
+}
+
+/* One run of elements. */
+static void view_run(struct cut *cut, uint32_t tensor, uint64_t first, uint64_t end)
+{
+    cut->views[tensor] = (struct slice_view){first, end - first, end - first, 1};
+    set_count(&cut->part->tensors[tensor], end - first);
+}
+
+static uint32_t output_place(const struct op *op, uint32_t output)
+{
+    return op->input_count + output;
+}
+
+static uint64_t output_count(const struct slice *slice, uint32_t output)
+{
+    return slice->tensors[output_place(&slice->op, output)].count;
+}
+
+static uint64_t ceiling(uint64_t count, uint64_t unit)
+{
+    return (count + unit - 1) / unit;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- elements ---------------------------------------------------------------- */
+
+/* Every tensor of as many elements as the output goes along, the scalars stay whole. */
+static void take_elements(struct cut *cut)
+{
+    const struct op *op = &cut->whole->op;
+    const uint64_t count = output_count(cut->whole, 0);
+    const bool update = op->kind == OP_SGD || op->kind == OP_ADAMW;
+    const uint32_t along = op->kind == OP_SGD ? 3 : op->kind == OP_ADAMW ? 4 : op->input_count;
+
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        if (!update || i < along || i >= op->input_count) {
+            assert(cut->whole->tensors[i].count == count);
+            view_units(cut, i, count, 1);
+        }
+    }
+}
+
+/*
+ * ADD, MUL and EXPAND read their last input at (i / div) % mod. A unit is a whole period where the
+ * output has several; else the elements that read one element, else one element.
+ */
+struct broadcast {
+    uint64_t div;
+    uint64_t mod;
+    uint64_t unit;
+    uint64_t units;
+};
+
+static struct broadcast broadcast_of(const struct slice *whole)
+{
+    const bool expand = whole->op.kind == OP_EXPAND;
+    const uint64_t count = output_count(whole, 0);
+    struct broadcast at = {
+        .div = (uint64_t)whole->op.attributes[expand ? (int)EXPAND_DIV : (int)BROADCAST_DIV],
+        .mod = (uint64_t)whole->op.attributes[expand ? (int)EXPAND_MOD : (int)BROADCAST_MOD]};
+
+    if (at.mod < ceiling(count, at.div)) {
+        at.unit = at.div * at.mod;
+    } else {
+        at.unit = at.div < count ? at.div : 1;
+    }
+    at.units = ceiling(count, at.unit);
+    return at;
+}
+
+static void take_broadcast(struct cut *cut)
+{
+    const struct op *op = &cut->whole->op;
+    const bool expand = op->kind == OP_EXPAND;
+    const struct broadcast at = broadcast_of(cut->whole);
+    const uint64_t first = cut->first * at.unit;
+    const uint64_t end = least(cut->last * at.unit, output_count(cut->whole, 0));
+
+    view_run(cut, output_place(op, 0), first, end);
+    if (!expand) {
+        view_run(cut, 0, first, end);
+    }
+    if (at.mod < ceiling(output_count(cut->whole, 0), at.div)) {
+        return; /* whole periods read all of it */
+    }
+    view_run(cut, op->input_count - 1, first / at.div, ceiling(end, at.div));
+    cut->part->op.attributes[expand ? (int)EXPAND_MOD : (int)BROADCAST_MOD] =
+        (int64_t)(ceiling(end, at.div) - first / at.div);
+}
+
+/* ---- rows -------------------------------------------------------------------- */
+
+/* What each tensor has by row: 'a' all columns, 'p' its parts, 'r' one number; 'c': no rows. */
+static const char *row_tensors(enum op_kind kind)
+{
+    switch ((int)kind) {
+    case OP_ROW_SUM:
+        return "apr";
+    case OP_LAYER_NORM:
+        return "accprpra";
+    case OP_LAYER_NORM_GRAD:
+        return "aacrrpprraa";
+    case OP_RMS_NORM:
+        return "acpra";
+    case OP_RMS_NORM_GRAD:
+        return "aacrpraa";
+    case OP_SOFTMAX:
+        return "aprapra";
+    case OP_SOFTMAX_GRAD:
+        return "aapra";
+    case OP_CROSS_ENTROPY:
+        return "arpraprr";
+    case OP_CROSS_ENTROPY_GRAD:
+        return "arrrra";
+    default:
+        return NULL;
+    }
+}
+
+/* Rows of which only whole groups can be taken: what row r sees depends on r % causal. */
+static uint64_t row_unit(const struct op *op)
+{
+    const bool masked = op->kind == OP_SOFTMAX || op->kind == OP_SOFTMAX_GRAD;
+    const uint64_t causal = masked ? (uint64_t)op->attributes[SOFTMAX_CAUSAL] : 0;
+
+    return causal == 0 ? 1 : causal;
+}
+
+static void take_rows(struct cut *cut)
+{
+    const struct op *op = &cut->whole->op;
+    const char *tensors = row_tensors(op->kind);
+    const uint64_t rows = (uint64_t)op->attributes[ROWS];
+    const uint64_t columns = (uint64_t)op->attributes[COLUMNS];
+    const uint64_t first = cut->first * row_unit(op);
+    const uint64_t end = least(cut->last * row_unit(op), rows);
+
+    for (uint32_t i = 0; tensors[i] != '\0'; i++) {
+        const uint64_t width = tensors[i] == 'a'   ? columns
+                               : tensors[i] == 'p' ? fold_chunks(columns)
+                                                   : 1;
+
+        if (tensors[i] != 'c') {
+            view_run(cut, i, first * width, end * width);
+        }
+    }
+    cut->part->op.attributes[ROWS] = (int64_t)(end - first);
+}
+
+/* ---- moving -------------------------------------------------------------------- */
+
+/* Axis 0: columns of the table; axis 1: the rows that are wanted. */
+static void take_gather(struct cut *cut, uint32_t axis)
+{
+    const uint64_t width = (uint64_t)cut->whole->op.attributes[GATHER_WIDTH];
+
+    if (axis == 0) {
+        view_units(cut, 0, width, 1);
+        view_units(cut, 2, width, 1);
+        cut->part->op.attributes[GATHER_WIDTH] = (int64_t)(cut->last - cut->first);
+    } else {
+        view_run(cut, 1, cut->first, cut->last);
+        view_run(cut, 2, cut->first * width, cut->last * width);
+    }
+}
+
+/* SPLIT, CONCAT and pictures: every tensor is as many units long. */
+static void take_all(struct cut *cut, uint32_t attribute)
+{
+    const struct op *op = &cut->whole->op;
+    const uint64_t length = (uint64_t)op->attributes[attribute];
+
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        view_units(cut, i, length, cut->whole->tensors[i].count / length);
+    }
+    cut->part->op.attributes[attribute] = (int64_t)(cut->last - cut->first);
+}
+
+/* Axis 0: sequences; axis 1: places in them, with their lines of the table. */
+static void take_rotary(struct cut *cut, uint32_t axis)
+{
+    const int64_t *attributes = cut->whole->op.attributes;
+    const uint64_t length = (uint64_t)attributes[ROTARY_LENGTH];
+    const uint64_t width = (uint64_t)(attributes[ROTARY_HEADS] * attributes[ROTARY_WIDTH]);
+    const uint64_t outer = output_count(cut->whole, 0) / (length * width);
+
+    if (axis == 0) {
+        view_units(cut, 0, outer, length * width);
+        view_units(cut, 2, outer, length * width);
+    } else {
+        view_units(cut, 0, length, width);
+        view_units(cut, 1, length, (uint64_t)attributes[ROTARY_WIDTH]);
+        view_units(cut, 2, length, width);
+        cut->part->op.attributes[ROTARY_LENGTH] = (int64_t)(cut->last - cut->first);
+    }
+}
+
+/* ---- contraction ------------------------------------------------------------------ */
+
+/* A tensor that is seen through six axes with strides: the units of one, and the strides then. */
+static void take_view(struct cut *cut, uint32_t tensor, uint32_t dims_at, uint32_t strides_at,
+                      uint32_t axis)
+{
+    const int64_t *attributes = cut->whole->op.attributes;
+    int64_t *taken = cut->part->op.attributes;
+    const int64_t length = attributes[dims_at + axis];
+    const int64_t stride = attributes[strides_at + axis];
+
+    view_units(cut, tensor, (uint64_t)length, (uint64_t)stride);
+    for (uint32_t other = 0; other < 6; other++) {
+        if (attributes[dims_at + other] > 1 && attributes[strides_at + other] > stride) {
+            taken[strides_at + other] =
+                attributes[strides_at + other] / length * (int64_t)(cut->last - cut->first);
+        }
+    }
+    taken[dims_at + axis] = (int64_t)(cut->last - cut->first);
+}
+
+/* A tensor with a line for each row (axes[0], .. axes[3]), of which axes[at] is cut. */
+static void take_lines(struct cut *cut, uint32_t tensor, uint64_t rows, const int64_t *dims,
+                       const uint32_t axes[4], uint32_t at)
+{
+    uint64_t inner = cut->whole->tensors[tensor].count / rows;
+
+    for (uint32_t i = at + 1; i < 4; i++) {
+        inner *= (uint64_t)dims[axes[i]];
+    }
+    view_units(cut, tensor, (uint64_t)dims[axes[at]], inner);
+}
+
+static void take_quantize(struct cut *cut, uint32_t axis)
+{
+    static const uint32_t axes[4] = {0, 1, 2, 3};
+    const struct op *op = &cut->whole->op;
+
+    take_view(cut, 0, QUANTIZE_DIMS, QUANTIZE_STRIDES, axis);
+    for (uint32_t i = 1; i < 4; i++) {
+        take_lines(cut, i, (uint64_t)quantize_rows(op), &op->attributes[QUANTIZE_DIMS], axes, axis);
+    }
+}
+
+static void take_contract(struct cut *cut, uint32_t axis)
+{
+    static const uint32_t axes[2][4] = {{0, 1, 2, 3}, {0, 1, 4, 5}};
+    const int64_t *dims = &cut->whole->op.attributes[CONTRACT_DIMS];
+
+    take_view(cut, 4, CONTRACT_DIMS, CONTRACT_STRIDES, axis);
+    for (uint32_t side = 0; side < 2; side++) {
+        const uint32_t *own = axes[side];
+        const uint64_t rows = (uint64_t)(dims[own[0]] * dims[own[1]] * dims[own[2]] * dims[own[3]]);
+
+        for (uint32_t at = 0; at < 4; at++) {
+            if (own[at] == axis) {
+                take_lines(cut, 2 * side, rows, dims, own, at);
+                take_lines(cut, 2 * side + 1, rows, dims, own, at);
+            }
+        }
+    }
+}
+
+static void take_ones(struct cut *cut)
+{
+    const uint64_t rows = (uint64_t)cut->whole->op.attributes[ONES_ROWS];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        view_units(cut, i, rows, cut->whole->tensors[i].count / rows);
+    }
+    cut->part->op.attributes[ONES_ROWS] = (int64_t)(cut->last - cut->first);
+}
+
+static void take_onehot(struct cut *cut)
+{
+    const uint64_t width = (uint64_t)cut->whole->op.attributes[ONEHOT_WIDTH];
+
+    for (uint32_t i = 1; i < 3; i++) {
+        view_units(cut, i, width, cut->whole->tensors[i].count / width);
+    }
+    view_units(cut, 3, width, 1);
+    cut->part->op.attributes[ONEHOT_WIDTH] = (int64_t)(cut->last - cut->first);
+}
+
+/* ---- all kinds ---------------------------------------------------------------------- */
+
+/* Families: one axis or more, and how a part is taken. */
+enum family {
+    FAMILY_NONE,
+    FAMILY_ELEMENTS,
+    FAMILY_BROADCAST,
+    FAMILY_ROWS,
+    FAMILY_GATHER,
+    FAMILY_PARTS,
+    FAMILY_PICTURES,
+    FAMILY_ROTARY,
+    FAMILY_QUANTIZE,
+    FAMILY_CONTRACT,
+    FAMILY_ONES,
+    FAMILY_ONEHOT,
+};
+
+static enum family family_of(enum op_kind kind)
+{
+    switch (kind) {
+    case OP_STEP_NEXT:
+    case OP_SCHEDULE:
+    case OP_BATCH_TOKENS:
+    case OP_BATCH_SAMPLES:
+    case OP_DROPOUT:
+    case OP_CLIP_FACTOR:
+    case OP_KIND_COUNT:
+        return FAMILY_NONE;
+    case OP_ADD:
+    case OP_MUL:
+    case OP_EXPAND:
+        return FAMILY_BROADCAST;
+    case OP_FILL:
+    case OP_SCALE:
+    case OP_RELU:
+    case OP_RELU_GRAD:
+    case OP_GELU:
+    case OP_GELU_GRAD:
+    case OP_SILU:
+    case OP_SILU_GRAD:
+    case OP_SQUARED_ERROR:
+    case OP_SQUARED_ERROR_GRAD:
+    case OP_SGD:
+    case OP_ADAMW:
+        return FAMILY_ELEMENTS;
+    case OP_ROW_SUM:
+    case OP_LAYER_NORM:
+    case OP_LAYER_NORM_GRAD:
+    case OP_RMS_NORM:
+    case OP_RMS_NORM_GRAD:
+    case OP_SOFTMAX:
+    case OP_SOFTMAX_GRAD:
+    case OP_CROSS_ENTROPY:
+    case OP_CROSS_ENTROPY_GRAD:
+        return FAMILY_ROWS;
+    case OP_GATHER:
+        return FAMILY_GATHER;
+    case OP_SPLIT:
+    case OP_CONCAT:
+        return FAMILY_PARTS;
+    case OP_IM2COL:
+    case OP_COL2IM:
+    case OP_MAX_POOL:
+    case OP_MAX_POOL_GRAD:
+    case OP_MEAN_POOL:
+    case OP_MEAN_POOL_GRAD:
+        return FAMILY_PICTURES;
+    case OP_ROTARY:
+        return FAMILY_ROTARY;
+    case OP_QUANTIZE:
+        return FAMILY_QUANTIZE;
+    case OP_CONTRACT:
+        return FAMILY_CONTRACT;
+    case OP_CONTRACT_ONES:
+        return FAMILY_ONES;
+    case OP_CONTRACT_ONEHOT:
+        return FAMILY_ONEHOT;
+    }
+    return FAMILY_NONE;
+}
+
+uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
+{
+    const struct op *op = &whole->op;
+    const int64_t *attributes = op->attributes;
+    uint32_t count = 1;
+
+    switch (family_of(op->kind)) {
+    case FAMILY_NONE:
+        return 0;
+    case FAMILY_ELEMENTS:
+        lengths[0] = output_count(whole, 0);
+        break;
+    case FAMILY_BROADCAST:
+        lengths[0] = broadcast_of(whole).units;
+        break;
+    case FAMILY_ROWS:
+        lengths[0] = ceiling((uint64_t)attributes[ROWS], row_unit(op));
+        break;
+    case FAMILY_GATHER:
+        lengths[0] = (uint64_t)attributes[GATHER_WIDTH];
+        lengths[1] = whole->tensors[1].count;
+        count = 2;
+        break;
+    case FAMILY_PARTS:
+        lengths[0] = (uint64_t)attributes[SPLIT_ROWS];
+        break;
+    case FAMILY_PICTURES:
+        lengths[0] = (uint64_t)attributes[IMAGE_BATCH];
+        break;
+    case FAMILY_ROTARY:
+        lengths[1] = (uint64_t)attributes[ROTARY_LENGTH];
+        lengths[0] = output_count(whole, 0) /
+                     (lengths[1] * (uint64_t)(attributes[ROTARY_HEADS] * attributes[ROTARY_WIDTH]));
+        count = 2;
+        break;
+    case FAMILY_QUANTIZE:
+    case FAMILY_CONTRACT:
+        /* Which elements a causal contraction makes depends on their places in a batch. */
+        count = op->kind == OP_QUANTIZE ? 4 : attributes[CONTRACT_CAUSAL] > 0 ? 2 : 6;
+        for (uint32_t axis = 0; axis < count; axis++) {
+            lengths[axis] = (uint64_t)attributes[axis]; /* dims are the first attributes */
+        }
+        break;
+    case FAMILY_ONES:
+        lengths[0] = (uint64_t)attributes[ONES_ROWS];
+        break;
+    case FAMILY_ONEHOT:
+        lengths[0] = (uint64_t)attributes[ONEHOT_WIDTH];
+        break;
+    }
+    return count;
+}
+
+static void take(struct cut *cut, uint32_t axis)
+{
+    switch (family_of(cut->whole->op.kind)) {
+    case FAMILY_NONE:
+        assert(!"an axis of an operation that has none");
+        break;
+    case FAMILY_ELEMENTS:
+        take_elements(cut);
+        break;
+    case FAMILY_BROADCAST:
+        take_broadcast(cut);
+        break;
+    case FAMILY_ROWS:
+        take_rows(cut);
+        break;
+    case FAMILY_GATHER:
+        take_gather(cut, axis);
+        break;
+    case FAMILY_PARTS:
+        take_all(cut, SPLIT_ROWS);
+        break;
+    case FAMILY_PICTURES:
+        take_all(cut, IMAGE_BATCH);
+        break;
+    case FAMILY_ROTARY:
+        take_rotary(cut, axis);
+        break;
+    case FAMILY_QUANTIZE:
+        take_quantize(cut, axis);
+        break;
+    case FAMILY_CONTRACT:
+        take_contract(cut, axis);
+        break;
+    case FAMILY_ONES:
+        take_ones(cut);
+        break;
+    case FAMILY_ONEHOT:
+        take_onehot(cut);
+        break;
+    }
+}
+
+void slice_take(struct slice *part, struct slice_view views[SLICE_TENSORS_MAX],
+                const struct slice *whole, uint32_t axis, uint64_t first, uint64_t last)
+{
+    struct cut cut = {part, views, whole, first, last};
+
+    assert(first < last);
+    *part = *whole;
+    for (uint32_t i = 0; i < whole->op.input_count + whole->op.output_count; i++) {
+        const uint64_t count = whole->tensors[i].count;
+
+        views[i] = (struct slice_view){0, count, count, 1};
+    }
+    take(&cut, axis);
+}
+
+/* ---- choosing ------------------------------------------------------------------------- */
+
+static uint64_t size_of_units(const struct slice *whole, uint32_t axis, uint64_t units)
+{
+    struct slice_view views[SLICE_TENSORS_MAX];
+    struct slice part;
+
+    slice_take(&part, views, whole, axis, 0, units);
+    return slice_size(&part);
+}
+
+bool slice_choose(uint32_t *axis, uint64_t *units, const struct slice *whole, uint64_t size)
+{
+    uint64_t lengths[SLICE_AXES_MAX];
+    const uint32_t count = slice_axes(lengths, whole);
+    uint64_t best = UINT64_MAX;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t half =
+            lengths[i] < 2 ? UINT64_MAX : size_of_units(whole, i, ceiling(lengths[i], 2));
+
+        if (half < best) {
+            best = half;
+            *axis = i;
+        }
+    }
+    if (best == UINT64_MAX) {
+        return false;
+    }
+    *units = ceiling(lengths[*axis], 2);
+    /* On, as long as it is this axis that makes the parts small; then another may go on. */
+    while (best > size && *units > 1) {
+        const uint64_t next = size_of_units(whole, *axis, ceiling(*units, 2));
+
+        if (next > best / 4 * 3) {
+            break;
+        }
+        best = next;
+        *units = ceiling(*units, 2);
+    }
+    return true;
+}
+
+/* ---- copies ----------------------------------------------------------------------------- */
+
+void slice_gather(void *part, const void *whole, const struct slice_view *view,
+                  uint64_t element_size)
+{
+    const uint64_t run = view->run * element_size;
+
+    for (uint64_t i = 0; i < view->count; i++) {
+        memcpy((uint8_t *)part + i * run,
+               (const uint8_t *)whole + (view->first + i * view->stride) * element_size, run);
+    }
+}
+
+void slice_scatter(void *whole, const void *part, const struct slice_view *view,
+                   uint64_t element_size)
+{
+    const uint64_t run = view->run * element_size;
+
+    for (uint64_t i = 0; i < view->count; i++) {
+        memcpy((uint8_t *)whole + (view->first + i * view->stride) * element_size,
+               (const uint8_t *)part + i * run, run);
+    }
+}

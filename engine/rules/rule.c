@@ -1,0 +1,159 @@
+/* rule.c - leads from a kind and an output number to the rule; see rule.h and rules.h. */
+#include "engine/rules/rule.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "engine/ops/contraction.h"
+#include "engine/ops/float_control.h"
+#include "engine/ops/kernel.h"
+#include "engine/rules/rule_list.h"
+#include "engine/rules/rules.h"
+
+#define TABLE_ENTRY(kind, output, rule) [kind][output] = (rule),
+
+static rule_function *const rules[OP_KIND_COUNT][OP_OUTPUTS_MAX] = {RULE_LIST(TABLE_ENTRY)};
+
+static uint32_t element(const struct rule_call *call, uint32_t output, uint64_t index)
+{
+    assert(output < call->op->output_count);
+    if (call->op->kind == OP_SPLIT) {
+        return rule_split(call, output, index);
+    }
+    return rules[call->op->kind][output](call, index);
+}
+
+uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index)
+{
+    uint64_t control = float_control_take();
+    uint32_t bits = element(call, output, index);
+
+    float_control_give_back(control);
+    return bits;
+}
+
+/* ---- parts -------------------------------------------------------------- */
+
+static struct rule_axis axis_of(enum rule_fold fold, uint64_t length, uint64_t part)
+{
+    while (length > part * RULE_PARTS_MAX) {
+        part *= 2;
+    }
+    return (struct rule_axis){fold, length, part, (uint32_t)((length + part - 1) / part)};
+}
+
+void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index)
+{
+    struct contraction_shape shape;
+
+    *axis = (struct rule_axis){.fold = RULE_WHOLE};
+    if (op->kind == OP_CONTRACT || op->kind == OP_CONTRACT_ONES || op->kind == OP_CONTRACT_ONEHOT) {
+        shape = contraction_shape_of(op);
+        *axis = axis_of(RULE_SUM, (uint64_t)shape.k, RULE_PART_OF_SUM);
+    } else if (op->kind == OP_QUANTIZE && output == 0) {
+        shape = contraction_shape_of(op);
+        uint64_t start = index % (uint64_t)shape.pieces * (uint64_t)shape.piece;
+        uint64_t left = (uint64_t)shape.k - start;
+
+        *axis = axis_of(RULE_MAXIMUM, left < (uint64_t)shape.piece ? left : (uint64_t)shape.piece,
+                        RULE_PART_OF_MAXIMUM);
+    }
+}
+
+void rule_element_range(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                        uint64_t index, uint64_t from, uint64_t to)
+{
+    static rule_part_function *const parts[OP_KIND_COUNT] = {
+        [OP_QUANTIZE] = rule_quantize_peak_part,
+        [OP_CONTRACT] = rule_contract_part,
+        [OP_CONTRACT_ONES] = rule_contract_ones_part,
+        [OP_CONTRACT_ONEHOT] = rule_contract_onehot_part,
+    };
+    struct rule_axis axis;
+
+    rule_axis_of(&axis, call->op, output, index);
+    assert(axis.fold != RULE_WHOLE && from <= to && to <= axis.length);
+    *part = (struct rule_part){.fold = axis.fold};
+    parts[call->op->kind](part, call, index, from, to);
+}
+
+void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
+                       uint64_t index, uint32_t number)
+{
+    struct rule_axis axis;
+
+    rule_axis_of(&axis, call->op, output, index);
+    assert(number < axis.parts);
+    uint64_t from = number * axis.part;
+    uint64_t left = axis.length - from;
+
+    rule_element_range(part, call, output, index, from,
+                       from + (left < axis.part ? left : axis.part));
+}
+
+void rule_part_join(struct rule_part *part, int64_t value)
+{
+    if (part->fold == RULE_MAXIMUM) {
+        part->value = value > part->value ? value : part->value;
+    } else {
+        part->value = (int64_t)((uint64_t)part->value + (uint64_t)value);
+    }
+}
+
+/* ---- the scalar backend ------------------------------------------------- */
+
+static void put_element(void *memory, enum dtype dtype, uint64_t index, uint32_t bits)
+{
+    switch (dtype) {
+    case DTYPE_F32:
+    case DTYPE_U32:
+    case DTYPE_I32:
+        ((uint32_t *)memory)[index] = bits;
+        return;
+    case DTYPE_U8:
+        ((uint8_t *)memory)[index] = (uint8_t)bits;
+        return;
+    case DTYPE_U16:
+        ((uint16_t *)memory)[index] = (uint16_t)bits;
+        return;
+    case DTYPE_I16:
+        ((int16_t *)memory)[index] = (int16_t)bits;
+        return;
+    case DTYPE_COUNT:
+        break;
+    }
+    assert(!"a tensor has a type");
+}
+
+static struct operand operand_of(const struct tensor *tensor, const void *memory)
+{
+    return (struct operand){.memory = memory, .dtype = tensor->dtype, .count = tensor->count};
+}
+
+/*
+ * Needs every output: later rules of an operation read the earlier outputs. The threads' control
+ * words are the machine's business.
+ */
+void kernel_run_rules(const struct kernel_call *call)
+{
+    const struct op *op = call->op;
+    struct rule_call rule = {.op = op};
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        rule.inputs[i] = operand_of(&call->tensors[op->inputs[i]], call->inputs[i]);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        assert(call->outputs[i] != NULL);
+        rule.outputs[i] = operand_of(&call->tensors[op->outputs[i]], call->outputs[i]);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const struct tensor *tensor = &call->tensors[op->outputs[i]];
+        int64_t count = (int64_t)tensor->count;
+
+#pragma omp parallel for schedule(static) num_threads(call->thread_count) if (count > 256)
+        for (int64_t index = 0; index < count; index++) {
+            put_element(call->outputs[i], tensor->dtype, (uint64_t)index,
+                        element(&rule, i, (uint64_t)index));
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/*
+ * rule_real.h - how the rules of the float operations read their operands as values.
+ */
+#ifndef ENGINE_RULES_RULE_REAL_H
+#define ENGINE_RULES_RULE_REAL_H
+
+#include "engine/ops/real.h"
+#include "engine/rules/rule.h"
+
+static RULE inline float rule_input(const struct rule_call *call, uint32_t input, uint64_t index)
+{
+    return real_from_bits(operand_get(&call->inputs[input], index));
+}
+
+/* An earlier output of the same operation. */
+static RULE inline float rule_output(const struct rule_call *call, uint32_t output, uint64_t index)
+{
+    return real_from_bits(operand_get(&call->outputs[output], index));
+}
+
+static RULE inline float rule_constant(const struct rule_call *call, uint32_t attribute)
+{
+    return real_from_bits((uint32_t)call->op->attributes[attribute]);
+}
+
+#endif /* ENGINE_RULES_RULE_REAL_H */

@@ -1,0 +1,376 @@
+/*
+ * rules_contraction.c - the rules of quantization and exact contraction.
+ *
+ * Plain integer arithmetic on the bits of binary32. The inputs may be a liar's: exponents that no
+ * quantize operation would give, integers out of range. Every rule is total: sums wrap modulo 2^64,
+ * a term shifted by 64 or more is 0. On honest inputs nothing wraps (contraction.h).
+ */
+#include "engine/ops/contraction.h"
+#include "engine/rules/rules.h"
+
+static RULE int exponent_at(const struct operand *exponents, uint64_t index)
+{
+    return (int)(int32_t)operand_get(exponents, index);
+}
+
+RULE uint32_t rule_part_finish(const struct rule_part *part)
+{
+    if (part->settled) {
+        return part->bits;
+    }
+    return part->fold == RULE_MAXIMUM ? (uint32_t)part->value
+                                      : contraction_finish(part->value, part->exponent);
+}
+
+/* ---- quantize: x -> peaks, exponents, integers ---- */
+
+enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
+
+/* Elements of the piece whose peak stands at index. */
+static RULE uint64_t piece_length(const struct contraction_shape *shape, uint64_t index)
+{
+    int64_t start = (int64_t)(index % (uint64_t)shape->pieces) * shape->piece;
+
+    return (uint64_t)(shape->k - start < shape->piece ? shape->k - start : shape->piece);
+}
+
+RULE void rule_quantize_peak_part(struct rule_part *part, const struct rule_call *call,
+                                  uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    uint64_t row = index / (uint64_t)shape.pieces;
+    uint64_t start = index % (uint64_t)shape.pieces * (uint64_t)shape.piece;
+
+    part->fold = RULE_MAXIMUM;
+    part->value = EXPONENT_ZERO;
+    for (uint64_t k = start + from; k < start + to; k++) {
+        int exponent =
+            exponent_of_bits(operand_get(&call->inputs[0], quantize_place(call->op, row, k)));
+
+        part->value = exponent > part->value ? exponent : part->value;
+    }
+}
+
+RULE uint32_t rule_quantize_peak(const struct rule_call *call, uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct rule_part part = {.fold = RULE_MAXIMUM};
+
+    rule_quantize_peak_part(&part, call, index, 0, piece_length(&shape, index));
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_quantize_exponent(const struct rule_call *call, uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    uint64_t row = index / (uint64_t)shape.blocks;
+    int64_t first = (int64_t)(index % (uint64_t)shape.blocks) * shape.block_span;
+    int64_t end = first + shape.block_span;
+    const struct operand *peaks = &call->outputs[QUANTIZE_PEAKS_OUT];
+    int top = exponent_at(peaks, row * (uint64_t)shape.pieces);
+    int own = INT16_MIN;
+
+    for (int64_t p = 0; p < shape.pieces; p++) {
+        int peak = exponent_at(peaks, row * (uint64_t)shape.pieces + (uint64_t)p);
+
+        top = peak > top ? peak : top;
+        if (p >= first && p < end) {
+            own = peak > own ? peak : own;
+        }
+    }
+    int least = top - shape.window;
+
+    return (uint32_t)(own > least ? own : least);
+}
+
+/* RNE(magnitude * 2^shift), or limit if that is smaller; magnitude < 2^24. */
+static RULE uint32_t scale_clamped(uint32_t magnitude, int shift, uint32_t limit)
+{
+    if (magnitude == 0 || shift < -25) {
+        return 0; /* less than one half */
+    }
+    if (shift >= 24) {
+        return limit; /* at least 2^24, and limit < 2^22 */
+    }
+    uint64_t value = magnitude;
+
+    if (shift >= 0) {
+        value <<= shift;
+    } else {
+        uint64_t half = UINT64_C(1) << (-shift - 1);
+        uint64_t rest = value & (2 * half - 1);
+
+        value >>= -shift;
+        value += rest > half || (rest == half && (value & 1));
+    }
+    return value < limit ? (uint32_t)value : limit;
+}
+
+RULE uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    uint64_t row = index / (uint64_t)shape.k;
+    uint64_t k = index % (uint64_t)shape.k;
+    uint64_t block = row * (uint64_t)shape.blocks + k / (uint64_t)shape.block;
+    int exponent = exponent_at(&call->outputs[QUANTIZE_EXPONENTS_OUT], block);
+    uint32_t x = operand_get(&call->inputs[0], quantize_place(call->op, row, k));
+
+    if (exponent == EXPONENT_POISON) {
+        return 0;
+    }
+    /* x = significand * 2^(place - 150); an infinity or NaN here means that the exponent is a lie,
+     * and counts as the number that its bits would be if binary32 went on. */
+    uint32_t place = (x >> 23) & 0xff;
+    uint32_t significand = x & UINT32_C(0x7fffff);
+
+    if (place == 0) {
+        place = 1;
+    } else {
+        significand |= UINT32_C(0x800000);
+    }
+    uint32_t limit = (UINT32_C(1) << (shape.bits - 1)) - 1;
+    int shift = (int)place - 150 + shape.bits - 1 - exponent;
+    uint32_t q = scale_clamped(significand, shift, limit);
+
+    return x >> 31 ? -q : q;
+}
+
+/* ---- contract ---- */
+
+/* One row of an operand, wherever its elements come from. */
+struct row {
+    const struct operand *q;
+    const struct operand *exponents;
+    uint64_t q_start;
+    uint64_t exponent_start;
+    int lowest;
+    bool poison;
+};
+
+static RULE struct row row_open(const struct contraction_shape *shape, const struct operand *q,
+                                const struct operand *exponents, uint64_t row)
+{
+    struct row opened = {.q = q,
+                         .exponents = exponents,
+                         .q_start = row * (uint64_t)shape->k,
+                         .exponent_start = row * (uint64_t)shape->blocks};
+
+    opened.lowest = exponent_at(exponents, opened.exponent_start);
+    for (int64_t b = 0; b < shape->blocks; b++) {
+        int exponent = exponent_at(exponents, opened.exponent_start + (uint64_t)b);
+
+        opened.lowest = exponent < opened.lowest ? exponent : opened.lowest;
+        opened.poison |= exponent == EXPONENT_POISON;
+    }
+    return opened;
+}
+
+static RULE int row_shift(const struct row *row, int64_t block)
+{
+    return exponent_at(row->exponents, row->exponent_start + (uint64_t)block) - row->lowest;
+}
+
+static RULE int64_t row_q(const struct row *row, int64_t k)
+{
+    return (int32_t)operand_get(row->q, row->q_start + (uint64_t)k);
+}
+
+static RULE struct quantized_row row_memory(const struct contraction_shape *shape,
+                                            const struct row *row)
+{
+    size_t size = shape->bits == 22 ? sizeof(int32_t) : sizeof(int16_t);
+
+    return (struct quantized_row){
+        .q = (const char *)row->q->memory + row->q_start * size,
+        .exponents = (const int16_t *)row->exponents->memory + row->exponent_start,
+    };
+}
+
+/* What of block i lies in [from, to): its first and its last but one element in *start and *end. */
+static RULE void block_cut(int64_t *start, int64_t *end, const struct contraction_shape *shape,
+                           int64_t i, int64_t from, int64_t to)
+{
+    *start = i * shape->block;
+    *end = shape->k - *start < shape->block ? shape->k : *start + shape->block;
+    *start = *start < from ? from : *start;
+    *end = *end > to ? to : *end;
+}
+
+static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struct row *a,
+                              const struct row *b, int64_t from, int64_t to)
+{
+    bool whole = from == 0 && to == shape->k;
+    uint64_t sum = 0;
+
+    if (whole && a->q->memory != NULL && b->q->memory != NULL && a->exponents->memory != NULL &&
+        b->exponents->memory != NULL) {
+        struct quantized_row rows[2] = {row_memory(shape, a), row_memory(shape, b)};
+
+        return (uint64_t)contraction_partial(shape, &rows[0], &rows[1], 0, shape->blocks);
+    }
+    for (int64_t i = from / shape->block; i * shape->block < to; i++) {
+        int shift = row_shift(a, i) + row_shift(b, i);
+        uint64_t part = 0;
+        int64_t start;
+        int64_t end;
+
+        block_cut(&start, &end, shape, i, from, to);
+        for (int64_t k = start; k < end; k++) {
+            part += (uint64_t)(row_q(a, k) * row_q(b, k));
+        }
+        sum += shift < 64 ? part << shift : 0;
+    }
+    return sum;
+}
+
+/* The batch and the flat indexes inside it of the element that is stored at `index`. */
+struct place {
+    uint64_t batch;
+    uint64_t m;
+    uint64_t n;
+};
+
+/*
+ * Strides are a permutation of out, so walking the axes from the largest stride down recovers each
+ * axis index by division. Axes of length 1 may carry any stride and are skipped.
+ */
+static RULE struct place place_of(const int64_t *attributes, uint64_t index)
+{
+    const int64_t *dims = &attributes[CONTRACT_DIMS];
+    const int64_t *strides = &attributes[CONTRACT_STRIDES];
+    uint64_t at[6] = {0};
+    bool done[6] = {false};
+
+    for (int turn = 0; turn < 6; turn++) {
+        int widest = -1;
+
+        for (int axis = 0; axis < 6; axis++) {
+            if (!done[axis] && dims[axis] > 1 && (widest < 0 || strides[axis] > strides[widest])) {
+                widest = axis;
+            }
+        }
+        if (widest < 0) {
+            break;
+        }
+        done[widest] = true;
+        at[widest] = index / (uint64_t)strides[widest];
+        index %= (uint64_t)strides[widest];
+    }
+    return (struct place){
+        .batch = at[0] * (uint64_t)dims[1] + at[1],
+        .m = at[2] * (uint64_t)dims[3] + at[3],
+        .n = at[4] * (uint64_t)dims[5] + at[5],
+    };
+}
+
+/* An element that no sum can change. */
+static RULE void settle(struct rule_part *part, uint32_t bits)
+{
+    part->settled = true;
+    part->bits = bits;
+}
+
+RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
+                             uint64_t from, uint64_t to)
+{
+    const int64_t *attributes = call->op->attributes;
+    const int64_t *dims = &attributes[CONTRACT_DIMS];
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct place place = place_of(attributes, index);
+    uint64_t causal = (uint64_t)attributes[CONTRACT_CAUSAL];
+
+    if (causal > 0 && place.n > place.m % causal) {
+        settle(part, 0);
+        return;
+    }
+    uint64_t row_a = place.batch * (uint64_t)(dims[2] * dims[3]) + place.m;
+    uint64_t row_b = place.batch * (uint64_t)(dims[4] * dims[5]) + place.n;
+    struct row a = row_open(&shape, &call->inputs[0], &call->inputs[1], row_a);
+    struct row b = row_open(&shape, &call->inputs[2], &call->inputs[3], row_b);
+
+    if (a.poison || b.poison) {
+        settle(part, FLOAT_NAN_BITS);
+        return;
+    }
+    part->value = (int64_t)rows_sum(&shape, &a, &b, (int64_t)from, (int64_t)to);
+    part->exponent = a.lowest + b.lowest - 2 * (shape.bits - 1);
+}
+
+RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call *call,
+                                  uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
+
+    if (row.poison) {
+        settle(part, FLOAT_NAN_BITS);
+        return;
+    }
+    uint64_t sum = 0;
+
+    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
+        int shift = row_shift(&row, i);
+        uint64_t block = 0;
+        int64_t start;
+        int64_t end;
+
+        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
+        for (int64_t k = start; k < end; k++) {
+            block += (uint64_t)row_q(&row, k);
+        }
+        sum += shift < 64 ? block << shift : 0;
+    }
+    part->value = (int64_t)sum;
+    part->exponent = row.lowest - (shape.bits - 1);
+}
+
+RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_call *call,
+                                    uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    uint64_t width = (uint64_t)call->op->attributes[ONEHOT_WIDTH];
+    uint64_t word = index / width;
+    struct row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
+
+    if (row.poison) {
+        settle(part, FLOAT_NAN_BITS);
+        return;
+    }
+    uint64_t sum = 0;
+
+    for (uint64_t k = from; k < to; k++) {
+        if (operand_get(&call->inputs[0], k) == word) {
+            int shift = row_shift(&row, (int64_t)k / shape.block);
+
+            sum += shift < 64 ? (uint64_t)row_q(&row, (int64_t)k) << shift : 0;
+        }
+    }
+    part->value = (int64_t)sum;
+    part->exponent = row.lowest - (shape.bits - 1);
+}
+
+/* ---- whole rows ---- */
+
+RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_SUM};
+
+    rule_contract_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_ones(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_SUM};
+
+    rule_contract_ones_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_onehot(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_SUM};
+
+    rule_contract_onehot_part(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+    return rule_part_finish(&part);
+}

@@ -1,0 +1,504 @@
+/*
+ * rules_rows.c - the rules of operations along rows: sums, norms, softmax, cross-entropy.
+ *
+ * Each fold is one output per chunk ("part") and one per row, so that no rule takes more than about
+ * FOLD_CHUNK steps. docs/ARITHMETIC.md states the same in mathematics.
+ */
+#include "engine/ops/fold.h"
+#include "engine/ops/scalar.h"
+#include "engine/rules/rule_real.h"
+#include "engine/rules/rules.h"
+
+#include <math.h>
+
+#define MINUS_INFINITY_BITS UINT32_C(0xff800000)
+
+/* ---- rows, chunks and folds ---------------------------------------------- */
+
+static RULE uint64_t columns_of(const struct rule_call *call)
+{
+    return (uint64_t)call->op->attributes[COLUMNS];
+}
+
+/* Elements [first, end) of the inputs: what one part folds. */
+struct span {
+    uint64_t row;
+    uint64_t first;
+    uint64_t end; /* = first where no column of the chunk is visible */
+};
+
+/* visible = how many columns of the row take part. */
+static RULE struct span span_of_chunk(const struct rule_call *call, uint64_t row, uint64_t chunk,
+                                      uint64_t visible)
+{
+    uint64_t start = row * columns_of(call);
+    uint64_t from = chunk * FOLD_CHUNK;
+    uint64_t to = from + FOLD_CHUNK < visible ? from + FOLD_CHUNK : visible;
+
+    from = from < to ? from : to;
+    return (struct span){.row = row, .first = start + from, .end = start + to};
+}
+
+/* The chunk that element `index` of a part output stands for, in an operation that sees all. */
+static RULE struct span span_of_part(const struct rule_call *call, uint64_t index)
+{
+    uint64_t chunks = fold_chunks(columns_of(call));
+
+    return span_of_chunk(call, index / chunks, index % chunks, columns_of(call));
+}
+
+/* fold(parts of the row), the first `chunks` of them. */
+static RULE float fold_parts(const struct rule_call *call, uint32_t part_output, uint64_t row,
+                             uint64_t chunks)
+{
+    uint64_t stride = fold_chunks(columns_of(call));
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t c = 0; c < chunks; c++) {
+        fold_add(&fold, rule_output(call, part_output, row * stride + c));
+    }
+    return fold_total(&fold);
+}
+
+/* Sum over the whole row, divided by its length: C <= 2^20 is exact in binary32. */
+static RULE float mean_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
+{
+    uint64_t columns = columns_of(call);
+
+    return fold_parts(call, part_output, row, fold_chunks(columns)) / (float)columns;
+}
+
+/* ---- row sum ------------------------------------------------------------- */
+
+RULE uint32_t rule_row_sum_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_add(&fold, rule_input(call, 0, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_row_sum(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(fold_parts(call, 0, index, fold_chunks(columns_of(call))));
+}
+
+/* ---- layer norm: inputs x, gain, bias ------------------------------------ */
+
+enum { NORM_SUM_PART, NORM_MEAN, NORM_SQUARE_PART, NORM_RSTD };
+
+static RULE float rstd_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
+{
+    float variance = mean_of_parts(call, part_output, row);
+
+    return 1.0f / sqrtf(variance + rule_constant(call, NORM_EPSILON_BITS));
+}
+
+RULE uint32_t rule_layer_norm_sum_part(const struct rule_call *call, uint64_t index)
+{
+    return rule_row_sum_part(call, index);
+}
+
+RULE uint32_t rule_layer_norm_mean(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(mean_of_parts(call, NORM_SUM_PART, index));
+}
+
+RULE uint32_t rule_layer_norm_square_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    float mean = rule_output(call, NORM_MEAN, span.row);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        float d = rule_input(call, 0, i) - mean;
+        fold_multiply_add(&fold, d, d);
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_layer_norm_rstd(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(rstd_of_parts(call, NORM_SQUARE_PART, index));
+}
+
+RULE uint32_t rule_layer_norm(const struct rule_call *call, uint64_t index)
+{
+    uint64_t row = index / columns_of(call);
+    uint64_t column = index % columns_of(call);
+    float d = rule_input(call, 0, index) - rule_output(call, NORM_MEAN, row);
+    float xhat = d * rule_output(call, NORM_RSTD, row);
+
+    return real_to_bits(fmaf(xhat, rule_input(call, 1, column), rule_input(call, 2, column)));
+}
+
+/* ---- layer norm, backward: inputs dy, x, gain, mean, rstd ---------------- */
+
+enum { GRAD_PART_G, GRAD_PART_GX, GRAD_MEAN_G, GRAD_MEAN_GX };
+
+/* What a rule does not need it does not read: evidence then need not show it. */
+static RULE float scaled_gradient(const struct rule_call *call, uint64_t index)
+{
+    return rule_input(call, 0, index) * rule_input(call, 2, index % columns_of(call));
+}
+
+static RULE float layer_norm_xhat(const struct rule_call *call, uint64_t index)
+{
+    uint64_t row = index / columns_of(call);
+    float d = rule_input(call, 1, index) - rule_input(call, 3, row);
+
+    return d * rule_input(call, 4, row);
+}
+
+RULE uint32_t rule_layer_norm_grad_part_g(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_add(&fold, scaled_gradient(call, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_layer_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_multiply_add(&fold, scaled_gradient(call, i), layer_norm_xhat(call, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_layer_norm_grad_mean_g(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(mean_of_parts(call, GRAD_PART_G, index));
+}
+
+RULE uint32_t rule_layer_norm_grad_mean_gx(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(mean_of_parts(call, GRAD_PART_GX, index));
+}
+
+RULE uint32_t rule_layer_norm_grad(const struct rule_call *call, uint64_t index)
+{
+    uint64_t row = index / columns_of(call);
+    float centred = scaled_gradient(call, index) - rule_output(call, GRAD_MEAN_G, row);
+    float mean_gx = rule_output(call, GRAD_MEAN_GX, row);
+    float inner = fmaf(-layer_norm_xhat(call, index), mean_gx, centred);
+
+    return real_to_bits(rule_input(call, 4, row) * inner);
+}
+
+RULE uint32_t rule_layer_norm_grad_product(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(rule_input(call, 0, index) * layer_norm_xhat(call, index));
+}
+
+/* ---- RMS norm: inputs x, gain -------------------------------------------- */
+
+enum { RMS_SQUARE_PART, RMS_RSTD };
+
+RULE uint32_t rule_rms_norm_square_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        float x = rule_input(call, 0, i);
+        fold_multiply_add(&fold, x, x);
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_rms_norm_rstd(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(rstd_of_parts(call, RMS_SQUARE_PART, index));
+}
+
+RULE uint32_t rule_rms_norm(const struct rule_call *call, uint64_t index)
+{
+    uint64_t row = index / columns_of(call);
+    uint64_t column = index % columns_of(call);
+    float xhat = rule_input(call, 0, index) * rule_output(call, RMS_RSTD, row);
+
+    return real_to_bits(xhat * rule_input(call, 1, column));
+}
+
+/* ---- RMS norm, backward: inputs dy, x, gain, rstd ------------------------ */
+
+enum { RMS_GRAD_PART_GX, RMS_GRAD_MEAN_GX };
+
+static RULE float rms_norm_xhat(const struct rule_call *call, uint64_t index)
+{
+    return rule_input(call, 1, index) * rule_input(call, 3, index / columns_of(call));
+}
+
+RULE uint32_t rule_rms_norm_grad_part_gx(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_multiply_add(&fold, scaled_gradient(call, i), rms_norm_xhat(call, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_rms_norm_grad_mean_gx(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(mean_of_parts(call, RMS_GRAD_PART_GX, index));
+}
+
+RULE uint32_t rule_rms_norm_grad(const struct rule_call *call, uint64_t index)
+{
+    uint64_t row = index / columns_of(call);
+    float mean_gx = rule_output(call, RMS_GRAD_MEAN_GX, row);
+    float inner = fmaf(-rms_norm_xhat(call, index), mean_gx, scaled_gradient(call, index));
+
+    return real_to_bits(rule_input(call, 3, row) * inner);
+}
+
+RULE uint32_t rule_rms_norm_grad_product(const struct rule_call *call, uint64_t index)
+{
+    return real_to_bits(rule_input(call, 0, index) * rms_norm_xhat(call, index));
+}
+
+/* ---- row maximum ---------------------------------------------------------- */
+
+static RULE uint32_t maximum_of_parts(const struct rule_call *call, uint32_t part_output,
+                                      uint64_t row)
+{
+    uint64_t chunks = fold_chunks(columns_of(call));
+    float maximum = rule_output(call, part_output, row * chunks);
+
+    for (uint64_t c = 1; c < chunks; c++) {
+        maximum = fold_maximum(maximum, rule_output(call, part_output, row * chunks + c));
+    }
+    return fold_maximum_bits(maximum);
+}
+
+/* ---- softmax: input x ----------------------------------------------------- */
+
+enum { SOFTMAX_MAX_PART, SOFTMAX_MAX, SOFTMAX_EXPS, SOFTMAX_SUM_PART, SOFTMAX_SUM };
+
+/* How many columns row r sees; at least one. */
+static RULE uint64_t softmax_visible(const struct rule_call *call, uint64_t row)
+{
+    uint64_t columns = columns_of(call);
+    uint64_t causal = (uint64_t)call->op->attributes[SOFTMAX_CAUSAL];
+
+    if (causal == 0 || row % causal >= columns) {
+        return columns;
+    }
+    return row % causal + 1;
+}
+
+static RULE bool softmax_sees(const struct rule_call *call, uint64_t index)
+{
+    uint64_t columns = columns_of(call);
+
+    return index % columns < softmax_visible(call, index / columns);
+}
+
+static RULE struct span softmax_span(const struct rule_call *call, uint64_t index)
+{
+    uint64_t chunks = fold_chunks(columns_of(call));
+    uint64_t row = index / chunks;
+
+    return span_of_chunk(call, row, index % chunks, softmax_visible(call, row));
+}
+
+RULE uint32_t rule_softmax_max_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = softmax_span(call, index);
+    float scale = rule_constant(call, SOFTMAX_SCALE_BITS);
+    float maximum = -INFINITY;
+
+    for (uint64_t i = span.first; i < span.end; i++) {
+        maximum = fold_maximum(maximum, rule_input(call, 0, i) * scale);
+    }
+    return fold_maximum_bits(maximum);
+}
+
+RULE uint32_t rule_softmax_max(const struct rule_call *call, uint64_t index)
+{
+    return maximum_of_parts(call, SOFTMAX_MAX_PART, index);
+}
+
+RULE uint32_t rule_softmax_exps(const struct rule_call *call, uint64_t index)
+{
+    if (!softmax_sees(call, index)) {
+        return 0;
+    }
+    float v = rule_input(call, 0, index) * rule_constant(call, SOFTMAX_SCALE_BITS);
+    float maximum = rule_output(call, SOFTMAX_MAX, index / columns_of(call));
+
+    return real_to_bits(scalar_exp(v - maximum));
+}
+
+RULE uint32_t rule_softmax_sum_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = softmax_span(call, index);
+    struct fold fold;
+
+    if (span.first == span.end) {
+        return 0;
+    }
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_add(&fold, rule_output(call, SOFTMAX_EXPS, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_softmax_sum(const struct rule_call *call, uint64_t index)
+{
+    uint64_t chunks = fold_chunks(softmax_visible(call, index));
+
+    return real_to_bits(fold_parts(call, SOFTMAX_SUM_PART, index, chunks));
+}
+
+RULE uint32_t rule_softmax(const struct rule_call *call, uint64_t index)
+{
+    if (!softmax_sees(call, index)) {
+        return 0;
+    }
+    float inverse = 1.0f / rule_output(call, SOFTMAX_SUM, index / columns_of(call));
+
+    return real_to_bits(rule_output(call, SOFTMAX_EXPS, index) * inverse);
+}
+
+/* ---- softmax, backward: inputs p, dp -------------------------------------- */
+
+enum { SOFTMAX_GRAD_DOT_PART, SOFTMAX_GRAD_DOT };
+
+RULE uint32_t rule_softmax_grad_dot_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = softmax_span(call, index);
+    struct fold fold;
+
+    if (span.first == span.end) {
+        return 0;
+    }
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_multiply_add(&fold, rule_input(call, 0, i), rule_input(call, 1, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_softmax_grad_dot(const struct rule_call *call, uint64_t index)
+{
+    uint64_t chunks = fold_chunks(softmax_visible(call, index));
+
+    return real_to_bits(fold_parts(call, SOFTMAX_GRAD_DOT_PART, index, chunks));
+}
+
+RULE uint32_t rule_softmax_grad(const struct rule_call *call, uint64_t index)
+{
+    if (!softmax_sees(call, index)) {
+        return 0;
+    }
+    float dot = rule_output(call, SOFTMAX_GRAD_DOT, index / columns_of(call));
+    float centred = rule_input(call, 1, index) - dot;
+
+    return real_to_bits((rule_input(call, 0, index) * centred) *
+                        rule_constant(call, SOFTMAX_SCALE_BITS));
+}
+
+/* ---- cross-entropy: inputs x, target -------------------------------------- */
+
+enum {
+    CROSS_ENTROPY_MAX_PART,
+    CROSS_ENTROPY_MAX,
+    CROSS_ENTROPY_EXPS,
+    CROSS_ENTROPY_SUM_PART,
+    CROSS_ENTROPY_SUM
+};
+
+RULE uint32_t rule_cross_entropy_max_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    float maximum = -INFINITY;
+
+    for (uint64_t i = span.first; i < span.end; i++) {
+        maximum = fold_maximum(maximum, rule_input(call, 0, i));
+    }
+    return fold_maximum_bits(maximum);
+}
+
+RULE uint32_t rule_cross_entropy_max(const struct rule_call *call, uint64_t index)
+{
+    return maximum_of_parts(call, CROSS_ENTROPY_MAX_PART, index);
+}
+
+RULE uint32_t rule_cross_entropy_exps(const struct rule_call *call, uint64_t index)
+{
+    float maximum = rule_output(call, CROSS_ENTROPY_MAX, index / columns_of(call));
+
+    return real_to_bits(scalar_exp(rule_input(call, 0, index) - maximum));
+}
+
+RULE uint32_t rule_cross_entropy_sum_part(const struct rule_call *call, uint64_t index)
+{
+    struct span span = span_of_part(call, index);
+    struct fold fold;
+
+    fold_init(&fold);
+    for (uint64_t i = span.first; i < span.end; i++) {
+        fold_add(&fold, rule_output(call, CROSS_ENTROPY_EXPS, i));
+    }
+    return real_to_bits(fold_total(&fold));
+}
+
+RULE uint32_t rule_cross_entropy_sum(const struct rule_call *call, uint64_t index)
+{
+    uint64_t chunks = fold_chunks(columns_of(call));
+
+    return real_to_bits(fold_parts(call, CROSS_ENTROPY_SUM_PART, index, chunks));
+}
+
+RULE uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
+{
+    uint64_t columns = columns_of(call);
+    uint32_t target = operand_get(&call->inputs[1], index);
+
+    if (target >= columns) {
+        return FLOAT_NAN_BITS;
+    }
+    float maximum = rule_output(call, CROSS_ENTROPY_MAX, index);
+    float wanted = rule_input(call, 0, index * columns + target) - maximum;
+
+    return real_to_bits(scalar_log(rule_output(call, CROSS_ENTROPY_SUM, index)) - wanted);
+}
+
+/* ---- cross-entropy, backward: inputs x, target, max, sum, dloss ------------ */
+
+RULE uint32_t rule_cross_entropy_grad(const struct rule_call *call, uint64_t index)
+{
+    uint64_t columns = columns_of(call);
+    uint64_t row = index / columns;
+    uint32_t target = operand_get(&call->inputs[1], row);
+
+    if (target >= columns) {
+        return FLOAT_NAN_BITS;
+    }
+    float e = scalar_exp(rule_input(call, 0, index) - rule_input(call, 2, row));
+    float p = e * (1.0f / rule_input(call, 3, row));
+
+    p = index % columns == target ? p - 1.0f : p;
+    return real_to_bits(p * rule_input(call, 4, row));
+}

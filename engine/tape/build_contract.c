@@ -1,0 +1,215 @@
+/* build_contract.c - matrix products as quantize and contract; see builder.h. */
+#include <string.h>
+
+#include "engine/ops/contraction.h"
+#include "engine/tape/builder_core.h"
+
+struct view view_matrix(uint64_t rows, uint64_t k)
+{
+    return (struct view){{1, 1, 1, rows, 1, k}, {0, 0, 0, k, 0, 1}};
+}
+
+struct view view_transposed(uint64_t rows, uint64_t k)
+{
+    return (struct view){{1, 1, 1, rows, 1, k}, {0, 0, 0, 1, 0, rows}};
+}
+
+/* ---- quantize ----------------------------------------------------------- */
+
+static bool same_request(const struct op *op, const struct view *view, struct precision precision)
+{
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        int64_t dim = op->attributes[QUANTIZE_DIMS + axis];
+
+        /* The stride of an axis of length one means nothing. */
+        if (dim != (int64_t)view->dims[axis] ||
+            (dim != 1 && op->attributes[QUANTIZE_STRIDES + axis] != (int64_t)view->strides[axis])) {
+            return false;
+        }
+    }
+    return op->attributes[QUANTIZE_BITS] == precision.bits &&
+           op->attributes[QUANTIZE_BLOCK] == precision.block;
+}
+
+struct quantized build_quantize(struct builder *builder, uint32_t x, const struct view *view,
+                                struct precision precision)
+{
+    struct op op = op_begin(OP_QUANTIZE, 1, &x);
+    uint64_t rows = 1;
+    uint64_t k = view->dims[4] * view->dims[5];
+    uint32_t before;
+
+    if (builder_failed(builder)) {
+        return (struct quantized){0, 0};
+    }
+    for (before = builder->notes[x].last_quantize; before != OP_NONE;
+         before = builder->quantize_before[before]) {
+        const struct op *made = &builder->tape.ops[before];
+
+        if (same_request(made, view, precision)) {
+            return (struct quantized){made->outputs[2], made->outputs[1]};
+        }
+    }
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        op_attribute(&op, view->dims[axis]);
+        rows *= axis < 4 ? view->dims[axis] : 1;
+    }
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        op_attribute(&op, view->strides[axis]);
+    }
+    op_attribute(&op, precision.bits);
+    op_attribute(&op, precision.block);
+    struct contraction_shape cut = contraction_shape((int64_t)k, precision.bits, precision.block);
+    struct output_shape shapes[3] = {
+        shape_matrix(DTYPE_I16, rows, (uint64_t)cut.pieces),
+        shape_matrix(DTYPE_I16, rows, (uint64_t)cut.blocks),
+        shape_matrix(precision.bits > 16 ? DTYPE_I32 : DTYPE_I16, rows, k)};
+    op.output_count = 3;
+    build_op(builder, &op, shapes);
+    if (!builder_failed(builder)) {
+        uint32_t at = builder->tape.op_count - 1;
+
+        builder->quantize_before[at] = builder->notes[x].last_quantize;
+        builder->notes[x].last_quantize = at;
+    }
+    return (struct quantized){op.outputs[2], op.outputs[1]};
+}
+
+/* ---- contract ----------------------------------------------------------- */
+
+uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
+                        const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
+                        uint32_t rank, const uint64_t *dims)
+{
+    struct precision precision = builder->precision;
+    struct quantized qa = build_quantize(builder, a, a_view, precision);
+    struct quantized qb = build_quantize(builder, b, b_view, precision);
+    uint32_t inputs[4] = {qa.q, qa.exponents, qb.q, qb.exponents};
+    struct op op = op_begin(OP_CONTRACT, 4, inputs);
+    struct output_shape shape = {DTYPE_F32, rank, {0}};
+
+    if (a_view->dims[0] != b_view->dims[0] || a_view->dims[1] != b_view->dims[1] ||
+        a_view->dims[4] != b_view->dims[4] || a_view->dims[5] != b_view->dims[5]) {
+        builder_fail(builder, STATUS_USAGE, "the operands of a product do not fit each other");
+        return 0;
+    }
+    for (uint32_t axis = 0; axis < 4; axis++) {
+        op_attribute(&op, a_view->dims[axis]);
+    }
+    op_attribute(&op, b_view->dims[2]);
+    op_attribute(&op, b_view->dims[3]);
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        op_attribute(&op, out_strides[axis]);
+    }
+    op_attribute(&op, a_view->dims[4] * a_view->dims[5]);
+    op_attribute(&op, precision.bits);
+    op_attribute(&op, precision.block);
+    op_attribute(&op, causal);
+    for (uint32_t axis = 0; axis < rank && axis < TENSOR_RANK_MAX; axis++) {
+        shape.dims[axis] = dims[axis];
+    }
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
+static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32_t weight,
+                                     const struct view *weight_view, uint64_t n, uint64_t k)
+{
+    struct output_shape shape = shape_like(builder, x);
+    struct view x_view;
+    uint64_t strides[6] = {0, 0, 0, n, 0, 1};
+
+    if (shape.rank == 0 || k == 0 || shape.dims[shape.rank - 1] != k) {
+        builder_fail(builder, STATUS_USAGE, "'%s' does not end in an axis of %llu",
+                     builder_tensor(builder, x)->name, (unsigned long long)k);
+        return 0;
+    }
+    shape.dims[shape.rank - 1] = n;
+    x_view = view_matrix(builder_tensor(builder, x)->count / k, k);
+    return build_contract(builder, x, &x_view, weight, weight_view, strides, 0, shape.rank,
+                          shape.dims);
+}
+
+/* The matrix that a weight must be; after a failure it may be anything. */
+static const struct tensor *weight_shape(struct builder *builder, uint32_t weight)
+{
+    const struct tensor *tensor = builder_tensor(builder, weight);
+
+    if (tensor->rank != 2) {
+        builder_fail(builder, STATUS_USAGE, "the weight '%s' is not a matrix", tensor->name);
+    }
+    return tensor;
+}
+
+uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight)
+{
+    const struct tensor *shape = weight_shape(builder, weight);
+    struct view view = view_matrix(shape->dims[0], shape->dims[1]);
+
+    return build_matrix_product(builder, x, weight, &view, shape->dims[0], shape->dims[1]);
+}
+
+uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight)
+{
+    const struct tensor *shape = weight_shape(builder, weight);
+    struct view view = view_transposed(shape->dims[1], shape->dims[0]);
+
+    return build_matrix_product(builder, x, weight, &view, shape->dims[1], shape->dims[0]);
+}
+
+/* ---- sums --------------------------------------------------------------- */
+
+static uint32_t build_ones(struct builder *builder, uint32_t x, const struct view *view,
+                           struct precision precision)
+{
+    struct quantized q = build_quantize(builder, x, view, precision);
+    uint32_t inputs[2] = {q.q, q.exponents};
+    struct op op = op_begin(OP_CONTRACT_ONES, 2, inputs);
+    struct output_shape shape = shape_vector(DTYPE_F32, view->dims[2] * view->dims[3]);
+
+    op_attribute(&op, shape.dims[0]);
+    op_attribute(&op, view->dims[4] * view->dims[5]);
+    op_attribute(&op, precision.bits);
+    op_attribute(&op, precision.block);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
+uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod)
+{
+    uint64_t count = builder_tensor(builder, x)->count;
+
+    if (div == 0 || mod == 0 || div > count || mod > count || count % (div * mod) != 0) {
+        builder_fail(builder, STATUS_USAGE, "cannot sum %llu elements in turns of %llu by %llu",
+                     (unsigned long long)count, (unsigned long long)mod, (unsigned long long)div);
+        return 0;
+    }
+    uint64_t outer = count / (div * mod);
+    struct view view = {{1, 1, 1, mod, outer, div}, {0, 0, 0, div, mod * div, 1}};
+    if (outer * div == 1) {
+        return x; /* a sum of one element is that element */
+    }
+    return build_ones(builder, x, &view, builder->precision);
+}
+
+/*
+ * Two levels, so that a referee never has to sum a whole parameter: a dot product per row of the
+ * last axis, then the sum of those at 22 bits, whose own rounding is far below the first level's.
+ */
+uint32_t build_square_sum(struct builder *builder, uint32_t x)
+{
+    const struct tensor *tensor = builder_tensor(builder, x);
+    uint64_t k = tensor->rank == 0 ? 1 : tensor->dims[tensor->rank - 1];
+    uint64_t rows = tensor->count / k;
+    struct view view = {{rows, 1, 1, 1, 1, k}, {k, 0, 0, 0, 0, 1}};
+    uint64_t strides[6] = {1, 0, 0, 0, 0, 0};
+    struct view all = view_matrix(1, rows);
+    uint32_t partial = build_contract(builder, x, &view, x, &view, strides, 0, 1, &rows);
+
+    if (rows == 1) {
+        return partial;
+    }
+    return build_ones(builder, partial, &all, (struct precision){22, 0});
+}

@@ -1,0 +1,372 @@
+/* build_ops.c - short forms of the operations; see builder.h. */
+#include <string.h>
+
+#include "engine/tape/builder_core.h"
+
+/* Appends op with one output of the shape given. */
+static uint32_t build_one(struct builder *builder, struct op *op, const struct output_shape *shape)
+{
+    op->output_count = 1;
+    build_op(builder, op, shape);
+    return op->outputs[0];
+}
+
+/* Appends op with one output shaped as tensor `like`. */
+static uint32_t build_like(struct builder *builder, struct op *op, uint32_t like)
+{
+    struct output_shape shape = shape_like(builder, like);
+
+    return build_one(builder, op, &shape);
+}
+
+static uint64_t last_axis(const struct builder *builder, uint32_t id)
+{
+    const struct tensor *tensor = builder_tensor(builder, id);
+
+    return tensor->rank == 0 ? 1 : tensor->dims[tensor->rank - 1];
+}
+
+static uint64_t element_count(const struct builder *builder, uint32_t id)
+{
+    return builder_tensor(builder, id)->count;
+}
+
+/* ---- where a step begins ------------------------------------------------ */
+
+uint32_t build_step(struct builder *builder)
+{
+    if (builder->step == TENSOR_NONE && !builder_failed(builder)) {
+        static const uint64_t one = 1;
+        struct output_shape shape = shape_vector(DTYPE_U32, 1);
+        char scope[sizeof(builder->scope)];
+        struct op op;
+
+        memcpy(scope, builder->scope, sizeof(scope));
+        build_scope(builder, "");
+        builder->step = build_tensor(builder, "step", DTYPE_U32, ROLE_STATE, 1, &one);
+        op = op_begin(OP_STEP_NEXT, 1, &builder->step);
+        build_after(builder, builder->step, build_one(builder, &op, &shape));
+        build_scope(builder, scope);
+    }
+    return builder->step;
+}
+
+uint32_t build_schedule(struct builder *builder, uint32_t table, uint32_t columns, uint32_t column)
+{
+    uint32_t inputs[2] = {table, build_step(builder)};
+    struct output_shape shape = shape_vector(DTYPE_F32, 1);
+    struct op op = op_begin(OP_SCHEDULE, 2, inputs);
+
+    op_attribute(&op, columns);
+    op_attribute(&op, column);
+    return build_one(builder, &op, &shape);
+}
+
+uint32_t build_fill(struct builder *builder, float value, uint32_t rank, const uint64_t *dims)
+{
+    struct output_shape shape = {DTYPE_F32, rank, {0}};
+    struct op op = op_begin(OP_FILL, 0, NULL);
+
+    for (uint32_t axis = 0; axis < rank && axis < TENSOR_RANK_MAX; axis++) {
+        shape.dims[axis] = dims[axis];
+    }
+    op_attribute_float(&op, value);
+    return build_one(builder, &op, &shape);
+}
+
+uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
+                       uint64_t seed)
+{
+    uint32_t inputs[2] = {x, build_step(builder)};
+    struct op op = op_begin(OP_DROPOUT, 2, inputs);
+
+    if (!(share >= 0.0 && share < 1.0)) {
+        builder_fail(builder, STATUS_USAGE, "a dropout share of %g; must be from 0 to below 1",
+                     share);
+        return 0;
+    }
+    op_attribute(&op, (uint64_t)(share * 4294967296.0));
+    op_attribute_float(&op, (float)(1.0 / (1.0 - share)));
+    op_attribute(&op, stream);
+    op_attribute(&op, seed & UINT32_MAX);
+    op_attribute(&op, seed >> 32);
+    return build_like(builder, &op, x);
+}
+
+/* ---- moving data -------------------------------------------------------- */
+
+uint32_t build_gather(struct builder *builder, uint32_t table, uint32_t index)
+{
+    const struct tensor *rows = builder_tensor(builder, index);
+    uint64_t width = last_axis(builder, table);
+    uint32_t inputs[2] = {table, index};
+    struct output_shape shape = {DTYPE_F32, rows->rank + 1, {0}};
+    struct op op = op_begin(OP_GATHER, 2, inputs);
+
+    for (uint32_t axis = 0; axis < rows->rank && axis + 1 < TENSOR_RANK_MAX; axis++) {
+        shape.dims[axis] = rows->dims[axis];
+    }
+    if (rows->rank < TENSOR_RANK_MAX) {
+        shape.dims[rows->rank] = width;
+    }
+    op_attribute(&op, element_count(builder, table) / width);
+    op_attribute(&op, width);
+    return build_one(builder, &op, &shape);
+}
+
+uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_t rank,
+                      const uint64_t *dims)
+{
+    struct output_shape shape = {DTYPE_F32, rank, {0}};
+    struct op op = op_begin(OP_EXPAND, 1, &a);
+
+    for (uint32_t axis = 0; axis < rank && axis < TENSOR_RANK_MAX; axis++) {
+        shape.dims[axis] = dims[axis];
+    }
+    op_attribute(&op, div);
+    op_attribute(&op, element_count(builder, a));
+    return build_one(builder, &op, &shape);
+}
+
+void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint32_t x)
+{
+    uint64_t width = last_axis(builder, x);
+    struct op op = op_begin(OP_SPLIT, 1, &x);
+    struct output_shape shapes[OP_OUTPUTS_MAX];
+
+    if (count == 0 || count > OP_OUTPUTS_MAX || width % count != 0 ||
+        builder_tensor(builder, x)->rank == 0) {
+        builder_fail(builder, STATUS_USAGE, "cannot split a width of %llu into %u parts",
+                     (unsigned long long)width, count);
+        count = 0;
+    }
+    op_attribute(&op, element_count(builder, x) / width);
+    for (uint32_t i = 0; i < count; i++) {
+        shapes[i] = shape_like(builder, x);
+        shapes[i].dims[shapes[i].rank - 1] = width / count;
+        op_attribute(&op, width / count);
+    }
+    op.output_count = count;
+    build_op(builder, &op, shapes);
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = op.outputs[i];
+    }
+}
+
+uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
+                        const int64_t *image_attributes)
+{
+    const int64_t *image = image_attributes;
+    struct op op = op_begin(kind, 1, &x);
+    struct output_shape shapes[2] = {{0}};
+
+    if (image[IMAGE_STRIDE] <= 0) {
+        builder_fail(builder, STATUS_USAGE, "a stride of %lld", (long long)image[IMAGE_STRIDE]);
+        return 0;
+    }
+    uint64_t high =
+        (uint64_t)((image[IMAGE_HEIGHT] + 2 * image[IMAGE_PADDING] - image[IMAGE_KERNEL_HEIGHT]) /
+                       image[IMAGE_STRIDE] +
+                   1);
+    uint64_t wide =
+        (uint64_t)((image[IMAGE_WIDTH] + 2 * image[IMAGE_PADDING] - image[IMAGE_KERNEL_WIDTH]) /
+                       image[IMAGE_STRIDE] +
+                   1);
+    uint64_t batch = (uint64_t)image[IMAGE_BATCH];
+    uint64_t channels = (uint64_t)image[IMAGE_CHANNELS];
+
+    for (uint32_t i = 0; i < IMAGE_ATTRIBUTES; i++) {
+        op_attribute(&op, (uint64_t)image[i]);
+    }
+    if (kind == OP_IM2COL) {
+        uint64_t patch =
+            (uint64_t)(image[IMAGE_KERNEL_HEIGHT] * image[IMAGE_KERNEL_WIDTH]) * channels;
+
+        shapes[0] = shape_matrix(DTYPE_F32, batch * high * wide, patch);
+        return build_one(builder, &op, shapes);
+    }
+    shapes[0] = (struct output_shape){DTYPE_F32, 4, {batch, high, wide, channels}};
+    shapes[1] = shapes[0];
+    shapes[1].dtype = DTYPE_U32;
+    op.output_count = kind == OP_MAX_POOL ? 2 : 1;
+    build_op(builder, &op, shapes);
+    return op.outputs[0];
+}
+
+/* ---- element by element ------------------------------------------------- */
+
+static uint32_t build_binary(struct builder *builder, enum op_kind kind, uint32_t a, uint32_t b,
+                             uint64_t div)
+{
+    uint32_t inputs[2] = {a, b};
+    struct op op = op_begin(kind, 2, inputs);
+
+    op_attribute(&op, div);
+    op_attribute(&op, element_count(builder, b));
+    return build_like(builder, &op, a);
+}
+
+uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
+{
+    return build_binary(builder, OP_ADD, a, b, div);
+}
+
+uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div)
+{
+    return build_binary(builder, OP_MUL, a, b, div);
+}
+
+uint32_t build_scale(struct builder *builder, uint32_t a, float factor)
+{
+    struct op op = op_begin(OP_SCALE, 1, &a);
+
+    op_attribute_float(&op, factor);
+    return build_like(builder, &op, a);
+}
+
+uint32_t build_unary(struct builder *builder, enum op_kind kind, uint32_t x)
+{
+    struct op op = op_begin(kind, 1, &x);
+
+    return build_like(builder, &op, x);
+}
+
+uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x, uint32_t dy)
+{
+    uint32_t inputs[2] = {x, dy};
+    struct op op = op_begin(kind, 2, inputs);
+
+    return build_like(builder, &op, x);
+}
+
+uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
+                      uint64_t heads)
+{
+    uint32_t inputs[2] = {x, table};
+    struct op op = op_begin(OP_ROTARY, 2, inputs);
+
+    op_attribute(&op, length);
+    op_attribute(&op, heads);
+    op_attribute(&op, length == 0 ? 0 : element_count(builder, table) / length);
+    op_attribute(&op, 0);
+    return build_like(builder, &op, x);
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+static void rows_attributes(const struct builder *builder, struct op *op, uint32_t x,
+                            uint64_t *rows, uint64_t *chunks)
+{
+    uint64_t columns = last_axis(builder, x);
+
+    *rows = element_count(builder, x) / columns;
+    *chunks = fold_chunks(columns);
+    op_attribute(op, *rows);
+    op_attribute(op, columns);
+}
+
+uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
+                          float epsilon)
+{
+    uint32_t inputs[3] = {x, gain, bias};
+    struct op op = op_begin(OP_LAYER_NORM, 3, inputs);
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    op_attribute_float(&op, epsilon);
+    op.output_count = 5;
+    struct output_shape parts = shape_matrix(DTYPE_F32, rows, chunks);
+    struct output_shape one = shape_vector(DTYPE_F32, rows);
+    struct output_shape shapes[5] = {parts, one, parts, one, shape_like(builder, x)};
+    build_op(builder, &op, shapes);
+    return op.outputs[4];
+}
+
+uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon)
+{
+    uint32_t inputs[2] = {x, gain};
+    struct op op = op_begin(OP_RMS_NORM, 2, inputs);
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    op_attribute_float(&op, epsilon);
+    op.output_count = 3;
+    struct output_shape shapes[3] = {shape_matrix(DTYPE_F32, rows, chunks),
+                                     shape_vector(DTYPE_F32, rows), shape_like(builder, x)};
+    build_op(builder, &op, shapes);
+    return op.outputs[2];
+}
+
+/* The five outputs that softmax and cross-entropy share. */
+static void exponential_shapes(const struct builder *builder, struct output_shape *shapes,
+                               uint32_t x, uint64_t rows, uint64_t chunks)
+{
+    shapes[0] = shapes[3] = shape_matrix(DTYPE_F32, rows, chunks);
+    shapes[1] = shapes[4] = shape_vector(DTYPE_F32, rows);
+    shapes[2] = shape_like(builder, x);
+}
+
+uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal)
+{
+    struct op op = op_begin(OP_SOFTMAX, 1, &x);
+    struct output_shape shapes[6];
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, x, &rows, &chunks);
+    op_attribute(&op, causal);
+    op_attribute_float(&op, scale);
+    exponential_shapes(builder, shapes, x, rows, chunks);
+    shapes[5] = shapes[2];
+    op.output_count = 6;
+    build_op(builder, &op, shapes);
+    return op.outputs[5];
+}
+
+/* Sum of all elements of a vector: one number. */
+static uint32_t build_total(struct builder *builder, uint32_t x)
+{
+    uint64_t count = element_count(builder, x);
+    struct op op = op_begin(OP_ROW_SUM, 1, &x);
+    struct output_shape shapes[2] = {shape_matrix(DTYPE_F32, 1, fold_chunks(count)),
+                                     shape_vector(DTYPE_F32, 1)};
+
+    op_attribute(&op, 1);
+    op_attribute(&op, count);
+    op.output_count = 2;
+    build_op(builder, &op, shapes);
+    return op.outputs[1];
+}
+
+uint32_t build_mean(struct builder *builder, uint32_t x)
+{
+    float share = (float)(1.0 / (double)element_count(builder, x));
+
+    return build_scale(builder, build_total(builder, x), share);
+}
+
+uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets)
+{
+    uint32_t inputs[2] = {logits, targets};
+    struct op op = op_begin(OP_CROSS_ENTROPY, 2, inputs);
+    struct output_shape shapes[6];
+    uint64_t rows;
+    uint64_t chunks;
+
+    rows_attributes(builder, &op, logits, &rows, &chunks);
+    exponential_shapes(builder, shapes, logits, rows, chunks);
+    shapes[5] = shapes[1];
+    op.output_count = 6;
+    build_op(builder, &op, shapes);
+    return build_mean(builder, op.outputs[5]);
+}
+
+uint32_t build_mean_squared_error(struct builder *builder, uint32_t a, uint32_t b)
+{
+    uint32_t inputs[2] = {a, b};
+    struct op op = op_begin(OP_SQUARED_ERROR, 2, inputs);
+
+    return build_mean(builder, build_like(builder, &op, a));
+}

@@ -1,0 +1,146 @@
+/*
+ * builder.h - writes tapes: tensors, operations, matrix products, and the reverse pass.
+ *
+ * A builder keeps its first failure: after it, every call does nothing and returns tensor 0, and
+ * builder_finish() reports it. So a model is written as a plain sequence of calls. Tensor ids are
+ * plain numbers in the order of their making. Shapes follow from the inputs; a caller gives them
+ * only where they cannot be known.
+ */
+#ifndef ENGINE_TAPE_BUILDER_H
+#define ENGINE_TAPE_BUILDER_H
+
+#include "engine/tape/tape.h"
+
+struct builder;
+
+/* How every contraction of the tape is cut: see op.h. */
+struct precision {
+    uint32_t bits;
+    uint32_t block; /* 0: the whole row */
+};
+#define PRECISION_DEFAULT ((struct precision){14, 128})
+
+/* A tensor seen through six axes: batch0 batch1 row0 row1 k0 k1, each with a stride. */
+struct view {
+    uint64_t dims[6];
+    uint64_t strides[6];
+};
+
+/* Returns NULL when there is no memory. */
+struct builder *builder_new(struct precision precision);
+void builder_free(struct builder *builder); /* NULL is allowed */
+
+/* Makes the tape, which the caller frees; the builder is spent but still has to be freed. */
+MUST_CHECK enum status builder_finish(struct tape **tape, struct builder *builder,
+                                      struct error *error);
+
+/* ---- tensors ------------------------------------------------------------ */
+
+uint32_t build_tensor(struct builder *builder, const char *name, enum dtype dtype, enum role role,
+                      uint32_t rank, const uint64_t *dims);
+
+/* The u32 state tensor "step", and its successor; made on first use. */
+uint32_t build_step(struct builder *builder);
+
+/* Names the next value of a state tensor. A state without one never changes. */
+void build_after(struct builder *builder, uint32_t state, uint32_t after);
+
+/* Lets the caller of a step read a tensor that an operation makes, under a name of its own. */
+void build_output(struct builder *builder, const char *name, uint32_t tensor);
+
+/* Names the loss. */
+void build_loss(struct builder *builder, uint32_t loss);
+
+/* Prefix of the names of the tensors that follow: "h.0.attn"; "" for none. */
+void build_scope(struct builder *builder, const char *scope);
+
+const struct tensor *builder_tensor(const struct builder *builder, uint32_t id);
+enum status builder_status(const struct builder *builder);
+
+/* ---- operations --------------------------------------------------------- */
+
+/*
+ * Appends any operation; op->outputs are filled in. Output i gets the type dtypes[i] and the shape
+ * (rank, dims) that follow. The other calls are short forms of this one.
+ */
+struct output_shape {
+    enum dtype dtype;
+    uint32_t rank;
+    uint64_t dims[TENSOR_RANK_MAX];
+};
+void build_op(struct builder *builder, struct op *op, const struct output_shape *shapes);
+
+uint32_t build_schedule(struct builder *builder, uint32_t table, uint32_t columns, uint32_t column);
+uint32_t build_fill(struct builder *builder, float value, uint32_t rank, const uint64_t *dims);
+uint32_t build_gather(struct builder *builder, uint32_t table, uint32_t index);
+/* b is read at (i/div) % its element count. */
+uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
+uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
+uint32_t build_scale(struct builder *builder, uint32_t a, float factor);
+uint32_t build_unary(struct builder *builder, enum op_kind kind, uint32_t x);
+uint32_t build_unary_grad(struct builder *builder, enum op_kind kind, uint32_t x, uint32_t dy);
+uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_t rank,
+                      const uint64_t *dims);
+/* Splits the last axis into count parts of equal width. */
+void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint32_t x);
+uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
+                          float epsilon);
+uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);
+/* Rows are the last axis; causal is 0 or the period of op.h. */
+uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_t causal);
+uint32_t build_rotary(struct builder *builder, uint32_t x, uint32_t table, uint64_t length,
+                      uint64_t heads);
+uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32_t stream,
+                       uint64_t seed);
+uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
+                        const int64_t *image_attributes);
+/* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */
+uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets);
+/* Mean of (a-b)^2: one number. */
+uint32_t build_mean_squared_error(struct builder *builder, uint32_t a, uint32_t b);
+/* Mean of all elements: one number. */
+uint32_t build_mean(struct builder *builder, uint32_t x);
+
+/* ---- contractions ------------------------------------------------------- */
+
+/* (rows, k) of x as it lies; and its transpose, where the rows of the view are x's last axis. */
+struct view view_matrix(uint64_t rows, uint64_t k);
+struct view view_transposed(uint64_t rows, uint64_t k);
+
+/* Quantizes x through view; equal requests give the same operation. */
+struct quantized {
+    uint32_t q;
+    uint32_t exponents;
+};
+struct quantized build_quantize(struct builder *builder, uint32_t x, const struct view *view,
+                                struct precision precision);
+
+/*
+ * out[b,m,n] = sum over k of a[b,m,k] * b[b,n,k], stored with out_strides (six axes b0 b1 m0 m1 n0
+ * n1) into a tensor of the shape given. Both views must have the same k axes.
+ */
+uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
+                        const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
+                        uint32_t rank, const uint64_t *dims);
+
+/* x (..., k) times the transpose of weight (n, k): (..., n). */
+uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);
+/* x (..., k) times weight (k, n), the layout of some published checkpoints: (..., n). */
+uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight);
+
+/* Sum over all axes of x but one: out[c] = sum of x[i] with (i/div) % mod == c, exactly. */
+uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_t mod);
+
+/* Sum of the squares of all elements: one number. */
+uint32_t build_square_sum(struct builder *builder, uint32_t x);
+
+/* ---- the reverse pass (reverse.c) --------------------------------------- */
+
+/*
+ * Appends the operations that compute the gradient of loss (one element) by each of the count
+ * tensors in `of`; gradients[i] is the id, TENSOR_NONE where loss does not depend on of[i].
+ */
+void build_gradients(struct builder *builder, uint32_t *gradients, uint32_t loss,
+                     const uint32_t *of, uint32_t count);
+
+#endif /* ENGINE_TAPE_BUILDER_H */

@@ -1,0 +1,51 @@
+/*
+ * builder_core.h - the inside of a builder, for the files that make it up.
+ *
+ * builder.c holds the tables, build_ops.c the short forms, build_contract.c the contractions and
+ * reverse.c the reverse pass.
+ */
+#ifndef ENGINE_TAPE_BUILDER_CORE_H
+#define ENGINE_TAPE_BUILDER_CORE_H
+
+#include "engine/tape/builder.h"
+
+/* What the builder knows of a tensor beside the tape's entry. */
+struct tensor_note {
+    uint32_t producer;      /* operation that makes it, or OP_NONE */
+    uint32_t last_quantize; /* newest QUANTIZE that reads it, or OP_NONE */
+};
+
+#define OP_NONE UINT32_MAX
+
+struct builder {
+    struct tape tape;
+    struct tensor_note *notes; /* one per tensor */
+    uint32_t *quantize_before; /* one per operation: the QUANTIZE of the same tensor before it */
+    uint32_t tensor_room;
+    uint32_t op_room;
+    uint32_t state_room;
+    struct precision precision;
+    uint32_t step;      /* the state "step", or TENSOR_NONE */
+    struct error error; /* the first failure */
+    char scope[TENSOR_NAME_MAX + 1];
+};
+
+/* Fails the builder with a sentence, unless it has failed already. */
+void builder_fail(struct builder *builder, enum status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+bool builder_failed(const struct builder *builder);
+
+/* Starts an operation of a kind with the inputs given; attributes and shapes are the caller's. */
+struct op op_begin(enum op_kind kind, uint32_t input_count, const uint32_t *inputs);
+
+/* Appends an attribute. */
+void op_attribute(struct op *op, uint64_t value);
+void op_attribute_float(struct op *op, float value);
+
+/* The shape of an existing tensor, as binary32. */
+struct output_shape shape_like(const struct builder *builder, uint32_t id);
+struct output_shape shape_vector(enum dtype dtype, uint64_t count);
+struct output_shape shape_matrix(enum dtype dtype, uint64_t rows, uint64_t columns);
+
+#endif /* ENGINE_TAPE_BUILDER_CORE_H */

@@ -1,0 +1,596 @@
+/*
+ * reverse.c - the reverse pass: one gradient rule per kind of operation.
+ *
+ * The operations are walked from the loss back. grad[t] is the gradient of tensor t collected so
+ * far; a second reader of t adds to it. A rule sees the gradient of its operation's main output
+ * and adds gradients of the inputs; kinds that only carry integers have none, and the gradient of
+ * a quantized operand is that of the product it goes into (rounding is passed straight through).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/tape/builder_core.h"
+
+struct reverse {
+    struct builder *builder;
+    uint32_t *grad;     /* per tensor of the forward tape */
+    bool *wanted;       /* does a tensor depend on one of those asked for? */
+    uint32_t count;     /* tensors of the forward tape */
+    const uint32_t *of; /* the tensors asked for */
+    uint32_t of_count;
+    struct op current;   /* a copy: the table of operations moves as it grows */
+    const struct op *op; /* current */
+};
+
+static bool wants(const struct reverse *reverse, uint32_t slot)
+{
+    return reverse->wanted[reverse->op->inputs[slot]];
+}
+
+static void add_to(struct reverse *reverse, uint32_t tensor, uint32_t gradient)
+{
+    if (reverse->grad[tensor] == TENSOR_NONE) {
+        reverse->grad[tensor] = gradient;
+    } else {
+        reverse->grad[tensor] = build_add(reverse->builder, reverse->grad[tensor], gradient, 1);
+    }
+}
+
+static void add_to_input(struct reverse *reverse, uint32_t slot, uint32_t gradient)
+{
+    add_to(reverse, reverse->op->inputs[slot], gradient);
+}
+
+static uint64_t attribute(const struct reverse *reverse, uint32_t position)
+{
+    return (uint64_t)reverse->op->attributes[position];
+}
+
+static const struct tensor *input_tensor(const struct reverse *reverse, uint32_t slot)
+{
+    return builder_tensor(reverse->builder, reverse->op->inputs[slot]);
+}
+
+/* Appends an operation that takes the forward operation's attributes as they are. */
+static void build_with_attributes(struct reverse *reverse, struct op *op, uint32_t count,
+                                  const struct output_shape *shapes, uint32_t output_count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        op_attribute(op, attribute(reverse, i));
+    }
+    op->output_count = output_count;
+    build_op(reverse->builder, op, shapes);
+}
+
+/* ---- moving data -------------------------------------------------------- */
+
+static void grad_dropout(struct reverse *reverse, uint32_t dy)
+{
+    uint32_t inputs[2] = {dy, reverse->op->inputs[1]};
+    struct op op = op_begin(OP_DROPOUT, 2, inputs);
+    struct output_shape shape = shape_like(reverse->builder, dy);
+
+    build_with_attributes(reverse, &op, DROPOUT_ATTRIBUTES, &shape, 1);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+static void grad_gather(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    uint64_t width = attribute(reverse, GATHER_WIDTH);
+    uint64_t rows = builder_tensor(builder, dy)->count / width;
+    struct view view = view_transposed(width, rows);
+    struct quantized q = build_quantize(builder, dy, &view, builder->precision);
+    uint32_t inputs[3] = {reverse->op->inputs[1], q.q, q.exponents};
+    struct op op = op_begin(OP_CONTRACT_ONEHOT, 3, inputs);
+    struct output_shape shape = shape_like(builder, reverse->op->inputs[0]);
+
+    op_attribute(&op, attribute(reverse, GATHER_VOCABULARY));
+    op_attribute(&op, width);
+    op_attribute(&op, rows);
+    op_attribute(&op, builder->precision.bits);
+    op_attribute(&op, builder->precision.block);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+static uint32_t zeros_like(struct reverse *reverse, uint32_t tensor)
+{
+    const struct tensor *like = builder_tensor(reverse->builder, tensor);
+
+    return build_fill(reverse->builder, 0.0f, like->rank, like->dims);
+}
+
+/* The parts' gradients side by side again; a part that nobody used has a gradient of zeros. */
+static void grad_split(struct reverse *reverse)
+{
+    uint32_t parts[OP_INPUTS_MAX];
+    struct output_shape shape = shape_like(reverse->builder, reverse->op->inputs[0]);
+    uint32_t count = reverse->op->output_count;
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        used += reverse->grad[reverse->op->outputs[i]] != TENSOR_NONE;
+    }
+    if (used == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t part = reverse->grad[reverse->op->outputs[i]];
+
+        parts[i] = part != TENSOR_NONE ? part : zeros_like(reverse, reverse->op->outputs[i]);
+    }
+    struct op op = op_begin(OP_CONCAT, count, parts);
+    build_with_attributes(reverse, &op, reverse->op->attribute_count, &shape, 1);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+static void grad_concat(struct reverse *reverse, uint32_t dy)
+{
+    struct op op = op_begin(OP_SPLIT, 1, &dy);
+    struct output_shape shapes[OP_OUTPUTS_MAX];
+
+    for (uint32_t i = 0; i < reverse->op->input_count; i++) {
+        shapes[i] = shape_like(reverse->builder, reverse->op->inputs[i]);
+    }
+    build_with_attributes(reverse, &op, reverse->op->attribute_count, shapes,
+                          reverse->op->input_count);
+    for (uint32_t i = 0; i < reverse->op->input_count; i++) {
+        if (wants(reverse, i)) {
+            add_to_input(reverse, i, op.outputs[i]);
+        }
+    }
+}
+
+/* Sum of dy over everything that the operand at (i/div)%mod was spread over, in its own shape. */
+static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uint64_t div,
+                        uint64_t mod)
+{
+    struct builder *builder = reverse->builder;
+
+    if (builder_tensor(builder, dy)->count % (div * mod) != 0) {
+        builder_fail(builder, STATUS_BAD_FORMAT,
+                     "no gradient of an operand that is not read in whole turns");
+        return;
+    }
+    add_to_input(reverse, slot, build_reduce(builder, dy, div, mod));
+}
+
+static void grad_expand(struct reverse *reverse, uint32_t dy)
+{
+    add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV), attribute(reverse, EXPAND_MOD));
+}
+
+static void grad_image(struct reverse *reverse, uint32_t dy)
+{
+    bool max = reverse->op->kind == OP_MAX_POOL;
+    uint32_t inputs[2] = {max ? reverse->op->outputs[1] : dy, dy};
+    enum op_kind kind = reverse->op->kind == OP_IM2COL   ? OP_COL2IM
+                        : reverse->op->kind == OP_COL2IM ? OP_IM2COL
+                        : max                            ? OP_MAX_POOL_GRAD
+                                                         : OP_MEAN_POOL_GRAD;
+    struct op op = op_begin(kind, max ? 2 : 1, inputs);
+    struct output_shape shape = shape_like(reverse->builder, reverse->op->inputs[0]);
+
+    build_with_attributes(reverse, &op, IMAGE_ATTRIBUTES, &shape, 1);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+/* ---- element by element ------------------------------------------------- */
+
+static void grad_add(struct reverse *reverse, uint32_t dy)
+{
+    if (wants(reverse, 0)) {
+        add_to_input(reverse, 0, dy);
+    }
+    if (wants(reverse, 1)) {
+        add_reduced(reverse, 1, dy, attribute(reverse, BROADCAST_DIV),
+                    attribute(reverse, BROADCAST_MOD));
+    }
+}
+
+static void grad_mul(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    uint64_t div = attribute(reverse, BROADCAST_DIV);
+
+    if (wants(reverse, 0)) {
+        add_to_input(reverse, 0, build_mul(builder, dy, reverse->op->inputs[1], div));
+    }
+    if (wants(reverse, 1)) {
+        uint32_t product = build_mul(builder, dy, reverse->op->inputs[0], 1);
+
+        add_reduced(reverse, 1, product, div, attribute(reverse, BROADCAST_MOD));
+    }
+}
+
+static void grad_scale(struct reverse *reverse, uint32_t dy)
+{
+    struct op op = op_begin(OP_SCALE, 1, &dy);
+    struct output_shape shape = shape_like(reverse->builder, dy);
+
+    build_with_attributes(reverse, &op, SCALE_ATTRIBUTES, &shape, 1);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+static void grad_unary(struct reverse *reverse, uint32_t dy)
+{
+    enum op_kind kind = reverse->op->kind == OP_RELU   ? OP_RELU_GRAD
+                        : reverse->op->kind == OP_GELU ? OP_GELU_GRAD
+                                                       : OP_SILU_GRAD;
+
+    add_to_input(reverse, 0, build_unary_grad(reverse->builder, kind, reverse->op->inputs[0], dy));
+}
+
+static void grad_rotary(struct reverse *reverse, uint32_t dy)
+{
+    uint32_t inputs[2] = {dy, reverse->op->inputs[1]};
+    struct op op = op_begin(OP_ROTARY, 2, inputs);
+    struct output_shape shape = shape_like(reverse->builder, dy);
+
+    op_attribute(&op, attribute(reverse, ROTARY_LENGTH));
+    op_attribute(&op, attribute(reverse, ROTARY_HEADS));
+    op_attribute(&op, attribute(reverse, ROTARY_WIDTH));
+    op_attribute(&op, 1 - attribute(reverse, ROTARY_INVERSE));
+    op.output_count = 1;
+    build_op(reverse->builder, &op, &shape);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+static void grad_squared_error(struct reverse *reverse, uint32_t dy)
+{
+    uint32_t inputs[3] = {reverse->op->inputs[0], reverse->op->inputs[1], dy};
+    struct output_shape shape = shape_like(reverse->builder, inputs[0]);
+    struct op op = op_begin(OP_SQUARED_ERROR_GRAD, 3, inputs);
+
+    op.output_count = 1;
+    build_op(reverse->builder, &op, &shape);
+    if (wants(reverse, 0)) {
+        add_to_input(reverse, 0, op.outputs[0]);
+    }
+    if (wants(reverse, 1)) {
+        add_to_input(reverse, 1, build_scale(reverse->builder, op.outputs[0], -1.0f));
+    }
+}
+
+/* ---- contractions ------------------------------------------------------- */
+
+static bool is_quantized(const struct reverse *reverse, uint32_t slot)
+{
+    uint32_t producer = reverse->builder->notes[reverse->op->inputs[slot]].producer;
+
+    return producer != OP_NONE && reverse->builder->tape.ops[producer].kind == OP_QUANTIZE;
+}
+
+/* The QUANTIZE that made operand q: its tensor, and how it is seen. */
+static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot, struct view *view)
+{
+    uint32_t producer = reverse->builder->notes[reverse->op->inputs[slot]].producer;
+    const struct op *op = &reverse->builder->tape.ops[producer];
+
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        view->dims[axis] = (uint64_t)op->attributes[QUANTIZE_DIMS + axis];
+        view->strides[axis] = (uint64_t)op->attributes[QUANTIZE_STRIDES + axis];
+    }
+    return op;
+}
+
+/* A view with two of its axis pairs (0 batch, 1 rows, 2 k) put into rows and k. */
+static struct view pick(const struct view *view, uint32_t rows, uint32_t k)
+{
+    struct view picked = *view;
+
+    for (uint32_t axis = 0; axis < 2; axis++) {
+        picked.dims[2 + axis] = view->dims[2 * rows + axis];
+        picked.strides[2 + axis] = view->strides[2 * rows + axis];
+        picked.dims[4 + axis] = view->dims[2 * k + axis];
+        picked.strides[4 + axis] = view->strides[2 * k + axis];
+    }
+    return picked;
+}
+
+static bool is_asked_for(const struct reverse *reverse, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < reverse->of_count; i++) {
+        if (reverse->of[i] == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Are the rows and k of the view rows and columns as a softmax over `columns` has them? */
+static bool keeps_rows(const struct view *view, uint64_t period, uint64_t columns)
+{
+    if (view->dims[4] != 1 || view->dims[5] != columns || (columns > 1 && view->strides[5] != 1) ||
+        view->dims[3] % period != 0 || (view->dims[3] > 1 && view->strides[3] != columns)) {
+        return false;
+    }
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        if (view->dims[axis] > 1 && view->strides[axis] % (period * columns) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The period of the causal softmax that made x and is the only one to read x's gradient, through a
+ * view under which "row % period" means the same; or 0.
+ */
+static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const struct view *view)
+{
+    uint32_t producer = reverse->builder->notes[x].producer;
+    const struct op *op;
+    uint64_t period;
+
+    if (producer == OP_NONE || is_asked_for(reverse, x)) {
+        return 0;
+    }
+    op = &reverse->builder->tape.ops[producer];
+    if (op->kind != OP_SOFTMAX || op->attributes[SOFTMAX_CAUSAL] == 0) {
+        return 0;
+    }
+    period = (uint64_t)op->attributes[SOFTMAX_CAUSAL];
+    return keeps_rows(view, period, (uint64_t)op->attributes[COLUMNS]) ? period : 0;
+}
+
+/*
+ * What a causal product leaves out must have no gradient. So it is behind the gradient of a softmax
+ * of the same period, which is +0 there; of another dy nothing is known.
+ */
+static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct view *out_view)
+{
+    uint64_t period = attribute(reverse, CONTRACT_CAUSAL);
+    uint32_t producer = reverse->builder->notes[dy].producer;
+    struct view rows = pick(out_view, 1, 2);
+    const struct op *op;
+
+    if (period == 0) {
+        return true;
+    }
+    if (producer == OP_NONE) {
+        return false;
+    }
+    op = &reverse->builder->tape.ops[producer];
+    return op->kind == OP_SOFTMAX_GRAD && (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
+           keeps_rows(&rows, period, (uint64_t)op->attributes[COLUMNS]);
+}
+
+/*
+ * out[b,m,n] = sum_k a[b,m,k] b[b,n,k] gives
+ *
+ *     da[b,m,k] = sum_n dout[b,m,n] b[b,n,k]    db[b,n,k] = sum_m dout[b,m,n] a[b,m,k]
+ *
+ * each written back through the view by which its operand was read, so it has the operand's layout.
+ * Behind a causal softmax only the seen part of da is ever read, and only that is computed.
+ */
+static void grad_contract(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    struct view a_view;
+    struct view b_view;
+
+    if (!is_quantized(reverse, 0) || !is_quantized(reverse, 2)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a contraction of what no operation quantized");
+        return;
+    }
+    /* The table of operations moves as it grows: take what is needed of it now. */
+    uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
+    uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
+    struct view out_view;
+
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        out_view.dims[axis] = attribute(reverse, CONTRACT_DIMS + axis);
+        out_view.strides[axis] = attribute(reverse, CONTRACT_STRIDES + axis);
+    }
+    if (!is_masked(reverse, dy, &out_view)) {
+        builder_fail(builder, STATUS_BAD_FORMAT,
+                     "no gradient of a causal product that no causal softmax reads");
+        return;
+    }
+    if (reverse->wanted[a]) {
+        struct view rows_m = pick(&out_view, 1, 2);
+        struct view rows_k = pick(&b_view, 2, 1);
+        const struct tensor shape = *builder_tensor(builder, a);
+        uint64_t causal = causal_period(reverse, a, &a_view);
+
+        add_to(reverse, a,
+               build_contract(builder, dy, &rows_m, b, &rows_k, a_view.strides, causal, shape.rank,
+                              shape.dims));
+    }
+    if (reverse->wanted[b]) {
+        struct view rows_n = pick(&out_view, 2, 1);
+        struct view rows_k = pick(&a_view, 2, 1);
+        const struct tensor shape = *builder_tensor(builder, b);
+
+        add_to(reverse, b,
+               build_contract(builder, dy, &rows_n, a, &rows_k, b_view.strides, 0, shape.rank,
+                              shape.dims));
+    }
+}
+
+static void grad_row_sum(struct reverse *reverse, uint32_t dy)
+{
+    const struct tensor shape = *input_tensor(reverse, 0);
+
+    add_to_input(
+        reverse, 0,
+        build_expand(reverse->builder, dy, attribute(reverse, COLUMNS), shape.rank, shape.dims));
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+static void grad_norm(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    const struct op *norm = reverse->op;
+    bool layer = norm->kind == OP_LAYER_NORM;
+    uint64_t rows = attribute(reverse, ROWS);
+    uint64_t columns = attribute(reverse, COLUMNS);
+    struct output_shape part = shape_matrix(DTYPE_F32, rows, fold_chunks(columns));
+    struct output_shape one = shape_vector(DTYPE_F32, rows);
+    struct output_shape all = shape_like(builder, dy);
+    uint32_t layer_inputs[5] = {dy, norm->inputs[0], norm->inputs[1], norm->outputs[1],
+                                norm->outputs[3]};
+    uint32_t rms_inputs[4] = {dy, norm->inputs[0], norm->inputs[1], norm->outputs[1]};
+    struct output_shape layer_shapes[6] = {part, part, one, one, all, all};
+    struct output_shape rms_shapes[4] = {part, one, all, all};
+    struct op op = layer ? op_begin(OP_LAYER_NORM_GRAD, 5, layer_inputs)
+                         : op_begin(OP_RMS_NORM_GRAD, 4, rms_inputs);
+    uint32_t main = layer ? 4 : 2;
+
+    build_with_attributes(reverse, &op, NORM_GRAD_ATTRIBUTES, layer ? layer_shapes : rms_shapes,
+                          main + 2);
+    if (wants(reverse, 0)) {
+        add_to_input(reverse, 0, op.outputs[main]);
+    }
+    if (wants(reverse, 1)) {
+        add_reduced(reverse, 1, op.outputs[main + 1], 1, columns);
+    }
+    if (layer && wants(reverse, 2)) {
+        add_reduced(reverse, 2, dy, 1, columns);
+    }
+}
+
+static void grad_softmax(struct reverse *reverse, uint32_t dy)
+{
+    uint32_t inputs[2] = {reverse->op->outputs[5], dy};
+    struct op op = op_begin(OP_SOFTMAX_GRAD, 2, inputs);
+    uint64_t rows = attribute(reverse, ROWS);
+    struct output_shape shapes[3] = {
+        shape_matrix(DTYPE_F32, rows, fold_chunks(attribute(reverse, COLUMNS))),
+        shape_vector(DTYPE_F32, rows), shape_like(reverse->builder, dy)};
+
+    build_with_attributes(reverse, &op, SOFTMAX_ATTRIBUTES, shapes, 3);
+    add_to_input(reverse, 0, op.outputs[2]);
+}
+
+static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
+{
+    const struct op *forward = reverse->op;
+    uint32_t inputs[5] = {forward->inputs[0], forward->inputs[1], forward->outputs[1],
+                          forward->outputs[4], dloss};
+    struct op op = op_begin(OP_CROSS_ENTROPY_GRAD, 5, inputs);
+    struct output_shape shape = shape_like(reverse->builder, forward->inputs[0]);
+
+    build_with_attributes(reverse, &op, CROSS_ENTROPY_ATTRIBUTES, &shape, 1);
+    add_to_input(reverse, 0, op.outputs[0]);
+}
+
+/* ---- the walk ----------------------------------------------------------- */
+
+struct gradient_rule {
+    void (*apply)(struct reverse *reverse, uint32_t dy);
+    uint32_t main_output; /* the output that carries the gradient */
+};
+
+/* Kinds without a rule carry integers, begin a step, or belong to the reverse pass themselves. */
+static const struct gradient_rule rules[OP_KIND_COUNT] = {
+    [OP_DROPOUT] = {grad_dropout, 0},   [OP_GATHER] = {grad_gather, 0},
+    [OP_CONCAT] = {grad_concat, 0},     [OP_EXPAND] = {grad_expand, 0},
+    [OP_IM2COL] = {grad_image, 0},      [OP_COL2IM] = {grad_image, 0},
+    [OP_MAX_POOL] = {grad_image, 0},    [OP_MEAN_POOL] = {grad_image, 0},
+    [OP_ADD] = {grad_add, 0},           [OP_MUL] = {grad_mul, 0},
+    [OP_SCALE] = {grad_scale, 0},       [OP_RELU] = {grad_unary, 0},
+    [OP_GELU] = {grad_unary, 0},        [OP_SILU] = {grad_unary, 0},
+    [OP_ROTARY] = {grad_rotary, 0},     [OP_SQUARED_ERROR] = {grad_squared_error, 0},
+    [OP_CONTRACT] = {grad_contract, 0}, [OP_ROW_SUM] = {grad_row_sum, 1},
+    [OP_LAYER_NORM] = {grad_norm, 4},   [OP_RMS_NORM] = {grad_norm, 2},
+    [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
+};
+
+/* Marks every tensor of the forward tape that depends on one of those asked for. */
+static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t count)
+{
+    const struct tape *tape = &reverse->builder->tape;
+
+    for (uint32_t i = 0; i < count; i++) {
+        reverse->wanted[of[i]] = true;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+        bool any = false;
+
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            any = any || reverse->wanted[op->inputs[i]];
+        }
+        for (uint32_t i = 0; any && i < op->output_count; i++) {
+            reverse->wanted[op->outputs[i]] = true;
+        }
+    }
+}
+
+/* A gradient that reached another output than the main one would be lost: refuse it. */
+static bool has_side_gradient(const struct reverse *reverse, uint32_t main_output)
+{
+    for (uint32_t i = 0; i < reverse->op->output_count; i++) {
+        if (i != main_output && reverse->grad[reverse->op->outputs[i]] != TENSOR_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void walk(struct reverse *reverse, uint32_t op_count)
+{
+    for (uint32_t at = op_count; at > 0 && !builder_failed(reverse->builder); at--) {
+        reverse->current = reverse->builder->tape.ops[at - 1];
+        const struct gradient_rule *rule = &rules[reverse->op->kind];
+        uint32_t main = reverse->op->outputs[rule->main_output];
+
+        if (reverse->op->kind == OP_SPLIT) {
+            if (wants(reverse, 0)) {
+                grad_split(reverse);
+            }
+        } else if (reverse->wanted[main] && has_side_gradient(reverse, rule->main_output)) {
+            builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                         "operation '%s' has no gradient rule for one of its outputs that is used",
+                         op_kind_name(reverse->op->kind));
+        } else if (reverse->grad[main] != TENSOR_NONE && reverse->wanted[main]) {
+            if (rule->apply == NULL) {
+                builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                             "operation '%s' has no gradient rule",
+                             op_kind_name(reverse->op->kind));
+                return;
+            }
+            rule->apply(reverse, reverse->grad[main]);
+        }
+    }
+}
+
+void build_gradients(struct builder *builder, uint32_t *gradients, uint32_t loss,
+                     const uint32_t *of, uint32_t count)
+{
+    struct reverse reverse = {
+        .builder = builder, .count = builder->tape.tensor_count, .of = of, .of_count = count};
+    uint32_t op_count = builder->tape.op_count;
+    static const uint64_t one = 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        gradients[i] = TENSOR_NONE;
+    }
+    if (builder_failed(builder)) {
+        return;
+    }
+    reverse.grad = malloc(((size_t)reverse.count + 1) * sizeof(*reverse.grad));
+    reverse.wanted = calloc((size_t)reverse.count + 1, sizeof(*reverse.wanted));
+    if (reverse.grad == NULL || reverse.wanted == NULL) {
+        builder_fail(builder, STATUS_NO_MEMORY, "no memory for the reverse pass");
+        goto out;
+    }
+    for (uint32_t id = 0; id < reverse.count; id++) {
+        reverse.grad[id] = TENSOR_NONE;
+    }
+    reverse.op = &reverse.current;
+    mark_wanted(&reverse, of, count);
+    reverse.grad[loss] = build_fill(builder, 1.0f, 1, &one);
+    walk(&reverse, op_count);
+    for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
+        gradients[i] = reverse.grad[of[i]];
+    }
+out:
+    free(reverse.grad);
+    free(reverse.wanted);
+}

@@ -1,0 +1,368 @@
+/* tape.c - checks and sizes of tapes; see tape.h. The bytes are in tape_bytes.c. */
+#include "engine/tape/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ops/contraction.h"
+
+const char *dtype_name(enum dtype dtype)
+{
+    static const char *const names[DTYPE_COUNT] = {"f32", "u8", "u16", "u32", "i16", "i32"};
+
+    return (unsigned)dtype < DTYPE_COUNT ? names[dtype] : "unknown";
+}
+
+const char *role_name(enum role role)
+{
+    static const char *const names[ROLE_COUNT] = {"temporary", "state", "data",
+                                                  "constant",  "input", "output"};
+
+    return (unsigned)role < ROLE_COUNT ? names[role] : "unknown";
+}
+
+void tape_free(struct tape *tape)
+{
+    if (tape != NULL) {
+        free(tape->tensors);
+        free(tape->ops);
+        free(tape->states);
+        free(tape);
+    }
+}
+
+/* ---- checks ------------------------------------------------------------- */
+
+static bool name_is_plain(const char *name)
+{
+    size_t length = strnlen(name, TENSOR_NAME_MAX + 1);
+
+    if (length == 0 || length > TENSOR_NAME_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '.' || c == '_' || c == '-' || c == '/';
+
+        if (!plain) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum status check_tensor(const struct tensor *tensor, uint32_t id, struct error *error)
+{
+    uint64_t count = 1;
+
+    if (!name_is_plain(tensor->name)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "tensor %u: a name is 1 to %d letters, digits and any of . _ - /", id,
+                         TENSOR_NAME_MAX);
+    }
+    if ((unsigned)tensor->dtype >= DTYPE_COUNT || (unsigned)tensor->role >= ROLE_COUNT) {
+        return error_set(error, STATUS_BAD_FORMAT, "tensor %u '%s': type %u, role %u", id,
+                         tensor->name, (unsigned)tensor->dtype, (unsigned)tensor->role);
+    }
+    if (tensor->rank > TENSOR_RANK_MAX) {
+        return error_set(error, STATUS_BAD_FORMAT, "tensor %u '%s': rank %u, at most %d", id,
+                         tensor->name, tensor->rank, TENSOR_RANK_MAX);
+    }
+    for (uint32_t axis = 0; axis < tensor->rank; axis++) {
+        if (tensor->dims[axis] == 0 || tensor->dims[axis] > TENSOR_COUNT_MAX / count) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "tensor %u '%s': axis %u of length %llu makes it empty or too large",
+                             id, tensor->name, axis, (unsigned long long)tensor->dims[axis]);
+        }
+        count *= tensor->dims[axis];
+    }
+    if (tensor->count != count) {
+        return error_set(error, STATUS_BAD_FORMAT, "tensor %u '%s': %llu elements, not %llu", id,
+                         tensor->name, (unsigned long long)count,
+                         (unsigned long long)tensor->count);
+    }
+    return STATUS_OK;
+}
+
+/* Who makes each tensor: an operation, OP_NONE for what is there from the start, or nobody yet. */
+#define OP_NONE   UINT32_MAX
+#define OP_NOBODY (UINT32_MAX - 1)
+
+/* The inputs q, e of the quantized operands of a kind; returns how many operands there are. */
+static uint32_t operand_slots(uint32_t slots[2], enum op_kind kind)
+{
+    if (kind == OP_CONTRACT) {
+        slots[0] = 0;
+        slots[1] = 2;
+        return 2;
+    }
+    slots[0] = kind == OP_CONTRACT_ONEHOT ? 1 : 0;
+    return kind == OP_CONTRACT_ONES || kind == OP_CONTRACT_ONEHOT ? 1 : 0;
+}
+
+static bool same_cut(const struct op *a, const struct op *b)
+{
+    struct contraction_shape x = contraction_shape_of(a);
+    struct contraction_shape y = contraction_shape_of(b);
+
+    return x.bits == y.bits && x.k == y.k && x.block == y.block && x.piece == y.piece;
+}
+
+/*
+ * A contraction reads the integers and the exponents of one QUANTIZE, cut as the contraction says.
+ * Machines keep quantized operands in a layout of their own between the two, and trust the bounds
+ * that quantizing gives: anything else in their place is refused.
+ */
+static enum status check_operands(const struct tape *tape, const uint32_t *makers, uint32_t at,
+                                  struct error *error)
+{
+    const struct op *op = &tape->ops[at];
+    uint32_t slots[2];
+    uint32_t count = operand_slots(slots, op->kind);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t q = op->inputs[slots[i]];
+        uint32_t exponents = op->inputs[slots[i] + 1];
+        const struct op *maker = makers[q] == OP_NONE ? NULL : &tape->ops[makers[q]];
+
+        if (maker == NULL || maker->kind != OP_QUANTIZE || maker->outputs[2] != q ||
+            maker->outputs[1] != exponents || !same_cut(op, maker)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s): '%s' and '%s' are not one quantized operand of "
+                             "its length, bits and block",
+                             at, op_kind_name(op->kind), tape->tensors[q].name,
+                             tape->tensors[exponents].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_inputs(const struct tape *tape, const uint32_t *makers, uint32_t at,
+                                struct error *error)
+{
+    const struct op *op = &tape->ops[at];
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (makers[op->inputs[i]] == OP_NOBODY) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s) reads '%s' before it is made", at,
+                             op_kind_name(op->kind), tape->tensors[op->inputs[i]].name);
+        }
+    }
+    return check_operands(tape, makers, at, error);
+}
+
+static enum status check_outputs(const struct tape *tape, uint32_t *makers, uint32_t at,
+                                 struct error *error)
+{
+    const struct op *op = &tape->ops[at];
+
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const struct tensor *output = &tape->tensors[op->outputs[i]];
+
+        if (makers[op->outputs[i]] != OP_NOBODY) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (%s) makes '%s', which exists already", at,
+                             op_kind_name(op->kind), output->name);
+        }
+        if (op->kind == OP_QUANTIZE && output->role != ROLE_TEMPORARY) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "operation %u (quantize): '%s' must be a temporary, not of role %s",
+                             at, output->name, role_name(output->role));
+        }
+        makers[op->outputs[i]] = at;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_order(const struct tape *tape, uint32_t *makers, struct error *error)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        makers[id] = role_is_made(tape->tensors[id].role) ? OP_NOBODY : OP_NONE;
+    }
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        enum status status = op_check(&tape->ops[at], tape->tensors, tape->tensor_count, error);
+
+        if (status != STATUS_OK) {
+            (void)error_wrap(error, "operation %u", at);
+            return status;
+        }
+        status = check_inputs(tape, makers, at, error);
+        if (status == STATUS_OK) {
+            status = check_outputs(tape, makers, at, error);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (makers[id] == OP_NOBODY) {
+            return error_set(error, STATUS_BAD_FORMAT, "no operation makes '%s'",
+                             tape->tensors[id].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Every state tensor has exactly one pair, in order, whose two ends are alike. */
+static enum status check_states(const struct tape *tape, struct error *error)
+{
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *before = &tape->tensors[id];
+        const struct tensor *after;
+
+        if (before->role != ROLE_STATE) {
+            continue;
+        }
+        if (at >= tape->state_count || tape->states[at].before != id ||
+            tape->states[at].after >= tape->tensor_count) {
+            return error_set(error, STATUS_BAD_FORMAT, "state '%s' has no next value",
+                             before->name);
+        }
+        after = &tape->tensors[tape->states[at].after];
+        if (after->dtype != before->dtype || after->rank != before->rank ||
+            memcmp(after->dims, before->dims, sizeof(before->dims[0]) * before->rank) != 0) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "the next value of state '%s' has another type or shape",
+                             before->name);
+        }
+        if (after != before &&
+            (after->role != ROLE_TEMPORARY || strcmp(after->name, before->name) != 0)) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "the next value of state '%s' is not a temporary of the same name",
+                             before->name);
+        }
+        at++;
+    }
+    if (at != tape->state_count) {
+        return error_set(error, STATUS_BAD_FORMAT, "%u state pairs for %u state tensors",
+                         tape->state_count, at);
+    }
+    return STATUS_OK;
+}
+
+/*
+ * Two states must not share one next value: in place, one would overwrite the other. Nor may a
+ * quantized operand be one: it has no canonical layout of its own (check_operands()).
+ */
+static enum status check_state_ends(const struct tape *tape, uint32_t *makers, struct error *error)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        uint32_t after = tape->states[i].after;
+        uint32_t maker = makers[after];
+
+        if (maker == OP_NOBODY) {
+            return error_set(error, STATUS_BAD_FORMAT, "'%s' is the next value of two states",
+                             tape->tensors[after].name);
+        }
+        if (maker != OP_NONE && tape->ops[maker].kind == OP_QUANTIZE) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "'%s' of a quantize operation cannot be the next value of a state",
+                             tape->tensors[after].name);
+        }
+        makers[after] = OP_NOBODY; /* taken */
+    }
+    return STATUS_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What lasts or is read from outside is found by its name: no two may have the same. */
+static enum status check_names(const struct tape *tape, struct error *error)
+{
+    const char **names = malloc(((size_t)tape->tensor_count + 1) * sizeof(*names));
+    enum status status = STATUS_OK;
+    size_t count = 0;
+
+    if (names == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to check a tape");
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role != ROLE_TEMPORARY) {
+            names[count++] = tape->tensors[id].name;
+        }
+    }
+    qsort(names, count, sizeof(*names), compare_names);
+    for (size_t i = 1; i < count && status == STATUS_OK; i++) {
+        if (strcmp(names[i - 1], names[i]) == 0) {
+            status =
+                error_set(error, STATUS_BAD_FORMAT, "two tensors have the name '%s'", names[i]);
+        }
+    }
+    free(names);
+    return status;
+}
+
+enum status tape_check(const struct tape *tape, struct error *error)
+{
+    enum status status = STATUS_OK;
+    uint32_t *makers;
+
+    if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||
+        tape->state_count > tape->tensor_count) {
+        return error_set(error, STATUS_OVER_LIMIT,
+                         "a tape has at most %u tensors and %u operations", TAPE_TENSORS_MAX,
+                         TAPE_OPS_MAX);
+    }
+    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+        status = check_tensor(&tape->tensors[id], id, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (tape->loss != TENSOR_NONE &&
+        (tape->loss >= tape->tensor_count || tape->tensors[tape->loss].count != 1 ||
+         tape->tensors[tape->loss].dtype != DTYPE_F32)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the loss is not one binary32 number");
+    }
+    makers = malloc(((size_t)tape->tensor_count + 1) * sizeof(*makers));
+    if (makers == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to check a tape");
+    }
+    status = check_order(tape, makers, error);
+    if (status == STATUS_OK) {
+        status = check_states(tape, error);
+    }
+    if (status == STATUS_OK) {
+        status = check_state_ends(tape, makers, error);
+    }
+    free(makers);
+    return status == STATUS_OK ? check_names(tape, error) : status;
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+struct tape_footprint tape_footprint(const struct tape *tape)
+{
+    struct tape_footprint footprint = {0};
+
+    /* At most 10^6 tensors of 2^42 bytes: no sum passes 2^62. */
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        uint64_t bytes = tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
+
+        switch (tape->tensors[id].role) {
+        case ROLE_STATE:
+            footprint.state += bytes;
+            break;
+        case ROLE_CONSTANT:
+            footprint.constant += bytes;
+            break;
+        case ROLE_DATA:
+            footprint.data += bytes;
+            break;
+        case ROLE_TEMPORARY:
+        case ROLE_INPUT:
+        case ROLE_OUTPUT:
+        case ROLE_COUNT:
+            footprint.trace += bytes;
+            break;
+        }
+    }
+    return footprint;
+}

@@ -1,0 +1,198 @@
+/*
+ * bundle.h - a run on disk: the job, a journal of every step, and checkpoints.
+ *
+ *     RUN/job                                  the job file
+ *     RUN/journal.db                           sqlite3: steps, segments, checkpoints
+ *     RUN/checkpoints/000000000100.safetensors the state before step 100
+ *     RUN/key.lock                             sealed bundles: the key, under a passphrase
+ *     RUN/lock                                 held by the process that writes
+ *
+ * A crash at any instant leaves a bundle that can be continued to the same bits: a checkpoint
+ * appears whole or not at all and is entered in the journal only then; steps that were journaled
+ * after the last checkpoint are run again and must give the same roots. A reader trusts nothing:
+ * the job is checked against its own roots, the database's shape and every value are checked, a
+ * checkpoint must hash to the state root that the journal names, and nothing is written through a
+ * symbolic link.
+ *
+ * A sealed bundle keeps checkpoints, losses, times and notes under its key (encryption.h). The job,
+ * the roots and the signatures are there for everybody.
+ */
+#ifndef PROOFS_BUNDLE_BUNDLE_H
+#define PROOFS_BUNDLE_BUNDLE_H
+
+#include "base/io/file.h"
+#include "engine/plan/backend.h"
+#include "proofs/format/encryption.h"
+#include "proofs/job/job.h"
+
+#define BUNDLE_DEVICE_MAX    120 /* bytes of the text that names what ran a step */
+#define BUNDLE_DEVICES_MAX   1000
+#define BUNDLE_NOTE_NAME_MAX 64
+#define BUNDLE_SIGNATURE_MAX 256
+#define BUNDLE_CONTEXT_MAX   64
+
+struct bundle; /* opaque */
+
+enum bundle_mode {
+    BUNDLE_READ,
+    BUNDLE_WRITE, /* holds the lock: one process at a time */
+};
+
+/* Makes a new bundle in a folder that is empty or does not exist. Takes job, also on failure. */
+MUST_CHECK enum status bundle_create(struct bundle **bundle, const char *path, struct job *job,
+                                     struct error *error);
+
+/* A sealed one. lock is what encryption_lock() made of the key; NULL: the owner keeps the key. */
+MUST_CHECK enum status bundle_create_sealed(struct bundle **bundle, const char *path,
+                                            struct job *job, const struct encryption_key *key,
+                                            const uint8_t *lock, struct error *error);
+
+MUST_CHECK enum status bundle_open(struct bundle **bundle, const char *path, enum bundle_mode mode,
+                                   struct error *error);
+/* Writes what is still pending, as far as it can. NULL is allowed. */
+void bundle_close(struct bundle *bundle);
+
+const struct job *bundle_job(const struct bundle *bundle);
+const char *bundle_path(const struct bundle *bundle);
+
+/* ---- sealed bundles ----------------------------------------------------- */
+
+bool bundle_is_sealed(const struct bundle *bundle);
+
+/* Sealed, and the key was not given: what is sealed cannot be read, and no step be recorded. */
+bool bundle_is_locked(const struct bundle *bundle);
+
+/* STATUS_REFUSED: it is another bundle's key. */
+MUST_CHECK enum status bundle_unlock(struct bundle *bundle, const struct encryption_key *key,
+                                     struct error *error);
+
+/* By key.lock; STATUS_NOT_FOUND: the bundle has none. */
+MUST_CHECK enum status bundle_unlock_with(struct bundle *bundle, const void *passphrase,
+                                          size_t passphrase_size, struct error *error);
+
+/* The key, to be handed to a verifier. Wipe it. */
+MUST_CHECK enum status bundle_key(struct encryption_key *key, const struct bundle *bundle,
+                                  struct error *error);
+
+/* ---- steps -------------------------------------------------------------- */
+
+/* What is known of a step that was run. */
+struct bundle_step {
+    uint64_t step;
+    struct digest root;              /* of the state after the step */
+    bool hidden;                     /* the bundle is locked: what follows is zeros */
+    uint32_t loss_bits;              /* binary32; FLOAT_NAN_BITS where the tape has no loss */
+    uint64_t nanoseconds;            /* of the step */
+    uint64_t nanoseconds_committing; /* of hashing and writing */
+    uint64_t microjoules;            /* of the step; BUNDLE_ENERGY_UNKNOWN */
+    uint64_t device;                 /* as bundle_device() knows it; set by bundle_record() */
+};
+#define BUNDLE_ENERGY_UNKNOWN ((uint64_t)INT64_MAX)
+
+/*
+ * Enters a step that was run. A step that is there already must have the same root and loss:
+ * STATUS_REFUSED says that this machine and the journal disagree. Entries reach the disk with
+ * bundle_flush(), at the latest after BUNDLE_PENDING_MAX of them, or with the first one that comes
+ * a second after the oldest.
+ */
+#define BUNDLE_PENDING_MAX 64
+MUST_CHECK enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
+                                     struct error *error);
+MUST_CHECK enum status bundle_flush(struct bundle *bundle, struct error *error);
+
+/* STATUS_NOT_FOUND: the step was not run. */
+MUST_CHECK enum status bundle_step_read(struct bundle_step *entry, struct bundle *bundle,
+                                        uint64_t step, struct error *error);
+
+/* The root of the state before a step: the job's first, or what the step before it gave. */
+MUST_CHECK enum status bundle_state_root(struct digest *root, struct bundle *bundle, uint64_t step,
+                                         struct error *error);
+
+/* How many steps are journaled without a gap from the first. */
+MUST_CHECK enum status bundle_step_count(uint64_t *count, struct bundle *bundle,
+                                         struct error *error);
+
+/*
+ * The root of a segment all of whose steps are journaled. The segment in which the run diverged
+ * ends with the step that did: segments after it are STATUS_NOT_FOUND.
+ */
+MUST_CHECK enum status bundle_segment_root(struct digest *root, struct bundle *bundle,
+                                           uint64_t segment, struct error *error);
+
+/* Keeps the signature under which the segment's root was posted; one segment has one. */
+MUST_CHECK enum status bundle_segment_sign(struct bundle *bundle, uint64_t segment,
+                                           const uint8_t *signature, size_t signature_size,
+                                           struct error *error);
+/* signature has room for BUNDLE_SIGNATURE_MAX bytes; root is the one that was signed.
+ * STATUS_NOT_FOUND: none is kept. */
+MUST_CHECK enum status bundle_segment_signature(struct digest *root, uint8_t *signature,
+                                                size_t *signature_size, struct bundle *bundle,
+                                                uint64_t segment, struct error *error);
+
+/* ---- how the run stands ------------------------------------------------- */
+
+/* A run that met a NaN or an infinity has ended, legally, at that step. */
+MUST_CHECK enum status bundle_set_diverged(struct bundle *bundle, uint64_t step,
+                                           struct error *error);
+/* *step is UINT64_MAX where the run did not diverge. */
+MUST_CHECK enum status bundle_diverged(uint64_t *step, struct bundle *bundle, struct error *error);
+
+/*
+ * Small notes for the owner's comfort, such as where the data lies: not committed to, and worth no
+ * more than a hint. text has room for FILE_PATH_MAX bytes; STATUS_NOT_FOUND: there is no such note,
+ * or the bundle is locked.
+ */
+MUST_CHECK enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
+                                       struct error *error);
+MUST_CHECK enum status bundle_note(char *text, struct bundle *bundle, const char *name,
+                                   struct error *error);
+
+/* What runs the steps from now on, for people; a longer text is cut. */
+MUST_CHECK enum status bundle_set_device(struct bundle *bundle, const char *device,
+                                         struct error *error);
+/* name has room for BUNDLE_DEVICE_MAX bytes. */
+MUST_CHECK enum status bundle_device(char *name, struct bundle *bundle, uint64_t device,
+                                     struct error *error);
+
+/* ---- checkpoints -------------------------------------------------------- */
+
+/*
+ * Writes the state that machine holds, which is the one before `step`, and enters it.
+ * STATUS_REFUSED: the journal, or the job, names another root for that state.
+ */
+MUST_CHECK enum status bundle_checkpoint_write(struct bundle *bundle, struct machine *machine,
+                                               uint64_t step, struct error *error);
+
+/* Writes the first state that the job says is given; a state that is not it is STATUS_REFUSED. */
+MUST_CHECK enum status bundle_give_first_state(struct bundle *bundle, const char *path,
+                                               struct error *error);
+
+/*
+ * Puts machine into the state before *step, which is the newest checkpoint at or before `most`; the
+ * first state where there is none. The state is hashed and must be the one that the journal, or
+ * the job, names; a checkpoint that is damaged is passed over for an older one.
+ */
+MUST_CHECK enum status bundle_restore(uint64_t *step, struct bundle *bundle,
+                                      struct machine *machine, uint64_t most, struct error *error);
+
+/* Checkpoints that the last bundle_restore() passed over, and what is wrong with the newest. */
+uint32_t bundle_damaged(const struct bundle *bundle, const char **why);
+
+/* The first checkpoint at or after step `from`; STATUS_NOT_FOUND: there is none. */
+MUST_CHECK enum status bundle_checkpoint_find(uint64_t *step, struct bundle *bundle, uint64_t from,
+                                              struct error *error);
+
+/* Where a checkpoint lies; path has room for FILE_PATH_MAX bytes. */
+MUST_CHECK enum status bundle_checkpoint_path(char *path, const struct bundle *bundle,
+                                              uint64_t step, struct error *error);
+
+/* Reads a checkpoint and compares its root with the one that is named for it, as restoring does
+ * but without a machine. STATUS_BAD_FORMAT: it is another state; STATUS_REFUSED: it is locked. */
+MUST_CHECK enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step,
+                                               struct error *error);
+
+/* Removes checkpoints but the newest `keep` and those of every `every`-th segment (0: none). */
+MUST_CHECK enum status bundle_checkpoint_prune(struct bundle *bundle, uint64_t keep, uint64_t every,
+                                               struct error *error);
+
+#endif /* PROOFS_BUNDLE_BUNDLE_H */

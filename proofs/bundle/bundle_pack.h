@@ -1,0 +1,47 @@
+/*
+ * bundle_pack.h - a bundle as one file, and back.
+ *
+ * The file is an archive (archive.h) of the job, the journal's rows as plain bytes, the locked key
+ * where there is one, and checkpoints; equal bundles give equal files, wherever they were made.
+ * Notes, which name the owner's folders, stay out. docs/FORMATS.md has every byte.
+ *
+ * Everything is checked while it is unpacked: the job against its own roots, the journal against
+ * the job, posted segments against the journal, and every checkpoint against the root that the
+ * journal names, before the next one is looked at. A bundle that fails leaves nothing behind; one
+ * that passes appears at once.
+ */
+#ifndef PROOFS_BUNDLE_BUNDLE_PACK_H
+#define PROOFS_BUNDLE_BUNDLE_PACK_H
+
+#include "proofs/bundle/bundle.h"
+#include "proofs/format/archive.h"
+
+/* Which checkpoints go into the file; a first state that was given always does. */
+enum bundle_pack_checkpoints {
+    BUNDLE_PACK_ALL = 0,
+    BUNDLE_PACK_LAST,
+    BUNDLE_PACK_NONE,
+};
+
+/* Writes the whole file or nothing. Never replaces a file. */
+MUST_CHECK enum status bundle_export(struct bundle *bundle, const char *path,
+                                     enum bundle_pack_checkpoints checkpoints, struct error *error);
+
+struct bundle_import {
+    uint64_t size_max;                /* that the file may unpack to */
+    const struct encryption_key *key; /* of a sealed bundle, or NULL */
+    const void *passphrase;           /* or this; NULL: none */
+    size_t passphrase_size;
+    uint32_t checkpoints; /* set: how many came */
+    uint32_t unchecked;   /* set: how many of them are sealed and could not be opened */
+};
+
+/* Makes the bundle `folder`, which must not exist, of the file. */
+MUST_CHECK enum status bundle_import(const char *folder, const char *path,
+                                     struct bundle_import *import, struct error *error);
+
+/* The same from an open archive. */
+MUST_CHECK enum status bundle_import_archive(const char *folder, struct archive_reader *archive,
+                                             struct bundle_import *import, struct error *error);
+
+#endif /* PROOFS_BUNDLE_BUNDLE_PACK_H */

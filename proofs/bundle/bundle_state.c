@@ -1,0 +1,634 @@
+/* bundle_state.c - checkpoints of a bundle: written, found, checked, loaded; see bundle.h. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "proofs/bundle/bundle_parts.h"
+#include "proofs/commit/commit.h"
+#include "proofs/commit/state_root.h"
+#include "proofs/format/safetensors.h"
+#include "proofs/job/first_state.h"
+
+/* Checkpoints are hashed without a machine in pieces of this many bytes. */
+#define PIECE_SIZE ((size_t)4 << 20)
+
+void bundle_checkpoint_name(char name[BUNDLE_CONTEXT_MAX], uint64_t step)
+{
+    (void)snprintf(name, BUNDLE_CONTEXT_MAX, "checkpoints/%012" PRIu64 ".safetensors", step);
+}
+
+enum status bundle_checkpoint_path(char *path, const struct bundle *bundle, uint64_t step,
+                                   struct error *error)
+{
+    char name[BUNDLE_CONTEXT_MAX];
+
+    bundle_checkpoint_name(name, step);
+    return bundle_file(path, bundle, name, error);
+}
+
+static enum status refuse_locked(const struct bundle *bundle, struct error *error)
+{
+    return bundle_is_locked(bundle) ? bundle_refuse_locked(bundle, error) : STATUS_OK;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* Wider types first, as the format wants them for alignment; else in the order of the states. */
+static void order_states(uint32_t *order, const struct tape *tape)
+{
+    uint32_t count = 0;
+
+    for (size_t size = 8; size > 0; size /= 2) {
+        for (uint32_t i = 0; i < tape->state_count; i++) {
+            if (dtype_size(tape->tensors[tape->states[i].before].dtype) == size) {
+                order[count++] = i;
+            }
+        }
+    }
+}
+
+static void describe(struct safetensors_entry *entry, const struct tensor *tensor)
+{
+    (void)snprintf(entry->name, sizeof(entry->name), "%s", tensor->name);
+    entry->element = element_of_dtype(tensor->dtype);
+    entry->rank = tensor->rank;
+    memcpy(entry->dims, tensor->dims, sizeof(tensor->dims[0]) * tensor->rank);
+}
+
+/* Where the states of a checkpoint come from: a machine, or the file of a first state. */
+struct supply {
+    struct machine *machine; /* NULL: first */
+    const struct first_state *first;
+};
+
+static enum status add_bytes(void *context, const struct tensor *tensor, const void *bytes,
+                             struct error *error)
+{
+    return safetensors_writer_add(context, error, bytes, (size_t)commit_tensor_size(tensor));
+}
+
+static enum status add_state(struct safetensors_writer *writer, const struct supply *supply,
+                             const struct tape *tape, uint32_t state, struct error *error)
+{
+    uint32_t tensor = tape->states[state].before;
+    const struct tensor *shape = &tape->tensors[tensor];
+    enum status status;
+    void *bytes;
+
+    if (supply->machine != NULL) {
+        return state_visit(supply->machine, tensor, add_bytes, writer, error);
+    }
+    bytes = malloc(commit_tensor_size(shape));
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
+    }
+    status = first_state_read(bytes, supply->first, state, error);
+    if (status == STATUS_OK) {
+        status = add_bytes(writer, shape, bytes, error);
+    }
+    free(bytes);
+    return status;
+}
+
+static enum status write_states(struct bundle *bundle, const struct safetensors_plan *plan,
+                                const uint32_t *order, const struct supply *supply, uint64_t step,
+                                struct error *error)
+{
+    const struct tape *tape = bundle->job->tape;
+    struct safetensors_writer writer;
+    char path[FILE_PATH_MAX];
+    enum status status = bundle_checkpoint_path(path, bundle, step, error);
+
+    if (status == STATUS_OK) {
+        status = safetensors_writer_open_plan(&writer, error, path, plan);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        status = add_state(&writer, supply, tape, order[i], error);
+    }
+    if (status == STATUS_OK) {
+        return safetensors_writer_keep(&writer, error);
+    }
+    safetensors_writer_drop(&writer);
+    return status;
+}
+
+static enum status write_file(struct bundle *bundle, const struct supply *supply, uint64_t step,
+                              const struct digest *root, struct error *error)
+{
+    const struct tape *tape = bundle->job->tape;
+    uint32_t *order = calloc((size_t)tape->state_count + 1, sizeof(*order));
+    struct safetensors_entry *entries = calloc((size_t)tape->state_count + 1, sizeof(*entries));
+    char context[BUNDLE_CONTEXT_MAX];
+    char job_text[HEX_SIZE(DIGEST_SIZE)];
+    char root_text[HEX_SIZE(DIGEST_SIZE)];
+    char step_text[24];
+    const struct safetensors_text texts[] = {
+        {"lockstep.job", job_text}, {"lockstep.step", step_text}, {"lockstep.root", root_text}};
+    const struct safetensors_plan plan = {.entries = entries,
+                                          .entry_count = tape->state_count,
+                                          .texts = texts,
+                                          .text_count = sizeof(texts) / sizeof(texts[0]),
+                                          .key = bundle_sealing_key(bundle),
+                                          .context = context};
+    enum status status = STATUS_OK;
+
+    if (order == NULL || entries == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for a checkpoint");
+    } else {
+        bundle_checkpoint_name(context, step);
+        hex_encode(job_text, bundle->job->id.bytes, DIGEST_SIZE);
+        hex_encode(root_text, root->bytes, DIGEST_SIZE);
+        (void)snprintf(step_text, sizeof(step_text), "%" PRIu64, step);
+        order_states(order, tape);
+        for (uint32_t i = 0; i < tape->state_count; i++) {
+            describe(&entries[i], &tape->tensors[tape->states[order[i]].before]);
+        }
+        status = write_states(bundle, &plan, order, supply, step, error);
+    }
+    free(order);
+    free(entries);
+    return status;
+}
+
+enum status bundle_checkpoint_enter(struct bundle *bundle, uint64_t step, const struct digest *root,
+                                    struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum status status = bundle_flush(bundle, error);
+
+    if (status == STATUS_OK) {
+        status =
+            journal_prepare(&statement, &bundle->journal, error,
+                            "INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", "id", step, root);
+    }
+    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
+}
+
+static enum status write_checkpoint(struct bundle *bundle, const struct supply *supply,
+                                    uint64_t step, const struct digest *root, struct error *error)
+{
+    struct digest wanted;
+    enum status status = bundle_state_root(&wanted, bundle, step, error);
+
+    if (status == STATUS_OK && !digest_equal(root, &wanted)) {
+        status =
+            error_set(error, STATUS_REFUSED,
+                      "this is not the state before step %" PRIu64 " that was committed to", step);
+    }
+    if (status == STATUS_OK) {
+        status = refuse_locked(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = write_file(bundle, supply, step, root, error);
+    }
+    return status == STATUS_OK ? bundle_checkpoint_enter(bundle, step, root, error) : status;
+}
+
+enum status bundle_checkpoint_write(struct bundle *bundle, struct machine *machine, uint64_t step,
+                                    struct error *error)
+{
+    const struct supply supply = {.machine = machine};
+    struct digest root;
+    enum status status = machine_state_root(&root, machine, error);
+
+    return status == STATUS_OK ? write_checkpoint(bundle, &supply, step, &root, error) : status;
+}
+
+enum status bundle_give_first_state(struct bundle *bundle, const char *path, struct error *error)
+{
+    struct first_state first = {0};
+    const struct supply supply = {.first = &first};
+    struct digest root;
+    enum status status;
+
+    if (!bundle->job->first_state_given) {
+        return error_set(error, STATUS_USAGE, "the job draws its first state; none can be given");
+    }
+    status = first_state_open(&first, bundle->job->tape, path, error);
+    if (status == STATUS_OK) {
+        status = first_state_root(&root, &first, error);
+    }
+    if (status == STATUS_OK && !digest_equal(&root, &bundle->job->first_state_root)) {
+        status = error_set(error, STATUS_REFUSED, "%s is not the first state of the job", path);
+    }
+    if (status == STATUS_OK) {
+        status = write_checkpoint(bundle, &supply, 0, &root, error);
+    }
+    first_state_close(&first);
+    return status;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* What a checkpoint must say of itself; false: it says something else, or more. */
+static bool says_what_it_is(const struct safetensors *file, const struct bundle *bundle,
+                            uint64_t step, const struct digest *root)
+{
+    char job_text[HEX_SIZE(DIGEST_SIZE)];
+    char root_text[HEX_SIZE(DIGEST_SIZE)];
+    char step_text[24];
+    const struct safetensors_text texts[] = {
+        {"lockstep.job", job_text}, {"lockstep.step", step_text}, {"lockstep.root", root_text}};
+
+    hex_encode(job_text, bundle->job->id.bytes, DIGEST_SIZE);
+    hex_encode(root_text, root->bytes, DIGEST_SIZE);
+    (void)snprintf(step_text, sizeof(step_text), "%" PRIu64, step);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *found = safetensors_metadata(file, texts[i].key);
+
+        if (found == NULL || strcmp(found, texts[i].value) != 0) {
+            return false;
+        }
+    }
+    return safetensors_metadata_count(file) == sizeof(texts) / sizeof(texts[0]) &&
+           file->entry_count == bundle->job->tape->state_count;
+}
+
+/* Opens the checkpoint before a step and finds the root that it must have. */
+static enum status open_checkpoint(struct safetensors *file, struct digest *root,
+                                   struct bundle *bundle, uint64_t step, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    char context[BUNDLE_CONTEXT_MAX];
+    enum status status = bundle_state_root(root, bundle, step, error);
+
+    if (status == STATUS_OK) {
+        status = refuse_locked(bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_checkpoint_path(path, bundle, step, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bundle_checkpoint_name(context, step);
+    status = bundle->sealed ? safetensors_open_sealed(file, error, path, &bundle->key, context)
+                            : safetensors_open(file, error, path);
+    if (status == STATUS_OK && !says_what_it_is(file, bundle, step, root)) {
+        status = error_set(
+            error, STATUS_BAD_FORMAT,
+            "%s does not say that it is the state before step %" PRIu64 " of this job", path, step);
+        safetensors_close(file);
+    }
+    return status;
+}
+
+static enum status find_entry(const struct safetensors_entry **entry,
+                              const struct safetensors *file, const struct tensor *shape,
+                              struct error *error)
+{
+    *entry = safetensors_find(file, shape->name);
+    if (*entry == NULL || (*entry)->element != element_of_dtype(shape->dtype) ||
+        (*entry)->rank != shape->rank ||
+        memcmp((*entry)->dims, shape->dims, shape->rank * sizeof(shape->dims[0])) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: no tensor '%s' of the type and shape that the job wants", file->path,
+                         shape->name);
+    }
+    return STATUS_OK;
+}
+
+static enum status is_not_committed(const struct safetensors *file, struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "%s is not the state that was committed to",
+                     file->path);
+}
+
+static enum status hash_tensor(struct digest *root, const struct safetensors *file,
+                               const struct tensor *shape, uint8_t *piece, struct error *error)
+{
+    uint64_t size = commit_tensor_size(shape);
+    const struct safetensors_entry *entry;
+    struct commit_stream stream;
+    enum status status = find_entry(&entry, file, shape, error);
+
+    commit_stream_init(&stream, COMMIT_TENSOR, shape);
+    for (uint64_t from = 0; from < size && status == STATUS_OK; from += PIECE_SIZE) {
+        size_t taken = size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE;
+
+        status = safetensors_read(file, error, piece, entry, taken, from);
+        if (status == STATUS_OK) {
+            commit_stream_add(&stream, piece, taken, 0);
+        }
+    }
+    if (status == STATUS_OK) {
+        commit_stream_root(&stream, root);
+    }
+    return status;
+}
+
+static enum status hash_file(struct digest *root, const struct safetensors *file,
+                             const struct tape *tape, struct error *error)
+{
+    uint8_t *piece = malloc(PIECE_SIZE);
+    struct commit_roots roots;
+    enum status status =
+        piece == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path)
+                      : STATUS_OK;
+
+    commit_roots_init(&roots, COMMIT_STATE, 0);
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        struct digest item;
+
+        status = hash_tensor(&item, file, &tape->tensors[tape->states[i].before], piece, error);
+        if (status == STATUS_OK) {
+            status = commit_roots_add(&roots, &item);
+        }
+    }
+    commit_roots_end(&roots, root);
+    free(piece);
+    return status;
+}
+
+enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct error *error)
+{
+    struct safetensors file;
+    struct digest wanted;
+    struct digest root;
+    enum status status = open_checkpoint(&file, &wanted, bundle, step, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = hash_file(&root, &file, bundle->job->tape, error);
+    if (status == STATUS_OK && !digest_equal(&root, &wanted)) {
+        status = is_not_committed(&file, error);
+    }
+    safetensors_close(&file);
+    return status;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+static enum status load_tensor(const struct safetensors *file, struct machine *machine,
+                               uint32_t tensor, struct error *error)
+{
+    const struct tensor *shape = &machine->tape->tensors[tensor];
+    const struct safetensors_entry *entry;
+    enum status status = find_entry(&entry, file, shape, error);
+    void *bytes;
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bytes = malloc(commit_tensor_size(shape));
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
+    }
+    status = safetensors_read(file, error, bytes, entry, (size_t)commit_tensor_size(shape), 0);
+    if (status == STATUS_OK) {
+        status = machine->backend->write(machine, tensor, bytes, error);
+    }
+    free(bytes);
+    return status;
+}
+
+static enum status load_checkpoint(struct bundle *bundle, struct machine *machine, uint64_t step,
+                                   struct error *error)
+{
+    struct safetensors file;
+    struct digest wanted;
+    struct digest root;
+    enum status status = open_checkpoint(&file, &wanted, bundle, step, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < machine->tape->state_count && status == STATUS_OK; i++) {
+        status = load_tensor(&file, machine, machine->tape->states[i].before, error);
+    }
+    if (status == STATUS_OK) {
+        status = machine_state_root(&root, machine, error);
+    }
+    if (status == STATUS_OK && !digest_equal(&root, &wanted)) {
+        status = is_not_committed(&file, error);
+    }
+    safetensors_close(&file);
+    return status;
+}
+
+static enum status check_first_state(const struct bundle *bundle, struct machine *machine,
+                                     struct error *error)
+{
+    struct digest root;
+    enum status status = machine_state_root(&root, machine, error);
+
+    if (status == STATUS_OK && !digest_equal(&root, &bundle->job->first_state_root)) {
+        status = error_set(error, STATUS_BAD_FORMAT,
+                           "the job's draws do not give the first state that it commits to");
+    }
+    return status;
+}
+
+static enum status load_first_state(struct bundle *bundle, struct machine *machine,
+                                    struct error *error)
+{
+    const struct tape *tape = bundle->job->tape;
+    enum status status = STATUS_OK;
+
+    if (bundle->job->first_state_given) {
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "the job's first state is given as a checkpoint, and it is not there%s%s",
+                        bundle->damaged > 0 ? ": " : "", bundle->damage.text);
+        error_advise(error, "name its file with --first-state");
+        return STATUS_NOT_FOUND;
+    }
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        uint32_t tensor = tape->states[i].before;
+        void *bytes = malloc(commit_tensor_size(&tape->tensors[tensor]));
+
+        if (bytes == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'",
+                             tape->tensors[tensor].name);
+        }
+        job_first_state(bytes, bundle->job, tensor);
+        status = machine->backend->write(machine, tensor, bytes, error);
+        free(bytes);
+    }
+    return status == STATUS_OK ? check_first_state(bundle, machine, error) : status;
+}
+
+/* The newest checkpoint before step `below`. Asked for anew each time, so that a journal made to
+ * name one checkpoint without end still comes to its own. */
+static enum status find_before(uint64_t *step, struct bundle *bundle, uint64_t below,
+                               struct error *error)
+{
+    struct journal *journal = &bundle->journal;
+    sqlite3_stmt *statement = NULL;
+    enum status status = journal_prepare(&statement, journal, error,
+                                         "SELECT step FROM checkpoints WHERE step < ? "
+                                         "ORDER BY step DESC LIMIT 1",
+                                         "i", below);
+
+    if (status == STATUS_OK) {
+        status = journal_next(journal, statement, error);
+    }
+    if (status == STATUS_OK) {
+        status = journal_number(step, journal, statement, 0, below - 1, error);
+    }
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
+enum status bundle_restore(uint64_t *step, struct bundle *bundle, struct machine *machine,
+                           uint64_t most, struct error *error)
+{
+    uint64_t below = (most < bundle->job->steps ? most : bundle->job->steps) + 1;
+    enum status status = STATUS_OK;
+
+    bundle->damaged = 0;
+    error_init(&bundle->damage);
+    while (status == STATUS_OK && below > 0) {
+        struct error why;
+
+        error_init(&why);
+        status = find_before(step, bundle, below, error);
+        if (status == STATUS_OK) {
+            if (load_checkpoint(bundle, machine, *step, &why) == STATUS_OK) {
+                return STATUS_OK;
+            }
+            bundle->damage = bundle->damaged == 0 ? why : bundle->damage;
+            bundle->damaged++;
+            below = *step;
+        }
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    *step = 0;
+    return load_first_state(bundle, machine, error);
+}
+
+uint32_t bundle_damaged(const struct bundle *bundle, const char **why)
+{
+    *why = bundle->damage.text;
+    return bundle->damaged;
+}
+
+enum status bundle_checkpoint_find(uint64_t *step, struct bundle *bundle, uint64_t from,
+                                   struct error *error)
+{
+    struct journal *journal = &bundle->journal;
+    sqlite3_stmt *statement = NULL;
+    enum status status = journal_prepare(&statement, journal, error,
+                                         "SELECT step FROM checkpoints WHERE step >= ? "
+                                         "ORDER BY step LIMIT 1",
+                                         "i", from < JOB_STEPS_MAX ? from : JOB_STEPS_MAX + 1);
+
+    if (status == STATUS_OK) {
+        status = journal_next(journal, statement, error);
+    }
+    if (status == STATUS_NOT_FOUND) {
+        (void)error_set(error, STATUS_NOT_FOUND, "%s: no checkpoint from step %" PRIu64 " on",
+                        bundle->path, from);
+    }
+    if (status == STATUS_OK) {
+        status = journal_number(step, journal, statement, 0, bundle->job->steps, error);
+    }
+    if (status == STATUS_OK && *step < from) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s: the list of checkpoints is not in order",
+                           journal->path);
+    }
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- retention ---------------------------------------------------------- */
+
+static enum status remove_checkpoint(struct bundle *bundle, uint64_t step, struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    char path[FILE_PATH_MAX];
+    enum status status = bundle_checkpoint_path(path, bundle, step, error);
+
+    /* The entry goes first: a file without one is only waste, the reverse a broken promise. */
+    if (status == STATUS_OK) {
+        status = journal_prepare(&statement, &bundle->journal, error,
+                                 "DELETE FROM checkpoints WHERE step = ?", "i", step);
+    }
+    if (status == STATUS_OK) {
+        status = journal_finish(&bundle->journal, statement, error);
+    }
+    if (status == STATUS_OK && unlink(path) != 0 && file_exists(path)) {
+        status = error_set_errno(error, "cannot remove %s", path);
+    }
+    return status;
+}
+
+/* The step of "000000000100.safetensors"; false: it is not the name of a checkpoint. */
+static bool step_of_name(uint64_t *step, const char *file_name)
+{
+    char name[BUNDLE_CONTEXT_MAX];
+    const char *own = strchr(file_name, '/');
+
+    if (own != NULL || strspn(file_name, "0123456789") != 12) {
+        return false;
+    }
+    *step = strtoull(file_name, NULL, 10);
+    bundle_checkpoint_name(name, *step);
+    return strcmp(strchr(name, '/') + 1, file_name) == 0;
+}
+
+/* A crash between an entry and its file's removal leaves a file that nobody would remove. */
+static enum status remove_forgotten(struct bundle *bundle, uint64_t newest, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    struct dirent *entry;
+    enum status status = bundle_file(path, bundle, "checkpoints", error);
+    DIR *folder = status == STATUS_OK ? opendir(path) : NULL;
+
+    if (folder == NULL) {
+        return status != STATUS_OK ? status : error_set_errno(error, "cannot read %s", path);
+    }
+    while (status == STATUS_OK && (entry = readdir(folder)) != NULL) {
+        uint64_t step;
+        uint64_t found = UINT64_MAX;
+
+        if (step_of_name(&step, entry->d_name) && step < newest) {
+            status = bundle_checkpoint_find(&found, bundle, step, error);
+            if (status == STATUS_OK && found != step) {
+                (void)unlinkat(dirfd(folder), entry->d_name, 0);
+            }
+        }
+    }
+    (void)closedir(folder);
+    return status;
+}
+
+enum status bundle_checkpoint_prune(struct bundle *bundle, uint64_t keep, uint64_t every,
+                                    struct error *error)
+{
+    uint64_t length = bundle->job->segment_length;
+    uint64_t newest = 0;
+    uint64_t seen = 0;
+    uint64_t below = bundle->job->steps + 1;
+    enum status status = bundle_flush(bundle, error);
+
+    while (status == STATUS_OK && below > 0) {
+        uint64_t step = 0;
+
+        status = find_before(&step, bundle, below, error);
+        if (status != STATUS_OK) {
+            break;
+        }
+        below = step;
+        newest = seen == 0 ? step : newest;
+        /* A first state that was given can be had from nowhere else. */
+        bool wanted = seen++ < keep ||
+                      (every != 0 && step % length == 0 && step / length % every == 0) ||
+                      (step == 0 && bundle->job->first_state_given);
+        if (!wanted) {
+            status = remove_checkpoint(bundle, step, error);
+        }
+    }
+    return status == STATUS_OK || status == STATUS_NOT_FOUND
+               ? remove_forgotten(bundle, newest, error)
+               : status;
+}

@@ -1,0 +1,398 @@
+/* journal.c - see journal.h. */
+#include "proofs/bundle/journal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Writers of other processes hold the database for a transaction's length, not longer. */
+#define BUSY_MS 10000
+
+/* What each table of a journal is made by, and found again by: byte for byte. */
+static const struct {
+    const char *name;
+    const char *sql;
+} tables[] = {
+    {"facts", "CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER, text TEXT,"
+              " sealed BLOB) STRICT"},
+    {"devices", "CREATE TABLE devices (device INTEGER PRIMARY KEY, name TEXT, sealed BLOB) STRICT"},
+    {"steps", "CREATE TABLE steps (step INTEGER PRIMARY KEY, root BLOB NOT NULL, loss INTEGER,"
+              " nanoseconds INTEGER, committing INTEGER, microjoules INTEGER, device INTEGER,"
+              " sealed BLOB) STRICT"},
+    {"segments", "CREATE TABLE segments (segment INTEGER PRIMARY KEY, root BLOB NOT NULL,"
+                 " signature BLOB NOT NULL) STRICT"},
+    {"checkpoints", "CREATE TABLE checkpoints (step INTEGER PRIMARY KEY, root BLOB NOT NULL)"
+                    " STRICT"},
+};
+#define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
+/* The index that sqlite3 makes for the text key of facts. */
+#define INDEX_NAME  "sqlite_autoindex_facts_1"
+
+static enum status sqlite_error(struct journal *journal, struct error *error)
+{
+    int code = sqlite3_errcode(journal->database);
+    enum status status = code == SQLITE_NOMEM                              ? STATUS_NO_MEMORY
+                         : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? STATUS_BAD_FORMAT
+                                                                           : STATUS_IO;
+
+    return error_set(error, status, "%s: %s", journal->path, sqlite3_errmsg(journal->database));
+}
+
+enum status journal_run(struct journal *journal, const char *sql, struct error *error)
+{
+    if (sqlite3_exec(journal->database, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        return sqlite_error(journal, error);
+    }
+    return STATUS_OK;
+}
+
+bool journal_in_transaction(struct journal *journal)
+{
+    return sqlite3_get_autocommit(journal->database) == 0;
+}
+
+enum status journal_prepare(sqlite3_stmt **statement, struct journal *journal, struct error *error,
+                            const char *sql, const char *types, ...)
+{
+    va_list arguments;
+    bool good = sqlite3_prepare_v2(journal->database, sql, -1, statement, NULL) == SQLITE_OK;
+
+    va_start(arguments, types);
+    for (int i = 0; good && types[i] != '\0'; i++) {
+        int code = SQLITE_MISUSE;
+        const void *bytes;
+
+        if (types[i] == 'i') {
+            code =
+                sqlite3_bind_int64(*statement, i + 1, (sqlite3_int64)va_arg(arguments, uint64_t));
+        } else if (types[i] == 'd') {
+            code = sqlite3_bind_blob(*statement, i + 1, va_arg(arguments, const struct digest *),
+                                     DIGEST_SIZE, SQLITE_TRANSIENT);
+        } else if (types[i] == 't') {
+            code = sqlite3_bind_text(*statement, i + 1, va_arg(arguments, const char *), -1,
+                                     SQLITE_TRANSIENT);
+        } else if (types[i] == 'b') {
+            bytes = va_arg(arguments, const void *);
+            code = sqlite3_bind_blob64(*statement, i + 1, bytes, va_arg(arguments, size_t),
+                                       SQLITE_TRANSIENT);
+        } else if (types[i] == 'n') {
+            code = sqlite3_bind_null(*statement, i + 1);
+        }
+        good = code == SQLITE_OK;
+    }
+    va_end(arguments);
+    if (!good) {
+        enum status status = sqlite_error(journal, error);
+
+        (void)sqlite3_finalize(*statement);
+        *statement = NULL;
+        return status;
+    }
+    return STATUS_OK;
+}
+
+enum status journal_next(struct journal *journal, sqlite3_stmt *statement, struct error *error)
+{
+    int code = sqlite3_step(statement);
+
+    if (code == SQLITE_ROW) {
+        return STATUS_OK;
+    }
+    if (code == SQLITE_DONE) {
+        return STATUS_NOT_FOUND;
+    }
+    return sqlite_error(journal, error);
+}
+
+enum status journal_finish(struct journal *journal, sqlite3_stmt *statement, struct error *error)
+{
+    enum status status = journal_next(journal, statement, error);
+
+    (void)sqlite3_finalize(statement);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status journal_number(uint64_t *number, struct journal *journal, sqlite3_stmt *statement,
+                           int column, uint64_t maximum, struct error *error)
+{
+    int type = sqlite3_column_type(statement, column);
+    sqlite3_int64 value = sqlite3_column_int64(statement, column);
+
+    if (type != SQLITE_INTEGER || value < 0 || (uint64_t)value > maximum) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not a number from 0 to %llu",
+                         journal->path, sqlite3_column_name(statement, column),
+                         (unsigned long long)maximum);
+    }
+    *number = (uint64_t)value;
+    return STATUS_OK;
+}
+
+enum status journal_digest(struct digest *digest, struct journal *journal, sqlite3_stmt *statement,
+                           int column, struct error *error)
+{
+    int type = sqlite3_column_type(statement, column);
+    const void *bytes = sqlite3_column_blob(statement, column);
+
+    if (type != SQLITE_BLOB || bytes == NULL ||
+        sqlite3_column_bytes(statement, column) != DIGEST_SIZE) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not a root of %d bytes",
+                         journal->path, sqlite3_column_name(statement, column), DIGEST_SIZE);
+    }
+    memcpy(digest->bytes, bytes, DIGEST_SIZE);
+    return STATUS_OK;
+}
+
+bool journal_is_null(sqlite3_stmt *statement, int column)
+{
+    return sqlite3_column_type(statement, column) == SQLITE_NULL;
+}
+
+enum status journal_bytes(void *bytes, size_t *size, struct journal *journal,
+                          sqlite3_stmt *statement, int column, size_t size_least, size_t size_most,
+                          struct error *error)
+{
+    int type = sqlite3_column_type(statement, column);
+    const void *found = sqlite3_column_blob(statement, column);
+    size_t length = (size_t)sqlite3_column_bytes(statement, column);
+
+    if (type != SQLITE_BLOB || length < size_least || length > size_most ||
+        (found == NULL && length > 0)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not of %zu to %zu bytes",
+                         journal->path, sqlite3_column_name(statement, column), size_least,
+                         size_most);
+    }
+    if (length > 0) {
+        memcpy(bytes, found, length);
+    }
+    *size = length;
+    return STATUS_OK;
+}
+
+enum status journal_text(char *text, size_t text_size, struct journal *journal,
+                         sqlite3_stmt *statement, int column, struct error *error)
+{
+    /* Asked before any other: reading a value may convert it, and then its type is undefined. */
+    int type = sqlite3_column_type(statement, column);
+    const unsigned char *found = sqlite3_column_text(statement, column);
+    size_t length = (size_t)sqlite3_column_bytes(statement, column);
+    bool good = type == SQLITE_TEXT && found != NULL && length < text_size;
+
+    for (size_t i = 0; good && i < length; i++) {
+        good = found[i] >= ' ' && found[i] != 0x7f;
+    }
+    if (!good) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: %s is not a plain text of under %zu bytes",
+                         journal->path, sqlite3_column_name(statement, column), text_size);
+    }
+    memcpy(text, found, length);
+    text[length] = '\0';
+    return STATUS_OK;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static enum status ask_number(uint64_t *number, struct journal *journal, const char *sql,
+                              struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum status status = journal_prepare(&statement, journal, error, sql, "");
+
+    if (status == STATUS_OK) {
+        status = journal_next(journal, statement, error);
+    }
+    if (status == STATUS_OK) {
+        status = journal_number(number, journal, statement, 0, INT64_MAX, error);
+    }
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
+/* One row of the schema: one of our tables, told by its words, or the one index there is. */
+static bool is_ours(sqlite3_stmt *row, uint32_t *seen)
+{
+    const char *type = (const char *)sqlite3_column_text(row, 0);
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    const char *sql = (const char *)sqlite3_column_text(row, 2);
+
+    if (type == NULL || name == NULL) {
+        return false;
+    }
+    if (strcmp(type, "index") == 0) {
+        return strcmp(name, INDEX_NAME) == 0 && sql == NULL;
+    }
+    for (uint32_t i = 0; i < TABLE_COUNT; i++) {
+        if (strcmp(type, "table") == 0 && strcmp(name, tables[i].name) == 0 && sql != NULL &&
+            strcmp(sql, tables[i].sql) == 0 && (*seen & 1u << i) == 0) {
+            *seen |= 1u << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status check_schema(struct journal *journal, struct error *error)
+{
+    sqlite3_stmt *row = NULL;
+    uint32_t seen = 0;
+    enum status status =
+        journal_prepare(&row, journal, error, "SELECT type, name, sql FROM sqlite_schema", "");
+
+    while (status == STATUS_OK) {
+        status = journal_next(journal, row, error);
+        if (status == STATUS_OK && !is_ours(row, &seen)) {
+            status =
+                error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep", journal->path);
+        }
+    }
+    (void)sqlite3_finalize(row);
+    if (status == STATUS_NOT_FOUND) {
+        status = seen == (1u << TABLE_COUNT) - 1
+                     ? STATUS_OK
+                     : error_set(error, STATUS_BAD_FORMAT, "%s: a table of the journal is missing",
+                                 journal->path);
+    }
+    return status;
+}
+
+static enum status check_ours(struct journal *journal, struct error *error)
+{
+    uint64_t application = 0;
+    uint64_t version = 0;
+    enum status status = ask_number(&application, journal, "PRAGMA application_id", error);
+
+    if (status == STATUS_OK) {
+        status = ask_number(&version, journal, "PRAGMA user_version", error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (application != JOURNAL_APPLICATION_ID) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep", journal->path);
+    }
+    if (version != JOURNAL_VERSION) {
+        return error_set(error, STATUS_REFUSED, "%s: version %llu of the journal; known is %d",
+                         journal->path, (unsigned long long)version, JOURNAL_VERSION);
+    }
+    return check_schema(journal, error);
+}
+
+static enum status create_tables(struct journal *journal, struct error *error)
+{
+    char sql[160];
+    enum status status;
+
+    (void)snprintf(sql, sizeof(sql),
+                   "PRAGMA journal_mode=WAL; BEGIN; PRAGMA application_id=%d; "
+                   "PRAGMA user_version=%d",
+                   JOURNAL_APPLICATION_ID, JOURNAL_VERSION);
+    status = journal_run(journal, sql, error);
+    for (size_t i = 0; i < TABLE_COUNT && status == STATUS_OK; i++) {
+        status = journal_run(journal, tables[i].sql, error);
+    }
+    return status == STATUS_OK ? journal_run(journal, "COMMIT", error) : status;
+}
+
+static enum status set_up(struct journal *journal, enum journal_mode mode, struct error *error)
+{
+    enum status status;
+
+    (void)sqlite3_busy_timeout(journal->database, BUSY_MS);
+    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    (void)sqlite3_limit(journal->database, SQLITE_LIMIT_LENGTH, JOURNAL_VALUE_MAX);
+    status = journal_run(journal, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", error);
+    if (status == STATUS_OK && mode != JOURNAL_READ) {
+        status = journal_run(journal, "PRAGMA synchronous=FULL", error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            mode == JOURNAL_CREATE ? create_tables(journal, error) : check_ours(journal, error);
+    }
+    return status;
+}
+
+static enum status open_as(struct journal *journal, const char *name, int flags,
+                           enum journal_mode mode, struct error *error)
+{
+    enum status status;
+
+    if (sqlite3_open_v2(name, &journal->database, flags | SQLITE_OPEN_NOFOLLOW, NULL) !=
+        SQLITE_OK) {
+        status = journal->database == NULL
+                     ? error_set(error, STATUS_NO_MEMORY, "no memory for a database")
+                     : sqlite_error(journal, error);
+    } else {
+        status = set_up(journal, mode, error);
+    }
+    if (status != STATUS_OK) {
+        journal_close(journal);
+    }
+    return status;
+}
+
+/*
+ * A reader shares the log with writers through a file beside it, which it must be able to make. On
+ * a medium that nobody can write there are no writers, and the file may be read as it lies: unless
+ * a log is there, which would be passed over.
+ */
+static enum status open_unchanging(struct journal *journal, struct error *error)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+    char name[3 * FILE_PATH_MAX + 32] = "file:";
+    size_t length = strlen(name);
+    char log[FILE_PATH_MAX + 8];
+
+    (void)snprintf(log, sizeof(log), "%s-wal", journal->path);
+    if (file_exists(log)) {
+        return error_set(error, STATUS_IO,
+                         "%s: cannot be read together with its log in a folder without the right "
+                         "to write",
+                         journal->path);
+    }
+    for (const char *at = journal->path; *at != '\0'; at++) {
+        length +=
+            (size_t)snprintf(name + length, sizeof(name) - length,
+                             strchr(plain, *at) != NULL ? "%c" : "%%%02X", (unsigned char)*at);
+    }
+    (void)snprintf(name + length, sizeof(name) - length, "?immutable=1");
+    return open_as(journal, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, JOURNAL_READ, error);
+}
+
+enum status journal_open(struct journal *journal, const char *path, enum journal_mode mode,
+                         struct error *error)
+{
+    int flags = mode == JOURNAL_CREATE  ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                : mode == JOURNAL_WRITE ? SQLITE_OPEN_READWRITE
+                                        : SQLITE_OPEN_READONLY;
+    enum status status;
+
+    journal->database = NULL;
+    if (snprintf(journal->path, sizeof(journal->path), "%s", path) >= (int)sizeof(journal->path)) {
+        return error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes",
+                         sizeof(journal->path));
+    }
+    status = open_as(journal, path, flags, mode, error);
+    if (status == STATUS_IO && mode == JOURNAL_READ && access(path, R_OK) == 0) {
+        char folder[FILE_PATH_MAX];
+        char *slash;
+
+        (void)snprintf(folder, sizeof(folder), "%s", path);
+        slash = strrchr(folder, '/');
+        *(slash == NULL ? folder : slash) = '\0';
+        if (access(folder[0] == '\0' ? "." : folder, W_OK) != 0) {
+            status = open_unchanging(journal, error);
+        }
+    }
+    return status;
+}
+
+void journal_close(struct journal *journal)
+{
+    (void)sqlite3_close(journal->database);
+    journal->database = NULL;
+}

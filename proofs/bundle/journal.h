@@ -1,0 +1,80 @@
+/*
+ * journal.h - the sqlite3 file of a bundle. Inside proofs/ only; see bundle.h for what it holds.
+ *
+ * A journal from outside is hostile: it must carry our application id and exactly our tables, told
+ * by the very words that made them, so that no trigger, view, constraint, default or generated
+ * column of somebody else's runs with our statements. Every value that is read has its type and
+ * length checked, and no statement returns more than JOURNAL_VALUE_MAX bytes in one value.
+ */
+#ifndef PROOFS_BUNDLE_JOURNAL_H
+#define PROOFS_BUNDLE_JOURNAL_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "base/digest.h"
+#include "base/io/file.h"
+
+/* "LSJR", and the version of the tables. */
+#define JOURNAL_APPLICATION_ID 0x4c534a52
+#define JOURNAL_VERSION        1
+#define JOURNAL_VALUE_MAX      (1 << 16)
+
+struct journal {
+    sqlite3 *database;
+    char path[FILE_PATH_MAX];
+};
+
+enum journal_mode {
+    JOURNAL_CREATE,
+    JOURNAL_WRITE,
+    JOURNAL_READ,
+};
+
+/* path must have no symbolic link in it: sqlite3 refuses those. */
+MUST_CHECK enum status journal_open(struct journal *journal, const char *path,
+                                    enum journal_mode mode, struct error *error);
+void journal_close(struct journal *journal);
+
+/* Runs statements without results. */
+MUST_CHECK enum status journal_run(struct journal *journal, const char *sql, struct error *error);
+
+/* Is a transaction open? A failure inside one may have ended it already. */
+bool journal_in_transaction(struct journal *journal);
+
+/*
+ * Prepares one statement and binds its values by position: 'i' takes a uint64_t below 2^63, 'd' a
+ * const struct digest *, 't' a const char *, 'b' a const void * and a size_t, 'n' nothing: NULL.
+ * The caller finalizes *statement.
+ */
+MUST_CHECK enum status journal_prepare(sqlite3_stmt **statement, struct journal *journal,
+                                       struct error *error, const char *sql, const char *types,
+                                       ...);
+
+/* STATUS_OK: a row is there; STATUS_NOT_FOUND: there is none (any more). */
+MUST_CHECK enum status journal_next(struct journal *journal, sqlite3_stmt *statement,
+                                    struct error *error);
+
+/* Runs a statement that gives no row, and finalizes it. */
+MUST_CHECK enum status journal_finish(struct journal *journal, sqlite3_stmt *statement,
+                                      struct error *error);
+
+/* A column that must be a number from 0 to maximum, or a digest. */
+MUST_CHECK enum status journal_number(uint64_t *number, struct journal *journal,
+                                      sqlite3_stmt *statement, int column, uint64_t maximum,
+                                      struct error *error);
+MUST_CHECK enum status journal_digest(struct digest *digest, struct journal *journal,
+                                      sqlite3_stmt *statement, int column, struct error *error);
+
+/* A column that must hold size_least to size_most bytes; *size says how many. */
+MUST_CHECK enum status journal_bytes(void *bytes, size_t *size, struct journal *journal,
+                                     sqlite3_stmt *statement, int column, size_t size_least,
+                                     size_t size_most, struct error *error);
+
+/* A text of less than text_size bytes without a NUL or a control character. */
+MUST_CHECK enum status journal_text(char *text, size_t text_size, struct journal *journal,
+                                    sqlite3_stmt *statement, int column, struct error *error);
+
+bool journal_is_null(sqlite3_stmt *statement, int column);
+
+#endif /* PROOFS_BUNDLE_JOURNAL_H */

@@ -1,0 +1,87 @@
+/*
+ * descriptor.h - the items of a program root: an operation or a state, told so that it can be
+ * judged without the tape.
+ *
+ * The descriptor of an operation holds its kind and attributes, and of every tensor that it touches
+ * where its root stands (among the items of a trace, the data or the constants) and the hash of all
+ * that its header holds besides tag and tree root: so whoever has the descriptor knows the header
+ * of every operand but for the root. The descriptor of a state says where in a trace its next value
+ * stands. docs/FORMATS.md, section 4.1, has the bytes.
+ *
+ * Bytes from outside are hostile: descriptor_read() bounds and checks everything, and what it lets
+ * pass the rules can be run on.
+ */
+#ifndef PROOFS_COMMIT_DESCRIPTOR_H
+#define PROOFS_COMMIT_DESCRIPTOR_H
+
+#include "base/digest.h"
+#include "engine/tape/tape.h"
+
+#define DESCRIPTOR_SIZE_MAX     1024
+#define DESCRIPTOR_OPERANDS_MAX (OP_INPUTS_MAX + OP_OUTPUTS_MAX)
+/* Stands where the kind of an operation stands. */
+#define DESCRIPTOR_STATE        0xffff
+#define DESCRIPTOR_STATE_SIZE   46
+
+/* The label of a tensor: its header from this byte on (dims, type, name; not tag and tree root). */
+#define DESCRIPTOR_LABEL_AT  64
+#define DESCRIPTOR_LABEL_MIN 60
+#define DESCRIPTOR_LABEL_MAX (DESCRIPTOR_LABEL_MIN + TENSOR_NAME_MAX)
+
+/* ---- writing ---- */
+
+/* Where the roots of a tape's tensors stand, by tensor: the item of a trace, or the place among the
+ * data tensors or constants. */
+struct descriptor_places {
+    const struct tape *tape; /* borrowed */
+    uint32_t *of;
+    uint32_t trace_items; /* N: states and outputs */
+};
+
+MUST_CHECK enum status descriptor_places_find(struct descriptor_places *places,
+                                              const struct tape *tape, struct error *error);
+void descriptor_places_release(struct descriptor_places *places);
+
+/* Items of the program: operations and then states. */
+uint32_t descriptor_count(const struct tape *tape);
+
+/* Writes item number `item` of the program; returns its size. */
+size_t descriptor_write(uint8_t bytes[DESCRIPTOR_SIZE_MAX], const struct descriptor_places *places,
+                        uint32_t item);
+
+/* The label of a sound tensor, its size, and the label's hash. */
+size_t descriptor_label(uint8_t label[DESCRIPTOR_LABEL_MAX], const struct tensor *tensor);
+void descriptor_label_hash(struct digest *hash, const struct tensor *tensor);
+
+/* The root that a job commits to. */
+MUST_CHECK enum status descriptor_program_root(struct digest *root, const struct tape *tape,
+                                               struct error *error);
+
+/* ---- reading ---- */
+
+struct descriptor_operand {
+    enum dtype dtype;
+    enum role role;
+    uint32_t place;
+    uint64_t count;
+    struct digest label;
+};
+
+struct descriptor {
+    bool is_state;
+    /* Of an operation; its tensor ids are numbers of operands, inputs before outputs. */
+    struct op op;
+    uint32_t operand_count;
+    struct descriptor_operand operands[DESCRIPTOR_OPERANDS_MAX];
+    /* Of a state. */
+    uint32_t state;
+    uint32_t state_count;
+    uint32_t next; /* the item of the trace that holds its next value; `state` if it stays */
+    struct digest label;
+};
+
+/* Reads exactly size bytes; checks an operation as op_check() does. */
+MUST_CHECK enum status descriptor_read(struct descriptor *descriptor, const uint8_t *bytes,
+                                       size_t size, struct error *error);
+
+#endif /* PROOFS_COMMIT_DESCRIPTOR_H */

@@ -1,0 +1,41 @@
+/*
+ * state_root.h - the root of the state that a machine holds.
+ *
+ * Hashing is what a committed step costs beside the step itself, so all tensors are hashed in one
+ * parallel region, in pieces that stay in a core's cache while they are also searched for NaN and
+ * infinity. The root does not depend on the number of threads.
+ */
+#ifndef PROOFS_COMMIT_STATE_ROOT_H
+#define PROOFS_COMMIT_STATE_ROOT_H
+
+#include "base/digest.h"
+#include "engine/plan/backend.h"
+
+/* Threads 0: as many as OpenMP would use. *finite says whether no binary32 state holds a NaN or an
+ * infinity; it may be NULL. */
+MUST_CHECK enum status state_root_find(struct digest *root, bool *finite, struct machine *machine,
+                                       int threads, struct error *error);
+
+/* The same with the defaults. */
+MUST_CHECK enum status machine_state_root(struct digest *root, struct machine *machine,
+                                          struct error *error);
+
+/*
+ * The same in two halves where the machine can hash beside its steps: the root is that of the state
+ * at the beginning, whatever steps follow before the end. One at a time; a failure ends it.
+ */
+bool state_root_can_overlap(const struct machine *machine);
+MUST_CHECK enum status state_root_begin(struct machine *machine, struct error *error);
+MUST_CHECK enum status state_root_end(struct digest *root, bool *finite, struct machine *machine,
+                                      struct error *error);
+
+/*
+ * Hands a state's bytes to take: where they lie when the backend has them on the host, else a copy.
+ * Borrowed for the call.
+ */
+MUST_CHECK enum status state_visit(struct machine *machine, uint32_t tensor,
+                                   enum status (*take)(void *context, const struct tensor *tensor,
+                                                       const void *bytes, struct error *error),
+                                   void *context, struct error *error);
+
+#endif /* PROOFS_COMMIT_STATE_ROOT_H */

@@ -1,0 +1,345 @@
+/* trace.c - see trace.h. */
+#include "proofs/commit/trace.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/reader.h"
+#include "proofs/commit/element.h"
+#include "proofs/hash/sha256.h"
+
+static uint64_t tensor_size(const struct tensor *tensor)
+{
+    return tensor->count * dtype_size(tensor->dtype);
+}
+
+/* ---- which item is which ------------------------------------------------ */
+
+uint32_t trace_item_count(const struct tape *tape)
+{
+    uint32_t count = tape->state_count;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        count += tape->ops[at].output_count;
+    }
+    return count;
+}
+
+uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output)
+{
+    uint32_t item = tape->state_count;
+
+    assert(op < tape->op_count && output < tape->ops[op].output_count);
+    for (uint32_t at = 0; at < op; at++) {
+        item += tape->ops[at].output_count;
+    }
+    return item + output;
+}
+
+void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item)
+{
+    assert(item >= tape->state_count);
+    *output = item - tape->state_count;
+    for (*op = 0; *op < tape->op_count; ++*op) {
+        if (*output < tape->ops[*op].output_count) {
+            return;
+        }
+        *output -= tape->ops[*op].output_count;
+    }
+    assert(!"an item of the trace");
+}
+
+uint32_t trace_tensor_at(const struct tape *tape, uint32_t item)
+{
+    uint32_t op;
+    uint32_t output;
+
+    if (item < tape->state_count) {
+        return tape->states[item].before;
+    }
+    trace_output_at(&op, &output, tape, item);
+    return tape->ops[op].outputs[output];
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+struct recorder {
+    struct trace *trace;
+    struct trace_opening *openings;
+    uint32_t opening_count;
+    uint32_t next;                       /* the item that comes next */
+    const struct trace_watcher *watcher; /* or NULL */
+    int threads;                         /* of the machine */
+};
+
+static void open_leaf(struct trace_opening *opening, const struct tensor *tensor, const void *bytes,
+                      int threads)
+{
+    uint64_t size = tensor_size(tensor);
+    uint64_t leaf = opening->element * dtype_size(tensor->dtype) / MERKLE_LEAF_SIZE;
+    uint64_t start = leaf * MERKLE_LEAF_SIZE;
+    uint64_t length = size - start < MERKLE_LEAF_SIZE ? size - start : MERKLE_LEAF_SIZE;
+    struct merkle_leaves leaves;
+    struct digest leaves_root;
+
+    memset(opening->leaf, 0, sizeof(opening->leaf));
+    memcpy(opening->leaf, (const uint8_t *)bytes + start, length);
+    merkle_leaves_init_bytes(&leaves, bytes, size);
+    leaves.threads = threads;
+    merkle_path_build(&opening->leaf_path, &leaves, leaf);
+    merkle_root(&leaves_root, &leaves);
+    opening->header_size =
+        (uint32_t)commit_tensor_header(opening->header, COMMIT_TENSOR, tensor, &leaves_root);
+}
+
+static enum status record(struct recorder *recorder, const struct tensor *tensor, const void *bytes,
+                          struct error *error)
+{
+    struct trace *trace = recorder->trace;
+    uint32_t item = recorder->next++;
+
+    commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, recorder->threads);
+    for (uint32_t i = 0; i < recorder->opening_count; i++) {
+        if (recorder->openings[i].item == item) {
+            open_leaf(&recorder->openings[i], tensor, bytes, recorder->threads);
+        }
+    }
+    if (recorder->watcher == NULL) {
+        return STATUS_OK;
+    }
+    return recorder->watcher->pass(recorder->watcher->context, item, tensor, bytes, error);
+}
+
+static enum status made(void *context, uint32_t op, uint32_t output, const void *bytes,
+                        uint64_t size, struct error *error)
+{
+    struct recorder *recorder = context;
+    const struct tape *tape = recorder->trace->tape;
+    const struct tensor *tensor = &tape->tensors[tape->ops[op].outputs[output]];
+
+    assert(size == tensor_size(tensor));
+    return record(recorder, tensor, bytes, error);
+}
+
+static enum status take_state(void *context, const struct tensor *tensor, const void *bytes,
+                              struct error *error)
+{
+    return record(context, tensor, bytes, error);
+}
+
+/* Operations stand in order, so one pass finds the items of all tensors. */
+enum status trace_next_items(uint32_t **items, const struct tape *tape, struct error *error)
+{
+    uint32_t *of_tensor = malloc(((size_t)tape->tensor_count + 1) * sizeof(*of_tensor));
+    uint32_t *next = calloc((size_t)tape->state_count + 1, sizeof(*next));
+
+    *items = next;
+    if (of_tensor == NULL || next == NULL) {
+        free(of_tensor);
+        free(next);
+        *items = NULL;
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a trace");
+    }
+    for (uint32_t item = 0; item < tape->state_count; item++) {
+        of_tensor[tape->states[item].before] = item;
+    }
+    for (uint32_t item = tape->state_count, at = 0; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            of_tensor[tape->ops[at].outputs[i]] = item++;
+        }
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        next[i] = of_tensor[tape->states[i].after];
+    }
+    free(of_tensor);
+    return STATUS_OK;
+}
+
+/* The next state's root, from the items: a next value has its state's name and shape, so their
+ * roots are computed alike. */
+static enum status find_next_root(struct trace *trace, struct error *error)
+{
+    struct commit_roots roots;
+    uint32_t *items;
+    enum status status = trace_next_items(&items, trace->tape, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    commit_roots_init(&roots, COMMIT_STATE, 0);
+    for (uint32_t i = 0; i < trace->state_count && status == STATUS_OK; i++) {
+        status = commit_roots_add(&roots, &trace->items[items[i]]);
+    }
+    commit_roots_end(&roots, &trace->next_root);
+    free(items);
+    return status;
+}
+
+static void finish(struct trace *trace, struct trace_opening *openings, uint32_t opening_count)
+{
+    struct merkle_leaves leaves;
+
+    for (uint32_t item = 0; item < trace->item_count; item++) {
+        merkle_leaf_hash(&trace->hashes[item], trace->items[item].bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->item_count);
+    commit_list_root(&trace->root, COMMIT_TRACE, 0, trace->items, trace->item_count);
+    commit_list_root(&trace->state_root, COMMIT_STATE, 0, trace->items, trace->state_count);
+    for (uint32_t i = 0; i < opening_count; i++) {
+        merkle_path_build(&openings[i].item_path, &leaves, openings[i].item);
+    }
+}
+
+static enum status run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
+                       uint32_t opening_count, const struct trace_watcher *watcher,
+                       struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    struct recorder recorder = {trace, openings, opening_count, 0, watcher, machine->thread_count};
+    struct observer observer = {made, &recorder};
+    enum status status = STATUS_OK;
+
+    *trace = (struct trace){
+        .tape = tape, .state_count = tape->state_count, .item_count = trace_item_count(tape)};
+    for (uint32_t i = 0; i < opening_count; i++) {
+        if (openings[i].item >= trace->item_count ||
+            openings[i].element >= tape->tensors[trace_tensor_at(tape, openings[i].item)].count) {
+            return error_set(error, STATUS_USAGE, "item %u of the trace has no element %llu",
+                             openings[i].item, (unsigned long long)openings[i].element);
+        }
+    }
+    trace->items = malloc(((size_t)trace->item_count + 1) * 2 * sizeof(*trace->items));
+    if (trace->items == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a trace of %u tensors",
+                         trace->item_count);
+    }
+    trace->hashes = trace->items + trace->item_count;
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        status = state_visit(machine, tape->states[i].before, take_state, &recorder, error);
+    }
+    if (status == STATUS_OK) {
+        status = machine->backend->step(machine, &observer, error);
+    }
+    if (status == STATUS_OK) {
+        status = find_next_root(trace, error);
+    }
+    if (status != STATUS_OK) {
+        trace_release(trace);
+        return status;
+    }
+    assert(recorder.next == trace->item_count);
+    finish(trace, openings, opening_count);
+    return STATUS_OK;
+}
+
+enum status trace_run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
+                      uint32_t opening_count, struct error *error)
+{
+    return run(trace, machine, openings, opening_count, NULL, error);
+}
+
+enum status trace_watch(struct trace *trace, struct machine *machine,
+                        const struct trace_watcher *watcher, struct error *error)
+{
+    return run(trace, machine, NULL, 0, watcher, error);
+}
+
+void trace_release(struct trace *trace)
+{
+    free(trace->items);
+    trace->items = NULL;
+    trace->hashes = NULL;
+}
+
+void trace_node(struct digest *node, const struct trace *trace, uint32_t level, uint64_t index)
+{
+    struct merkle_leaves leaves;
+
+    merkle_leaves_init_hashes(&leaves, trace->hashes, trace->item_count);
+    merkle_node(node, &leaves, level, index);
+}
+
+/* ---- openings ----------------------------------------------------------- */
+
+enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *opening,
+                                 const struct digest *root, uint32_t item_count)
+{
+    struct tensor tensor;
+    enum commit_array kind;
+    struct digest leaves_root;
+    struct digest item;
+    uint64_t place;
+
+    if (commit_tensor_header_read(&tensor, &kind, &leaves_root, opening->header,
+                                  opening->header_size) != STATUS_OK ||
+        kind != COMMIT_TENSOR || opening->element >= tensor.count) {
+        return VERDICT_INVALID;
+    }
+    place = opening->element * dtype_size(tensor.dtype);
+    if (opening->leaf_path.leaf_index != place / MERKLE_LEAF_SIZE ||
+        opening->item_path.leaf_index != opening->item ||
+        opening->item_path.leaf_count != item_count) {
+        return VERDICT_INVALID;
+    }
+    sha256(&item, opening->header, opening->header_size);
+    if (commit_leaf_check(&item, opening->header, opening->header_size, opening->leaf,
+                          &opening->leaf_path) != VERDICT_VALID ||
+        commit_item_check(root, COMMIT_TRACE, 0, item.bytes, DIGEST_SIZE, &opening->item_path) !=
+            VERDICT_VALID) {
+        return VERDICT_INVALID;
+    }
+    *bits = element_bits(opening->leaf + place % MERKLE_LEAF_SIZE, tensor.dtype);
+    return VERDICT_VALID;
+}
+
+size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
+                           const struct trace_opening *opening)
+{
+    const struct merkle_path *paths[2] = {&opening->leaf_path, &opening->item_path};
+    uint8_t *at = bytes;
+
+    endian_store_be32(at, opening->item);
+    endian_store_be64(at + 4, opening->element);
+    memcpy(at + 12, opening->leaf, MERKLE_LEAF_SIZE);
+    at += 12 + MERKLE_LEAF_SIZE;
+    endian_store_be16(at, (uint16_t)opening->header_size);
+    memcpy(at + 2, opening->header, opening->header_size);
+    at += 2 + opening->header_size;
+    for (int i = 0; i < 2; i++) {
+        size_t size = merkle_path_write(at + 2, paths[i]);
+
+        endian_store_be16(at, (uint16_t)size);
+        at += 2 + size;
+    }
+    return (size_t)(at - bytes);
+}
+
+enum status trace_opening_read(struct trace_opening *opening, const uint8_t *bytes, size_t size)
+{
+    struct merkle_path *paths[2] = {&opening->leaf_path, &opening->item_path};
+    struct reader reader;
+    enum status status = STATUS_OK;
+
+    reader_init(&reader, bytes, size);
+    memset(opening, 0, sizeof(*opening));
+    opening->item = reader_u32(&reader);
+    opening->element = reader_u64(&reader);
+    reader_copy(&reader, opening->leaf, MERKLE_LEAF_SIZE);
+    opening->header_size = reader_u16(&reader);
+    if (opening->header_size > COMMIT_TENSOR_HEADER_MAX) {
+        return STATUS_BAD_FORMAT;
+    }
+    reader_copy(&reader, opening->header, opening->header_size);
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        size_t length = reader_u16(&reader);
+        const uint8_t *path = reader_take(&reader, length);
+
+        status = path == NULL ? STATUS_BAD_FORMAT : merkle_path_read(paths[i], path, length);
+    }
+    if (status == STATUS_OK) {
+        status = reader_end(&reader, NULL, "opening");
+    }
+    return status;
+}

@@ -1,0 +1,75 @@
+/*
+ * fraud_proof.h - evidence from a walk that has ended.
+ *
+ * Evidence is written under the accused's own roots. What the accused told leads to the lie; all
+ * that the operation read stands to the left of it and is the claimant's own, and so are the job's
+ * data and constants. A conviction puts these together as an evidence_source, keeps the tensors
+ * that the operation touches (one more run of the step), and writes what evidence.h judges.
+ */
+#ifndef PROOFS_DISPUTE_FRAUD_PROOF_H
+#define PROOFS_DISPUTE_FRAUD_PROOF_H
+
+#include "proofs/dispute/evidence.h"
+#include "proofs/dispute/step_record.h"
+#include "proofs/dispute/trace_walk.h"
+#include "proofs/job/job.h"
+
+struct fraud_proof {
+    struct trace_walk *walk; /* borrowed; its end names the kind of evidence */
+    struct record_given given;
+    struct digest *pieces[JOB_DATA_MAX]; /* nodes of a data tensor, made when it is asked for */
+    struct evidence_source source;
+    struct evidence_target target; /* TRACE_WALK_ELEMENT: the element that costs least to prove */
+};
+
+/* The walk must have ended, but not with TRACE_WALK_NO_LIE; given is borrowed. */
+MUST_CHECK enum status fraud_proof_open(struct fraud_proof *proof, struct trace_walk *walk,
+                                        const struct record_given *given, struct error *error);
+/* Another element of the same leaf, where the ledger did not convict for the passed_over best ones.
+ * STATUS_NOT_FOUND: there are no more, or the evidence is not about an element. */
+MUST_CHECK enum status fraud_proof_other(struct fraud_proof *proof, uint32_t passed_over,
+                                         struct error *error);
+void fraud_proof_close(struct fraud_proof *proof); /* a zero-filled one is allowed */
+
+/*
+ * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written
+ * whole while it has at most FRAUD_PROOF_WHOLE_MAX bytes; of a longer one whose rule has parts
+ * (rule.h) the accused must first tell what they come to: *asks says that the move is that
+ * question. told is what he told last on the ledger, whatever it answers. After a restart the same
+ * element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
+ */
+#define FRAUD_PROOF_WHOLE_MAX (32 * 1024)
+MUST_CHECK enum status fraud_proof_write(struct buffer *bytes, bool *asks,
+                                         struct fraud_proof *proof, const uint8_t *reply,
+                                         size_t told_size, size_t size_max, struct error *error);
+
+/* Appends evidence of all of it, however long: where no ledger asks anybody. STATUS_OVER_LIMIT: it
+ * has more than size_max bytes. */
+MUST_CHECK enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *proof,
+                                               size_t size_max, struct error *error);
+
+/* What a ledger that knows the context answers to such evidence, when `told` was told last. */
+MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
+                                         const struct fraud_proof *proof,
+                                         const struct evidence_context *context,
+                                         const uint8_t *reply, size_t told_size,
+                                         const struct buffer *evidence, struct error *error);
+
+/*
+ * Appends what an accused tells who is asked; own must have run the step, of which given is. All
+ * that trace_server_answer() knows, and what is told on a ledger only: a divergence, and the parts
+ * of an element. STATUS_NOT_FOUND: there is no such thing.
+ */
+MUST_CHECK enum status fraud_proof_tell(struct buffer *bytes, struct trace_server *own,
+                                        const struct record_given *given,
+                                        const struct trace_query *query, struct error *error);
+
+/*
+ * Appends evidence that the state after the step holds a number that ends a job: against a solver
+ * who went on, or what an accused tells who is asked (TRACE_QUERY_DIVERGED). own must have run the
+ * step that both agree on. STATUS_NOT_FOUND: all numbers are finite.
+ */
+MUST_CHECK enum status fraud_proof_not_finite(struct buffer *bytes, struct trace_server *own,
+                                              struct error *error);
+
+#endif /* PROOFS_DISPUTE_FRAUD_PROOF_H */

@@ -1,0 +1,517 @@
+/*
+ * ledger_query.c - see ledger_query.h.
+ *
+ * Question: ask (15), then of an item of the program: index (4), items of the program (4), items of
+ * a trace (4), path, size (2), descriptor. Behind them, by kind:
+ *   LIST, DIVERGED   nothing; the item is a state
+ *   LIST_NODE        tree root (32), node (32), path of the node; the item is a state
+ *   TENSOR           trace's tree root (32), path of the tensor, output (1), size (1), label,
+ *                    tensor's root (32); the item is an operation that has the tensor as an output
+ *   TENSOR_NODE      the same with the root of the tensor's tree for its root, node (32), its path
+ * but of PARTS: ask (15), then evidence of kind 1 that need not show more than the element.
+ * A path is the number of its siblings (1) and the siblings.
+ */
+#include "proofs/dispute/ledger_query.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/reader.h"
+#include "proofs/commit/descriptor.h"
+#include "proofs/hash/sha256.h"
+
+/* ---- what a ledger keeps ------------------------------------------------- */
+
+static bool is_list(const struct trace_query *query)
+{
+    return query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
+}
+
+/* docs/FORMATS.md, asked: 0 ask (15), 15 known (32); DIVERGED: 47 program root (32); the others: 47
+ * leaves (8), 55 bytes of the last leaf (2), 57 size of the header (1), 58 header. */
+size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *queried)
+{
+    const struct trace_reply_target *target = &queried->target;
+
+    if (queried->query.kind == TRACE_QUERY_PARTS) {
+        partial_sums_query_write(bytes, &queried->query, &queried->parts);
+        return PARTIAL_SUMS_QUERY_SIZE;
+    }
+    trace_query_write(bytes, &queried->query);
+    memcpy(bytes + 15, target->known.bytes, DIGEST_SIZE);
+    if (queried->query.kind == TRACE_QUERY_DIVERGED) {
+        memcpy(bytes + 47, queried->program.bytes, DIGEST_SIZE);
+        return 47 + DIGEST_SIZE;
+    }
+    endian_store_be64(bytes + 47, target->count);
+    endian_store_be16(bytes + 55, (uint16_t)target->last_size);
+    bytes[57] = (uint8_t)target->header_size;
+    memcpy(bytes + 58, target->header, target->header_size);
+    return 58 + target->header_size;
+}
+
+static bool target_fits(const struct asked *queried)
+{
+    const struct trace_reply_target *target = &queried->target;
+    bool root =
+        queried->query.kind == TRACE_QUERY_LIST || queried->query.kind == TRACE_QUERY_TENSOR;
+
+    if (target->count == 0 || target->count > MERKLE_LEAVES_MAX ||
+        (target->header_size > 0) != root) {
+        return false;
+    }
+    if (is_list(&queried->query)) {
+        return target->last_size == DIGEST_SIZE &&
+               (!root || target->header_size == COMMIT_LIST_HEADER_SIZE);
+    }
+    return target->last_size > 0 && target->last_size <= MERKLE_LEAF_SIZE &&
+           (!root || (target->header_size >= COMMIT_TENSOR_HEADER_MIN &&
+                      target->header_size <= COMMIT_TENSOR_HEADER_MAX));
+}
+
+static enum status read_parts(struct partial_sums_target *parts, struct reader *reader)
+{
+    uint8_t fold;
+
+    reader_copy(reader, parts->subject.bytes, DIGEST_SIZE);
+    parts->bits = reader_u32(reader);
+    fold = reader_u8(reader);
+    parts->count = reader_u32(reader);
+    if ((fold != RULE_SUM && fold != RULE_MAXIMUM) || parts->count < 2 ||
+        parts->count > RULE_PARTS_MAX) {
+        return STATUS_BAD_FORMAT;
+    }
+    parts->fold = (enum rule_fold)fold;
+    return reader_end(reader, NULL, "queried");
+}
+
+enum status asked_read(struct asked *queried, const uint8_t *bytes, size_t size)
+{
+    struct reader reader;
+    const uint8_t *query;
+
+    memset(queried, 0, sizeof(*queried));
+    reader_init(&reader, bytes, size);
+    query = reader_take(&reader, TRACE_QUERY_SIZE);
+    if (query == NULL || trace_query_read(&queried->query, query, TRACE_QUERY_SIZE) != STATUS_OK) {
+        return STATUS_BAD_FORMAT;
+    }
+    if (queried->query.kind == TRACE_QUERY_PARTS) {
+        return read_parts(&queried->parts, &reader);
+    }
+    reader_copy(&reader, queried->target.known.bytes, DIGEST_SIZE);
+    if (queried->query.kind == TRACE_QUERY_DIVERGED) {
+        reader_copy(&reader, queried->program.bytes, DIGEST_SIZE);
+        return reader_end(&reader, NULL, "queried");
+    }
+    queried->target.is_list = is_list(&queried->query);
+    queried->target.count = reader_u64(&reader);
+    queried->target.last_size = reader_u16(&reader);
+    queried->target.header_size = reader_u8(&reader);
+    if (!target_fits(queried)) {
+        return STATUS_BAD_FORMAT;
+    }
+    reader_copy(&reader, queried->target.header, queried->target.header_size);
+    return reader_end(&reader, NULL, "queried");
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static void put_path(struct buffer *bytes, const struct merkle_path *path)
+{
+    buffer_add_u8(bytes, (uint8_t)path->sibling_count);
+    buffer_add(bytes, path->siblings, path->sibling_count * sizeof(path->siblings[0]));
+}
+
+/* An item of the program, with its path. */
+static enum status put_program_item(struct buffer *bytes, const struct tape *tape, uint32_t item,
+                                    struct error *error)
+{
+    uint32_t count = descriptor_count(tape);
+    struct digest *hashes = malloc((size_t)count * sizeof(*hashes));
+    uint8_t descriptor[DESCRIPTOR_SIZE_MAX];
+    struct descriptor_places places;
+    struct merkle_leaves leaves;
+    struct merkle_path path;
+    enum status status = descriptor_places_find(&places, tape, error);
+    size_t size;
+
+    if (status == STATUS_OK && hashes == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for a program of %u items", count);
+    }
+    if (status == STATUS_OK) {
+        for (uint32_t i = 0; i < count; i++) {
+            merkle_leaf_hash(&hashes[i], descriptor, descriptor_write(descriptor, &places, i));
+        }
+        merkle_leaves_init_hashes(&leaves, hashes, count);
+        merkle_path_build(&path, &leaves, item);
+        size = descriptor_write(descriptor, &places, item);
+        buffer_add_u32(bytes, item);
+        buffer_add_u32(bytes, count);
+        buffer_add_u32(bytes, places.trace_items);
+        put_path(bytes, &path);
+        buffer_add_u16(bytes, (uint16_t)size);
+        buffer_add(bytes, descriptor, size);
+    }
+    descriptor_places_release(&places);
+    free(hashes);
+    return status;
+}
+
+static void put_ask(struct buffer *bytes, const struct trace_query *query)
+{
+    uint8_t written[TRACE_QUERY_SIZE];
+
+    trace_query_write(written, query);
+    buffer_add(bytes, written, sizeof(written));
+}
+
+static void put_node(struct buffer *bytes, const struct trace_walk *walk,
+                     const struct trace_query *query, const struct digest *known)
+{
+    struct merkle_path path;
+
+    trace_walk_node_path(&path, walk, query);
+    buffer_add(bytes, known->bytes, DIGEST_SIZE);
+    put_path(bytes, &path);
+}
+
+static void put_tensor(struct buffer *bytes, const struct trace_walk *walk,
+                       const struct trace_query *query, const struct digest *known, uint32_t output)
+{
+    const struct tape *tape = walk->own->tape;
+    uint8_t label[DESCRIPTOR_LABEL_MAX];
+    size_t label_size = descriptor_label(label, &tape->tensors[trace_tensor_at(tape, query->item)]);
+    struct merkle_path path;
+    struct digest root;
+
+    trace_walk_trace_tree(&root, walk);
+    buffer_add(bytes, root.bytes, DIGEST_SIZE);
+    trace_walk_item(&root, &path, walk, query->item);
+    put_path(bytes, &path);
+    buffer_add_u8(bytes, (uint8_t)output);
+    buffer_add_u8(bytes, (uint8_t)label_size);
+    buffer_add(bytes, label, label_size);
+    if (query->kind == TRACE_QUERY_TENSOR) {
+        buffer_add(bytes, root.bytes, DIGEST_SIZE);
+    } else {
+        buffer_add(bytes, walk->tensor.root.bytes, DIGEST_SIZE);
+        put_node(bytes, walk, query, known);
+    }
+}
+
+enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *walk,
+                               struct error *error)
+{
+    const struct tape *tape = walk->own->tape;
+    uint32_t program_item = tape->op_count;
+    uint32_t output = 0;
+    struct digest known;
+    enum status status;
+    struct trace_query query;
+
+    if (!trace_walk_ask(&query, &known, walk)) {
+        return error_set(error, STATUS_USAGE, "nothing is asked any more");
+    }
+    if (!is_list(&query)) {
+        trace_output_at(&program_item, &output, tape, query.item);
+    }
+    put_ask(bytes, &query);
+    status = put_program_item(bytes, tape, program_item, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (query.kind == TRACE_QUERY_LIST_NODE) {
+        buffer_add(bytes, walk->items.root.bytes, DIGEST_SIZE);
+        put_node(bytes, walk, &query, &known);
+    } else if (!is_list(&query)) {
+        put_tensor(bytes, walk, &query, &known, output);
+    }
+    return buffer_check(bytes, error, "a question");
+}
+
+enum status ledger_query_write_diverged(struct buffer *bytes, const struct tape *tape,
+                                        struct error *error)
+{
+    enum status status;
+
+    put_ask(bytes, &(struct trace_query){.kind = TRACE_QUERY_DIVERGED});
+    status = put_program_item(bytes, tape, tape->op_count, error);
+    return status == STATUS_OK ? buffer_check(bytes, error, "a question") : status;
+}
+
+enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *tape,
+                                     const struct evidence_source *source,
+                                     const struct evidence_target *target, struct error *error)
+{
+    const struct trace_query query = {.kind = TRACE_QUERY_PARTS,
+                                      .item =
+                                          trace_item_of_output(tape, target->op, target->output),
+                                      .index = target->element};
+    enum status status;
+
+    put_ask(bytes, &query);
+    status = evidence_write_committed(bytes, tape, source, target, error);
+    return status == STATUS_OK ? buffer_check(bytes, error, "a question") : status;
+}
+
+/* ---- checking ------------------------------------------------------------ */
+
+struct inquiry {
+    struct reader reader;
+    const struct evidence_context *context;
+    struct asked *queried;
+    uint32_t trace_items;
+    struct descriptor descriptor;
+};
+
+/* Follows the path that comes next from hash; false: it is no path at that place. */
+static bool follow(struct digest *root, struct reader *reader, uint64_t index, uint64_t count,
+                   const struct digest *hash)
+{
+    struct merkle_path path = {.leaf_index = index, .leaf_count = count};
+
+    path.sibling_count = reader_u8(reader);
+    if (path.sibling_count > MERKLE_DEPTH_MAX) {
+        return false;
+    }
+    reader_copy(reader, path.siblings, path.sibling_count * sizeof(path.siblings[0]));
+    return !reader->failed && merkle_path_root(root, &path, hash) == VERDICT_VALID;
+}
+
+static bool leads_to(struct reader *reader, uint64_t index, uint64_t count,
+                     const struct digest *hash, const struct digest *wanted)
+{
+    struct digest root;
+
+    return follow(&root, reader, index, count, hash) && digest_equal(&root, wanted);
+}
+
+static void take_digest(struct digest *digest, struct reader *reader)
+{
+    reader_copy(reader, digest->bytes, DIGEST_SIZE);
+}
+
+static bool is_list_root(enum commit_list kind, uint64_t first, uint64_t count,
+                         const struct digest *tree, const struct digest *wanted)
+{
+    struct digest root;
+
+    commit_list_root_of(&root, kind, first, count, tree);
+    return digest_equal(&root, wanted);
+}
+
+/* The path stands before what it leads from, so it is read twice: passed over, then followed. */
+static bool take_program_item(struct inquiry *inquiry)
+{
+    struct reader *reader = &inquiry->reader;
+    uint32_t index = reader_u32(reader);
+    uint32_t count = reader_u32(reader);
+    struct reader path;
+    struct digest hash;
+    struct digest tree;
+    const uint8_t *descriptor;
+    size_t size;
+
+    inquiry->trace_items = reader_u32(reader);
+    path = *reader;
+    (void)reader_take(reader, (size_t)reader_u8(reader) * DIGEST_SIZE);
+    size = reader_u16(reader);
+    descriptor = reader_take(reader, size);
+    if (descriptor == NULL || inquiry->trace_items == 0) {
+        return false;
+    }
+    merkle_leaf_hash(&hash, descriptor, size);
+    return follow(&tree, &path, index, count, &hash) &&
+           is_list_root(COMMIT_PROGRAM, inquiry->trace_items, count, &tree,
+                        &inquiry->context->program) &&
+           descriptor_read(&inquiry->descriptor, descriptor, size, NULL) == STATUS_OK;
+}
+
+/* A node below the root of a tree of count leaves, with its path; it becomes the target. */
+static bool take_node(struct inquiry *inquiry, uint64_t count, const struct digest *tree)
+{
+    const struct trace_query *query = &inquiry->queried->query;
+    struct trace_reply_target *target = &inquiry->queried->target;
+
+    target->count = trace_query_node_count(count, query->level, query->index);
+    if (target->count == 0) {
+        return false;
+    }
+    take_digest(&target->known, &inquiry->reader);
+    return leads_to(&inquiry->reader, query->index, ((count - 1) >> query->level) + 1,
+                    &target->known, tree);
+}
+
+static bool check_list(struct inquiry *inquiry)
+{
+    const struct trace_query *query = &inquiry->queried->query;
+    struct trace_reply_target *target = &inquiry->queried->target;
+    bool trace = query->list == TRACE_QUERY_TRACE;
+    enum commit_list kind = trace ? COMMIT_TRACE : COMMIT_STATE;
+    const struct digest *root = trace ? &inquiry->context->trace : &inquiry->context->after;
+    uint64_t count = trace ? inquiry->trace_items : inquiry->descriptor.state_count;
+    struct digest tree = {{0}};
+
+    if (!inquiry->descriptor.is_state || (!trace && inquiry->context->attestor)) {
+        return false;
+    }
+    target->is_list = true;
+    target->last_size = DIGEST_SIZE;
+    if (query->kind == TRACE_QUERY_LIST) {
+        target->known = *root;
+        target->count = count;
+        commit_list_header(target->header, kind, 0, count, &tree);
+        target->header_size = COMMIT_LIST_HEADER_SIZE;
+        return true;
+    }
+    take_digest(&tree, &inquiry->reader);
+    return is_list_root(kind, 0, count, &tree, root) && take_node(inquiry, count, &tree);
+}
+
+/* The tensor's header, whose label the descriptor's hash is of; false: it is of another. */
+static bool take_header(struct inquiry *inquiry, const struct descriptor_operand *operand)
+{
+    struct trace_reply_target *target = &inquiry->queried->target;
+    const struct digest no_root = {{0}};
+    size_t size = reader_u8(&inquiry->reader);
+    const uint8_t *label = reader_take(&inquiry->reader, size);
+    struct digest hash;
+
+    if (label == NULL || size < DESCRIPTOR_LABEL_MIN || size > DESCRIPTOR_LABEL_MAX) {
+        return false;
+    }
+    sha256(&hash, label, size);
+    target->header_size =
+        (uint32_t)commit_labelled_header(target->header, COMMIT_TENSOR, label, size, &no_root);
+    return digest_equal(&hash, &operand->label);
+}
+
+/* The root of the tensor; where a node is asked for, that of its tree, from which with the header
+ * the tensor's follows. */
+static void take_tensor_root(struct digest *tensor, struct digest *tree, struct inquiry *inquiry)
+{
+    struct trace_reply_target *target = &inquiry->queried->target;
+    uint8_t header[COMMIT_TENSOR_HEADER_MAX];
+
+    take_digest(tree, &inquiry->reader);
+    *tensor = *tree;
+    if (inquiry->queried->query.kind == TRACE_QUERY_TENSOR_NODE) {
+        memcpy(header, target->header, target->header_size);
+        memcpy(header + 32, tree->bytes, DIGEST_SIZE);
+        sha256(tensor, header, target->header_size);
+        memset(target->header, 0, sizeof(target->header));
+        target->header_size = 0;
+    }
+}
+
+static bool check_tensor(struct inquiry *inquiry)
+{
+    const struct trace_query *query = &inquiry->queried->query;
+    const struct descriptor *descriptor = &inquiry->descriptor;
+    struct trace_reply_target *target = &inquiry->queried->target;
+    const struct descriptor_operand *operand;
+    struct digest trace_tree;
+    struct digest tensor;
+    struct digest tree;
+    struct digest hash;
+    struct reader path;
+    uint32_t output;
+    uint64_t size;
+    uint64_t count;
+
+    take_digest(&trace_tree, &inquiry->reader);
+    path = inquiry->reader;
+    (void)reader_take(&inquiry->reader, (size_t)reader_u8(&inquiry->reader) * DIGEST_SIZE);
+    output = reader_u8(&inquiry->reader);
+    if (inquiry->reader.failed || descriptor->is_state || output >= descriptor->op.output_count) {
+        return false;
+    }
+    operand = &descriptor->operands[descriptor->op.input_count + output];
+    if (operand->place != query->item || !take_header(inquiry, operand)) {
+        return false;
+    }
+    take_tensor_root(&tensor, &tree, inquiry);
+    merkle_leaf_hash(&hash, tensor.bytes, DIGEST_SIZE);
+    if (!is_list_root(COMMIT_TRACE, 0, inquiry->trace_items, &trace_tree,
+                      &inquiry->context->trace) ||
+        !leads_to(&path, query->item, inquiry->trace_items, &hash, &trace_tree)) {
+        return false;
+    }
+    size = operand->count * dtype_size(operand->dtype);
+    count = (size + MERKLE_LEAF_SIZE - 1) / MERKLE_LEAF_SIZE;
+    target->known = tensor;
+    target->count = count;
+    if (query->kind == TRACE_QUERY_TENSOR_NODE && !take_node(inquiry, count, &tree)) {
+        return false;
+    }
+    target->last_size = (query->index << query->level) + target->count == count
+                            ? (uint32_t)(size - (count - 1) * MERKLE_LEAF_SIZE)
+                            : MERKLE_LEAF_SIZE;
+    return true;
+}
+
+static bool check_diverged(struct inquiry *inquiry)
+{
+    inquiry->queried->target.known = inquiry->context->after;
+    inquiry->queried->program = inquiry->context->program;
+    return inquiry->descriptor.is_state && inquiry->context->diverged &&
+           !inquiry->context->attestor;
+}
+
+static bool check_ask(struct inquiry *inquiry)
+{
+    switch (inquiry->queried->query.kind) {
+    case TRACE_QUERY_LIST:
+    case TRACE_QUERY_LIST_NODE:
+        return check_list(inquiry);
+    case TRACE_QUERY_TENSOR:
+    case TRACE_QUERY_TENSOR_NODE:
+        return check_tensor(inquiry);
+    case TRACE_QUERY_DIVERGED:
+        return check_diverged(inquiry);
+    case TRACE_QUERY_PARTS:
+        break; /* see check_parts() */
+    }
+    return false;
+}
+
+/* What stands behind the ask is evidence of which nothing but the element is looked at. */
+static bool check_parts(struct asked *queried, const struct evidence_context *context,
+                        const uint8_t *bytes, size_t size)
+{
+    struct evidence_committed committed;
+
+    if (evidence_read_committed(&committed, context, bytes, size) != VERDICT_VALID) {
+        return false;
+    }
+    queried->parts = committed.parts;
+    return committed.item == queried->query.item && committed.element == queried->query.index &&
+           committed.parts.count > 1;
+}
+
+enum verdict ledger_query_check(struct asked *queried, const struct evidence_context *context,
+                                const uint8_t *bytes, size_t size)
+{
+    struct inquiry inquiry = {.context = context, .queried = queried};
+    const uint8_t *query;
+
+    memset(queried, 0, sizeof(*queried));
+    reader_init(&inquiry.reader, bytes, size);
+    query = reader_take(&inquiry.reader, TRACE_QUERY_SIZE);
+    if (query == NULL || trace_query_read(&queried->query, query, TRACE_QUERY_SIZE) != STATUS_OK) {
+        return VERDICT_INVALID;
+    }
+    if (queried->query.kind == TRACE_QUERY_PARTS) {
+        return check_parts(queried, context, bytes + TRACE_QUERY_SIZE, size - TRACE_QUERY_SIZE)
+                   ? VERDICT_VALID
+                   : VERDICT_INVALID;
+    }
+    if (!take_program_item(&inquiry) || !check_ask(&inquiry) ||
+        reader_end(&inquiry.reader, NULL, "question") != STATUS_OK) {
+        return VERDICT_INVALID;
+    }
+    return VERDICT_VALID;
+}

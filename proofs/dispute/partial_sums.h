@@ -1,0 +1,67 @@
+/*
+ * partial_sums.h - what the parts of a long axis come to, as an accused tells it (docs/FORMATS.md
+ * 10.6).
+ *
+ * The operands of a long sum do not fit in a transaction. So the accused is asked what each part of
+ * it comes to (engine/rules/rule.h), and its answer counts only when these values, put together as
+ * the rule does, give the very element that it committed to. Whoever committed to a false element
+ * then has told a false part, and evidence of that part alone convicts. An answer binds whoever
+ * gave it on a ledger, by its seal; it says nothing about anybody's tensors, so it is of use
+ * nowhere else.
+ *
+ * Nothing here allocates, reads files or prints.
+ */
+#ifndef PROOFS_DISPUTE_PARTIAL_SUMS_H
+#define PROOFS_DISPUTE_PARTIAL_SUMS_H
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "engine/rules/rule.h"
+#include "proofs/dispute/trace_query.h"
+
+#define PARTIAL_SUMS_REPLY_MAX (4 + 8 * RULE_PARTS_MAX)
+
+/* What is asked: the parts of one element, as it was committed to. */
+struct partial_sums_target {
+    struct digest subject; /* of the descriptor, the output and the element */
+    uint32_t bits;         /* the element */
+    enum rule_fold fold;   /* RULE_SUM or RULE_MAXIMUM */
+    uint32_t count;        /* of parts, 2 to RULE_PARTS_MAX */
+};
+
+/* An answer that was checked. Borrows the bytes that it was read from. */
+struct partial_sums_reply {
+    bool none; /* the element is a NaN, which no sum is: there is nothing to put together */
+    int exponent;
+    const uint8_t *values;
+};
+
+/* What a ledger keeps the hash of while it is asked, and of that with the answer afterwards. */
+#define PARTIAL_SUMS_QUERY_SIZE (TRACE_QUERY_SIZE + DIGEST_SIZE + 9)
+void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
+                              const struct trace_query *query,
+                              const struct partial_sums_target *target);
+void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t asked_size,
+                             const uint8_t *reply, size_t told_size);
+
+/* What an answer is about. */
+void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, size_t descriptor_size,
+                          uint32_t output, uint64_t element);
+
+/* Safe on hostile bytes; told means something only on VERDICT_VALID: what is told gives the
+ * element's bits. */
+MUST_CHECK enum verdict partial_sums_check(struct partial_sums_reply *reply,
+                                           const struct partial_sums_target *target,
+                                           const uint8_t *bytes, size_t size);
+
+/* The value of part `number`, below the target's count. */
+int64_t partial_sums_value(const struct partial_sums_reply *reply, uint32_t number);
+
+/*
+ * Writes what an honest accused tells of an element that has the bits which the rule gives of
+ * call's operands; returns its size. bytes has room for PARTIAL_SUMS_REPLY_MAX.
+ */
+size_t partial_sums_write(uint8_t *bytes, const struct rule_call *call, uint32_t output,
+                          uint64_t element);
+
+#endif /* PROOFS_DISPUTE_PARTIAL_SUMS_H */

@@ -1,0 +1,370 @@
+/* trace_query.c - see trace_query.h. */
+#include "proofs/dispute/trace_query.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/endian.h"
+#include "base/reader.h"
+#include "engine/rules/rule.h"
+#include "proofs/commit/commit.h"
+#include "proofs/commit/trace.h"
+
+/* ---- how far an answer reaches ------------------------------------------- */
+
+struct trace_query_span trace_query_span(uint64_t count)
+{
+    uint32_t height = merkle_height(count);
+    uint32_t level = height > TRACE_QUERY_LEVELS ? height - TRACE_QUERY_LEVELS : 0;
+
+    return (struct trace_query_span){
+        .count = count, .level = level, .entries = (uint32_t)((count - 1) >> level) + 1};
+}
+
+uint64_t trace_query_node_count(uint64_t count, uint32_t level, uint64_t index)
+{
+    uint64_t first;
+
+    if (count == 0 || level >= merkle_height(count) || index > (count - 1) >> level) {
+        return 0;
+    }
+    first = index << level;
+    return count - first < UINT64_C(1) << level ? count - first : UINT64_C(1) << level;
+}
+
+uint64_t trace_query_list_count(const struct tape *tape, enum trace_query_list list)
+{
+    return list == TRACE_QUERY_TRACE ? trace_item_count(tape) : tape->state_count;
+}
+
+uint64_t trace_query_tensor_count(const struct tensor *tensor)
+{
+    return (commit_tensor_size(tensor) + MERKLE_LEAF_SIZE - 1) / MERKLE_LEAF_SIZE;
+}
+
+static uint32_t list_tells(uint64_t count)
+{
+    uint32_t tells = 1;
+
+    for (struct trace_query_span span = trace_query_span(count); span.level > 0; tells++) {
+        span = trace_query_span(UINT64_C(1) << span.level);
+    }
+    return tells;
+}
+
+static uint32_t tensor_tells(uint64_t count)
+{
+    uint32_t tells = 1;
+
+    for (; count > TRACE_QUERY_LEAVES_MAX; tells++) {
+        count = UINT64_C(1) << trace_query_span(count).level;
+    }
+    return tells;
+}
+
+uint32_t trace_query_replies_max(const struct tape *tape)
+{
+    uint32_t tells = 1;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (role_is_made(tape->tensors[id].role)) {
+            uint32_t needed = tensor_tells(trace_query_tensor_count(&tape->tensors[id]));
+
+            tells = needed > tells ? needed : tells;
+        }
+    }
+    return tells + list_tells(trace_item_count(tape));
+}
+
+static enum status check_node(const struct trace_query *query, uint64_t count, struct error *error)
+{
+    if (trace_query_node_count(count, query->level, query->index) == 0) {
+        return error_set(error, STATUS_NOT_FOUND,
+                         "a tree of %" PRIu64 " leaves has no node %" PRIu64
+                         " on level %u below its root",
+                         count, query->index, query->level);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_parts(const struct trace_query *query, const struct tape *tape,
+                               struct error *error)
+{
+    struct rule_axis axis = {.parts = 0};
+    uint32_t output;
+    uint32_t op;
+
+    if (query->item >= tape->state_count &&
+        query->index < tape->tensors[trace_tensor_at(tape, query->item)].count) {
+        trace_output_at(&op, &output, tape, query->item);
+        rule_axis_of(&axis, &tape->ops[op], output, query->index);
+    }
+    return axis.parts > 1 ? STATUS_OK
+                          : error_set(error, STATUS_NOT_FOUND,
+                                      "element %" PRIu64 " of tensor %u of the trace has no parts",
+                                      query->index, query->item);
+}
+
+enum status trace_query_check(const struct trace_query *query, const struct tape *tape,
+                              struct error *error)
+{
+    switch (query->kind) {
+    case TRACE_QUERY_LIST:
+    case TRACE_QUERY_DIVERGED:
+        return STATUS_OK;
+    case TRACE_QUERY_LIST_NODE:
+        return check_node(query, trace_query_list_count(tape, query->list), error);
+    case TRACE_QUERY_TENSOR:
+    case TRACE_QUERY_TENSOR_NODE:
+    case TRACE_QUERY_PARTS:
+        break;
+    }
+    if (query->item >= trace_item_count(tape)) {
+        return error_set(error, STATUS_NOT_FOUND, "a trace of %u tensors has no tensor %u",
+                         trace_item_count(tape), query->item);
+    }
+    if (query->kind == TRACE_QUERY_PARTS) {
+        return check_parts(query, tape, error);
+    }
+    return query->kind == TRACE_QUERY_TENSOR
+               ? STATUS_OK
+               : check_node(
+                     query,
+                     trace_query_tensor_count(&tape->tensors[trace_tensor_at(tape, query->item)]),
+                     error);
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+/* The asks about nodes below one that was told of: `first` is its first leaf, count its leaves. */
+static enum status visit_below(const struct trace_query_visitor *visitor,
+                               const struct trace_query *about, uint64_t first, uint64_t count,
+                               struct error *error)
+{
+    bool of_list = about->kind == TRACE_QUERY_LIST || about->kind == TRACE_QUERY_LIST_NODE;
+    struct trace_query_span span = trace_query_span(count);
+    struct trace_query query = *about;
+    enum status status = STATUS_OK;
+
+    if (of_list ? span.level == 0 : count <= TRACE_QUERY_LEAVES_MAX) {
+        return STATUS_OK; /* the answer has shown the items, or the leaves */
+    }
+    query.kind = of_list ? TRACE_QUERY_LIST_NODE : TRACE_QUERY_TENSOR_NODE;
+    query.level = span.level;
+    for (uint32_t i = 0; i < span.entries && status == STATUS_OK; i++) {
+        uint64_t covered = (uint64_t)i << span.level;
+        uint64_t left = count - covered;
+
+        query.index = (first + covered) >> span.level;
+        status = visitor->reply(visitor->context, &query, error);
+        if (status == STATUS_OK) {
+            status = visit_below(
+                visitor, &query, first + covered,
+                left < UINT64_C(1) << span.level ? left : UINT64_C(1) << span.level, error);
+        }
+    }
+    return status;
+}
+
+static enum status visit_tree(const struct trace_query_visitor *visitor,
+                              const struct trace_query *root, uint64_t count, struct error *error)
+{
+    enum status status = visitor->reply(visitor->context, root, error);
+
+    return status == STATUS_OK ? visit_below(visitor, root, 0, count, error) : status;
+}
+
+enum status trace_query_visit(const struct tape *tape, const struct trace_query_visitor *visitor,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    for (int list = TRACE_QUERY_TRACE; list <= TRACE_QUERY_NEXT_STATE && status == STATUS_OK;
+         list++) {
+        const struct trace_query query = {.kind = TRACE_QUERY_LIST,
+                                          .list = (enum trace_query_list)list};
+
+        status = visit_tree(visitor, &query, trace_query_list_count(tape, query.list), error);
+    }
+    for (uint32_t item = 0; item < trace_item_count(tape) && status == STATUS_OK; item++) {
+        const struct trace_query query = {.kind = TRACE_QUERY_TENSOR, .item = item};
+        const struct tensor *tensor = &tape->tensors[trace_tensor_at(tape, item)];
+
+        status = visit_tree(visitor, &query, trace_query_tensor_count(tensor), error);
+    }
+    return status;
+}
+
+/* ---- as bytes ------------------------------------------------------------ */
+
+/* Is what the kind does not use zero, and no level beyond any tree? */
+static bool canonical(const struct trace_query *query)
+{
+    bool node = query->kind == TRACE_QUERY_LIST_NODE || query->kind == TRACE_QUERY_TENSOR_NODE;
+    bool list = query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
+    bool parts = query->kind == TRACE_QUERY_PARTS;
+    bool tensor =
+        query->kind == TRACE_QUERY_TENSOR || query->kind == TRACE_QUERY_TENSOR_NODE || parts;
+
+    return (list ? query->list <= TRACE_QUERY_NEXT_STATE : query->list == 0) &&
+           (tensor || query->item == 0) &&
+           (node ? query->level < MERKLE_DEPTH_MAX
+                 : query->level == 0 && (parts || query->index == 0)) &&
+           query->index <= MERKLE_LEAVES_MAX >> query->level;
+}
+
+/* docs/FORMATS.md, ask: 0 kind (1), 1 list (1), 2 item (4), 6 level (1), 7 index (8). */
+void trace_query_write(uint8_t bytes[TRACE_QUERY_SIZE], const struct trace_query *query)
+{
+    assert(canonical(query));
+    bytes[0] = (uint8_t)query->kind;
+    bytes[1] = (uint8_t)query->list;
+    endian_store_be32(bytes + 2, query->item);
+    bytes[6] = (uint8_t)query->level;
+    endian_store_be64(bytes + 7, query->index);
+}
+
+enum status trace_query_read(struct trace_query *query, const uint8_t *bytes, size_t size)
+{
+    if (size != TRACE_QUERY_SIZE || bytes[0] < TRACE_QUERY_LIST || bytes[0] > TRACE_QUERY_PARTS ||
+        bytes[1] > TRACE_QUERY_NEXT_STATE) {
+        return STATUS_BAD_FORMAT;
+    }
+    *query = (struct trace_query){.kind = (enum trace_query_kind)bytes[0],
+                                  .list = (enum trace_query_list)bytes[1],
+                                  .item = endian_load_be32(bytes + 2),
+                                  .level = bytes[6],
+                                  .index = endian_load_be64(bytes + 7)};
+    return canonical(query) ? STATUS_OK : STATUS_BAD_FORMAT;
+}
+
+/* ---- as text ------------------------------------------------------------- */
+
+static const char *const list_names[2] = {
+    [TRACE_QUERY_TRACE] = "trace", [TRACE_QUERY_NEXT_STATE] = "next"};
+
+void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query *query)
+{
+    assert(canonical(query));
+    switch (query->kind) {
+    case TRACE_QUERY_LIST:
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "list/%s", list_names[query->list]);
+        return;
+    case TRACE_QUERY_LIST_NODE:
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "node/%s/%u/%" PRIu64, list_names[query->list],
+                       query->level, query->index);
+        return;
+    case TRACE_QUERY_TENSOR:
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "tensor/%u", query->item);
+        return;
+    case TRACE_QUERY_TENSOR_NODE:
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "tensor-node/%u/%u/%" PRIu64, query->item,
+                       query->level, query->index);
+        return;
+    case TRACE_QUERY_DIVERGED:
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "diverged");
+        return;
+    case TRACE_QUERY_PARTS:
+        (void)snprintf(text, TRACE_QUERY_TEXT_MAX, "parts/%u/%" PRIu64, query->item, query->index);
+        return;
+    }
+    assert(!"an ask of a known kind");
+}
+
+/* A number up to max at *at, which moves behind it and the slash that must follow but at the end.
+ * What no trace_query_text() would write is found out by writing it again. */
+static bool take_number(const char **at, uint64_t max, uint64_t *number)
+{
+    uint64_t value = 0;
+    const char *start = *at;
+
+    for (; **at >= '0' && **at <= '9'; (*at)++) {
+        uint64_t digit = (uint64_t)(**at - '0');
+
+        if (value > (max - digit) / 10) {
+            return false;
+        }
+        value = 10 * value + digit;
+    }
+    *number = value;
+    if (*at == start) {
+        return false;
+    }
+    *at += **at == '/';
+    return true;
+}
+
+static bool take_word(const char **at, const char *word)
+{
+    size_t size = strlen(word);
+
+    if (strncmp(*at, word, size) != 0) {
+        return false;
+    }
+    *at += size;
+    return true;
+}
+
+static bool take_list(const char **at, struct trace_query *query)
+{
+    for (int i = 0; i < 2; i++) {
+        if (take_word(at, list_names[i])) {
+            query->list = (enum trace_query_list)i;
+            *at += **at == '/';
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_item(const char **at, struct trace_query *query)
+{
+    uint64_t item = 0;
+    bool taken = take_number(at, UINT32_MAX, &item);
+
+    query->item = (uint32_t)item;
+    return taken;
+}
+
+static bool take_node(const char **at, struct trace_query *query)
+{
+    uint64_t level = 0;
+    bool taken =
+        take_number(at, MERKLE_DEPTH_MAX, &level) && take_number(at, UINT64_MAX, &query->index);
+
+    query->level = (uint32_t)level;
+    return taken;
+}
+
+enum status trace_query_parse(struct trace_query *query, const char *text)
+{
+    char again[TRACE_QUERY_TEXT_MAX];
+    const char *at = text;
+    bool taken = false;
+
+    *query = (struct trace_query){.kind = TRACE_QUERY_DIVERGED};
+    if (take_word(&at, "list/")) {
+        query->kind = TRACE_QUERY_LIST;
+        taken = take_list(&at, query);
+    } else if (take_word(&at, "node/")) {
+        query->kind = TRACE_QUERY_LIST_NODE;
+        taken = take_list(&at, query) && take_node(&at, query);
+    } else if (take_word(&at, "tensor/")) {
+        query->kind = TRACE_QUERY_TENSOR;
+        taken = take_item(&at, query);
+    } else if (take_word(&at, "tensor-node/")) {
+        query->kind = TRACE_QUERY_TENSOR_NODE;
+        taken = take_item(&at, query) && take_node(&at, query);
+    } else if (take_word(&at, "parts/")) {
+        query->kind = TRACE_QUERY_PARTS;
+        taken = take_item(&at, query) && take_number(&at, UINT64_MAX, &query->index);
+    } else {
+        taken = take_word(&at, "diverged");
+    }
+    if (!taken || !canonical(query)) {
+        return STATUS_BAD_FORMAT;
+    }
+    trace_query_text(again, query);
+    return strcmp(again, text) == 0 ? STATUS_OK : STATUS_BAD_FORMAT;
+}

@@ -1,0 +1,78 @@
+/*
+ * trace_reply.h - the answer to an ask: what lies below a root or a node, checked against its hash.
+ *
+ * What is known of the thing asked for is its hash, how many leaves it covers and, of a root, the
+ * header that the hash is of. An answer is a list of hashes on one level of the tree, left to
+ * right, or leaves; folding them pairwise, the odd one rising, must give the known hash. So an
+ * answer is true or refused: whether it is *right* is another question, and the contract can check
+ * it with nothing but these bytes.
+ *
+ * Nothing here allocates, reads files or prints.
+ */
+#ifndef PROOFS_DISPUTE_TRACE_REPLY_H
+#define PROOFS_DISPUTE_TRACE_REPLY_H
+
+#include "proofs/commit/commit.h"
+#include "proofs/dispute/trace_query.h"
+
+#define TRACE_REPLY_BYTES_MAX (DIGEST_SIZE + TRACE_QUERY_LEAVES_MAX * MERKLE_LEAF_SIZE)
+
+_Static_assert(TRACE_QUERY_ENTRIES_MAX *DIGEST_SIZE <= TRACE_QUERY_LEAVES_MAX * MERKLE_LEAF_SIZE,
+               "leaves are the longest answer");
+
+/* What is asked for, as far as it is known before the answer. */
+struct trace_reply_target {
+    struct digest known; /* the node's hash, or the hash of the header */
+    uint64_t count;      /* leaves below it */
+    bool is_list;        /* its leaves are items of 32 bytes, not of 1,024 */
+    /* Bytes of its last leaf that are the tensor's: those behind them must be zero. */
+    uint32_t last_size;
+    /* The header of a root, its tree's root still zeros; size 0: a node. */
+    uint8_t header[COMMIT_TENSOR_HEADER_MAX];
+    uint32_t header_size;
+};
+
+/* An answer that was checked. Borrows the bytes that it was read from. */
+struct trace_reply {
+    struct digest tree_root; /* of the target's own tree: of a node, its hash */
+    uint32_t level;          /* of the entries above the leaves */
+    uint32_t entries;        /* how many */
+    struct digest hashes[TRACE_QUERY_ENTRIES_MAX]; /* of the entries, as nodes of the tree */
+    const uint8_t *items;  /* lists on level 0: the items themselves, 32 bytes each; else NULL */
+    const uint8_t *leaves; /* tensors with few leaves: these, 1,024 bytes each; else NULL */
+};
+
+/*
+ * Everything of target but what is known, from the tape. known is the list's root, the tensor's
+ * root or the node's hash. STATUS_NOT_FOUND: there is no such thing; STATUS_USAGE:
+ * TRACE_QUERY_DIVERGED, whose answer is evidence (evidence.h), or TRACE_QUERY_PARTS
+ * (partial_sums.h).
+ */
+MUST_CHECK enum status trace_reply_target(struct trace_reply_target *target,
+                                          const struct trace_query *query, const struct tape *tape,
+                                          const struct digest *known, struct error *error);
+
+/* Bytes of the one answer that a target can have. */
+size_t trace_reply_size(const struct trace_reply_target *target);
+
+/* Safe on hostile bytes; told means something only on VERDICT_VALID. */
+MUST_CHECK enum verdict trace_reply_check(struct trace_reply *reply,
+                                          const struct trace_reply_target *target,
+                                          const uint8_t *bytes, size_t size);
+
+/* What the answers are written from: a tree and the bytes of its leaves. */
+struct trace_reply_tree {
+    struct merkle_leaves hashes; /* of all leaves, by hash */
+    const struct digest *items;  /* of a list; NULL: a tensor */
+    const uint8_t *bytes;        /* of a tensor, byte_count of them */
+    uint64_t byte_count;
+};
+
+/*
+ * The answer to ask about tree, which is the list's or the tensor's and has the node; returns its
+ * size. bytes has room for TRACE_REPLY_BYTES_MAX.
+ */
+size_t trace_reply_write(uint8_t *bytes, const struct trace_query *query,
+                         const struct trace_reply_tree *tree);
+
+#endif /* PROOFS_DISPUTE_TRACE_REPLY_H */

@@ -1,0 +1,346 @@
+/* trace_server.c - see trace_server.h. */
+#include "proofs/dispute/trace_server.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/commit/element.h"
+
+/* ---- the states before the step ------------------------------------------ */
+
+static enum status no_memory(const struct tensor *tensor, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "no memory for '%s', %" PRIu64 " bytes", tensor->name,
+                     commit_tensor_size(tensor));
+}
+
+static enum status save_states(struct trace_server *server, struct error *error)
+{
+    const struct tape *tape = server->tape;
+
+    server->states = calloc((size_t)tape->state_count + 1, sizeof(*server->states));
+    if (server->states == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of states");
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        uint32_t id = tape->states[i].before;
+        enum status status;
+
+        server->states[i] = malloc(commit_tensor_size(&tape->tensors[id]));
+        if (server->states[i] == NULL) {
+            return no_memory(&tape->tensors[id], error);
+        }
+        status = server->machine->backend->read(server->machine, id, server->states[i], error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Runs the step again, from the state before it. */
+static enum status run(struct trace_server *server, const struct observer *observer,
+                       struct error *error)
+{
+    struct machine *machine = server->machine;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < server->tape->state_count && status == STATUS_OK; i++) {
+        status = machine->backend->write(machine, server->tape->states[i].before, server->states[i],
+                                         error);
+    }
+    server->runs++;
+    return status == STATUS_OK ? machine->backend->step(machine, observer, error) : status;
+}
+
+/* ---- tensors that are kept ----------------------------------------------- */
+
+static void drop(struct trace_server_tensor *kept)
+{
+    free(kept->owned);
+    free(kept->hashes);
+    memset(kept, 0, sizeof(*kept));
+}
+
+const struct trace_server_tensor *trace_server_tensor(const struct trace_server *server,
+                                                      uint32_t item)
+{
+    for (uint32_t i = 0; i < server->kept_count; i++) {
+        if (server->kept[i].item == item) {
+            return &server->kept[i];
+        }
+    }
+    return NULL;
+}
+
+static bool wants(const uint32_t *items, uint32_t count, uint32_t item)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (items[i] == item) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void keep_only(struct trace_server *server, const uint32_t *items, uint32_t count)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < server->kept_count; i++) {
+        if (wants(items, count, server->kept[i].item)) {
+            server->kept[left++] = server->kept[i];
+        } else {
+            drop(&server->kept[i]);
+        }
+    }
+    server->kept_count = left;
+}
+
+/* Hashes what is kept at bytes; it must be what the trace says. */
+static enum status keep(struct trace_server *server, uint32_t item, const uint8_t *bytes,
+                        uint8_t *owned, struct error *error)
+{
+    struct trace_server_tensor *kept = &server->kept[server->kept_count];
+    struct merkle_leaves leaves;
+    struct merkle_leaves hashes;
+    struct digest root;
+
+    assert(server->kept_count < TRACE_SERVER_KEPT_MAX);
+    kept->item = item;
+    kept->tensor = &server->tape->tensors[trace_tensor_at(server->tape, item)];
+    kept->bytes = bytes;
+    kept->owned = owned;
+    kept->size = commit_tensor_size(kept->tensor);
+    kept->leaf_count = trace_query_tensor_count(kept->tensor);
+    kept->hashes = malloc((size_t)kept->leaf_count * sizeof(*kept->hashes));
+    if (kept->hashes == NULL) {
+        const struct tensor *tensor = kept->tensor;
+
+        drop(kept);
+        return no_memory(tensor, error);
+    }
+    merkle_leaves_init_bytes(&leaves, bytes, kept->size);
+    merkle_leaf_hashes(kept->hashes, &leaves);
+    merkle_leaves_init_hashes(&hashes, kept->hashes, kept->leaf_count);
+    merkle_root(&root, &hashes);
+    commit_tensor_root_of(&root, COMMIT_TENSOR, kept->tensor, &root);
+    if (!digest_equal(&root, &server->trace.items[item])) {
+        enum status status = error_set(
+            error, STATUS_DEVICE, "tensor %u of the trace is not what it was the first time", item);
+
+        error_advise(error, "this machine computes wrongly: use another one");
+        drop(kept);
+        return status;
+    }
+    server->kept_count++;
+    return STATUS_OK;
+}
+
+/* One run that looks for the items that are wanted and not kept. */
+struct search {
+    struct trace_server *server;
+    const uint32_t *items;
+    uint32_t count;
+    uint32_t next; /* the item that comes next */
+    uint32_t left; /* outputs to be found */
+};
+
+static enum status found(void *context, uint32_t op, uint32_t output, const void *bytes,
+                         uint64_t size, struct error *error)
+{
+    struct search *search = context;
+    struct trace_server *server = search->server;
+    uint32_t item = search->next++;
+    enum status status;
+    uint8_t *copy;
+
+    if (!wants(search->items, search->count, item) || trace_server_tensor(server, item) != NULL) {
+        return STATUS_OK;
+    }
+    copy = malloc((size_t)size);
+    if (copy == NULL) {
+        return no_memory(&server->tape->tensors[server->tape->ops[op].outputs[output]], error);
+    }
+    memcpy(copy, bytes, (size_t)size);
+    status = keep(server, item, copy, copy, error);
+    search->left--;
+    /* Nothing after the last one is of interest: that is no failure. */
+    return status == STATUS_OK && search->left == 0 ? STATUS_STOPPED : status;
+}
+
+enum status trace_server_keep(struct trace_server *server, const uint32_t *items, uint32_t count,
+                              struct error *error)
+{
+    struct search search = {server, items, count, server->tape->state_count, 0};
+    const struct observer observer = {found, &search};
+    enum status status = STATUS_OK;
+
+    assert(count <= TRACE_SERVER_KEPT_MAX);
+    keep_only(server, items, count);
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        uint32_t item = items[i];
+
+        assert(item < server->trace.item_count);
+        if (trace_server_tensor(server, item) != NULL || wants(items, i, item)) {
+            continue;
+        }
+        if (item < server->trace.state_count) {
+            status = keep(server, item, server->states[item], NULL, error);
+        } else {
+            search.left++;
+        }
+    }
+    if (status == STATUS_OK && search.left > 0) {
+        status = run(server, &observer, error);
+        if (status == STATUS_STOPPED && search.left == 0) {
+            status = STATUS_OK;
+        }
+        assert(status != STATUS_OK || search.left == 0);
+    }
+    return status;
+}
+
+/* ---- opening and closing ------------------------------------------------- */
+
+static enum status list_next(struct trace_server *server, struct error *error)
+{
+    uint32_t count = server->tape->state_count;
+    enum status status = trace_next_items(&server->next_items, server->tape, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    server->next = malloc(((size_t)count + 1) * 2 * sizeof(*server->next));
+    if (server->next == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of states");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        server->next[i] = server->trace.items[server->next_items[i]];
+        merkle_leaf_hash(&server->next[count + i], server->next[i].bytes, DIGEST_SIZE);
+    }
+    return STATUS_OK;
+}
+
+enum status trace_server_open(struct trace_server *server, struct machine *machine,
+                              struct error *error)
+{
+    enum status status;
+
+    memset(server, 0, sizeof(*server));
+    server->machine = machine;
+    server->tape = machine->tape;
+    status = save_states(server, error);
+    if (status == STATUS_OK) {
+        server->runs = 1;
+        status = trace_run(&server->trace, machine, NULL, 0, error);
+    }
+    if (status == STATUS_OK) {
+        status = list_next(server, error);
+    }
+    if (status != STATUS_OK) {
+        trace_server_close(server);
+    }
+    return status;
+}
+
+void trace_server_close(struct trace_server *server)
+{
+    keep_only(server, NULL, 0);
+    for (uint32_t i = 0; server->states != NULL && i < server->tape->state_count; i++) {
+        free(server->states[i]);
+    }
+    free(server->states);
+    free(server->next_items);
+    free(server->next);
+    trace_release(&server->trace);
+    memset(server, 0, sizeof(*server));
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server *server,
+                              const struct trace_query *query, struct error *error)
+{
+    enum status status = trace_query_check(query, server->tape, error);
+    const struct trace_server_tensor *kept;
+
+    memset(tree, 0, sizeof(*tree));
+    if (status != STATUS_OK) {
+        return status;
+    }
+    switch (query->kind) {
+    case TRACE_QUERY_LIST:
+    case TRACE_QUERY_LIST_NODE:
+        tree->items = query->list == TRACE_QUERY_TRACE ? server->trace.items : server->next;
+        merkle_leaves_init_hashes(&tree->hashes,
+                                  query->list == TRACE_QUERY_TRACE
+                                      ? server->trace.hashes
+                                      : server->next + server->tape->state_count,
+                                  trace_query_list_count(server->tape, query->list));
+        return STATUS_OK;
+    case TRACE_QUERY_TENSOR:
+    case TRACE_QUERY_TENSOR_NODE:
+        break;
+    case TRACE_QUERY_DIVERGED:
+    case TRACE_QUERY_PARTS:
+        return error_set(error, STATUS_USAGE, "what is told of that is no tree");
+    }
+    if (trace_server_tensor(server, query->item) == NULL) {
+        status = trace_server_keep(server, &query->item, 1, error);
+    }
+    kept = trace_server_tensor(server, query->item);
+    if (kept != NULL) {
+        tree->bytes = kept->bytes;
+        tree->byte_count = kept->size;
+        merkle_leaves_init_hashes(&tree->hashes, kept->hashes, kept->leaf_count);
+    }
+    return status;
+}
+
+enum status trace_server_answer(uint8_t *bytes, size_t *size, struct trace_server *server,
+                                const struct trace_query *query, struct error *error)
+{
+    struct trace_reply_tree tree;
+    enum status status = trace_server_tree(&tree, server, query, error);
+
+    *size = status == STATUS_OK ? trace_reply_write(bytes, query, &tree) : 0;
+    return status;
+}
+
+/* ---- divergence ---------------------------------------------------------- */
+
+static enum status find_not_finite(void *context, const struct tensor *tensor, const void *bytes,
+                                   struct error *error)
+{
+    uint64_t *element = context;
+
+    (void)error;
+    *element = UINT64_MAX;
+    if (tensor->dtype != DTYPE_F32 || element_all_finite(bytes, tensor->count)) {
+        return STATUS_OK;
+    }
+    for (*element = 0; element_all_finite((const uint8_t *)bytes + 4 * *element, 1); ++*element) {
+    }
+    return STATUS_OK;
+}
+
+enum status trace_server_diverged(uint32_t *state, uint64_t *element, struct trace_server *server,
+                                  struct error *error)
+{
+    const struct tape *tape = server->tape;
+    enum status status = run(server, NULL, error);
+
+    for (*state = 0; *state < tape->state_count && status == STATUS_OK; ++*state) {
+        status = state_visit(server->machine, tape->states[*state].before, find_not_finite, element,
+                             error);
+        if (status == STATUS_OK && *element != UINT64_MAX) {
+            return STATUS_OK;
+        }
+    }
+    return status == STATUS_OK ? error_set(error, STATUS_NOT_FOUND,
+                                           "all elements of the next state are finite numbers")
+                               : status;
+}

@@ -1,0 +1,361 @@
+/* trace_walk.c - see trace_walk.h. */
+#include "proofs/dispute/trace_walk.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/reader.h"
+
+static const char saved_tag[32] = "lockstep.hunt.v1";
+
+/* ---- trees that are told ------------------------------------------------- */
+
+/* A node of a told tree; false: no answer shows it. The deepest row that reaches it serves. */
+static bool tree_node(struct digest *node, const struct trace_walk_tree *tree, uint32_t level,
+                      uint64_t index)
+{
+    for (uint32_t at = tree->row_count; at > 0; at--) {
+        const struct trace_walk_row *row = &tree->rows[at - 1];
+        struct merkle_leaves entries;
+
+        if (level < row->level || level > row->top ||
+            index >> (row->top - level) != row->first >> (row->top - row->level)) {
+            continue;
+        }
+        merkle_leaves_init_hashes(&entries, row->hashes, row->count);
+        merkle_node(node, &entries, level - row->level,
+                    index - (row->first >> (level - row->level)));
+        return true;
+    }
+    return false;
+}
+
+/* What is left of what differs is as our own, and so is all of a list that does not differ. */
+bool trace_walk_list_node(struct digest *node, const struct trace_walk *walk,
+                          enum trace_query_list list, uint32_t level, uint64_t index)
+{
+    const struct trace_server *own = walk->own;
+    bool differs = walk->list == list && walk->end != TRACE_WALK_NO_LIE;
+    bool left = walk->item_known && (index + 1) << level <= walk->item;
+    struct merkle_leaves leaves;
+
+    if (walk->list == TRACE_QUERY_TRACE && list == TRACE_QUERY_NEXT_STATE) {
+        return false; /* nothing was told of it */
+    }
+    if (differs && !left) {
+        return tree_node(node, &walk->items, level, index);
+    }
+    merkle_leaves_init_hashes(
+        &leaves, list == TRACE_QUERY_TRACE ? own->trace.hashes : own->next + own->tape->state_count,
+        trace_query_list_count(own->tape, list));
+    merkle_node(node, &leaves, level, index);
+    return true;
+}
+
+bool trace_walk_tensor_node(struct digest *node, const struct trace_walk *walk, uint32_t level,
+                            uint64_t index)
+{
+    return tree_node(node, &walk->tensor, level, index);
+}
+
+/* In the tree of the trace. */
+static void find_path(struct merkle_path *path, const struct trace_walk *walk, uint64_t count,
+                      uint64_t index)
+{
+    uint64_t at = index;
+    uint32_t level = 0;
+
+    *path = (struct merkle_path){.leaf_index = index, .leaf_count = count};
+    for (uint64_t last = count - 1; last > 0; last >>= 1) {
+        if ((at & 1) == 1 || at < last) {
+            bool known = trace_walk_list_node(&path->siblings[path->sibling_count++], walk,
+                                              TRACE_QUERY_TRACE, level, at ^ 1);
+
+            assert(known);
+        }
+        at >>= 1;
+        level++;
+    }
+}
+
+void trace_walk_trace_tree(struct digest *root, const struct trace_walk *walk)
+{
+    struct merkle_leaves own;
+
+    merkle_leaves_init_hashes(&own, walk->own->trace.hashes, walk->own->trace.item_count);
+    if (walk->list == TRACE_QUERY_TRACE) {
+        assert(walk->items.row_count > 0);
+        *root = walk->items.root;
+    } else {
+        merkle_root(root, &own);
+    }
+}
+
+void trace_walk_item(struct digest *root, struct merkle_path *path, const struct trace_walk *walk,
+                     uint32_t item)
+{
+    bool lies = walk->list == TRACE_QUERY_TRACE;
+
+    assert(!lies || (walk->item_known && item <= walk->item));
+    *root = lies && item == walk->item ? walk->item_root : walk->own->trace.items[item];
+    find_path(path, walk, walk->own->trace.item_count, item);
+}
+
+void trace_walk_node_path(struct merkle_path *path, const struct trace_walk *walk,
+                          const struct trace_query *query)
+{
+    const struct trace_walk_tree *tree =
+        query->kind == TRACE_QUERY_LIST_NODE ? &walk->items : &walk->tensor;
+    uint64_t at = query->index;
+    uint32_t level = query->level;
+
+    *path = (struct merkle_path){.leaf_index = at, .leaf_count = ((tree->count - 1) >> level) + 1};
+    for (uint64_t last = path->leaf_count - 1; last > 0; last >>= 1) {
+        if ((at & 1) == 1 || at < last) {
+            bool known = tree_node(&path->siblings[path->sibling_count++], tree, level, at ^ 1);
+
+            assert(known);
+        }
+        at >>= 1;
+        level++;
+    }
+}
+
+/* ---- the next ask -------------------------------------------------------- */
+
+static const struct trace_walk_row *last_row(const struct trace_walk_tree *tree)
+{
+    return &tree->rows[tree->row_count - 1];
+}
+
+bool trace_walk_ask(struct trace_query *query, struct digest *known, const struct trace_walk *walk)
+{
+    const struct trace_walk_tree *tree = &walk->items;
+    bool lists = !walk->item_known;
+
+    if (walk->end != TRACE_WALK_GOES_ON) {
+        return false;
+    }
+    *query = (struct trace_query){.kind = lists ? TRACE_QUERY_LIST : TRACE_QUERY_TENSOR};
+    if (lists) {
+        query->list = walk->list;
+        *known =
+            walk->list == TRACE_QUERY_TRACE ? walk->accused.trace_root : walk->accused.next_root;
+    } else {
+        tree = &walk->tensor;
+        query->item = walk->item;
+        *known = walk->item_root;
+    }
+    if (tree->row_count > 0) {
+        const struct trace_walk_row *row = last_row(tree);
+
+        query->kind = lists ? TRACE_QUERY_LIST_NODE : TRACE_QUERY_TENSOR_NODE;
+        query->level = row->level;
+        query->index = tree->index;
+        *known = row->hashes[tree->index - row->first];
+    }
+    return true;
+}
+
+/* ---- taking answers ------------------------------------------------------ */
+
+/* Adds a row and finds the leftmost of its nodes that is not as our own. */
+static void descend(struct trace_walk_tree *tree, const struct trace_reply *reply,
+                    const struct trace_query *query, const struct trace_reply_tree *own)
+{
+    struct trace_walk_row *row = &tree->rows[tree->row_count];
+    uint32_t at = 0;
+
+    assert(tree->row_count < TRACE_WALK_ROWS_MAX);
+    if (tree->row_count++ == 0) {
+        tree->root = reply->tree_root;
+        tree->count = own->hashes.count;
+    }
+    row->top = tree->row_count == 1 ? merkle_height(tree->count) : query->level;
+    row->level = reply->level;
+    row->first = query->index << query->level >> reply->level;
+    row->count = reply->entries;
+    memcpy(row->hashes, reply->hashes, reply->entries * sizeof(row->hashes[0]));
+    for (; at < row->count; at++) {
+        struct digest node;
+
+        merkle_node(&node, &own->hashes, row->level, row->first + at);
+        if (!digest_equal(&node, &row->hashes[at])) {
+            break;
+        }
+    }
+    /* What is above them differs, and they fold to it. */
+    assert(at < row->count);
+    tree->index = row->first + at;
+}
+
+static void arrive_at_item(struct trace_walk *walk, const struct trace_reply *reply)
+{
+    uint64_t at = walk->items.index - last_row(&walk->items)->first;
+
+    walk->item = (uint32_t)walk->items.index;
+    walk->item_known = true;
+    memcpy(walk->item_root.bytes, reply->items + at * DIGEST_SIZE, DIGEST_SIZE);
+    if (walk->list == TRACE_QUERY_NEXT_STATE) {
+        walk->end = TRACE_WALK_NEXT_STATE;
+    } else if (walk->item < walk->own->trace.state_count) {
+        walk->end = TRACE_WALK_FIRST_STATE;
+    }
+}
+
+static void arrive_at_leaf(struct trace_walk *walk, const struct trace_reply *reply)
+{
+    uint64_t at = walk->tensor.index - last_row(&walk->tensor)->first;
+
+    walk->leaf = walk->tensor.index;
+    memcpy(walk->leaf_bytes, reply->leaves + at * MERKLE_LEAF_SIZE, MERKLE_LEAF_SIZE);
+    walk->end = TRACE_WALK_ELEMENT;
+}
+
+static enum status keep_told(struct trace_walk *walk, const uint8_t *bytes, size_t size,
+                             struct error *error)
+{
+    assert(walk->told_count < TRACE_WALK_REPLIES_MAX);
+    buffer_add_u16(&walk->reply, (uint16_t)size);
+    buffer_add(&walk->reply, bytes, size);
+    walk->told_count++;
+    return buffer_check(&walk->reply, error, "what was told");
+}
+
+enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_t size,
+                            struct error *error)
+{
+    struct trace_reply_target target;
+    struct trace_reply_tree own;
+    struct digest known;
+    struct trace_reply reply;
+    struct trace_query query;
+    enum status status;
+
+    if (!trace_walk_ask(&query, &known, walk)) {
+        return error_set(error, STATUS_BAD_FORMAT, "nothing is asked any more");
+    }
+    status = trace_reply_target(&target, &query, walk->own->tape, &known, error);
+    if (status == STATUS_OK && trace_reply_check(&reply, &target, bytes, size) != VERDICT_VALID) {
+        char text[TRACE_QUERY_TEXT_MAX];
+
+        trace_query_text(text, &query);
+        return error_set(error, STATUS_BAD_FORMAT, "what is told is no answer to '%s'", text);
+    }
+    if (status == STATUS_OK) {
+        status = trace_server_tree(&own, walk->own, &query, error);
+    }
+    if (status == STATUS_OK) {
+        status = keep_told(walk, bytes, size, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (target.is_list) {
+        descend(&walk->items, &reply, &query, &own);
+        if (reply.items != NULL) {
+            arrive_at_item(walk, &reply);
+        }
+    } else {
+        descend(&walk->tensor, &reply, &query, &own);
+        if (reply.leaves != NULL) {
+            arrive_at_leaf(walk, &reply);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- opening, saving, loading -------------------------------------------- */
+
+enum status trace_walk_open(struct trace_walk *walk, struct trace_server *own,
+                            const struct trace_walk_case *accused, struct error *error)
+{
+    const struct trace *trace = &own->trace;
+
+    memset(walk, 0, sizeof(*walk));
+    walk->own = own;
+    walk->accused = *accused;
+    buffer_init(&walk->reply, TRACE_WALK_BYTES_MAX);
+    if (!digest_equal(&trace->state_root, &accused->state_root)) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the step was run here from another state than the accused committed to");
+        error_advise(error, "a step can be disputed only when the state before it is agreed on");
+        return STATUS_REFUSED;
+    }
+    if (digest_equal(&trace->root, &accused->trace_root)) {
+        bool ends = accused->is_attestor || digest_equal(&trace->next_root, &accused->next_root);
+
+        walk->list = TRACE_QUERY_NEXT_STATE;
+        walk->end = ends ? TRACE_WALK_NO_LIE : TRACE_WALK_GOES_ON;
+    }
+    return STATUS_OK;
+}
+
+void trace_walk_close(struct trace_walk *walk)
+{
+    buffer_release(&walk->reply);
+    memset(walk, 0, sizeof(*walk));
+}
+
+/*
+ * Saved: 0 tag (32), 32 trace root (32), 64 state root (32), 96 next root (32), 128 attestor (1),
+ * 129 answers (1), then each: size (2), bytes.
+ */
+enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
+                            struct error *error)
+{
+    buffer_add(bytes, saved_tag, sizeof(saved_tag));
+    buffer_add(bytes, walk->accused.trace_root.bytes, DIGEST_SIZE);
+    buffer_add(bytes, walk->accused.state_root.bytes, DIGEST_SIZE);
+    buffer_add(bytes, walk->accused.next_root.bytes, DIGEST_SIZE);
+    buffer_add_u8(bytes, walk->accused.is_attestor);
+    buffer_add_u8(bytes, (uint8_t)walk->told_count);
+    buffer_add(bytes, walk->reply.data, walk->reply.size);
+    return buffer_check(bytes, error, "a saved walk");
+}
+
+static enum status load_told(struct trace_walk *walk, struct reader *reader, struct error *error)
+{
+    uint32_t count = reader_u8(reader);
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        size_t size = reader_u16(reader);
+        const uint8_t *bytes = reader_take(reader, size);
+
+        status = bytes == NULL ? error_set(error, STATUS_BAD_FORMAT, "a saved walk is cut off")
+                               : trace_walk_take(walk, bytes, size, error);
+    }
+    return status == STATUS_OK ? reader_end(reader, error, "saved walk") : status;
+}
+
+enum status trace_walk_load(struct trace_walk *walk, struct trace_server *own, const uint8_t *bytes,
+                            size_t size, struct error *error)
+{
+    uint8_t tag[sizeof(saved_tag)];
+    struct trace_walk_case accused;
+    struct reader reader;
+    uint8_t attestor;
+    enum status status;
+
+    memset(walk, 0, sizeof(*walk));
+    reader_init(&reader, bytes, size);
+    reader_copy(&reader, tag, sizeof(tag));
+    reader_copy(&reader, accused.trace_root.bytes, DIGEST_SIZE);
+    reader_copy(&reader, accused.state_root.bytes, DIGEST_SIZE);
+    reader_copy(&reader, accused.next_root.bytes, DIGEST_SIZE);
+    attestor = reader_u8(&reader);
+    accused.is_attestor = attestor == 1;
+    if (reader.failed || memcmp(tag, saved_tag, sizeof(tag)) != 0 || attestor > 1) {
+        return error_set(error, STATUS_BAD_FORMAT, "these bytes are no saved walk");
+    }
+    status = trace_walk_open(walk, own, &accused, error);
+    if (status == STATUS_OK) {
+        status = load_told(walk, &reader, error);
+    }
+    if (status != STATUS_OK) {
+        trace_walk_close(walk);
+    }
+    return status;
+}

@@ -1,0 +1,357 @@
+/* dataset.c - see dataset.h. */
+#include "proofs/format/dataset.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/io/whole_file.h"
+#include "proofs/format/npy.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are used as they lie on disk");
+
+#define FLOAT_EXPONENT_MASK UINT32_C(0x7f800000)
+
+/* ---- the checks of elements: the place of the first that is wrong, or count ---- */
+
+static uint64_t first_u8_from(const uint8_t *data, uint64_t count, uint64_t limit)
+{
+    uint64_t i = 0;
+
+    while (i < count && data[i] < limit) {
+        i++;
+    }
+    return i;
+}
+
+static uint64_t first_u16_from(const uint16_t *data, uint64_t count, uint64_t limit)
+{
+    uint64_t i = 0;
+
+    while (i < count && data[i] < limit) {
+        i++;
+    }
+    return i;
+}
+
+static uint64_t first_u32_from(const uint32_t *data, uint64_t count, uint64_t limit)
+{
+    uint64_t i = 0;
+
+    while (i < count && data[i] < limit) {
+        i++;
+    }
+    return i;
+}
+
+static uint64_t first_not_finite(const uint32_t *data, uint64_t count)
+{
+    uint64_t i = 0;
+
+    while (i < count && (data[i] & FLOAT_EXPONENT_MASK) != FLOAT_EXPONENT_MASK) {
+        i++;
+    }
+    return i;
+}
+
+static bool is_unsigned(enum dtype dtype)
+{
+    return dtype == DTYPE_U8 || dtype == DTYPE_U16 || dtype == DTYPE_U32;
+}
+
+/* what and limit_name are words for the sentence: "token", "vocabulary". */
+static enum status check_below(const struct dataset *dataset, struct error *error, uint64_t limit,
+                               const char *what, const char *limit_name)
+{
+    uint64_t at;
+    uint64_t value = 0;
+
+    assert(dataset->data != NULL);
+    if (limit >> (8 * dtype_size(dataset->dtype)) != 0) {
+        return STATUS_OK; /* no element can reach it, and there may be very many */
+    }
+    if (dataset->dtype == DTYPE_U8) {
+        at = first_u8_from(dataset->data, dataset->count, limit);
+    } else if (dataset->dtype == DTYPE_U16) {
+        at = first_u16_from(dataset->data, dataset->count, limit);
+    } else {
+        at = first_u32_from(dataset->data, dataset->count, limit);
+    }
+    if (at == dataset->count) {
+        return STATUS_OK;
+    }
+    memcpy(&value, (const uint8_t *)dataset->data + at * dtype_size(dataset->dtype),
+           dtype_size(dataset->dtype));
+    return error_set(error, STATUS_BAD_FORMAT, "%s %llu at offset %llu is not below the %s of %llu",
+                     what, (unsigned long long)value, (unsigned long long)at, limit_name,
+                     (unsigned long long)limit);
+}
+
+static enum status check_finite(const struct dataset *dataset, struct error *error)
+{
+    uint64_t at;
+
+    if (dataset->dtype != DTYPE_F32) {
+        return STATUS_OK;
+    }
+    assert(dataset->width > 0);
+    at = first_not_finite(dataset->data, dataset->count);
+    if (at == dataset->count) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_BAD_FORMAT,
+                     "the number at offset %llu (sample %llu) is not finite",
+                     (unsigned long long)at, (unsigned long long)(at / dataset->width));
+}
+
+/* ---- bytes in memory ---- */
+
+static enum status check_count(const struct dataset *dataset, struct error *error)
+{
+    if (dataset->count == 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "there is no data");
+    }
+    if (dataset->count > TENSOR_COUNT_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "%llu elements are over the limit of %llu",
+                         (unsigned long long)dataset->count, (unsigned long long)TENSOR_COUNT_MAX);
+    }
+    return STATUS_OK;
+}
+
+enum status dataset_read_tokens(struct dataset *dataset, struct error *error, const void *bytes,
+                                size_t bytes_size, enum dtype dtype, uint64_t vocabulary)
+{
+    struct dataset read = {.dtype = dtype, .width = 1, .data = bytes};
+    enum status status;
+
+    if (!is_unsigned(dtype)) {
+        return error_set(error, STATUS_USAGE, "tokens are u8, u16 or u32, not %s",
+                         dtype_name(dtype));
+    }
+    if (bytes_size % dtype_size(dtype) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%zu bytes are no whole number of %s tokens: cut short, or another type",
+                         bytes_size, dtype_name(dtype));
+    }
+    read.count = bytes_size / dtype_size(dtype);
+    read.rows = read.count;
+    status = check_count(&read, error);
+    if (status == STATUS_OK) {
+        status = check_below(&read, error, vocabulary, "token", "vocabulary");
+    }
+    if (status == STATUS_OK) {
+        *dataset = read;
+    }
+    return status;
+}
+
+/* The product of all dims but the first, in width; npy_header_read() has seen that it fits. */
+static void take_shape(struct dataset *dataset, const struct npy *npy)
+{
+    dataset->rows = npy->dims[0];
+    dataset->width = 1;
+    for (uint32_t i = 1; i < npy->rank; i++) {
+        dataset->width *= npy->dims[i];
+    }
+    dataset->count = dataset->rows * dataset->width;
+}
+
+/* Everything about a .npy but the range of its elements. Dims: from rank_min to rank_max. */
+static enum status read_npy(struct dataset *dataset, struct error *error, const uint8_t *bytes,
+                            size_t bytes_size, uint32_t rank_min, uint32_t rank_max)
+{
+    struct npy npy;
+    enum status status = npy_header_read(&npy, error, bytes, bytes_size);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (npy.rank < rank_min || npy.rank > rank_max) {
+        return error_set(error, STATUS_BAD_FORMAT, "the array has %u dimensions, must have %s%u",
+                         npy.rank, rank_min == rank_max ? "" : "at least ", rank_min);
+    }
+    if (!element_dtype(&dataset->dtype, npy.element)) {
+        return error_set(error, STATUS_BAD_FORMAT, "elements of type %s are not trained on",
+                         element_npy_name(npy.element));
+    }
+    if (npy.data_offset % dtype_size(dataset->dtype) != 0) {
+        error_set(error, STATUS_BAD_FORMAT, "the data begins at byte %llu, off its alignment",
+                  (unsigned long long)npy.data_offset);
+        error_advise(error, "save it again with numpy.save");
+        return STATUS_BAD_FORMAT;
+    }
+    take_shape(dataset, &npy);
+    dataset->data = bytes + npy.data_offset;
+    return check_count(dataset, error);
+}
+
+static enum status read_npy_integers(struct dataset *dataset, struct error *error,
+                                     const void *bytes, size_t bytes_size)
+{
+    enum status status = read_npy(dataset, error, bytes, bytes_size, 1, 1);
+
+    if (status == STATUS_OK && !is_unsigned(dataset->dtype)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the elements are %s, must be u8, u16 or u32",
+                         dtype_name(dataset->dtype));
+    }
+    return status;
+}
+
+enum status dataset_read_npy_tokens(struct dataset *dataset, struct error *error, const void *bytes,
+                                    size_t bytes_size, uint64_t vocabulary)
+{
+    struct dataset read = {0};
+    enum status status = read_npy_integers(&read, error, bytes, bytes_size);
+
+    if (status == STATUS_OK) {
+        status = check_below(&read, error, vocabulary, "token", "vocabulary");
+    }
+    if (status == STATUS_OK) {
+        *dataset = read;
+    }
+    return status;
+}
+
+enum status dataset_read_samples(struct dataset *dataset, struct error *error, const void *bytes,
+                                 size_t bytes_size)
+{
+    struct dataset read = {0};
+    enum status status = read_npy(&read, error, bytes, bytes_size, 2, ELEMENT_DIMS_MAX);
+
+    if (status == STATUS_OK && read.dtype != DTYPE_U8 && read.dtype != DTYPE_F32) {
+        status = error_set(error, STATUS_BAD_FORMAT, "samples are %s, must be u8 or f32",
+                           dtype_name(read.dtype));
+    }
+    if (status == STATUS_OK) {
+        status = check_finite(&read, error);
+    }
+    if (status == STATUS_OK) {
+        *dataset = read;
+    }
+    return status;
+}
+
+enum status dataset_read_labels(struct dataset *dataset, struct error *error, const void *bytes,
+                                size_t bytes_size, uint64_t samples, uint64_t classes)
+{
+    struct dataset read = {0};
+    enum status status = read_npy_integers(&read, error, bytes, bytes_size);
+
+    if (status == STATUS_OK && read.rows != samples) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%llu labels for %llu samples",
+                           (unsigned long long)read.rows, (unsigned long long)samples);
+    }
+    if (status == STATUS_OK) {
+        status = check_below(&read, error, classes, "label", "number of classes");
+    }
+    if (status == STATUS_OK) {
+        *dataset = read;
+    }
+    return status;
+}
+
+/* ---- files ---- */
+
+struct mapping {
+    void *bytes;
+    size_t size;
+};
+
+static enum status map_file(struct mapping *mapping, struct error *error, const char *path)
+{
+    int descriptor;
+    uint64_t size;
+    enum status status = whole_file_read_open(&descriptor, &size, error, path);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (size == 0) {
+        status = error_set(error, STATUS_BAD_FORMAT, "'%s': the file is empty", path);
+    } else if (size > SIZE_MAX / 2) {
+        status = error_set(error, STATUS_OVER_LIMIT, "'%s': %llu bytes cannot be mapped", path,
+                           (unsigned long long)size);
+    } else {
+        mapping->size = (size_t)size;
+        mapping->bytes = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (mapping->bytes == MAP_FAILED) {
+            status = error_set_errno(error, "cannot map '%s'", path);
+        }
+    }
+    (void)close(descriptor);
+    return status;
+}
+
+/* Gives the mapping to the dataset, or back to the system; puts the path before an error. */
+static enum status settle(struct dataset *dataset, struct error *error, const char *path,
+                          const struct mapping *mapping, enum status status)
+{
+    if (status != STATUS_OK) {
+        (void)munmap(mapping->bytes, mapping->size);
+        (void)error_wrap(error, "'%s'", path);
+        return status;
+    }
+    dataset->mapping = mapping->bytes;
+    dataset->mapping_size = mapping->size;
+    return STATUS_OK;
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t length = strlen(path);
+    size_t suffix_length = strlen(suffix);
+
+    return length >= suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
+}
+
+enum status dataset_open_tokens(struct dataset *dataset, struct error *error, const char *path,
+                                enum dtype dtype, uint64_t vocabulary)
+{
+    struct mapping mapping = {0};
+    enum status status = map_file(&mapping, error, path);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (has_suffix(path, ".npy")) {
+        status = dataset_read_npy_tokens(dataset, error, mapping.bytes, mapping.size, vocabulary);
+    } else {
+        status =
+            dataset_read_tokens(dataset, error, mapping.bytes, mapping.size, dtype, vocabulary);
+    }
+    return settle(dataset, error, path, &mapping, status);
+}
+
+enum status dataset_open_samples(struct dataset *dataset, struct error *error, const char *path)
+{
+    struct mapping mapping = {0};
+    enum status status = map_file(&mapping, error, path);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = dataset_read_samples(dataset, error, mapping.bytes, mapping.size);
+    return settle(dataset, error, path, &mapping, status);
+}
+
+enum status dataset_open_labels(struct dataset *dataset, struct error *error, const char *path,
+                                uint64_t samples, uint64_t classes)
+{
+    struct mapping mapping = {0};
+    enum status status = map_file(&mapping, error, path);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = dataset_read_labels(dataset, error, mapping.bytes, mapping.size, samples, classes);
+    return settle(dataset, error, path, &mapping, status);
+}
+
+void dataset_close(struct dataset *dataset)
+{
+    if (dataset->mapping != NULL) {
+        (void)munmap(dataset->mapping, dataset->mapping_size);
+    }
+    memset(dataset, 0, sizeof(*dataset));
+}

@@ -1,0 +1,59 @@
+/*
+ * dataset.h - training data on disk: mapped into memory, and checked before anyone trains on it.
+ *
+ * Three shapes of file. Tokens: a flat array of little-endian u8, u16 or u32, or a .npy of one
+ * dimension (chosen by the name's end). Samples: a .npy of u8 or f32, the first dimension counts
+ * samples. Labels: a .npy of u8, u16 or u32 of one dimension.
+ *
+ * Refused, with a sentence that names the place: empty files, lengths that are no whole number of
+ * elements, tokens and labels out of range, numbers that are not finite, more than
+ * TENSOR_COUNT_MAX elements. Whoever changes or shortens the file while it is open changes the
+ * data under the reader's feet, or ends it by a bus error: data is opened by its owner.
+ */
+#ifndef PROOFS_FORMAT_DATASET_H
+#define PROOFS_FORMAT_DATASET_H
+
+#include "base/error.h"
+#include "engine/ops/tensor.h"
+
+struct dataset {
+    enum dtype dtype;
+    uint64_t rows;    /* tokens, samples or labels */
+    uint64_t width;   /* elements of a sample; 1 for tokens and labels */
+    uint64_t count;   /* rows * width */
+    const void *data; /* count elements */
+    void *mapping;    /* NULL: data is borrowed */
+    size_t mapping_size;
+};
+
+/*
+ * The opened dataset owns a mapping until dataset_close(). On failure there is nothing to close.
+ * Tokens must be below vocabulary. dtype is the type of a flat file; a .npy names its own.
+ */
+MUST_CHECK enum status dataset_open_tokens(struct dataset *dataset, struct error *error,
+                                           const char *path, enum dtype dtype, uint64_t vocabulary);
+
+MUST_CHECK enum status dataset_open_samples(struct dataset *dataset, struct error *error,
+                                            const char *path);
+
+/* There must be one label for each of `samples`, and each must be below classes. */
+MUST_CHECK enum status dataset_open_labels(struct dataset *dataset, struct error *error,
+                                           const char *path, uint64_t samples, uint64_t classes);
+
+/* Does nothing to a dataset that borrows, or is zeroed. */
+void dataset_close(struct dataset *dataset);
+
+/* The same checks on bytes in memory, aligned to 64. Borrows bytes for as long as it is used. */
+MUST_CHECK enum status dataset_read_tokens(struct dataset *dataset, struct error *error,
+                                           const void *bytes, size_t bytes_size, enum dtype dtype,
+                                           uint64_t vocabulary);
+MUST_CHECK enum status dataset_read_npy_tokens(struct dataset *dataset, struct error *error,
+                                               const void *bytes, size_t bytes_size,
+                                               uint64_t vocabulary);
+MUST_CHECK enum status dataset_read_samples(struct dataset *dataset, struct error *error,
+                                            const void *bytes, size_t bytes_size);
+MUST_CHECK enum status dataset_read_labels(struct dataset *dataset, struct error *error,
+                                           const void *bytes, size_t bytes_size, uint64_t samples,
+                                           uint64_t classes);
+
+#endif /* PROOFS_FORMAT_DATASET_H */

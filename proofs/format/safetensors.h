@@ -1,0 +1,122 @@
+/*
+ * safetensors.h - named tensors in one file: our checkpoints, and those of other programs.
+ *
+ * A file is a length, a JSON header and the tensors' bytes. Everything in the header is hostile
+ * until checked: types, shapes, and that the tensors cover the data without hole or overlap, as
+ * the format demands. Refused also: headers above SAFETENSORS_HEADER_MAX (JSON takes up to forty
+ * times its size in memory), duplicate or unknown keys, and names that no terminal should print.
+ */
+#ifndef PROOFS_FORMAT_SAFETENSORS_H
+#define PROOFS_FORMAT_SAFETENSORS_H
+
+#include "base/error.h"
+#include "base/io/whole_file.h"
+#include "proofs/commit/element.h"
+#include "proofs/format/encryption.h"
+
+#define SAFETENSORS_HEADER_MAX  (2u << 20)
+#define SAFETENSORS_ENTRIES_MAX 16384
+#define SAFETENSORS_NAME_MAX    255
+
+struct json_t; /* of jansson */
+
+struct safetensors_entry {
+    char name[SAFETENSORS_NAME_MAX + 1];
+    enum element element;
+    uint32_t rank;
+    uint64_t dims[ELEMENT_DIMS_MAX];
+    uint64_t offset; /* of its first byte in the data, which begins at data_offset of the file */
+    uint64_t size;
+};
+
+struct safetensors {
+    struct safetensors_entry *entries; /* in the order of their bytes */
+    uint32_t entry_count;
+    struct json_t *metadata; /* NULL where there is none */
+    uint64_t data_offset;
+    uint64_t data_size;
+    int descriptor;                 /* -1: sealed, or only the header was read */
+    struct encryption_reader *seal; /* NULL: the file is not sealed */
+    char path[256];                 /* for errors; a longer one is cut */
+};
+
+/* Reads a header (without the eight bytes of its length) whose data has data_size bytes. Release
+ * with safetensors_close(), which is not needed after a failure. */
+MUST_CHECK enum status safetensors_header_read(struct safetensors *file, struct error *error,
+                                               const char *header, size_t header_size,
+                                               uint64_t data_size);
+
+MUST_CHECK enum status safetensors_open(struct safetensors *file, struct error *error,
+                                        const char *path);
+
+/* The same for a file that was sealed (encryption.h) under this context. */
+MUST_CHECK enum status safetensors_open_sealed(struct safetensors *file, struct error *error,
+                                               const char *path, const struct encryption_key *key,
+                                               const char *context);
+void safetensors_close(struct safetensors *file);
+
+/* NULL: there is no tensor of that name. */
+const struct safetensors_entry *safetensors_find(const struct safetensors *file, const char *name);
+
+/* The text kept under key in the metadata, or NULL; lives as long as file. */
+const char *safetensors_metadata(const struct safetensors *file, const char *key);
+
+/* How many texts the metadata holds. */
+size_t safetensors_metadata_count(const struct safetensors *file);
+
+/* Reads size bytes of a tensor from its byte `from` on; they must lie inside. One thread at a time
+ * when the file is sealed. */
+MUST_CHECK enum status safetensors_read(const struct safetensors *file, struct error *error,
+                                        void *data, const struct safetensors_entry *entry,
+                                        size_t size, uint64_t from);
+
+/* ---- writing ---- */
+
+struct safetensors_text {
+    const char *key;
+    const char *value;
+};
+
+struct safetensors_writer {
+    struct whole_file file;
+    struct encryption_writer *seal; /* NULL: the file is not sealed */
+    uint64_t left;                  /* bytes of tensors that are still to come */
+};
+
+/* What stands in the header. Borrowed, but for offset and size of the entries, which are set. */
+struct safetensors_plan {
+    struct safetensors_entry *entries;
+    uint32_t entry_count;
+    const struct safetensors_text *texts;
+    uint32_t text_count;
+    const struct encryption_key *key; /* NULL: the file is not sealed */
+    const char *context;              /* what the sealed file is, for encryption.h */
+};
+
+/*
+ * Begins a file at path; the bytes of the entries then follow in their order. Wider element types
+ * come first, so that every tensor is aligned: STATUS_BAD_FORMAT when one would not be, or when a
+ * name is not plain or is there twice.
+ */
+MUST_CHECK enum status safetensors_writer_open_plan(struct safetensors_writer *writer,
+                                                    struct error *error, const char *path,
+                                                    const struct safetensors_plan *plan);
+
+/* The same for a file that is not sealed. */
+MUST_CHECK enum status
+safetensors_writer_open(struct safetensors_writer *writer, struct error *error, const char *path,
+                        struct safetensors_entry *entries, uint32_t entry_count,
+                        const struct safetensors_text *texts, uint32_t text_count);
+
+/* More than the entries announce is the caller's bug. */
+MUST_CHECK enum status safetensors_writer_add(struct safetensors_writer *writer,
+                                              struct error *error, const void *data, size_t size);
+
+/* Makes the file appear. All bytes must have been added. */
+MUST_CHECK enum status safetensors_writer_keep(struct safetensors_writer *writer,
+                                               struct error *error);
+
+/* Forgets the file. Does nothing after keep or a failed open. */
+void safetensors_writer_drop(struct safetensors_writer *writer);
+
+#endif /* PROOFS_FORMAT_SAFETENSORS_H */

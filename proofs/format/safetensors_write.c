@@ -1,0 +1,231 @@
+/* safetensors_write.c - see safetensors.h: writing. */
+#include <assert.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/io/strict_json.h"
+#include "proofs/format/safetensors.h"
+
+/* What every reader takes, ours included: printable ASCII that JSON need not escape. */
+static bool name_is_writable(const char *name)
+{
+    size_t length = strnlen(name, SAFETENSORS_NAME_MAX + 1);
+
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] < '!' || name[i] > '~' || name[i] == '"' || name[i] == '\\') {
+            return false;
+        }
+    }
+    return length > 0 && length <= SAFETENSORS_NAME_MAX && strcmp(name, "__metadata__") != 0;
+}
+
+static enum status place_entry(struct safetensors_entry *entry, struct error *error,
+                               uint64_t *offset)
+{
+    if (!name_is_writable(entry->name)) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%.*s' cannot be the name of a tensor",
+                         SAFETENSORS_NAME_MAX, entry->name);
+    }
+    if (entry->rank > ELEMENT_DIMS_MAX ||
+        !element_array_size(&entry->size, entry->element, entry->dims, entry->rank) ||
+        entry->size > INT64_MAX - *offset) {
+        return error_set(error, STATUS_OVER_LIMIT, "tensor '%s' is too large", entry->name);
+    }
+    if (*offset % element_size(entry->element) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "tensor '%s' would not be aligned: wider types come first", entry->name);
+    }
+    entry->offset = *offset;
+    *offset += entry->size;
+    return STATUS_OK;
+}
+
+static json_t *entry_json(const struct safetensors_entry *entry)
+{
+    const json_int_t begin = (json_int_t)entry->offset;
+    const json_int_t size = (json_int_t)entry->size;
+    json_t *shape = json_array();
+
+    for (uint32_t i = 0; i < entry->rank; i++) {
+        if (json_array_append_new(shape, json_integer((json_int_t)entry->dims[i])) != 0) {
+            json_decref(shape);
+            return NULL;
+        }
+    }
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", element_safetensors_name(entry->element),
+                     "shape", shape, "data_offsets", begin, begin + size);
+}
+
+/* The header as JSON, entries in their order. NULL: no memory, or a text that is not UTF-8. */
+static json_t *header_json(const struct safetensors_plan *plan)
+{
+    const struct safetensors_entry *entries = plan->entries;
+    json_t *root = json_object();
+    json_t *metadata = plan->text_count > 0 ? json_object() : NULL;
+    int failed = root == NULL;
+
+    for (uint32_t i = 0; i < plan->text_count; i++) {
+        failed |=
+            json_object_set_new(metadata, plan->texts[i].key, json_string(plan->texts[i].value));
+    }
+    if (plan->text_count > 0) {
+        failed |= json_object_set_new(root, "__metadata__", metadata);
+    }
+    for (uint32_t i = 0; i < plan->entry_count && failed == 0; i++) {
+        failed = json_object_set_new(root, entries[i].name, entry_json(&entries[i]));
+    }
+    if (failed != 0) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
+static enum status add_bytes(struct safetensors_writer *writer, struct error *error,
+                             const void *data, size_t size)
+{
+    return writer->seal != NULL ? encryption_writer_add(writer->seal, error, data, size)
+                                : whole_file_add(&writer->file, error, data, size);
+}
+
+static enum status write_header(struct safetensors_writer *writer, struct error *error,
+                                const json_t *root)
+{
+    struct buffer text;
+    uint8_t length[8];
+    enum status status;
+
+    buffer_init(&text, SAFETENSORS_HEADER_MAX);
+    status = strict_json_write(&text, error, root, JSON_COMPACT);
+    if (status == STATUS_OK) {
+        buffer_add(&text, "       ", (8 - text.size % 8) % 8);
+        status = buffer_check(&text, error, "the header");
+    }
+    if (status == STATUS_OK) {
+        endian_store_le64(length, text.size);
+        status = add_bytes(writer, error, length, sizeof(length));
+    }
+    if (status == STATUS_OK) {
+        status = add_bytes(writer, error, text.data, text.size);
+    }
+    buffer_release(&text);
+    return status;
+}
+
+static enum status open_file(struct safetensors_writer *writer, struct error *error,
+                             const char *path, const struct safetensors_plan *plan)
+{
+    enum status status;
+
+    if (plan->key == NULL) {
+        return whole_file_open(&writer->file, error, path, 0644);
+    }
+    writer->seal = malloc(sizeof(*writer->seal));
+    if (writer->seal == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to seal '%s'", path);
+    }
+    status = encryption_writer_open(writer->seal, error, path, plan->key, plan->context);
+    if (status != STATUS_OK) {
+        free(writer->seal);
+        writer->seal = NULL;
+    }
+    return status;
+}
+
+static enum status place_entries(const struct safetensors_plan *plan, struct error *error,
+                                 uint64_t *size)
+{
+    if (plan->entry_count > SAFETENSORS_ENTRIES_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "%u tensors, at most %d", plan->entry_count,
+                         SAFETENSORS_ENTRIES_MAX);
+    }
+    *size = 0;
+    for (uint32_t i = 0; i < plan->entry_count; i++) {
+        enum status status = place_entry(&plan->entries[i], error, size);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status safetensors_writer_open_plan(struct safetensors_writer *writer, struct error *error,
+                                         const char *path, const struct safetensors_plan *plan)
+{
+    json_t *root;
+    enum status status;
+
+    writer->file.descriptor = -1;
+    writer->seal = NULL;
+    status = place_entries(plan, error, &writer->left);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    root = header_json(plan);
+    if (root == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the header, or text not UTF-8");
+    }
+    if (json_object_size(root) != (size_t)plan->entry_count + (plan->text_count > 0)) {
+        json_decref(root);
+        return error_set(error, STATUS_BAD_FORMAT, "two tensors have the same name");
+    }
+    status = open_file(writer, error, path, plan);
+    if (status == STATUS_OK) {
+        status = write_header(writer, error, root);
+        if (status != STATUS_OK) {
+            safetensors_writer_drop(writer);
+        }
+    }
+    json_decref(root);
+    return status;
+}
+
+enum status safetensors_writer_open(struct safetensors_writer *writer, struct error *error,
+                                    const char *path, struct safetensors_entry *entries,
+                                    uint32_t entry_count, const struct safetensors_text *texts,
+                                    uint32_t text_count)
+{
+    const struct safetensors_plan plan = {
+        .entries = entries,
+        .entry_count = entry_count,
+        .texts = texts,
+        .text_count = text_count,
+    };
+
+    return safetensors_writer_open_plan(writer, error, path, &plan);
+}
+
+enum status safetensors_writer_add(struct safetensors_writer *writer, struct error *error,
+                                   const void *data, size_t size)
+{
+    assert(size <= writer->left);
+    writer->left -= size;
+    return add_bytes(writer, error, data, size);
+}
+
+enum status safetensors_writer_keep(struct safetensors_writer *writer, struct error *error)
+{
+    enum status status;
+
+    assert(writer->left == 0);
+    if (writer->seal == NULL) {
+        return whole_file_keep(&writer->file, error);
+    }
+    status = encryption_writer_keep(writer->seal, error);
+    free(writer->seal);
+    writer->seal = NULL;
+    return status;
+}
+
+void safetensors_writer_drop(struct safetensors_writer *writer)
+{
+    if (writer->seal != NULL) {
+        encryption_writer_drop(writer->seal);
+        free(writer->seal);
+        writer->seal = NULL;
+    }
+    whole_file_drop(&writer->file);
+}

@@ -1,0 +1,333 @@
+/* merkle_proof.c - see merkle.h: paths and proofs, their check and their bytes. */
+#include <assert.h>
+#include <stdbool.h>
+
+#include "base/endian.h"
+#include "proofs/hash/merkle.h"
+
+/* How many siblings the path of this leaf has: one on each level where it has a neighbour. */
+static uint32_t siblings_needed(uint64_t leaf_index, uint64_t leaf_count)
+{
+    uint64_t index = leaf_index;
+    uint32_t needed = 0;
+
+    for (uint64_t last = leaf_count - 1; last > 0; last >>= 1) {
+        if ((index & 1) == 1 || index < last) {
+            needed++;
+        }
+        index >>= 1;
+    }
+    return needed;
+}
+
+void merkle_path_build(struct merkle_path *path, const struct merkle_leaves *leaves,
+                       uint64_t leaf_index)
+{
+    uint64_t index = leaf_index;
+    uint32_t level = 0;
+
+    assert(leaf_index < leaves->count);
+    path->leaf_index = leaf_index;
+    path->leaf_count = leaves->count;
+    path->sibling_count = 0;
+    for (uint64_t last = leaves->count - 1; last > 0; last >>= 1) {
+        if ((index & 1) == 1 || index < last) {
+            assert(path->sibling_count < MERKLE_DEPTH_MAX);
+            merkle_node(&path->siblings[path->sibling_count], leaves, level, index ^ 1);
+            path->sibling_count++;
+        }
+        index >>= 1;
+        level++;
+    }
+}
+
+/* Is this a place in a tree, with as many siblings as that place has? */
+static bool place_fits(uint64_t leaf_index, uint64_t leaf_count, uint32_t sibling_count)
+{
+    return leaf_index < leaf_count && leaf_count <= MERKLE_LEAVES_MAX &&
+           sibling_count == siblings_needed(leaf_index, leaf_count);
+}
+
+enum verdict merkle_path_root(struct digest *root, const struct merkle_path *path,
+                              const struct digest *leaf_hash)
+{
+    struct digest node = *leaf_hash;
+    const struct digest *sibling = path->siblings;
+    uint64_t index = path->leaf_index;
+
+    if (!place_fits(path->leaf_index, path->leaf_count, path->sibling_count)) {
+        return VERDICT_INVALID;
+    }
+    for (uint64_t last = path->leaf_count - 1; last > 0; last >>= 1) {
+        if ((index & 1) == 1) {
+            merkle_node_hash(&node, sibling++, &node);
+        } else if (index < last) {
+            merkle_node_hash(&node, &node, sibling++);
+        }
+        index >>= 1;
+    }
+    *root = node;
+    return VERDICT_VALID;
+}
+
+enum verdict merkle_path_check(const struct merkle_path *path, const struct digest *leaf_hash,
+                               const struct digest *root)
+{
+    struct digest led;
+
+    if (merkle_path_root(&led, path, leaf_hash) != VERDICT_VALID) {
+        return VERDICT_INVALID;
+    }
+    return digest_equal(&led, root) ? VERDICT_VALID : VERDICT_INVALID;
+}
+
+/*
+ * docs/FORMATS.md, path: 0 leaf index (8), 8 leaf count (8), 16 sibling count (2), 18 siblings
+ * (32 each).
+ */
+size_t merkle_path_write(uint8_t bytes[MERKLE_PATH_BYTES_MAX], const struct merkle_path *path)
+{
+    assert(path->sibling_count <= MERKLE_DEPTH_MAX);
+    endian_store_be64(bytes, path->leaf_index);
+    endian_store_be64(bytes + 8, path->leaf_count);
+    endian_store_be16(bytes + 16, (uint16_t)path->sibling_count);
+    memcpy(bytes + 18, path->siblings, path->sibling_count * sizeof(struct digest));
+    return 18 + path->sibling_count * sizeof(struct digest);
+}
+
+enum status merkle_path_read(struct merkle_path *path, const uint8_t *bytes, size_t size)
+{
+    if (size < 18) {
+        return STATUS_BAD_FORMAT;
+    }
+
+    uint64_t leaf_index = endian_load_be64(bytes);
+    uint64_t leaf_count = endian_load_be64(bytes + 8);
+    uint32_t sibling_count = endian_load_be16(bytes + 16);
+
+    if (!place_fits(leaf_index, leaf_count, sibling_count) ||
+        size != 18 + sibling_count * sizeof(struct digest)) {
+        return STATUS_BAD_FORMAT;
+    }
+    path->leaf_index = leaf_index;
+    path->leaf_count = leaf_count;
+    path->sibling_count = sibling_count;
+    memcpy(path->siblings, bytes + 18, sibling_count * sizeof(struct digest));
+    return STATUS_OK;
+}
+
+/* A part of the tree and the proven leaves in it: indexes[from] to indexes[to - 1]. */
+struct part {
+    uint64_t first;
+    uint64_t count;
+    uint32_t from;
+    uint32_t to;
+};
+
+/* Splits a part of two or more leaves as RFC 6962 does. */
+static void part_split(struct part *left, struct part *right, const struct part *part,
+                       const uint64_t *indexes)
+{
+    uint64_t half = UINT64_C(1) << (63 - __builtin_clzll(part->count - 1));
+    uint32_t low = part->from;
+    uint32_t high = part->to;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (indexes[middle] < part->first + half) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *left = (struct part){part->first, half, part->from, low};
+    *right = (struct part){part->first + half, part->count - half, low, part->to};
+}
+
+/* Are these indexes of a tree, rising, not too many? */
+static bool indexes_fit(const struct merkle_multi *multi)
+{
+    if (multi->index_count == 0 || multi->index_count > MERKLE_MULTI_LEAVES_MAX ||
+        multi->leaf_count > MERKLE_LEAVES_MAX) {
+        return false;
+    }
+    for (uint32_t i = 1; i < multi->index_count; i++) {
+        if (multi->indexes[i] <= multi->indexes[i - 1]) {
+            return false;
+        }
+    }
+    return multi->indexes[multi->index_count - 1] < multi->leaf_count;
+}
+
+/* Told of each sibling, in the order of the proof. */
+struct sibling_taker {
+    enum status (*take)(struct sibling_taker *taker, uint32_t level, uint64_t index);
+    struct merkle_multi *multi;
+    const struct merkle_leaves *leaves;
+    struct merkle_place *places;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+static enum status collect(struct sibling_taker *taker, const struct part *part)
+{
+    if (part->from == part->to) {
+        /* Cut off by splits alone, so the part is one node of the tree. */
+        uint32_t level = part->count == 1 ? 0 : 64 - (uint32_t)__builtin_clzll(part->count - 1);
+
+        return taker->count >= taker->capacity ? STATUS_OVER_LIMIT
+                                               : taker->take(taker, level, part->first >> level);
+    }
+    if (part->count == 1) {
+        return STATUS_OK;
+    }
+
+    struct part left;
+    struct part right;
+
+    part_split(&left, &right, part, taker->multi->indexes);
+
+    enum status status = collect(taker, &left);
+
+    return status == STATUS_OK ? collect(taker, &right) : status;
+}
+
+static enum status take_node(struct sibling_taker *taker, uint32_t level, uint64_t index)
+{
+    merkle_node(&taker->multi->siblings[taker->count++], taker->leaves, level, index);
+    return STATUS_OK;
+}
+
+enum status merkle_multi_build(struct merkle_multi *multi, const struct merkle_leaves *leaves)
+{
+    struct part all = {0, leaves->count, 0, multi->index_count};
+    struct sibling_taker taker = {
+        .take = take_node, .multi = multi, .leaves = leaves, .capacity = multi->sibling_capacity};
+    enum status status;
+
+    multi->leaf_count = leaves->count;
+    multi->sibling_count = 0;
+    if (!indexes_fit(multi)) {
+        return STATUS_BAD_FORMAT;
+    }
+    status = collect(&taker, &all);
+    multi->sibling_count = taker.count;
+    return status;
+}
+
+static enum status take_place(struct sibling_taker *taker, uint32_t level, uint64_t index)
+{
+    taker->places[taker->count++] = (struct merkle_place){level, index};
+    return STATUS_OK;
+}
+
+enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
+                                uint32_t place_capacity, struct merkle_multi *multi)
+{
+    struct part all = {0, multi->leaf_count, 0, multi->index_count};
+    struct sibling_taker taker = {
+        .take = take_place, .multi = multi, .places = places, .capacity = place_capacity};
+    enum status status;
+
+    if (!indexes_fit(multi)) {
+        return STATUS_BAD_FORMAT;
+    }
+    status = collect(&taker, &all);
+    *place_count = taker.count;
+    return status;
+}
+
+/* The walk of a check: used counts the siblings met so far. */
+struct walk {
+    const struct merkle_multi *multi;
+    const struct digest *leaf_hashes;
+    uint32_t used;
+};
+
+/* The node over a part. Recursion ends at MERKLE_DEPTH_MAX: each split halves a power of two. */
+static bool part_node(struct walk *walk, struct digest *node, const struct part *part)
+{
+    if (part->from == part->to) {
+        if (walk->used >= walk->multi->sibling_count) {
+            return false;
+        }
+        *node = walk->multi->siblings[walk->used++];
+        return true;
+    }
+    if (part->count == 1) {
+        *node = walk->leaf_hashes[part->from];
+        return true;
+    }
+
+    struct part left;
+    struct part right;
+    struct digest right_node;
+
+    part_split(&left, &right, part, walk->multi->indexes);
+    if (!part_node(walk, node, &left) || !part_node(walk, &right_node, &right)) {
+        return false;
+    }
+    merkle_node_hash(node, node, &right_node);
+    return true;
+}
+
+enum verdict merkle_multi_check(const struct merkle_multi *multi, const struct digest *leaf_hashes,
+                                const struct digest *root)
+{
+    struct walk walk = {multi, leaf_hashes, 0};
+    struct part all = {0, multi->leaf_count, 0, multi->index_count};
+    struct digest node;
+
+    if (!indexes_fit(multi) || !part_node(&walk, &node, &all) ||
+        walk.used != multi->sibling_count) {
+        return VERDICT_INVALID;
+    }
+    return digest_equal(&node, root) ? VERDICT_VALID : VERDICT_INVALID;
+}
+
+/*
+ * docs/FORMATS.md, proof of many: 0 leaf count (8), 8 index count (4), 12 sibling count (4), 16
+ * indexes (8 each), then siblings (32 each).
+ */
+size_t merkle_multi_bytes(const struct merkle_multi *multi)
+{
+    return 16 + (size_t)multi->index_count * 8 + (size_t)multi->sibling_count * DIGEST_SIZE;
+}
+
+void merkle_multi_write(uint8_t *bytes, const struct merkle_multi *multi)
+{
+    endian_store_be64(bytes, multi->leaf_count);
+    endian_store_be32(bytes + 8, multi->index_count);
+    endian_store_be32(bytes + 12, multi->sibling_count);
+    for (uint32_t i = 0; i < multi->index_count; i++) {
+        endian_store_be64(bytes + 16 + 8 * (size_t)i, multi->indexes[i]);
+    }
+    memcpy(bytes + 16 + 8 * (size_t)multi->index_count, multi->siblings,
+           (size_t)multi->sibling_count * DIGEST_SIZE);
+}
+
+enum status merkle_multi_read(struct merkle_multi *multi, const uint8_t *bytes, size_t size)
+{
+    if (size < 16) {
+        return STATUS_BAD_FORMAT;
+    }
+
+    uint64_t index_count = endian_load_be32(bytes + 8);
+    uint64_t sibling_count = endian_load_be32(bytes + 12);
+
+    if (index_count > multi->index_capacity || sibling_count > multi->sibling_capacity) {
+        return STATUS_OVER_LIMIT;
+    }
+    if (size != 16 + index_count * 8 + sibling_count * DIGEST_SIZE) {
+        return STATUS_BAD_FORMAT;
+    }
+    multi->leaf_count = endian_load_be64(bytes);
+    multi->index_count = (uint32_t)index_count;
+    multi->sibling_count = (uint32_t)sibling_count;
+    for (uint32_t i = 0; i < multi->index_count; i++) {
+        multi->indexes[i] = endian_load_be64(bytes + 16 + 8 * (size_t)i);
+    }
+    memcpy(multi->siblings, bytes + 16 + 8 * index_count, sibling_count * DIGEST_SIZE);
+    return indexes_fit(multi) ? STATUS_OK : STATUS_BAD_FORMAT;
+}

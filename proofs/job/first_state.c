@@ -1,0 +1,200 @@
+/* first_state.c - see first_state.h. */
+#include "proofs/job/first_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/commit/commit.h"
+
+static const char prefix[] = "transformer.";
+
+/* ---- which tensor is which state ---------------------------------------- */
+
+static const struct safetensors_entry *find(const struct safetensors *file, const char *name)
+{
+    char longer[sizeof(prefix) + TENSOR_NAME_MAX];
+    const struct safetensors_entry *entry = safetensors_find(file, name);
+
+    if (entry == NULL) {
+        (void)snprintf(longer, sizeof(longer), "%s%s", prefix, name);
+        entry = safetensors_find(file, longer);
+    }
+    return entry;
+}
+
+static bool is_state(const struct tape *tape, const char *name)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (strcmp(tape->tensors[tape->states[i].before].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_moment(const struct tape *tape, const char *name)
+{
+    return (name[0] == 'm' || name[0] == 'v') && name[1] == '.' && is_state(tape, name + 2);
+}
+
+/* What a tape for inference comes to: engine/models/write.c. */
+static bool is_answer(const char *name)
+{
+    return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
+}
+
+/* May the state begin as zeros? */
+static bool may_miss(const struct tape *tape, const struct tensor *tensor)
+{
+    return tensor->dtype != DTYPE_F32 || is_moment(tape, tensor->name) || is_answer(tensor->name);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name);
+    size_t end_length = strlen(end);
+
+    return length >= end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+/* What other programs save beside the parameters of GPT-2, what follows from them, and the moments
+ * of a training whose state is only to answer. */
+static bool is_known_extra(const struct tape *tape, const char *name)
+{
+    return is_moment(tape, name) || ends_with(name, ".attn.bias") ||
+           ends_with(name, ".attn.masked_bias") || strcmp(name, "lm_head.weight") == 0;
+}
+
+static enum status check_shape(const struct tensor *tensor, const struct safetensors_entry *entry,
+                               const char *path, struct error *error)
+{
+    bool same = entry->element == element_of_dtype(tensor->dtype) && entry->rank == tensor->rank;
+
+    for (uint32_t i = 0; same && i < tensor->rank; i++) {
+        same = entry->dims[i] == tensor->dims[i];
+    }
+    if (!same) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: '%s' has another type or shape than the model's: %" PRIu64
+                         " elements of type %s in %u dimensions are wanted",
+                         path, entry->name, tensor->count, dtype_name(tensor->dtype), tensor->rank);
+    }
+    return STATUS_OK;
+}
+
+static enum status match(struct first_state *first, uint32_t state, bool *taken, const char *path,
+                         struct error *error)
+{
+    const struct tape *tape = first->tape;
+    const struct tensor *tensor = &tape->tensors[tape->states[state].before];
+    const struct safetensors_entry *entry = find(&first->file, tensor->name);
+
+    if (entry == NULL) {
+        return may_miss(tape, tensor)
+                   ? STATUS_OK
+                   : error_set(error, STATUS_BAD_FORMAT, "%s: no tensor '%s'", path, tensor->name);
+    }
+    first->entries[state] = entry;
+    taken[entry - first->file.entries] = true;
+    return check_shape(tensor, entry, path, error);
+}
+
+static enum status match_all(struct first_state *first, bool *taken, const char *path,
+                             struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < first->tape->state_count && status == STATUS_OK; i++) {
+        status = match(first, i, taken, path, error);
+    }
+    for (uint32_t i = 0; i < first->file.entry_count && status == STATUS_OK; i++) {
+        if (!taken[i] && !is_known_extra(first->tape, first->file.entries[i].name)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'", path,
+                               first->file.entries[i].name);
+        }
+    }
+    return status;
+}
+
+enum status first_state_open(struct first_state *first, const struct tape *tape, const char *path,
+                             struct error *error)
+{
+    enum status status;
+    bool *taken;
+
+    *first = (struct first_state){.tape = tape, .file.descriptor = -1};
+    status = safetensors_open(&first->file, error, path);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    first->entries = calloc((size_t)tape->state_count + 1, sizeof(void *));
+    taken = calloc((size_t)first->file.entry_count + 1, sizeof(*taken));
+    status = first->entries == NULL || taken == NULL
+                 ? error_set(error, STATUS_NO_MEMORY, "no memory for the states of %s", path)
+                 : match_all(first, taken, path, error);
+    free(taken);
+    if (status != STATUS_OK) {
+        first_state_close(first);
+    }
+    return status;
+}
+
+void first_state_close(struct first_state *first)
+{
+    if (first->tape != NULL) {
+        safetensors_close(&first->file);
+    }
+    free(first->entries);
+    *first = (struct first_state){.file.descriptor = -1};
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+enum status first_state_read(void *bytes, const struct first_state *first, uint32_t state,
+                             struct error *error)
+{
+    const struct tensor *tensor = &first->tape->tensors[first->tape->states[state].before];
+    const struct safetensors_entry *entry = first->entries[state];
+    uint64_t size = commit_tensor_size(tensor);
+    enum status status;
+
+    if (entry == NULL) {
+        memset(bytes, 0, size);
+        return STATUS_OK;
+    }
+    status = safetensors_read(&first->file, error, bytes, entry, size, 0);
+    if (status == STATUS_OK && tensor->dtype == DTYPE_F32 &&
+        !element_all_finite(bytes, tensor->count)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s: '%s' holds a NaN or an infinity",
+                           first->file.path, entry->name);
+    }
+    return status;
+}
+
+enum status first_state_root(struct digest *root, const struct first_state *first,
+                             struct error *error)
+{
+    struct commit_roots roots;
+    enum status status = STATUS_OK;
+
+    commit_roots_init(&roots, COMMIT_STATE, 0);
+    for (uint32_t i = 0; i < first->tape->state_count && status == STATUS_OK; i++) {
+        const struct tensor *tensor = &first->tape->tensors[first->tape->states[i].before];
+        void *bytes = malloc(commit_tensor_size(tensor));
+        struct digest item;
+
+        if (bytes == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", tensor->name);
+        }
+        status = first_state_read(bytes, first, i, error);
+        if (status == STATUS_OK) {
+            commit_tensor_root(&item, COMMIT_TENSOR, tensor, bytes, 0);
+            status = commit_roots_add(&roots, &item);
+        }
+        free(bytes);
+    }
+    commit_roots_end(&roots, root);
+    return status;
+}

@@ -1,0 +1,317 @@
+/* run.c - see run.h. */
+#include "proofs/run/run.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "proofs/commit/commit.h"
+
+/* Token values are bound by the data root; here any value of the type may stand. */
+#define ANY_TOKEN (UINT64_C(1) << 32)
+
+enum status run_data_open(struct dataset *dataset, struct digest *root, const struct tensor *tensor,
+                          const char *path, struct error *error)
+{
+    enum status status = tensor->rank == 2
+                             ? dataset_open_samples(dataset, error, path)
+                             : dataset_open_tokens(dataset, error, path, tensor->dtype, ANY_TOKEN);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (dataset->count != tensor->count || dataset->dtype != tensor->dtype) {
+        status = error_set(error, STATUS_BAD_FORMAT,
+                           "%s holds %" PRIu64 " elements of type %s; the job's '%s' has %" PRIu64
+                           " of type %s",
+                           path, dataset->count, dtype_name(dataset->dtype), tensor->name,
+                           tensor->count, dtype_name(tensor->dtype));
+        dataset_close(dataset);
+        return status;
+    }
+    if (root != NULL) {
+        commit_tensor_root(root, COMMIT_DATA, tensor, dataset->data, 0);
+    }
+    return STATUS_OK;
+}
+
+static enum status differs(const struct digest *root, const char *path, const struct tensor *tensor,
+                           struct error *error)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, root->bytes, DIGEST_SIZE);
+    (void)error_set(error, STATUS_REFUSED, "%s is not the job's '%s': its root is %.16s...", path,
+                    tensor->name, text);
+    error_advise(error, "'lockstep job show' names the root that the data must have");
+    return STATUS_REFUSED;
+}
+
+static enum status open_data(struct run *run, const char *const *paths, size_t path_count,
+                             bool compared, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    uint32_t ids[JOB_DATA_MAX];
+    uint32_t count = job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
+
+    if (path_count != count) {
+        (void)error_set(error, STATUS_USAGE, "the job reads %u data files, and %zu are given",
+                        count, path_count);
+        error_advise(error, "name them with --data, once for each");
+        return STATUS_USAGE;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct digest root;
+        enum status status = run_data_open(&run->data[i], compared ? NULL : &root,
+                                           &tape->tensors[ids[i]], paths[i], error);
+
+        if (status != STATUS_OK) {
+            return status;
+        }
+        run->data_count++;
+        if (!compared && !digest_equal(&root, &run->job->data_roots[i])) {
+            return differs(&root, paths[i], &tape->tensors[ids[i]], error);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status bind_data(struct run *run, struct error *error)
+{
+    uint32_t ids[JOB_DATA_MAX];
+    enum status status = STATUS_OK;
+
+    (void)job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
+    for (uint32_t i = 0; i < run->data_count && status == STATUS_OK; i++) {
+        status = run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error);
+    }
+    return status;
+}
+
+static enum status write_constants(struct run *run, struct error *error)
+{
+    uint32_t at = 0;
+    enum status status = STATUS_OK;
+
+    for (uint32_t id = 0; id < run->job->tape->tensor_count && status == STATUS_OK; id++) {
+        if (run->job->tape->tensors[id].role == ROLE_CONSTANT) {
+            status =
+                run->machine->backend->write(run->machine, id, run->job->constants[at++], error);
+        }
+    }
+    return status;
+}
+
+static enum status open_machine(struct run *run, const struct machine_options *options,
+                                struct error *error)
+{
+    enum status status = machine_open(&run->machine, run->job->tape, options, error);
+
+    if (status == STATUS_OK) {
+        status = bind_data(run, error);
+    }
+    return status == STATUS_OK ? write_constants(run, error) : status;
+}
+
+static enum status open_run(struct run *run, const struct job *job, const char *const *paths,
+                            size_t path_count, const struct machine_options *options, bool compared,
+                            struct error *error)
+{
+    enum status status;
+
+    memset(run, 0, sizeof(*run));
+    run->job = job;
+    run->options = *options;
+    status = open_data(run, paths, path_count, compared, error);
+    if (status == STATUS_OK) {
+        status = open_machine(run, options, error);
+    }
+    if (status != STATUS_OK) {
+        run_close(run);
+    }
+    return status;
+}
+
+enum status run_open(struct run *run, const struct job *job, const char *const *paths,
+                     size_t path_count, const struct machine_options *options, struct error *error)
+{
+    return open_run(run, job, paths, path_count, options, false, error);
+}
+
+enum status run_open_compared(struct run *run, const struct job *job, const char *const *paths,
+                              size_t path_count, const struct machine_options *options,
+                              struct error *error)
+{
+    return open_run(run, job, paths, path_count, options, true, error);
+}
+
+static void close_machine(struct machine **machine)
+{
+    if (*machine != NULL) {
+        (*machine)->backend->close(*machine);
+        *machine = NULL;
+    }
+}
+
+void run_close(struct run *run)
+{
+    close_machine(&run->machine);
+    close_machine(&run->resting);
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        dataset_close(&run->data[i]);
+    }
+    run->data_count = 0;
+}
+
+/* ---- another machine in its place ---------------------------------------- */
+
+static enum status move_states(struct run *run, void **states, bool out, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        uint32_t id = tape->states[i].before;
+
+        if (out) {
+            states[i] = malloc(commit_tensor_size(&tape->tensors[id]));
+            status = states[i] == NULL
+                         ? error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
+                                     tape->tensors[id].name)
+                         : run->machine->backend->read(run->machine, id, states[i], error);
+        } else {
+            status = run->machine->backend->write(run->machine, id, states[i], error);
+        }
+    }
+    return status;
+}
+
+enum status run_reopen(struct run *run, const struct machine_options *options, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    void **states = calloc((size_t)tape->state_count + 1, sizeof(*states));
+    enum status status = states == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for states")
+                                        : move_states(run, states, true, error);
+
+    if (status == STATUS_OK) {
+        close_machine(&run->machine);
+        run->options = *options;
+        status = open_machine(run, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = move_states(run, states, false, error);
+    }
+    for (uint32_t i = 0; states != NULL && i < tape->state_count; i++) {
+        free(states[i]);
+    }
+    free(states);
+    return status;
+}
+
+/* States of machines that are both on the host. */
+static enum status copy_states(struct machine *to, struct machine *from, struct error *error)
+{
+    const struct tape *tape = to->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        uint32_t id = tape->states[i].before;
+
+        status = to->backend->write(to, id, from->backend->peek(from, id), error);
+    }
+    return status;
+}
+
+/* What the options leave of their memory beside the machine at hand; false: nothing. */
+static bool is_room_beside(struct machine_options *options, const struct run *run)
+{
+    struct error unwanted;
+    uint64_t taken;
+
+    error_init(&unwanted);
+    if (run->machine->backend != &backend_cpu || options->device_count > 1 ||
+        (options->backend != NULL && options->backend != &backend_cpu)) {
+        return false;
+    }
+    if (options->memory_max == 0) {
+        return true;
+    }
+    if (backend_cpu.size(&taken, run->job->tape, &run->options, &unwanted) != STATUS_OK ||
+        taken >= options->memory_max) {
+        return false;
+    }
+    options->memory_max -= taken;
+    return true;
+}
+
+enum status run_enter(struct run *run, const struct machine_options *options, struct error *error)
+{
+    struct machine_options beside = *options;
+    struct error unwanted;
+
+    assert(run->resting == NULL);
+    error_init(&unwanted);
+    run->resting_options = run->options;
+    if (is_room_beside(&beside, run)) {
+        run->resting = run->machine;
+        run->machine = NULL;
+        beside.lender = run->resting;
+        if (open_machine(run, &beside, &unwanted) == STATUS_OK) {
+            run->options = *options;
+            return copy_states(run->machine, run->resting, error);
+        }
+        close_machine(&run->machine);
+        run->machine = run->resting;
+        run->resting = NULL;
+    }
+    return run_reopen(run, options, error);
+}
+
+enum status run_return(struct run *run, struct error *error)
+{
+    enum status status;
+
+    if (run->resting == NULL) {
+        const struct machine_options options = run->resting_options;
+
+        return run_reopen(run, &options, error);
+    }
+    status = copy_states(run->resting, run->machine, error);
+    close_machine(&run->machine);
+    run->machine = run->resting;
+    run->resting = NULL;
+    run->options = run->resting_options;
+    return status;
+}
+
+enum status run_loss(uint32_t *bits, struct run *run, struct error *error)
+{
+    *bits = FLOAT_NAN_BITS;
+    if (run->job->tape->loss == TENSOR_NONE) {
+        return STATUS_OK;
+    }
+    return run->machine->backend->read(run->machine, run->job->tape->loss, bits, error);
+}
+
+void run_describe(char *text, size_t size, const struct machine_options *options)
+{
+    if (options->backend != NULL && options->backend != &backend_cpu) {
+        (void)snprintf(text, size, "%s device %u", options->backend->name, options->device);
+        return;
+    }
+    (void)snprintf(text, size, "cpu %s, %d thread%s", isa_name(options->isa), options->thread_count,
+                   options->thread_count == 1 ? "" : "s");
+}
+
+void run_given(struct record_given *given, struct run_data *data, const struct run *run)
+{
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        data->bytes[i] = run->data[i].data;
+    }
+    *given = (struct record_given){.data = data->bytes,
+                                   .data_roots = run->job->data_roots,
+                                   .constants = (const void *const *)run->job->constants};
+}

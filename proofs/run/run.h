@@ -1,0 +1,69 @@
+/*
+ * run.h - a job made ready to run: a machine, its data bound and checked, its constants written.
+ *
+ * Solver, verifier and auditor all begin here. Data that does not hash to the job's data root is
+ * refused before the first step.
+ */
+#ifndef PROOFS_RUN_RUN_H
+#define PROOFS_RUN_RUN_H
+
+#include "proofs/bundle/bundle.h"
+#include "proofs/dispute/step_record.h"
+#include "proofs/format/dataset.h"
+
+struct run {
+    const struct job *job; /* borrowed */
+    struct machine_options options;
+    struct machine *machine;
+    struct machine *resting; /* between run_enter() and run_return(), perhaps */
+    struct machine_options resting_options;
+    struct dataset data[JOB_DATA_MAX];
+    uint32_t data_count;
+};
+
+/* paths: one file for each data tensor, in the tape's order. */
+MUST_CHECK enum status run_open(struct run *run, const struct job *job, const char *const *paths,
+                                size_t path_count, const struct machine_options *options,
+                                struct error *error);
+
+/* The same for data whose roots the caller has compared already: only its shape is looked at. */
+MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
+                                         const char *const *paths, size_t path_count,
+                                         const struct machine_options *options,
+                                         struct error *error);
+void run_close(struct run *run); /* a zero-filled run is allowed */
+
+/* What a step of the job reads that no trace holds; borrowed of run, and of data. */
+struct run_data {
+    const void *bytes[JOB_DATA_MAX];
+};
+void run_given(struct record_given *given, struct run_data *data, const struct run *run);
+
+/* Opens the file for a data tensor and says what its root is; root NULL: it is not computed. */
+MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
+                                     const struct tensor *tensor, const char *path,
+                                     struct error *error);
+
+/* The loss of the last step as raw bits; FLOAT_NAN_BITS where the tape has none. */
+MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *error);
+
+/*
+ * Opens another machine in place of the one that is there, with the same data and states: to trace
+ * what the fast machine came to. The states are on the host for a moment; never both machines.
+ */
+MUST_CHECK enum status run_reopen(struct run *run, const struct machine_options *options,
+                                  struct error *error);
+
+/*
+ * The same for a while: run_return() goes back to the machine of before, with the states reached.
+ * Where both machines are on the host and fit into what the options allow, the first one rests
+ * meanwhile; else it is closed, and opened again. Not twice without a return.
+ */
+MUST_CHECK enum status run_enter(struct run *run, const struct machine_options *options,
+                                 struct error *error);
+MUST_CHECK enum status run_return(struct run *run, struct error *error);
+
+/* "cpu avx512, 2 threads": what runs the steps, for people and the journal. */
+void run_describe(char *text, size_t size, const struct machine_options *options);
+
+#endif /* PROOFS_RUN_RUN_H */

@@ -1,0 +1,191 @@
+/* step_time.c - see step_time.h. */
+#include "proofs/run/step_time.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "proofs/commit/commit.h"
+#include "proofs/commit/state_root.h"
+#include "proofs/commit/trace.h"
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static enum status write_first_state(struct run *run, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        uint32_t id = tape->states[i].before;
+        void *bytes = calloc(1, commit_tensor_size(&tape->tensors[id]));
+
+        if (bytes == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the first state");
+        }
+        if (!run->job->first_state_given) {
+            job_first_state(bytes, run->job, id);
+        }
+        status = run->machine->backend->write(run->machine, id, bytes, error);
+        free(bytes);
+    }
+    return status;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* The loss is read after each step: a device may still be at work when step() returns. */
+static enum status one_step(double *passed, struct run *run, struct error *error)
+{
+    double start = seconds_now();
+    uint32_t bits;
+    enum status status = run->machine->backend->step(run->machine, NULL, error);
+
+    if (status == STATUS_OK) {
+        status = run_loss(&bits, run, error);
+    }
+    *passed = seconds_now() - start;
+    return status;
+}
+
+static enum status time_steps(struct step_time *time, struct run *run, double seconds,
+                              struct error *error)
+{
+    double each[STEP_TIME_STEPS_MAX];
+    double begin = seconds_now();
+    struct digest root;
+    bool finite;
+    enum status status = one_step(&each[0], run, error); /* warms up */
+
+    while (status == STATUS_OK && time->steps < STEP_TIME_STEPS_MAX &&
+           (time->steps == 0 || seconds_now() - begin < seconds)) {
+        status = one_step(&each[time->steps], run, error);
+        time->steps++;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    qsort(each, time->steps, sizeof(each[0]), compare);
+    time->seconds = each[time->steps / 2];
+    time->spread_s = each[time->steps - 1] - each[0];
+    begin = seconds_now();
+    status = state_root_find(&root, &finite, run->machine, run->options.thread_count, error);
+    time->hashing = seconds_now() - begin;
+    return status;
+}
+
+enum status step_time_measure(struct step_time *time, const struct job *job,
+                              const char *const *paths, size_t path_count,
+                              const struct machine_options *machine, double seconds,
+                              struct error *error)
+{
+    struct run run = {0};
+    enum status status = run_open(&run, job, paths, path_count, machine, error);
+
+    *time = (struct step_time){0};
+    if (status == STATUS_OK) {
+        status = write_first_state(&run, error);
+    }
+    if (status == STATUS_OK) {
+        status = time_steps(time, &run, seconds, error);
+    }
+    run_close(&run);
+    return status;
+}
+
+static enum status one_trace(double *passed, struct run *run, struct error *error)
+{
+    struct machine_options traced = run->options;
+    double start = seconds_now();
+    struct trace trace = {0};
+    enum status status;
+
+    traced.trace = true;
+    status = run_enter(run, &traced, error);
+    if (status == STATUS_OK) {
+        status = trace_run(&trace, run->machine, NULL, 0, error);
+    }
+    trace_release(&trace);
+    if (status == STATUS_OK) {
+        status = run_return(run, error);
+    }
+    *passed = seconds_now() - start;
+    return status;
+}
+
+enum status step_time_trace(double *seconds, const struct job *job, const char *const *paths,
+                            size_t path_count, const struct machine_options *machine,
+                            struct error *error)
+{
+    struct machine_options options = *machine;
+    struct run run = {0};
+    double traced = 0.0;
+    double plain = 0.0;
+    enum status status;
+
+    options.room_to_trace = true;
+    status = run_open(&run, job, paths, path_count, &options, error);
+
+    if (status == STATUS_OK) {
+        status = write_first_state(&run, error);
+    }
+    if (status == STATUS_OK) {
+        status = one_step(&plain, &run, error); /* warms up */
+    }
+    if (status == STATUS_OK) {
+        status = one_step(&plain, &run, error);
+    }
+    if (status == STATUS_OK) {
+        status = one_trace(&traced, &run, error);
+    }
+    run_close(&run);
+    *seconds = traced > plain ? traced - plain : 0.0;
+    return status;
+}
+
+double step_time_products(const struct tape *tape)
+{
+    double sum = 0.0;
+
+    for (uint32_t i = 0; i < tape->op_count; i++) {
+        const struct op *op = &tape->ops[i];
+        double product = 1.0;
+
+        if (op->kind != OP_CONTRACT) {
+            continue;
+        }
+        for (int axis = 0; axis < CONTRACT_STRIDES; axis++) {
+            product *= (double)op->attributes[CONTRACT_DIMS + axis];
+        }
+        product *= (double)op->attributes[CONTRACT_K];
+        sum += op->attributes[CONTRACT_CAUSAL] > 0 ? product / 2.0 : product;
+    }
+    return sum;
+}
+
+uint64_t step_time_tokens(const struct tape *tape)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < tape->op_count; i++) {
+        const struct op *op = &tape->ops[i];
+
+        if (op->kind == OP_BATCH_TOKENS) {
+            sum += (uint64_t)op->attributes[BATCH_COUNT] * (uint64_t)op->attributes[BATCH_LENGTH];
+        } else if (op->kind == OP_BATCH_SAMPLES) {
+            sum += (uint64_t)op->attributes[BATCH_COUNT];
+        }
+    }
+    return sum;
+}

@@ -1,0 +1,468 @@
+/*
+ * bundle_commands.c - `lockstep bundle`: what a run left on disk, checked, packed, handed on.
+ *
+ * Nothing here runs a step: 'lockstep audit' does.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/io/log.h"
+#include "chain/keys/passphrase.h"
+#include "proofs/bundle/bundle_pack.h"
+#include "proofs/format/key_file.h"
+#include "prover/commands/access.h"
+#include "prover/commands/commands.h"
+
+static void hex_of(char text[HEX_SIZE(DIGEST_SIZE)], const struct digest *digest)
+{
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+}
+
+/* Opens the bundle that the first argument names. A locked one stays so unless must_unlock. */
+static enum status open_bundle(struct bundle **bundle, struct command_context *context,
+                               bool must_unlock, struct error *error)
+{
+    enum status status = bundle_open(bundle, context->options->arguments[0], BUNDLE_READ, error);
+
+    if (status == STATUS_OK) {
+        status = must_unlock ? access_unlock(*bundle, context->options, error)
+                             : access_unlock_if_given(*bundle, context->options, error);
+    }
+    return status;
+}
+
+static int end(struct command_context *context, struct bundle *bundle, enum status status, int code,
+               struct error *error)
+{
+    bundle_close(bundle);
+    return status == STATUS_OK ? code : command_fail(context, error);
+}
+
+/* ---- steps -------------------------------------------------------------- */
+
+static const struct option_spec steps_options[] = {
+    {.name = "from", .kind = OPTION_INTEGER, .value = "STEP", .help = "the first step to show"},
+    {.name = "count",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "100",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "how many to show"},
+    ACCESS_KEY_OPTIONS,
+};
+
+static json_t *step_json(const struct bundle_step *step)
+{
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    json_t *view;
+    float loss;
+
+    hex_of(root, &step->root);
+    view = json_pack("{s:I, s:s}", "step", (json_int_t)step->step, "state_root", root);
+    if (view == NULL || step->hidden) {
+        return view;
+    }
+    memcpy(&loss, &step->loss_bits, sizeof(loss));
+    (void)json_object_set_new(view, "loss", isfinite(loss) ? json_real(loss) : json_null());
+    (void)json_object_set_new(view, "nanoseconds", json_integer((json_int_t)step->nanoseconds));
+    (void)json_object_set_new(view, "nanoseconds_committing",
+                              json_integer((json_int_t)step->nanoseconds_committing));
+    (void)json_object_set_new(view, "microjoules",
+                              step->microjoules == BUNDLE_ENERGY_UNKNOWN
+                                  ? json_null()
+                                  : json_integer((json_int_t)step->microjoules));
+    (void)json_object_set_new(view, "device", json_integer((json_int_t)step->device));
+    return view;
+}
+
+static void print_step(FILE *out, const struct bundle_step *step)
+{
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    float loss;
+
+    hex_of(root, &step->root);
+    memcpy(&loss, &step->loss_bits, sizeof(loss));
+    if (step->hidden) {
+        fprintf(out, "%8" PRIu64 "  %s\n", step->step, root);
+        return;
+    }
+    fprintf(out, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms\n", step->step, root,
+            (double)loss, (double)step->nanoseconds / 1e6,
+            (double)step->nanoseconds_committing / 1e6);
+}
+
+static int run_steps(struct command_context *context)
+{
+    uint64_t from = options_number(context->options, "from");
+    uint64_t count = options_number(context->options, "count");
+    json_t *views = json_array();
+    struct bundle *bundle = NULL;
+    uint64_t known = 0;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = open_bundle(&bundle, context, false, &error);
+    if (status == STATUS_OK) {
+        status = bundle_step_count(&known, bundle, &error);
+    }
+    for (uint64_t i = 0; status == STATUS_OK && i < count && from < known; i++, from++) {
+        struct bundle_step step;
+
+        status = bundle_step_read(&step, bundle, from, &error);
+        if (status == STATUS_OK && context->json) {
+            (void)json_array_append_new(views, step_json(&step));
+        } else if (status == STATUS_OK) {
+            print_step(context->out, &step);
+        }
+    }
+    if (status == STATUS_OK && context->json) {
+        code = command_emit(
+            context, json_pack("{s:I, s:O}", "step_count", (json_int_t)known, "steps", views));
+    }
+    json_decref(views);
+    return end(context, bundle, status, code, &error);
+}
+
+/* ---- segments ----------------------------------------------------------- */
+
+static json_t *segment_json(uint64_t segment, const struct digest *root, const uint8_t *signature,
+                            size_t size)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+    char signed_text[HEX_SIZE(BUNDLE_SIGNATURE_MAX)];
+
+    hex_of(text, root);
+    hex_encode(signed_text, signature, size);
+    return json_pack("{s:I, s:s, s:o}", "segment", (json_int_t)segment, "root", text, "signature",
+                     size == 0 ? json_null() : json_string(signed_text));
+}
+
+/* STATUS_NOT_FOUND: it is not complete yet. */
+static enum status show_segment(struct command_context *context, json_t *views,
+                                struct bundle *bundle, uint64_t segment, struct error *error)
+{
+    uint8_t signature[BUNDLE_SIGNATURE_MAX];
+    struct digest root;
+    struct digest signed_root;
+    char text[HEX_SIZE(DIGEST_SIZE)];
+    size_t size = 0;
+    enum status status = bundle_segment_root(&root, bundle, segment, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = bundle_segment_signature(&signed_root, signature, &size, bundle, segment, error);
+    if (status == STATUS_OK && !digest_equal(&root, &signed_root)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "segment %" PRIu64 " was signed with another root than its steps have",
+                         segment);
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    if (context->json) {
+        (void)json_array_append_new(views, segment_json(segment, &root, signature, size));
+    } else {
+        hex_of(text, &root);
+        fprintf(context->out, "%8" PRIu64 "  %s%s\n", segment, text, size == 0 ? "" : "  signed");
+    }
+    return STATUS_OK;
+}
+
+static int run_segments(struct command_context *context)
+{
+    json_t *views = json_array();
+    struct bundle *bundle = NULL;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = open_bundle(&bundle, context, false, &error);
+    for (uint64_t i = 0; status == STATUS_OK && i < job_segments(bundle_job(bundle)); i++) {
+        status = show_segment(context, views, bundle, i, &error);
+    }
+    status = status == STATUS_NOT_FOUND && bundle != NULL ? STATUS_OK : status;
+    if (status == STATUS_OK && context->json) {
+        code = command_emit(context, json_pack("{s:O}", "segments", views));
+    }
+    json_decref(views);
+    return end(context, bundle, status, code, &error);
+}
+
+/* ---- check -------------------------------------------------------------- */
+
+static const struct option_spec key_options[] = {ACCESS_KEY_OPTIONS};
+
+struct findings {
+    uint64_t steps;
+    uint64_t checkpoints;
+    uint64_t damaged;
+    json_t *list; /* what is wrong */
+};
+
+static enum status check_checkpoints(struct findings *findings, struct bundle *bundle,
+                                     struct error *error)
+{
+    uint64_t step = 0;
+    enum status status;
+
+    while ((status = bundle_checkpoint_find(&step, bundle, step, error)) == STATUS_OK) {
+        struct error why;
+
+        error_init(&why);
+        findings->checkpoints++;
+        if (bundle_checkpoint_check(bundle, step, &why) != STATUS_OK) {
+            findings->damaged++;
+            (void)json_array_append_new(
+                findings->list,
+                json_pack("{s:I, s:s}", "checkpoint", (json_int_t)step, "why", why.text));
+        }
+        step++;
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static int tell_findings(struct command_context *context, const struct bundle *bundle,
+                         const struct findings *findings)
+{
+    int code = findings->damaged == 0 ? COMMAND_OK : COMMAND_REFUSED;
+    size_t at;
+    json_t *value;
+
+    if (context->json) {
+        int emitted = command_emit(
+            context,
+            json_pack("{s:s, s:I, s:I, s:I, s:O}", "bundle", bundle_path(bundle), "steps",
+                      (json_int_t)findings->steps, "checkpoints", (json_int_t)findings->checkpoints,
+                      "damaged", (json_int_t)findings->damaged, "findings", findings->list));
+
+        return emitted == COMMAND_OK ? code : emitted;
+    }
+    fprintf(context->out,
+            "%" PRIu64 " steps, %" PRIu64 " checkpoints, %" PRIu64 " of them damaged\n",
+            findings->steps, findings->checkpoints, findings->damaged);
+    json_array_foreach(findings->list, at, value)
+    {
+        fprintf(context->out, "  %s\n", json_string_value(json_object_get(value, "why")));
+    }
+    return code;
+}
+
+static int run_check(struct command_context *context)
+{
+    struct findings findings = {.list = json_array()};
+    struct bundle *bundle = NULL;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = open_bundle(&bundle, context, true, &error);
+    if (status == STATUS_OK) {
+        status = bundle_step_count(&findings.steps, bundle, &error);
+    }
+    if (status == STATUS_OK) {
+        status = check_checkpoints(&findings, bundle, &error);
+    }
+    if (status == STATUS_OK) {
+        code = tell_findings(context, bundle, &findings);
+    }
+    json_decref(findings.list);
+    return end(context, bundle, status, code, &error);
+}
+
+/* ---- export, import ------------------------------------------------------- */
+
+static const struct option_spec export_options[] = {
+    {.name = "checkpoints",
+     .kind = OPTION_CHOICE,
+     .value = "WHICH",
+     .choices = "all|last|none",
+     .fallback = "all",
+     .help = "the checkpoints to take along"},
+    ACCESS_KEY_OPTIONS,
+};
+
+static int run_export(struct command_context *context)
+{
+    const char *path = context->options->arguments[1];
+    const char *which = options_text(context->options, "checkpoints");
+    struct bundle *bundle = NULL;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = open_bundle(&bundle, context, false, &error);
+    if (status == STATUS_OK) {
+        status = bundle_export(bundle, path,
+                               strcmp(which, "all") == 0    ? BUNDLE_PACK_ALL
+                               : strcmp(which, "last") == 0 ? BUNDLE_PACK_LAST
+                                                            : BUNDLE_PACK_NONE,
+                               &error);
+    }
+    if (status == STATUS_OK && context->json) {
+        code = command_emit(context,
+                            json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path));
+    } else if (status == STATUS_OK) {
+        fprintf(context->out, "%s is in %s\n", bundle_path(bundle), path);
+    }
+    return end(context, bundle, status, code, &error);
+}
+
+static const struct option_spec import_options[] = {
+    {.name = "size-max",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "64G",
+     .help = "refuse a file that unpacks to more"},
+    ACCESS_KEY_OPTIONS,
+};
+
+static enum status import_with(struct bundle_import *import, struct command_context *context,
+                               struct error *error)
+{
+    const struct options *options = context->options;
+    const char *key_path = options_text(options, "key");
+    const char *file = options_text(options, "passphrase-file");
+    const struct passphrase_source source = {.file = file};
+    struct passphrase *passphrase = NULL;
+    struct encryption_key key;
+    enum status status = STATUS_OK;
+
+    if (key_path != NULL) {
+        status = key_file_read(&key, key_path, error);
+        import->key = &key;
+    } else if (file != NULL || getenv(PASSPHRASE_VARIABLE) != NULL) {
+        status = passphrase_get(&passphrase, &source, error);
+    }
+    if (status == STATUS_OK && passphrase != NULL) {
+        import->passphrase = passphrase->bytes;
+        import->passphrase_size = passphrase->size;
+    }
+    if (status == STATUS_OK) {
+        status = bundle_import(options->arguments[1], options->arguments[0], import, error);
+    }
+    import->key = NULL;
+    if (key_path != NULL) {
+        encryption_key_wipe(&key);
+    }
+    passphrase_free(passphrase);
+    return status;
+}
+
+static int run_import(struct command_context *context)
+{
+    struct bundle_import import = {.size_max = options_number(context->options, "size-max")};
+    const char *folder = context->options->arguments[1];
+    struct error error;
+
+    error_init(&error);
+    if (import_with(&import, context, &error) != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context, json_pack("{s:s, s:i, s:i}", "bundle", folder, "checkpoints",
+                                               (int)import.checkpoints, "checkpoints_unchecked",
+                                               (int)import.unchecked));
+    }
+    fprintf(context->out, "%s holds the run, with %u checkpoints\n", folder, import.checkpoints);
+    if (import.unchecked > 0) {
+        fprintf(context->out, "%u of them are sealed and were not checked\n", import.unchecked);
+    }
+    return COMMAND_OK;
+}
+
+/* ---- key ---------------------------------------------------------------- */
+
+static int run_key(struct command_context *context)
+{
+    const char *path = context->options->arguments[1];
+    struct bundle *bundle = NULL;
+    struct encryption_key key = {{0}};
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = open_bundle(&bundle, context, true, &error);
+    if (status == STATUS_OK) {
+        status = bundle_key(&key, bundle, &error);
+    }
+    if (status == STATUS_OK) {
+        status = key_file_write(path, &key, &error);
+    }
+    encryption_key_wipe(&key);
+    if (status == STATUS_OK && context->json) {
+        code = command_emit(
+            context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "key_file", path));
+    } else if (status == STATUS_OK) {
+        fprintf(context->out, "%s opens %s: whoever has it reads all of this bundle\n", path,
+                bundle_path(bundle));
+    }
+    return end(context, bundle, status, code, &error);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+#define OPTIONS_OF(table) .options = (table), .option_count = sizeof(table) / sizeof((table)[0])
+
+static const struct command commands[] = {
+    {.name = "steps",
+     .summary = "show the steps of a run: roots, losses, times",
+     .arguments = "BUNDLE",
+     .example = "lockstep bundle steps text.run --from 100",
+     OPTIONS_OF(steps_options),
+     .run = run_steps},
+    {.name = "segments",
+     .summary = "show the roots of the complete segments",
+     .arguments = "BUNDLE",
+     .example = "lockstep bundle segments text.run",
+     OPTIONS_OF(key_options),
+     .run = run_segments},
+    {.name = "check",
+     .summary = "hash every checkpoint and compare it with the journal",
+     .description =
+         "Exit code 0: every checkpoint is the state that the journal names; 1: some are "
+         "damaged. No step is run again: 'lockstep audit' does that.",
+     .arguments = "BUNDLE",
+     .example = "lockstep bundle check text.run",
+     OPTIONS_OF(key_options),
+     .run = run_check},
+    {.name = "export",
+     .summary = "put a bundle into one file",
+     .description = "The file is a tar archive under zstd. Notes that name your folders stay out, "
+                    "and a sealed bundle stays sealed.",
+     .arguments = "BUNDLE FILE",
+     .example = "lockstep bundle export text.run text.tar.zst",
+     OPTIONS_OF(export_options),
+     .run = run_export},
+    {.name = "import",
+     .summary = "make a bundle of such a file, after checking all of it",
+     .description = "Everything is checked before the bundle appears; a file that fails leaves "
+                    "nothing behind. Checkpoints of a sealed bundle are checked when its key or "
+                    "passphrase is given.",
+     .arguments = "FILE BUNDLE",
+     .example = "lockstep bundle import text.tar.zst text.run",
+     OPTIONS_OF(import_options),
+     .run = run_import},
+    {.name = "key",
+     .summary = "write the key of a sealed bundle to a file, for a verifier",
+     .arguments = "BUNDLE FILE",
+     .example = "lockstep bundle key text.run text.key",
+     OPTIONS_OF(key_options),
+     .run = run_key},
+};
+
+const struct command_group bundle_commands = {.name = "bundle",
+                                              .summary = "runs on disk: show, check, pack, hand on",
+                                              .commands = commands,
+                                              .command_count =
+                                                  sizeof(commands) / sizeof(commands[0])};

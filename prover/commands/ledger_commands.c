@@ -1,0 +1,483 @@
+/* ledger_commands.c - `lockstep prover status`, `commit` and `collect`, and the end of a run. */
+#include "prover/commands/ledger_commands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "chain/codec/hex_data.h"
+#include "chain/game/job_status.h"
+#include "chain/game/terms.h"
+#include "prover/commands/access.h"
+
+enum {
+    LINES_MOST = 20, /* of segments, without --all */
+};
+
+const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_STATUS_OPTIONS] = {
+    ACCESS_KEY_OPTIONS,
+    {.name = "all",
+     .kind = OPTION_FLAG,
+     .help = "list every segment, also those that are final",
+     .command_line_only = true},
+    SESSION_LEDGER_OPTIONS,
+};
+const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS] = {
+    {.name = "again",
+     .kind = OPTION_FLAG,
+     .help = "take a job again that was lost by a conviction or by being late",
+     .command_line_only = true},
+    SESSION_LEDGER_OPTIONS,
+    SESSION_WALLET_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+    {.name = "wait",
+     .kind = OPTION_FLAG,
+     .help = "stay until the job is closed and everything is paid",
+     .command_line_only = true},
+};
+
+const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND_OPTIONS] = {
+    SESSION_LEDGER_OPTIONS,
+    SESSION_WALLET_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+    ACCESS_RUN_OPTIONS,
+    {.name = "wait",
+     .kind = OPTION_FLAG,
+     .help = "stay until the job is closed, for claims that may still come",
+     .command_line_only = true},
+};
+
+/* ---- the training ------------------------------------------------------------------ */
+
+static json_t *result_json(const struct bundle *bundle, const struct train_result *result,
+                           const struct digest *root, uint32_t loss_bits)
+{
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char state[HEX_SIZE(DIGEST_SIZE)];
+    float loss;
+
+    memcpy(&loss, &loss_bits, sizeof(loss));
+    hex_encode(id, bundle_job(bundle)->id.bytes, DIGEST_SIZE);
+    hex_encode(state, root->bytes, DIGEST_SIZE);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:o}", "job", id, "bundle",
+                     bundle_path(bundle), "first", (json_int_t)result->first, "steps",
+                     (json_int_t)result->steps, "steps_of_job",
+                     (json_int_t)bundle_job(bundle)->steps, "diverged", (int)result->diverged,
+                     "state_root", state, "loss", isfinite(loss) ? json_real(loss) : json_null());
+}
+
+/* Writes the training's part of a report; *view gets it as JSON where that is wanted. */
+static enum status report_training(json_t **view, struct command_context *context,
+                                   struct bundle *bundle, const struct train_result *result,
+                                   struct error *error)
+{
+    struct bundle_step last = {.root = bundle_job(bundle)->first_state_root, .hidden = true};
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    enum status status = STATUS_OK;
+    float loss;
+
+    if (result->steps > 0) {
+        status = bundle_step_read(&last, bundle, result->steps - 1, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (last.hidden) {
+        last.loss_bits = FLOAT_NAN_BITS;
+    }
+    if (context->json) {
+        *view = result_json(bundle, result, &last.root, last.loss_bits);
+        return STATUS_OK;
+    }
+    if (result->steps == 0) {
+        fprintf(context->out, "no step of %" PRIu64 " was run yet\n", bundle_job(bundle)->steps);
+        return STATUS_OK;
+    }
+    memcpy(&loss, &last.loss_bits, sizeof(loss));
+    hex_encode(root, last.root.bytes, DIGEST_SIZE);
+    fprintf(context->out,
+            "%s after %" PRIu64 " of %" PRIu64 " steps, loss %.6f\nstate root %s\nbundle     %s\n",
+            result->diverged ? "diverged" : "trained", result->steps, bundle_job(bundle)->steps,
+            (double)loss, root, bundle_path(bundle));
+    return STATUS_OK;
+}
+
+/* ---- what a solver's thread has come to ------------------------------------------------ */
+
+static json_t *view_json(const struct session *session, const struct solver_view *view)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(key, session->job.bytes, HASH32_SIZE, true);
+    return json_pack("{s:s, s:i, s:i, s:i, s:b, s:b, s:i}", "job", key, "segments",
+                     (int)view->segments, "committed", (int)view->committed, "final",
+                     (int)view->finalized, "closed", (int)(view->phase == GAME_PHASE_CLOSED),
+                     "collected", (int)view->collected, "open_claims", (int)view->disputed);
+}
+
+static void print_view(FILE *out, const struct session *session, const struct solver_view *view)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(key, session->job.bytes, HASH32_SIZE, true);
+    fprintf(out, "on ledger  %.18s...: %u of %u segments committed, %u final%s%s\n", key,
+            view->committed, view->segments, view->finalized,
+            view->phase == GAME_PHASE_CLOSED ? ", closed" : "",
+            view->collected ? ", all is paid" : "");
+}
+
+int ledger_commands_report(struct command_context *context, struct bundle *bundle,
+                           struct session *session, const struct train_result *result,
+                           struct error *error)
+{
+    struct solver_view view;
+    json_t *object = NULL;
+    double spent;
+
+    if (report_training(&object, context, bundle, result, error) != STATUS_OK) {
+        return command_fail(context, error);
+    }
+    if (session != NULL) {
+        poster_look(session->poster, &view, &spent);
+    }
+    if (context->json) {
+        if (object != NULL && session != NULL) {
+            (void)json_object_set_new(object, "ledger", view_json(session, &view));
+        }
+        return command_emit(context, object);
+    }
+    if (session != NULL) {
+        print_view(context->out, session, &view);
+    }
+    return COMMAND_OK;
+}
+
+/* ---- commit, collect -------------------------------------------------------------------- */
+
+static int report_view(struct command_context *context, const struct session *session,
+                       const struct solver_view *view)
+{
+    if (context->json) {
+        return command_emit(context, view_json(session, view));
+    }
+    print_view(context->out, session, view);
+    return COMMAND_OK;
+}
+
+struct posting {
+    struct session_plan plan;
+    bool (*done)(const struct solver_view *view);
+    bool forever;
+    bool computes; /* the options say where */
+};
+
+static enum status post_with(struct solver_view *view, struct session *session,
+                             struct command_context *context, struct bundle *bundle,
+                             const struct posting *posting, struct stop *stop,
+                             struct notify *notify, struct error *error)
+{
+    uint64_t timeout_s = posting->forever ? 0 : options_number(context->options, "timeout");
+    const struct options *options = posting->computes ? context->options : NULL;
+    struct session_plan plan = posting->plan;
+    struct machine_options machine;
+    struct ledger_retry retry = session_patience(context, stop, notify);
+    enum status status = session_open(session, context, bundle, true, error);
+
+    if (status == STATUS_OK && !session->has_job) {
+        status = session_find_job(session, NULL, context, bundle_job(bundle),
+                                  posting->forever ? &retry : NULL, error);
+    }
+    if (status == STATUS_OK && posting->plan.sign) {
+        status = session_remember(session, bundle, error);
+    }
+    if (status == STATUS_OK) {
+        status = options == NULL ? machine_options_default(&machine, error)
+                                 : access_machine(&machine, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = access_respond(&plan.respond, bundle, &machine, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = session_start(session, bundle, &plan, context->log, error);
+    }
+    if (status == STATUS_OK) {
+        session->notify = notify;
+        notify_ready(notify, "following the ledger");
+    }
+    return status == STATUS_OK ? session_wait(session, view, posting->done, stop, timeout_s,
+                                              posting->forever ? stderr : NULL, error)
+                               : status;
+}
+
+static int post(struct command_context *context, const struct posting *posting)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    struct solver_view view = {0};
+    struct bundle *bundle = NULL;
+    struct stop stop = {.descriptor = -1};
+    struct notify notify;
+    struct error error;
+    enum status status;
+    int code;
+
+    error_init(&error);
+    notify_open(&notify);
+    status = session == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a session")
+                             : stop_open(&stop, &error);
+    if (status == STATUS_OK) {
+        status = bundle_open(&bundle, context->options->arguments[0],
+                             posting->plan.sign ? BUNDLE_WRITE : BUNDLE_READ, &error);
+    }
+    if (status == STATUS_OK) {
+        status = access_unlock_if_given(bundle, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = post_with(&view, session, context, bundle, posting, &stop, &notify, &error);
+    }
+    notify_stopping(&notify);
+    code =
+        status == STATUS_OK ? report_view(context, session, &view) : command_fail(context, &error);
+    if (session != NULL) {
+        session_close(session);
+    }
+    free(session);
+    stop_close(&stop);
+    notify_close(&notify);
+    bundle_close(bundle);
+    return code;
+}
+
+int ledger_commands_commit(struct command_context *context)
+{
+    const struct posting posting = {
+        .plan = {.accept = true, .again = options_flag(context->options, "again"), .sign = true},
+        .done = session_is_committed};
+
+    return post(context, &posting);
+}
+
+int ledger_commands_collect(struct command_context *context)
+{
+    bool waiting = options_flag(context->options, "wait");
+    const struct posting posting = {.plan = {.collect = true, .collect_now = true},
+                                    .done = waiting ? session_is_collected : session_is_idle,
+                                    .forever = waiting};
+
+    return post(context, &posting);
+}
+
+int ledger_commands_respond(struct command_context *context)
+{
+    bool waiting = options_flag(context->options, "wait");
+    const struct posting posting = {.done = waiting ? session_is_closed : session_is_defended,
+                                    .forever = true,
+                                    .computes = true};
+
+    return post(context, &posting);
+}
+
+/* ---- status: what a segment waits for ----------------------------------------------------- */
+
+static void describe(struct job_status *status, const struct job_record *record, uint32_t index,
+                     uint64_t trained, uint64_t now_s)
+{
+    memset(status, 0, sizeof(*status));
+    if (index < record->committed) {
+        job_status_describe(status, record, index, now_s);
+    } else if (index < trained) {
+        status->word = "to-commit";
+        (void)snprintf(status->text, JOB_STATUS_TEXT_SIZE, "being committed");
+    } else {
+        status->word = "to-train";
+        (void)snprintf(status->text, JOB_STATUS_TEXT_SIZE, "being trained");
+    }
+}
+
+/* ---- status: the ledger's side -------------------------------------------------------------- */
+
+struct standing {
+    struct job_record record;
+    struct ledger_clock clock;
+    struct address account;
+    wei purse;
+    wei owed;
+    uint64_t trained; /* segments */
+};
+
+static enum status read_standing(struct standing *standing, struct session *session,
+                                 struct error *error)
+{
+    struct ledger *ledger;
+    enum status status = ledger_open(&ledger, &session->ledger, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    job_record_init(&standing->record, &session->job, NULL);
+    status = ledger_catch_up(ledger, error);
+    if (status == STATUS_OK) {
+        status = job_record_follow(&standing->record, ledger, error);
+    }
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(ledger, &standing->clock, error);
+    }
+    standing->account = standing->record.last_accepted;
+    if (status == STATUS_OK) {
+        status = ledger_get_account(ledger, &standing->purse, &standing->owed, &standing->account,
+                                    error);
+    }
+    ledger_close(ledger);
+    return status;
+}
+
+static void print_standing(FILE *out, const struct session *session,
+                           const struct standing *standing, bool all)
+{
+    const struct job_record *record = &standing->record;
+    uint32_t first = all ? 0 : record->finalized;
+    uint32_t last = record->segment_count;
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char account[ADDRESS_TEXT_SIZE];
+    char amount[TERMS_AMOUNT_SIZE];
+    char time[TERMS_TIME_SIZE];
+
+    hex_write(key, session->job.bytes, HASH32_SIZE, true);
+    address_print(account, &standing->account);
+    terms_time(time, standing->clock.time_s);
+    fprintf(out, "on ledger  %s\n           %s, it is %s there\n", key, job_status_phase(record),
+            time);
+    if (record->accepts > 0) {
+        terms_amount(amount, standing->owed);
+        fprintf(out, "solver     %s, is owed %s\n", account, amount);
+    }
+    fprintf(out, "segments   %" PRIu64 " of %u trained, %u committed, %u final\n",
+            standing->trained, record->segment_count, record->committed, record->finalized);
+    if (record->phase == GAME_PHASE_RUNNING && record->committed < record->segment_count &&
+        !record->ended) {
+        terms_time(time, record->due_s);
+        fprintf(out, "next due   segment %u by %s\n", record->committed, time);
+    }
+    if (record->phase == GAME_PHASE_CLOSED) {
+        return;
+    }
+    for (uint32_t i = first; i < last; i++) {
+        struct job_status status;
+
+        if (!all && i - first == LINES_MOST) {
+            fprintf(out, "  ... and %u more (--all)\n", last - i);
+            return;
+        }
+        describe(&status, record, i, standing->trained, standing->clock.time_s);
+        fprintf(out, "  %5u    %s\n", i, status.text);
+    }
+}
+
+static json_t *standing_json(const struct session *session, const struct standing *standing,
+                             bool all)
+{
+    const struct job_record *record = &standing->record;
+    json_t *segments = json_array();
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char account[ADDRESS_TEXT_SIZE];
+    char owed[WEI_TEXT_SIZE];
+    char purse[WEI_TEXT_SIZE];
+
+    for (uint32_t i = all ? 0 : record->finalized; i < record->segment_count; i++) {
+        struct job_status status;
+
+        describe(&status, record, i, standing->trained, standing->clock.time_s);
+        (void)json_array_append_new(
+            segments, json_pack("{s:i, s:s, s:I, s:s}", "segment", (int)i, "waits_for", status.word,
+                                "until", (json_int_t)status.until_s, "text", status.text));
+    }
+    hex_write(key, session->job.bytes, HASH32_SIZE, true);
+    address_print(account, &standing->account);
+    wei_print_plain(owed, standing->owed);
+    wei_print_plain(purse, standing->purse);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:I, s:i, s:o}", "job",
+                     key, "phase", job_status_phase(record), "time",
+                     (json_int_t)standing->clock.time_s, "solver", account, "owed_wei", owed,
+                     "purse_wei", purse, "segments", (int)record->segment_count, "trained",
+                     (json_int_t)standing->trained, "committed", (int)record->committed, "final",
+                     (int)record->finalized, "due", (json_int_t)record->due_s, "epoch",
+                     (int)record->generation, "waiting", segments);
+}
+
+static enum status count_trained(struct train_result *result, uint64_t *segments,
+                                 struct bundle *bundle, struct error *error)
+{
+    const struct job *job = bundle_job(bundle);
+    uint64_t diverged = UINT64_MAX;
+    enum status status = bundle_step_count(&result->steps, bundle, error);
+
+    if (status == STATUS_OK) {
+        status = bundle_diverged(&diverged, bundle, error);
+    }
+    result->diverged = diverged != UINT64_MAX;
+    *segments = result->diverged || result->steps == job->steps
+                    ? (result->steps + job->segment_length - 1) / job->segment_length
+                    : result->steps / job->segment_length;
+    return status;
+}
+
+static enum status show_standing(struct command_context *context, json_t *object,
+                                 struct bundle *bundle, uint64_t trained, struct error *error)
+{
+    bool all = options_flag(context->options, "all");
+    struct session *session = calloc(1, sizeof(*session));
+    struct standing standing = {.trained = trained};
+    enum status status = session == NULL
+                             ? error_set(error, STATUS_NO_MEMORY, "no memory for a session")
+                             : session_open(session, context, bundle, false, error);
+
+    if (status == STATUS_OK && !session->has_job) {
+        status = session_find_job(session, NULL, context, bundle_job(bundle), NULL, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_standing(&standing, session, error);
+    }
+    if (status == STATUS_OK && object != NULL) {
+        (void)json_object_set_new(object, "ledger", standing_json(session, &standing, all));
+    } else if (status == STATUS_OK) {
+        print_standing(context->out, session, &standing, all);
+    }
+    job_record_free(&standing.record);
+    if (session != NULL) {
+        session_close(session);
+    }
+    free(session);
+    return status;
+}
+
+int ledger_commands_status(struct command_context *context)
+{
+    struct bundle *bundle = NULL;
+    struct train_result result = {0};
+    uint64_t trained = 0;
+    json_t *object = NULL;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = bundle_open(&bundle, context->options->arguments[0], BUNDLE_READ, &error);
+    if (status == STATUS_OK) {
+        status = access_unlock_if_given(bundle, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = count_trained(&result, &trained, bundle, &error);
+    }
+    if (status == STATUS_OK) {
+        status = report_training(&object, context, bundle, &result, &error);
+    }
+    if (status == STATUS_OK && session_wanted(context, bundle)) {
+        status = show_standing(context, object, bundle, trained, &error);
+    }
+    bundle_close(bundle);
+    if (status != STATUS_OK) {
+        json_decref(object);
+        return command_fail(context, &error);
+    }
+    return context->json ? command_emit(context, object) : COMMAND_OK;
+}

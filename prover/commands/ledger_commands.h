@@ -1,0 +1,31 @@
+/*
+ * ledger_commands.h - inside prover/: the commands of a solver that train nothing.
+ */
+#ifndef PROVER_COMMANDS_LEDGER_COMMANDS_H
+#define PROVER_COMMANDS_LEDGER_COMMANDS_H
+
+#include "base/cli/command.h"
+#include "prover/post/session.h"
+#include "prover/train/train.h"
+
+#define LEDGER_COMMANDS_STATUS_OPTIONS 10
+extern const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_STATUS_OPTIONS];
+
+/* The first is for commit only, the last for collect only. */
+#define LEDGER_COMMANDS_POST_OPTIONS 16
+extern const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS];
+
+#define LEDGER_COMMANDS_RESPOND_OPTIONS 20
+extern const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND_OPTIONS];
+
+int ledger_commands_status(struct command_context *context);
+int ledger_commands_commit(struct command_context *context);
+int ledger_commands_collect(struct command_context *context);
+int ledger_commands_respond(struct command_context *context);
+
+/* Says how a run has ended. session NULL: without a ledger. */
+int ledger_commands_report(struct command_context *context, struct bundle *bundle,
+                           struct session *session, const struct train_result *result,
+                           struct error *error);
+
+#endif /* PROVER_COMMANDS_LEDGER_COMMANDS_H */

@@ -1,0 +1,424 @@
+/*
+ * probe_commands.c - `lockstep prover probe`: what this machine is, can take, and would earn.
+ *
+ * Nothing is written, staked or sent. What could not be measured is left out, never guessed, except
+ * the speed of a job without its data, which is told as the most that is possible.
+ */
+#include "prover/commands/probe_commands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "chain/codec/wei.h"
+#include "engine/cuda/loader.h"
+#include "engine/cuda/paths.h"
+#include "proofs/run/step_time.h"
+#include "prover/commands/access.h"
+#include "prover/train/nvml.h"
+#include "prover/train/requirements.h"
+
+#define GPUS_MAX 16
+#define GIB      1073741824.0
+
+const struct option_spec probe_command_options[PROBE_COMMAND_OPTIONS] = {
+    ACCESS_RUN_OPTIONS,
+    {.name = "bundle",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .fallback = ".",
+     .help = "where the run would be kept: its disk is looked at"},
+    {.name = "measure",
+     .kind = OPTION_REAL,
+     .value = "SECONDS",
+     .fallback = "3",
+     .help = "for how long to time steps of the job"},
+    {.name = "reward",
+     .kind = OPTION_TEXT,
+     .value = "AMOUNT",
+     .help = "of the whole job, as in 'job open', such as 0.5eth"},
+    {.name = "price",
+     .kind = OPTION_TEXT,
+     .value = "AMOUNT",
+     .help = "what an hour of this machine costs"},
+};
+
+struct gpu {
+    char name[NVML_NAME_MAX];
+    uint64_t memory;
+    int32_t capability;
+    bool has_use;
+    uint32_t use;
+    bool has_energy;
+    char ways[PATHS_TEXT_MAX]; /* how it contracts; empty where no plugin opened it */
+};
+
+struct probe {
+    struct host host;
+    struct machine_options machine;
+    char device[BUNDLE_DEVICE_MAX];
+    double rate; /* 10^9 multiply-adds a second */
+    struct gpu gpus[GPUS_MAX];
+    uint32_t gpu_count;
+    bool by_plugin;         /* the GPUs are those that the plugin opened */
+    struct error no_plugin; /* why no GPU can train here */
+    struct error no_nvml;
+    /* Of a job: */
+    struct job *job;
+    struct requirements fit;
+    bool fits;
+    struct error why_not;
+    struct step_time time;
+    bool measured; /* else time.seconds is the least that is possible */
+    bool has_money;
+    double reward; /* of the job, in wei */
+    double price;  /* of an hour */
+};
+
+/* ---- looking ---------------------------------------------------------------------------- */
+
+/* Each way to contract is tried; what failed is said in its place. */
+static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, struct device *device,
+                         const struct device_facts *facts, int ordinal)
+{
+    struct paths paths;
+    struct error error;
+
+    error_init(&error);
+    if (paths_prove(&paths, calls, device, facts, ordinal, &error) == STATUS_OK) {
+        paths_text(gpu->ways, &paths);
+    } else {
+        (void)snprintf(gpu->ways, sizeof(gpu->ways), "%.100s", error.text);
+    }
+}
+
+/* What trains: the plugin's word counts. */
+static void look_by_plugin(struct probe *probe)
+{
+    const struct device_calls *calls = NULL;
+
+    error_init(&probe->no_plugin);
+    if (loader_open(&calls, &probe->no_plugin) != STATUS_OK) {
+        return;
+    }
+    for (int i = 0; i < GPUS_MAX; i++) {
+        struct device_facts facts = {.capability = 0};
+        struct device *device = NULL;
+        struct gpu *gpu = &probe->gpus[i];
+
+        if (calls->open(&device, &facts, i) != DEVICE_OK) {
+            break;
+        }
+        look_at_ways(gpu, calls, device, &facts, i);
+        calls->close(device);
+        (void)snprintf(gpu->name, sizeof(gpu->name), "%.*s", NVML_NAME_MAX - 1, facts.name);
+        gpu->memory = facts.memory;
+        gpu->capability = facts.capability;
+        probe->gpu_count++;
+    }
+    probe->by_plugin = probe->gpu_count > 0;
+    if (!probe->by_plugin) {
+        struct machine_options unused = probe->machine;
+
+        /* The driver's own words. */
+        if (machine_options_device(&unused, "cuda", &probe->no_plugin) == STATUS_OK) {
+            (void)error_set(&probe->no_plugin, STATUS_DEVICE,
+                            "no GPU started when it was looked at");
+        }
+    }
+}
+
+static void look_by_nvml(struct probe *probe)
+{
+    struct nvml *nvml = NULL;
+
+    error_init(&probe->no_nvml);
+    if (nvml_open(&nvml, &probe->no_nvml) != STATUS_OK) {
+        return;
+    }
+    if (!probe->by_plugin) {
+        probe->gpu_count = nvml_count(nvml) < GPUS_MAX ? nvml_count(nvml) : GPUS_MAX;
+    }
+    for (uint32_t i = 0; i < probe->gpu_count; i++) {
+        struct gpu *gpu = &probe->gpus[i];
+        struct nvml_device device;
+        struct nvml_reading reading;
+        uint32_t number = i;
+
+        if (probe->by_plugin && !nvml_number_of(&number, nvml, i)) {
+            continue;
+        }
+        if (!probe->by_plugin && nvml_describe(&device, nvml, number, NULL) == STATUS_OK) {
+            memcpy(gpu->name, device.name, sizeof(gpu->name));
+            gpu->memory = device.memory;
+            gpu->capability = device.capability;
+        }
+        nvml_read(&reading, nvml, number);
+        gpu->has_use = reading.has_use;
+        gpu->use = reading.use;
+        gpu->has_energy = reading.has_energy;
+    }
+    nvml_close(nvml);
+}
+
+static enum status take_amount(double *value, const struct options *given, const char *name,
+                               struct error *error)
+{
+    const char *text = options_text(given, name);
+    wei exact = 0;
+
+    if (text != NULL && wei_parse(&exact, text) != STATUS_OK) {
+        return error_set(error, STATUS_USAGE,
+                         "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei", name, text);
+    }
+    *value = (double)exact;
+    return STATUS_OK;
+}
+
+static enum status time_job(struct probe *probe, const struct options *given, struct error *error)
+{
+    const char *paths[JOB_DATA_MAX];
+    size_t count = options_list_count(given, "data");
+
+    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
+        paths[i] = options_list_item(given, "data", i);
+    }
+    if (count > 0) {
+        probe->measured = true;
+        return step_time_measure(&probe->time, probe->job, paths, count, &probe->machine,
+                                 options_real(given, "measure"), error);
+    }
+    probe->time.seconds = step_time_products(probe->job->tape) / (probe->rate * 1e9);
+    return STATUS_OK;
+}
+
+/* A job that does not fit is an answer, not a failure. */
+static enum status look_at_job(struct probe *probe, const struct options *given,
+                               struct error *error)
+{
+    enum status status = job_read(&probe->job, given->arguments[0], error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    error_init(&probe->why_not);
+    status = requirements_check(&probe->fit, probe->job, &probe->machine,
+                                options_text(given, "bundle"), 0, 0, false, &probe->why_not);
+    probe->fits = status == STATUS_OK;
+    if (status == STATUS_OVER_LIMIT || status == STATUS_REFUSED) {
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK) {
+        *error = probe->why_not;
+        return status;
+    }
+    return time_job(probe, given, error);
+}
+
+static enum status look(struct probe *probe, const struct options *given, struct error *error)
+{
+    struct machine_options unlimited; /* --memory-max is about jobs, not about what is measured */
+    enum status status = take_amount(&probe->reward, given, "reward", error);
+
+    if (status == STATUS_OK) {
+        status = take_amount(&probe->price, given, "price", error);
+    }
+    if (status == STATUS_OK) {
+        status = access_machine(&probe->machine, given, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    unlimited = probe->machine;
+    unlimited.memory_max = 0;
+    probe->has_money = probe->reward > 0.0;
+    host_look(&probe->host);
+    run_describe(probe->device, sizeof(probe->device), &probe->machine);
+    look_by_plugin(probe);
+    look_by_nvml(probe);
+    status = requirements_measure(&probe->rate, &unlimited, error);
+    if (status == STATUS_OK && given->argument_count > 0) {
+        status = look_at_job(probe, given, error);
+    }
+    return status;
+}
+
+/* ---- what follows ------------------------------------------------------------------------- */
+
+static double step_seconds(const struct probe *probe)
+{
+    return probe->time.seconds + probe->time.hashing;
+}
+
+static double tokens_per_second(const struct probe *probe)
+{
+    return (double)step_time_tokens(probe->job->tape) / step_seconds(probe);
+}
+
+/* Of the whole job, evenly by its steps. */
+static double income_per_hour(const struct probe *probe)
+{
+    return probe->reward / (double)probe->job->steps / step_seconds(probe) * 3600.0;
+}
+
+/* What a client may ask for with --compute-capability and this machine still does. */
+static int32_t capability(const struct probe *probe)
+{
+    bool trains = probe->by_plugin && probe->machine.backend == &backend_cuda &&
+                  probe->machine.device < probe->gpu_count;
+
+    return trains ? probe->gpus[probe->machine.device].capability : 0;
+}
+
+/* ---- telling ------------------------------------------------------------------------------ */
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *gpus_json(const struct probe *probe)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < probe->gpu_count && list != NULL; i++) {
+        const struct gpu *gpu = &probe->gpus[i];
+
+        if (json_array_append_new(
+                list, json_pack("{s:s, s:I, s:i, s:s, s:b, s:o, s:b}", "name", gpu->name, "memory",
+                                (json_int_t)gpu->memory, "compute_capability", (int)gpu->capability,
+                                "contracts_by", gpu->ways, "can_train", probe->by_plugin,
+                                "use_percent", gpu->has_use ? json_integer(gpu->use) : json_null(),
+                                "energy_known", gpu->has_energy)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *job_json_of(const struct probe *probe)
+{
+    bool timed = probe->fits;
+    bool paid = probe->fits && probe->has_money;
+
+    return json_pack("{s:b, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "fits", probe->fits, "why_not",
+                     probe->fits ? json_null() : json_string(probe->why_not.text),
+                     "seconds_per_step", timed ? number(step_seconds(probe)) : json_null(),
+                     "measured", probe->measured, "tokens_per_second",
+                     timed ? number(tokens_per_second(probe)) : json_null(), "seconds_of_job",
+                     timed ? number(step_seconds(probe) * (double)probe->job->steps) : json_null(),
+                     "income_per_hour", paid ? number(income_per_hour(probe)) : json_null(),
+                     "profit_per_hour",
+                     paid ? number(income_per_hour(probe) - probe->price) : json_null());
+}
+
+static json_t *probe_json(const struct probe *probe)
+{
+    return json_pack("{s:s, s:i, s:I, s:I, s:s, s:f, s:o, s:o, s:{s:I, s:i, s:I}, s:o}", "cpu",
+                     probe->host.cpu, "cores", (int)probe->host.cores, "memory",
+                     (json_int_t)probe->host.memory_bytes, "memory_free",
+                     (json_int_t)probe->host.memory_free_bytes, "device", probe->device,
+                     "contraction_rate", probe->rate, "gpus", gpus_json(probe), "no_gpu",
+                     probe->gpu_count > 0 ? json_null() : json_string(probe->no_plugin.text),
+                     "meets", "memory", (json_int_t)probe->machine.memory_max, "compute_capability",
+                     (int)capability(probe), "contraction_rate", (json_int_t)probe->rate, "job",
+                     probe->job == NULL ? json_null() : job_json_of(probe));
+}
+
+static void show_gpus(FILE *out, const struct probe *probe)
+{
+    for (uint32_t i = 0; i < probe->gpu_count; i++) {
+        const struct gpu *gpu = &probe->gpus[i];
+
+        fprintf(out, "%-20s %s, %.1f GiB, compute capability %d.%d", "GPU", gpu->name,
+                (double)gpu->memory / GIB, gpu->capability / 10, gpu->capability % 10);
+        if (gpu->has_use) {
+            fprintf(out, ", busy %u %%", gpu->use);
+        }
+        fprintf(out, "%s\n", gpu->has_energy ? ", tells its energy" : "");
+        if (gpu->ways[0] != '\0') {
+            fprintf(out, "%-20s %s\n", "  contracts by", gpu->ways);
+        }
+    }
+    if (probe->gpu_count == 0) {
+        fprintf(out, "%-20s none\n", "GPU");
+    }
+    if (!probe->by_plugin) {
+        fprintf(out, "%-20s %s\n", "no training on GPUs", probe->no_plugin.text);
+    }
+}
+
+static void show_job(FILE *out, const struct probe *probe)
+{
+    if (!probe->fits) {
+        fprintf(out, "\n%-20s no: %s\n", "takes the job", probe->why_not.text);
+        return;
+    }
+    fprintf(out, "\n%-20s yes\n%-20s %s%.4g s%s\n", "takes the job", "a step",
+            probe->measured ? "" : "at least ", step_seconds(probe),
+            probe->measured ? ", with hashing" : " (its products alone; --data measures)");
+    fprintf(out, "%-20s %s%.4g\n", "tokens a second", probe->measured ? "" : "at most ",
+            tokens_per_second(probe));
+    fprintf(out, "%-20s %.3g hours\n", "the whole job",
+            step_seconds(probe) * (double)probe->job->steps / 3600.0);
+    if (probe->has_money) {
+        fprintf(out, "%-20s %s%.4g eth, less %.4g eth for the machine: %+.4g eth\n",
+                "an hour earns", probe->measured ? "" : "at most ",
+                income_per_hour(probe) / (double)WEI_PER_ETHER,
+                probe->price / (double)WEI_PER_ETHER,
+                (income_per_hour(probe) - probe->price) / (double)WEI_PER_ETHER);
+    }
+}
+
+static void show(FILE *out, const struct probe *probe)
+{
+    fprintf(out, "%-20s %s, %u cores\n", "processor", probe->host.cpu, probe->host.cores);
+    fprintf(out, "%-20s %.1f GiB, %.1f GiB free\n", "memory",
+            (double)probe->host.memory_bytes / GIB, (double)probe->host.memory_free_bytes / GIB);
+    show_gpus(out, probe);
+    fprintf(out, "%-20s %.1f * 10^9 multiply-adds a second at 14 bits, on %s\n", "exact products",
+            probe->rate, probe->device);
+    fprintf(out, "\nA client may ask of this machine at most\n");
+    fprintf(out, "  --memory %" PRIu64 "M --contraction-rate %" PRIu64,
+            probe->machine.memory_max >> 20, (uint64_t)probe->rate);
+    if (capability(probe) > 0) {
+        fprintf(out, " --compute-capability %d", capability(probe));
+    }
+    fprintf(out, "\n");
+    if (probe->job != NULL) {
+        show_job(out, probe);
+    }
+}
+
+static int tell(struct command_context *context, const struct probe *probe)
+{
+    int code = COMMAND_OK;
+
+    if (context->json) {
+        code = command_emit(context, probe_json(probe));
+    } else {
+        show(context->out, probe);
+    }
+    return code == COMMAND_OK && probe->job != NULL && !probe->fits ? COMMAND_REFUSED : code;
+}
+
+int probe_command(struct command_context *context)
+{
+    struct probe *probe = calloc(1, sizeof(*probe));
+    struct error error;
+    int code;
+
+    error_init(&error);
+    if (probe == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "no memory to probe");
+        return command_fail(context, &error);
+    }
+    code = look(probe, context->options, &error) == STATUS_OK ? tell(context, probe)
+                                                              : command_fail(context, &error);
+    job_free(probe->job);
+    free(probe);
+    return code;
+}

@@ -1,0 +1,14 @@
+/*
+ * probe_commands.h - inside prover/: `lockstep prover probe`.
+ */
+#ifndef PROVER_COMMANDS_PROBE_COMMANDS_H
+#define PROVER_COMMANDS_PROBE_COMMANDS_H
+
+#include "base/cli/command.h"
+
+#define PROBE_COMMAND_OPTIONS 9
+extern const struct option_spec probe_command_options[PROBE_COMMAND_OPTIONS];
+
+int probe_command(struct command_context *context);
+
+#endif /* PROVER_COMMANDS_PROBE_COMMANDS_H */

@@ -1,0 +1,585 @@
+/*
+ * prover_commands.c - `lockstep prover run` and `resume`, with or without a ledger.
+ *
+ * The order of things: what can be refused without cost comes first (the job file, the machine, the
+ * terms on the ledger, the data), then the bundle, then the stake, then the first step.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli/progress.h"
+#include "base/hex.h"
+#include "base/io/log.h"
+#include "base/io/notify.h"
+#include "prover/commands/access.h"
+#include "prover/commands/commands.h"
+#include "prover/commands/ledger_commands.h"
+#include "prover/commands/probe_commands.h"
+#include "prover/commands/serve_commands.h"
+#include "prover/post/session.h"
+#include "prover/train/gpu_meter.h"
+#include "prover/train/requirements.h"
+#include "prover/train/time_split.h"
+#include "prover/train/train.h"
+
+static const struct option_spec run_options[] = {
+    {.name = "bundle",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "where to keep the run (default: the job's name with .run)"},
+    {.name = "encrypt",
+     .kind = OPTION_FLAG,
+     .help = "seal checkpoints, losses and times under a key (made in --key FILE where there is "
+             "none) or a passphrase",
+     .command_line_only = true},
+    {.name = "first-state",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "the first state (.safetensors) of a job that does not draw it"},
+    ACCESS_RUN_OPTIONS,
+    {.name = "keep",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "how many of the newest checkpoints to keep; 0: all"},
+    {.name = "every",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "with --keep: keep also the checkpoint of every N-th segment"},
+    {.name = "offline",
+     .kind = OPTION_FLAG,
+     .help = "take no notice of a ledger; 'lockstep prover commit' posts later",
+     .command_line_only = true},
+    {.name = "until",
+     .kind = OPTION_CHOICE,
+     .value = "STAGE",
+     .choices = "committed|collected",
+     .fallback = "collected",
+     .help = "on a ledger, stay until all is committed, or until all is final and paid"},
+    {.name = "again",
+     .kind = OPTION_FLAG,
+     .help = "take a job again that was lost by a conviction or by being late",
+     .command_line_only = true},
+    {.name = "falsify",
+     .kind = OPTION_INTEGER,
+     .value = "STEP",
+     .help = "make the state after this step wrong by one ulp, and go on from it: to try out the "
+             "verifiers of a job of your own. It costs the stake",
+     .command_line_only = true},
+    {.name = "ignore-requirements",
+     .kind = OPTION_FLAG,
+     .help = "take a job that asks for a better machine than this",
+     .command_line_only = true},
+    SESSION_LEDGER_OPTIONS,
+    SESSION_WALLET_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+};
+#define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
+/* Options that only a new bundle has stand first. */
+#define NEW_OPTION_COUNT 2
+
+/* ---- what is told while it trains --------------------------------------- */
+
+struct trace_server {
+    struct progress progress;
+    uint64_t steps;          /* done */
+    struct time_split split; /* posting: what training has waited for */
+    struct gpu_meter *meter;
+    struct session *session; /* NULL: there is no ledger */
+    struct notify *notify;
+    const struct log *log;
+};
+
+/* Posting took what training waited for it, and what its thread took of a processor. */
+static void note_of(char note[PROGRESS_NOTE_MAX], const struct trace_server *server, double loss)
+{
+    struct time_split split = server->split;
+    struct solver_view view = {0};
+    double spent_s = 0.0;
+
+    if (server->session == NULL) {
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f  committing %.1f %%", loss,
+                       time_split_percent(&split, split.committing_ns));
+        return;
+    }
+    poster_look(server->session->poster, &view, &spent_s);
+    split.posting_ns += (uint64_t)(spent_s * 1e9);
+    (void)snprintf(note, PROGRESS_NOTE_MAX,
+                   "loss %.4f  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", loss,
+                   time_split_percent(&split, split.committing_ns),
+                   time_split_percent(&split, split.posting_ns), view.finalized,
+                   job_segments(bundle_job(server->session->bundle)),
+                   view.trouble[0] == '\0' ? "" : "  (ledger waits)");
+}
+
+static void tell(void *context, const struct bundle_step *step)
+{
+    struct trace_server *server = context;
+    char note[PROGRESS_NOTE_MAX];
+    float loss;
+
+    memcpy(&loss, &step->loss_bits, sizeof(loss));
+    server->steps = step->step + 1;
+    notify_alive(server->notify);
+    gpu_meter_step(server->meter, step, server->log);
+    server->split.training_ns += step->nanoseconds;
+    server->split.committing_ns += step->nanoseconds_committing;
+    note_of(note, server, (double)loss);
+    progress_update(&server->progress, server->steps, note, progress_now());
+}
+
+static enum status tell_segment(void *context, struct error *error)
+{
+    struct trace_server *server = context;
+    double start = progress_now();
+    enum status status = session_tell(server->session, error);
+
+    server->split.posting_ns += (uint64_t)((progress_now() - start) * 1e9);
+    return status;
+}
+
+static void tell_retry(void *context, uint64_t step, const char *why)
+{
+    const struct trace_server *server = context;
+
+    log_warn(server->log, "device",
+             "step %" PRIu64 " failed (%s): it is tried once more from the last good state", step,
+             why);
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static void tell_damage(struct command_context *context, const struct bundle *bundle)
+{
+    const char *why;
+    uint32_t count = bundle_damaged(bundle, &why);
+
+    if (count > 0) {
+        log_warn(context->log, "bundle", "%u damaged checkpoints were passed over: %s", count, why);
+    }
+}
+
+static enum status train_with(struct train_result *result, struct command_context *context,
+                              struct bundle *bundle, struct run *run, struct session *session,
+                              struct stop *stop, struct notify *notify, struct error *error)
+{
+    struct gpu_meter meter;
+    struct trace_server server = {
+        .session = session, .meter = &meter, .notify = notify, .log = context->log};
+    struct train_options options = {.keep = options_number(context->options, "keep"),
+                                    .every = options_number(context->options, "every"),
+                                    .threads = run->options.thread_count,
+                                    .energy = true,
+                                    .stop = stop,
+                                    .progress = tell,
+                                    .progress_context = &server,
+                                    .segment = session == NULL ? NULL : tell_segment,
+                                    .segment_context = &server,
+                                    .retrying = tell_retry,
+                                    .retrying_context = &server};
+    uint64_t falsify = options_number(context->options, "falsify");
+    uint64_t done = 0;
+    enum status status = bundle_step_count(&done, bundle, error);
+
+    options.falsify = options_given(context->options, "falsify") ? &falsify : NULL;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    options.gpu = gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, bundle,
+                                 context->log);
+    progress_init(&server.progress, stderr, "training", "steps", done, bundle_job(bundle)->steps,
+                  progress_now());
+    status = train(result, bundle, run, &options, error);
+    progress_finish(&server.progress, server.steps == 0 ? done : server.steps, "", progress_now());
+    gpu_meter_close(&meter);
+    tell_damage(context, bundle);
+    return status;
+}
+
+/* What a bundle must have before its first step here: notes, a device, a first state. */
+static enum status prepare(struct command_context *context, struct bundle *bundle, struct run *run,
+                           struct error *error)
+{
+    const char *first_state = options_text(context->options, "first-state");
+    char device[BUNDLE_DEVICE_MAX];
+    enum status status = access_remember(bundle, context->options, error);
+
+    if (status == STATUS_OK && first_state != NULL) {
+        status = bundle_give_first_state(bundle, first_state, error);
+    }
+    if (status == STATUS_OK) {
+        run_describe(device, sizeof(device), &run->options);
+        status = bundle_set_device(bundle, device, error);
+    }
+    return status;
+}
+
+/* The stake comes before the first step: work for a job that is another's would be lost. */
+static enum status begin(struct command_context *context, struct bundle *bundle,
+                         const struct run *run, struct session *session, struct stop *stop,
+                         struct error *error)
+{
+    struct session_plan plan = {.accept = true,
+                                .again = options_flag(context->options, "again"),
+                                .collect = true,
+                                .sign = true};
+    struct solver_view view;
+    uint64_t steps = 0;
+    enum status status = session_remember(session, bundle, error);
+
+    if (status == STATUS_OK) {
+        status = access_respond(&plan.respond, bundle, &run->options, context->options, error);
+    }
+    if (status == STATUS_OK) {
+        status = session_start(session, bundle, &plan, context->log, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_step_count(&steps, bundle, error);
+    }
+    /* A run that has begun does not wait for a ledger that cannot be reached. */
+    if (status != STATUS_OK || steps > 0) {
+        return status;
+    }
+    session->patient = !options_given(context->options, "timeout");
+    status = session_wait(session, &view, session_is_begun, stop,
+                          options_number(context->options, "timeout"),
+                          isatty(STDERR_FILENO) == 1 ? stderr : NULL, error);
+    return status == STATUS_OK ? STATUS_OK : (error_wrap(error, "before the first step"), status);
+}
+
+/* Stays for what the ledger still wants of a solver. */
+static enum status see_through(struct command_context *context, struct session *session,
+                               struct stop *stop, struct error *error)
+{
+    bool collected = strcmp(options_text(context->options, "until"), "collected") == 0;
+    struct solver_view view;
+    enum status status =
+        session_wait(session, &view, collected ? session_is_collected : session_is_committed, stop,
+                     0, stderr, error);
+
+    if (status == STATUS_STOPPED) {
+        error_advise(error, "'lockstep prover collect' goes on with the ledger, and 'lockstep "
+                            "prover status' says what it waits for");
+    }
+    return status;
+}
+
+/* session NULL: without a ledger. */
+static int run_bundle(struct command_context *context, struct bundle *bundle, struct run *run,
+                      struct session *session, struct stop *stop, struct notify *notify,
+                      struct error *error)
+{
+    struct train_result result = {0};
+    enum status status = prepare(context, bundle, run, error);
+
+    if (status == STATUS_OK) {
+        notify_ready(notify, "running");
+    }
+    if (session != NULL) {
+        session->notify = notify;
+    }
+
+    if (status == STATUS_OK && session != NULL) {
+        status = begin(context, bundle, run, session, stop, error);
+    }
+    if (status == STATUS_OK) {
+        status = train_with(&result, context, bundle, run, session, stop, notify, error);
+    }
+    if (status == STATUS_OK && session != NULL) {
+        status = see_through(context, session, stop, error);
+    }
+    notify_stopping(notify);
+    return status == STATUS_OK ? ledger_commands_report(context, bundle, session, &result, error)
+                               : command_fail(context, error);
+}
+
+/* Is it to be a job on a ledger? Then finds its place and unlocks the key. */
+static enum status open_session(struct session *session, bool *with_ledger,
+                                struct command_context *context, struct bundle *bundle,
+                                struct error *error)
+{
+    *with_ledger = !options_flag(context->options, "offline") && session_wanted(context, bundle);
+    return *with_ledger ? session_open(session, context, bundle, true, error) : STATUS_OK;
+}
+
+/* Refuses what is too large for the machine before any of it is allocated. */
+static enum status check_fit(struct command_context *context, const struct job *job,
+                             const struct machine_options *machine, const char *folder,
+                             bool ignore_requirements, struct error *error)
+{
+    struct requirements fit;
+
+    return requirements_check(&fit, job, machine, folder, options_number(context->options, "keep"),
+                              options_number(context->options, "every"), ignore_requirements,
+                              error);
+}
+
+/* Takes job. */
+static enum status create(struct bundle **bundle, struct command_context *context,
+                          const char *folder, struct job *job, struct error *error)
+{
+    struct access_seal seal;
+    enum status status;
+
+    if (!options_flag(context->options, "encrypt")) {
+        return bundle_create(bundle, folder, job, error);
+    }
+    status = access_seal_make(&seal, context->options, error);
+    if (status != STATUS_OK) {
+        job_free(job);
+    } else {
+        status = bundle_create_sealed(bundle, folder, job, &seal.key,
+                                      seal.has_lock ? seal.lock : NULL, error);
+    }
+    access_seal_wipe(&seal);
+    return status;
+}
+
+/* "text.job" gives "text.run". */
+static enum status default_folder(char *folder, const char *job_path, struct error *error)
+{
+    size_t length = strlen(job_path);
+
+    length -= length > 4 && strcmp(job_path + length - 4, ".job") == 0 ? 4 : 0;
+    if (length + 5 > FILE_PATH_MAX) {
+        return error_set(error, STATUS_OVER_LIMIT, "the path of the job is too long");
+    }
+    (void)snprintf(folder, FILE_PATH_MAX, "%.*s.run", (int)length, job_path);
+    return STATUS_OK;
+}
+
+struct attempt {
+    struct job *job;
+    struct bundle *bundle;
+    struct session session;
+    bool with_ledger;
+    struct run run;
+    struct stop stop;
+    struct notify notify;
+    struct machine_options machine;
+};
+
+static enum status start_attempt(struct attempt *attempt, struct command_context *context,
+                                 struct error *error)
+{
+    enum status status = stop_open(&attempt->stop, error);
+
+    notify_open(&attempt->notify);
+    return status == STATUS_OK ? access_machine(&attempt->machine, context->options, error)
+                               : status;
+}
+
+static int end_attempt(struct attempt *attempt, struct command_context *context, enum status status,
+                       struct error *error)
+{
+    int code = status == STATUS_OK ? run_bundle(context, attempt->bundle, &attempt->run,
+                                                attempt->with_ledger ? &attempt->session : NULL,
+                                                &attempt->stop, &attempt->notify, error)
+                                   : command_fail(context, error);
+
+    session_close(&attempt->session);
+    run_close(&attempt->run);
+    stop_close(&attempt->stop);
+    notify_close(&attempt->notify);
+    job_free(attempt->job);
+    bundle_close(attempt->bundle);
+    return code;
+}
+
+/* Whatever can be refused comes first: a slip there must not leave a bundle behind. */
+static int run_run(struct command_context *context)
+{
+    const char *job_path = context->options->arguments[0];
+    const char *given = options_text(context->options, "bundle");
+    struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
+    struct ledger_retry retry;
+    char folder[FILE_PATH_MAX];
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = given == NULL ? default_folder(folder, job_path, &error) : STATUS_OK;
+    if (status == STATUS_OK) {
+        status = job_read(&attempt.job, job_path, &error);
+    }
+    if (status == STATUS_OK) {
+        status = start_attempt(&attempt, context, &error);
+    }
+    given = given == NULL ? folder : given;
+    if (status == STATUS_OK) {
+        status = check_fit(context, attempt.job, &attempt.machine, given,
+                           options_flag(context->options, "ignore-requirements"), &error);
+    }
+    if (status == STATUS_OK) {
+        status = open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error);
+    }
+    if (status == STATUS_OK && attempt.with_ledger) {
+        retry = session_patience(context, &attempt.stop, &attempt.notify);
+        status = session_find_job(&attempt.session, NULL, context, attempt.job, &retry, &error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = create(&attempt.bundle, context, given, attempt.job, &error);
+        attempt.job = NULL;
+    }
+    return end_attempt(&attempt, context, status, &error);
+}
+
+/* The ledger need not be there to go on with a run that knows its job. */
+static enum status find_again(struct attempt *attempt, struct command_context *context,
+                              struct error *error)
+{
+    struct ledger_retry retry = session_patience(context, &attempt->stop, &attempt->notify);
+    enum status status =
+        open_session(&attempt->session, &attempt->with_ledger, context, attempt->bundle, error);
+
+    return status == STATUS_OK && attempt->with_ledger && !attempt->session.has_job
+               ? session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle),
+                                  &retry, error)
+               : status;
+}
+
+static int run_resume(struct command_context *context)
+{
+    const char *folder = context->options->arguments[0];
+    struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = bundle_open(&attempt.bundle, folder, BUNDLE_WRITE, &error);
+    if (status == STATUS_OK) {
+        status = access_unlock(attempt.bundle, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = start_attempt(&attempt, context, &error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            check_fit(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error);
+    }
+    if (status == STATUS_OK) {
+        status = find_again(&attempt, context, &error);
+    }
+    if (status == STATUS_OK) {
+        status = access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle,
+                            &attempt.machine, context->options, &error);
+    }
+    return end_attempt(&attempt, context, status, &error);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct command commands[] = {
+    {.name = "run",
+     .summary = "train a job into a new bundle",
+     .description = "Trains, hashes the state after every step into the bundle's journal and keeps "
+                    "a checkpoint at the end of every segment. Ctrl-C stops cleanly after the "
+                    "step; 'lockstep prover resume' goes on to the same bits. Where a ledger is "
+                    "named, it accepts the job with its stake, commits each segment while the next "
+                    "is trained, and stays until everything is final and paid.",
+     .arguments = "JOB",
+     .example = "lockstep prover run text.job --data text.u8\n"
+                "lockstep prover run text.job --data text.u8 --ledger local:try.ledger\n"
+                "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
+     .options = run_options,
+     .option_count = RUN_OPTION_COUNT,
+     .run = run_run},
+    {.name = "resume",
+     .summary = "go on with a run that stopped or crashed",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover resume text.run",
+     .options = run_options + NEW_OPTION_COUNT,
+     .option_count = RUN_OPTION_COUNT - NEW_OPTION_COUNT,
+     .run = run_resume},
+    {.name = "status",
+     .summary = "say how far a bundle is, and what each segment waits for on the ledger",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover status text.run",
+     .options = ledger_commands_status_options,
+     .option_count = LEDGER_COMMANDS_STATUS_OPTIONS,
+     .run = ledger_commands_status},
+    {.name = "commit",
+     .summary = "post to the ledger what a bundle holds, without training",
+     .description = "Accepts the job where it is open, commits every segment that is trained, and "
+                    "ends when all of them are final blocks of the ledger. What 'run --offline' "
+                    "made is posted so.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover commit text.run --ledger local:try.ledger",
+     .options = ledger_commands_post_options,
+     .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
+     .run = ledger_commands_commit},
+    {.name = "collect",
+     .summary = "make final what is due, and withdraw what is owed",
+     .description = "Does what can be done now and ends; with --wait it stays until the job is "
+                    "closed and everything is paid.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover collect text.run",
+     .options = ledger_commands_post_options + 1,
+     .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
+     .run = ledger_commands_collect},
+    {.name = "probe",
+     .summary = "measure this machine: what it is, what it can take, what it would earn",
+     .description =
+         "Measures the rate of exact products at 14 bits and says what a client may ask of this "
+         "machine. With JOB: whether it fits, and tokens a second, from real steps where --data "
+         "is given, else as the most that its products allow. With --reward and --price: what an "
+         "hour earns. Exits with 1 where the job does not fit.",
+     .arguments = "[JOB]",
+     .example = "lockstep prover probe\n"
+                "lockstep prover probe text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
+     .options = probe_command_options,
+     .option_count = PROBE_COMMAND_OPTIONS,
+     .run = probe_command},
+    {.name = "respond",
+     .summary = "answer claims against a bundle that is not being trained",
+     .description = "A claim that is not answered in time is lost, with the stake. 'run' and "
+                    "'resume' answer by themselves, and so do 'commit' and 'collect' while they "
+                    "last. This answers what is asked now and ends when no claim is open; with "
+                    "--wait it stays until the job is closed.",
+     .arguments = "BUNDLE",
+     .example = "lockstep prover respond text.run\n"
+                "lockstep prover respond text.run --wait",
+     .options = ledger_commands_respond_options,
+     .option_count = LEDGER_COMMANDS_RESPOND_OPTIONS,
+     .run = ledger_commands_respond},
+    {.name = "serve",
+     .summary = "show bundles to verifiers by HTTP",
+     .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "
+                    "step, read-only, each by its place and by its root. A bundle that is still "
+                    "being trained grows as it is served.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover serve text.run\n"
+                "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "
+                "key.pem",
+     .options = serve_options_table,
+     .option_count = SERVE_OPTION_COUNT,
+     .run = run_serve},
+    {.name = "publish",
+     .summary = "write the same tree as files, for any web server",
+     .description =
+         "Writes what 'lockstep prover serve' shows into a folder that any static web "
+         "server or object store can offer. Run it again when the bundle has grown: what "
+         "is there is kept. Of traces only those of the steps named by --trace are "
+         "written: whoever doubts such a step can then follow it to the operation and "
+         "element without asking anybody.",
+     .arguments = "BUNDLE...",
+     .example = "lockstep prover publish text.run --to /srv/www/lockstep\n"
+                "lockstep prover publish text.run --to /srv/www/lockstep --trace 513",
+     .options = publish_options_table,
+     .option_count = PUBLISH_OPTION_COUNT,
+     .run = run_publish},
+};
+
+const struct command_group prover_commands = {.name = "prover",
+                                              .summary = "the solver: train, commit, resume",
+                                              .commands = commands,
+                                              .command_count =
+                                                  sizeof(commands) / sizeof(commands[0])};

@@ -1,0 +1,265 @@
+/* serve_commands.c - see serve_commands.h. */
+#include "prover/commands/serve_commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli/progress.h"
+#include "base/io/notify.h"
+#include "prover/commands/access.h"
+#include "prover/serve/publish.h"
+#include "prover/serve/serve.h"
+
+#define WAIT_MS_MAX 3600000
+
+const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
+    ACCESS_RUN_OPTIONS,
+    {.name = "bind",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS",
+     .fallback = "127.0.0.1",
+     .help = "the address to listen on; 0.0.0.0 or :: for everybody"},
+    {.name = "port",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 65535,
+     .fallback = "7570",
+     .help = "the port; 0: any that is free"},
+    {.name = "certificate",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "serve by TLS: the certificate, and those above it, as PEM"},
+    {.name = "tls-key", .kind = OPTION_TEXT, .value = "FILE", .help = "its key, as PEM"},
+    {.name = "connections",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .fallback = "256",
+     .help = "connections at a time"},
+    {.name = "connections-per-client",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = 10000,
+     .fallback = "16",
+     .help = "of them, from one address"},
+    {.name = "patience",
+     .kind = OPTION_INTEGER,
+     .value = "SECONDS",
+     .maximum = 3600,
+     .fallback = "30",
+     .help = "give a connection up on which nothing moves"},
+    {.name = "no-traces",
+     .kind = OPTION_FLAG,
+     .help = "answer no asks about steps: each step asked about costs a replay"},
+};
+
+const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT] = {
+    ACCESS_RUN_OPTIONS,
+    {.name = "to", .kind = OPTION_TEXT, .value = "FOLDER", .help = "where the tree goes"},
+    {.name = "trace",
+     .kind = OPTION_LIST,
+     .value = "STEP",
+     .help = "write all answers about the trace of this step of the one bundle as well: as many "
+             "bytes as all that the step computes; once for each step",
+     .command_line_only = true},
+};
+
+/* The bundles and data that the command line names; lists are the caller's to free. */
+static enum status open_site(struct content_tree **tree, struct command_context *context,
+                             struct content_tree_options *options, struct error *error)
+{
+    size_t count = options_list_count(context->options, "data");
+    const char **data = calloc(count + 1, sizeof(*data));
+    enum status status;
+
+    *tree = NULL;
+    if (data == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
+    }
+    for (size_t i = 0; i < count; i++) {
+        data[i] = options_list_item(context->options, "data", i);
+    }
+    options->bundles = (const char *const *)context->options->arguments;
+    options->bundle_count = context->options->argument_count;
+    options->data = data;
+    options->data_count = count;
+    status = content_tree_open(tree, options, error);
+    free(data);
+    return status;
+}
+
+/* ---- serve -------------------------------------------------------------- */
+
+static int tell_place(struct command_context *context, const struct serve_options *options,
+                      const struct serve *serve, size_t bundles)
+{
+    const char *scheme = options->certificate == NULL ? "http" : "https";
+    bool six = strchr(options->address, ':') != NULL;
+    char url[128];
+
+    (void)snprintf(url, sizeof(url), "%s://%s%s%s:%u", scheme, six ? "[" : "", options->address,
+                   six ? "]" : "", serve_port(serve));
+    if (context->json) {
+        int code =
+            command_emit(context, json_pack("{s:s, s:i}", "serving", url, "bundles", (int)bundles));
+
+        (void)fflush(context->out);
+        return code;
+    }
+    fprintf(context->out,
+            "serving %zu bundle%s at %s\n"
+            "what there is: %s/v1/jobs.json    Ctrl-C ends it\n",
+            bundles, bundles == 1 ? "" : "s", url, url);
+    (void)fflush(context->out);
+    return COMMAND_OK;
+}
+
+static enum status serve_until_stopped(struct command_context *context, struct content_tree *tree,
+                                       struct stop *stop, struct notify *notify, int *code,
+                                       struct error *error)
+{
+    const struct options *given = context->options;
+    const struct serve_options options = {
+        .address = options_text(given, "bind"),
+        .port = (uint16_t)options_number(given, "port"),
+        .certificate = options_text(given, "certificate"),
+        .key = options_text(given, "tls-key"),
+        .connections_max = (uint32_t)options_number(given, "connections"),
+        .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
+        .ledger_retry_s = (uint32_t)options_number(given, "patience"),
+    };
+    struct serve *serve;
+    struct serve_counts counts;
+    enum status status = serve_open(&serve, tree, &options, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *code = tell_place(context, &options, serve, given->argument_count);
+    notify_ready(notify, "serving");
+    while (*code == COMMAND_OK &&
+           !stop_wait(stop, (double)notify_wait_ms(notify, WAIT_MS_MAX) / 1000)) {
+        notify_alive(notify);
+    }
+    notify_stopping(notify);
+    counts = serve_counts(serve);
+    serve_close(serve);
+    if (!context->json) {
+        fprintf(context->out, "answered %" PRIu64 " requests, %" PRIu64 " of them with a refusal\n",
+                counts.requests, counts.refused);
+    }
+    return STATUS_OK;
+}
+
+int run_serve(struct command_context *context)
+{
+    struct content_tree_options options = {.traces = !options_flag(context->options, "no-traces")};
+    struct stop stop = {.descriptor = -1};
+    struct content_tree *tree = NULL;
+    struct notify notify;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    notify_open(&notify);
+    status = stop_open(&stop, &error);
+    if (status == STATUS_OK) {
+        status = access_machine(&options.machine, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = open_site(&tree, context, &options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = serve_until_stopped(context, tree, &stop, &notify, &code, &error);
+    }
+    content_tree_close(tree);
+    stop_close(&stop);
+    notify_close(&notify);
+    return status == STATUS_OK ? code : command_fail(context, &error);
+}
+
+/* ---- publish ------------------------------------------------------------ */
+
+static void tell_answers(void *context, uint64_t answers)
+{
+    progress_update(context, answers, "", progress_now());
+}
+
+static enum status publish_one_trace(struct publish_result *result, struct content_tree *tree,
+                                     const char *text, const char *folder, struct error *error)
+{
+    struct progress progress;
+    uint64_t before = result->written;
+    uint64_t step = 0;
+    char *end = NULL;
+    enum status status;
+
+    errno = 0;
+    step = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || step > INT64_MAX) {
+        return error_set(error, STATUS_USAGE, "--trace: '%.40s' is not the number of a step", text);
+    }
+    progress_init(&progress, stderr, "tracing", "answers", 0, 0, progress_now());
+    status = publish_trace(result, tree, step, folder, tell_answers, &progress, error);
+    progress_finish(&progress, result->written - before, "", progress_now());
+    return status;
+}
+
+/* Traces first: who sees jobs.json may ask for all else. */
+static enum status publish_all(struct publish_result *result, struct content_tree *tree,
+                               struct command_context *context, struct error *error)
+{
+    const char *folder = options_text(context->options, "to");
+    size_t traces = options_list_count(context->options, "trace");
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < traces && status == STATUS_OK; i++) {
+        status = publish_one_trace(result, tree, options_list_item(context->options, "trace", i),
+                                   folder, error);
+    }
+    return status == STATUS_OK ? publish(result, tree, folder, error) : status;
+}
+
+int run_publish(struct command_context *context)
+{
+    const char *folder = options_text(context->options, "to");
+    struct content_tree_options options = {
+        .traces = options_list_count(context->options, "trace") > 0, .as_files = true};
+    struct publish_result result = {0};
+    struct content_tree *tree = NULL;
+    struct error error;
+    enum status status = STATUS_OK;
+
+    if (folder == NULL) {
+        return command_usage(context, "where to? name the folder with --to");
+    }
+    if (options.traces && context->options->argument_count > 1) {
+        return command_usage(context, "--trace is of one bundle: publish it alone");
+    }
+    error_init(&error);
+    if (options.traces) {
+        status = access_machine(&options.machine, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = open_site(&tree, context, &options, &error);
+    }
+    if (status == STATUS_OK) {
+        status = publish_all(&result, tree, context, &error);
+    }
+    content_tree_close(tree);
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context,
+                            json_pack("{s:s, s:I, s:I, s:I}", "folder", folder, "written",
+                                      (json_int_t)result.written, "kept", (json_int_t)result.kept,
+                                      "bytes", (json_int_t)result.bytes));
+    }
+    fprintf(context->out, "%s: %" PRIu64 " files written (%.1f MB), %" PRIu64 " were there\n",
+            folder, result.written, (double)result.bytes / 1e6, result.kept);
+    return COMMAND_OK;
+}

@@ -1,0 +1,571 @@
+/*
+ * trace_commands.c - `lockstep trace`: the roots of everything that one step makes, any node of the
+ * tree over them, the proof of any element, and the check of such a proof. What a node does in a
+ * dispute, by hand.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli/progress.h"
+#include "base/hex.h"
+#include "proofs/dispute/fraud_proof.h"
+#include "proofs/run/replay.h"
+#include "prover/commands/access.h"
+#include "prover/commands/commands.h"
+
+/* ---- places ------------------------------------------------------------- */
+
+/* Reads digits up to a character of ends (or the text's end); false: none, or too many. */
+static bool read_number(uint64_t *number, const char **at, const char *ends)
+{
+    char *end;
+
+    if (**at < '0' || **at > '9') {
+        return false;
+    }
+    errno = 0;
+    *number = strtoull(*at, &end, 10);
+    *at = end;
+    return errno == 0 && (*end == '\0' || strchr(ends, *end) != NULL);
+}
+
+static bool find_state(uint32_t *item, const struct tape *tape, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const char *own = tape->tensors[tape->states[i].before].name;
+
+        if (strlen(own) == length && strncmp(own, name, length) == 0) {
+            *item = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_output(uint32_t *item, const struct tape *tape, const char *text, size_t length)
+{
+    const char *at = text;
+    uint64_t op;
+    uint64_t output;
+
+    if (!read_number(&op, &at, ".") || *at++ != '.' || !read_number(&output, &at, "[") ||
+        at != text + length || op >= tape->op_count || output >= tape->ops[op].output_count) {
+        return false;
+    }
+    *item = trace_item_of_output(tape, (uint32_t)op, (uint32_t)output);
+    return true;
+}
+
+/* "37.0[12]" is element 12 of output 0 of operation 37; "wte.weight[12]" one of a state. */
+static enum status read_place(struct trace_opening *opening, const struct tape *tape,
+                              const char *text, struct error *error)
+{
+    size_t length = strcspn(text, "[");
+    const char *at = text + length;
+    bool good = find_output(&opening->item, tape, text, length) ||
+                find_state(&opening->item, tape, text, length);
+
+    opening->element = 0;
+    if (good && *at == '[') {
+        at++;
+        good = read_number(&opening->element, &at, "]") && at[0] == ']' && at[1] == '\0';
+    }
+    if (!good) {
+        (void)error_set(error, STATUS_USAGE, "'%s' is no place in this trace", text);
+        error_advise(error, "write OPERATION.OUTPUT[ELEMENT] or STATE[ELEMENT], as 37.0[12]; "
+                            "'lockstep job show --tape' lists them");
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* ---- tracing ------------------------------------------------------------ */
+
+static const struct option_spec trace_options[] = {ACCESS_RUN_OPTIONS, ACCESS_KEY_OPTIONS};
+
+/* A step of a bundle, traced. Zero-filled: nothing was. */
+struct traced {
+    struct bundle *bundle;
+    struct run run;
+    struct stop stop;
+    struct trace trace;
+    uint64_t step;
+};
+
+static enum status read_argument(uint64_t *number, struct command_context *context, size_t index,
+                                 uint64_t maximum, struct error *error)
+{
+    const char *text = context->options->arguments[index];
+    const char *at = text;
+
+    if (!read_number(number, &at, "") || *at != '\0' || *number > maximum) {
+        return error_set(error, STATUS_USAGE, "'%s' is not a number up to %" PRIu64, text, maximum);
+    }
+    return STATUS_OK;
+}
+
+static enum status begin_trace(struct traced *traced, struct command_context *context,
+                               struct error *error)
+{
+    const struct options *options = context->options;
+    struct machine_options machine;
+    enum status status;
+
+    memset(traced, 0, sizeof(*traced));
+    traced->stop.descriptor = -1;
+    status = read_argument(&traced->step, context, 1, JOB_STEPS_MAX, error);
+    if (status == STATUS_OK) {
+        status = stop_open(&traced->stop, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_open(&traced->bundle, options->arguments[0], BUNDLE_READ, error);
+    }
+    if (status == STATUS_OK) {
+        status = access_unlock(traced->bundle, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = access_machine(&machine, options, error);
+    }
+    return status == STATUS_OK ? access_run(&traced->run, bundle_job(traced->bundle),
+                                            traced->bundle, &machine, options, error)
+                               : status;
+}
+
+static enum status run_trace(struct traced *traced, struct trace_opening *openings, uint32_t count,
+                             struct error *error)
+{
+    const struct replay_options options = {.threads = traced->run.options.thread_count,
+                                           .stop = &traced->stop};
+
+    return replay_trace(&traced->trace, &traced->run, traced->bundle, traced->step, openings, count,
+                        &options, error);
+}
+
+static int end_trace(struct traced *traced, struct command_context *context, enum status status,
+                     int code, struct error *error)
+{
+    trace_release(&traced->trace);
+    run_close(&traced->run);
+    bundle_close(traced->bundle);
+    stop_close(&traced->stop);
+    return status == STATUS_OK ? code : command_fail(context, error);
+}
+
+static json_t *digest_json(const struct digest *digest)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+    return json_string(text);
+}
+
+static void print_digest(FILE *out, const char *what, const struct digest *digest)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+    fprintf(out, "%s%s\n", what, text);
+}
+
+/* ---- trace root --------------------------------------------------------- */
+
+static int run_root(struct command_context *context)
+{
+    struct traced traced;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = begin_trace(&traced, context, &error);
+    if (status == STATUS_OK) {
+        status = run_trace(&traced, NULL, 0, &error);
+    }
+    if (status == STATUS_OK && context->json) {
+        code = command_emit(
+            context, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "step", (json_int_t)traced.step,
+                               "trace_root", digest_json(&traced.trace.root), "state_root_before",
+                               digest_json(&traced.trace.state_root), "state_root_after",
+                               digest_json(&traced.trace.next_root), "items",
+                               (json_int_t)traced.trace.item_count, "states",
+                               (json_int_t)traced.trace.state_count));
+    } else if (status == STATUS_OK) {
+        print_digest(context->out, "trace root     ", &traced.trace.root);
+        print_digest(context->out, "state before   ", &traced.trace.state_root);
+        print_digest(context->out, "state after    ", &traced.trace.next_root);
+        fprintf(context->out, "items          %u, of them %u states\n", traced.trace.item_count,
+                traced.trace.state_count);
+    }
+    return end_trace(&traced, context, status, code, &error);
+}
+
+/* ---- trace node --------------------------------------------------------- */
+
+static int run_node(struct command_context *context)
+{
+    struct traced traced;
+    struct digest node;
+    uint64_t level = 0;
+    uint64_t index = 0;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = begin_trace(&traced, context, &error);
+    if (status == STATUS_OK) {
+        status = read_argument(&level, context, 2, MERKLE_DEPTH_MAX, &error);
+    }
+    if (status == STATUS_OK) {
+        status = read_argument(&index, context, 3, MERKLE_LEAVES_MAX, &error);
+    }
+    if (status == STATUS_OK && index > (trace_item_count(traced.run.job->tape) - 1) >> level) {
+        status = error_set(&error, STATUS_USAGE,
+                           "the tree over %u items has no node %" PRIu64 " on level %" PRIu64,
+                           trace_item_count(traced.run.job->tape), index, level);
+    }
+    if (status == STATUS_OK) {
+        status = run_trace(&traced, NULL, 0, &error);
+    }
+    if (status == STATUS_OK) {
+        trace_node(&node, &traced.trace, (uint32_t)level, index);
+        if (context->json) {
+            code = command_emit(context,
+                                json_pack("{s:I, s:I, s:I, s:o}", "step", (json_int_t)traced.step,
+                                          "level", (json_int_t)level, "index", (json_int_t)index,
+                                          "node", digest_json(&node)));
+        } else {
+            print_digest(context->out, "", &node);
+        }
+    }
+    return end_trace(&traced, context, status, code, &error);
+}
+
+/* ---- trace open --------------------------------------------------------- */
+
+static const struct option_spec open_options[] = {
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the opening's bytes there",
+     .command_line_only = true},
+    ACCESS_RUN_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+};
+
+static json_t *opening_json(const struct trace_opening *opening, uint32_t bits)
+{
+    uint8_t bytes[TRACE_OPENING_BYTES_MAX];
+    char text[HEX_SIZE(TRACE_OPENING_BYTES_MAX)];
+    char bits_text[12];
+    size_t size = trace_opening_write(bytes, opening);
+
+    hex_encode(text, bytes, size);
+    (void)snprintf(bits_text, sizeof(bits_text), "0x%08x", bits);
+    return json_pack("{s:I, s:I, s:s, s:s}", "item", (json_int_t)opening->item, "element",
+                     (json_int_t)opening->element, "bits", bits_text, "opening", text);
+}
+
+static void print_element(FILE *out, const struct trace_opening *opening, uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    fprintf(out, "item %u, element %" PRIu64 "\nbits 0x%08x", opening->item, opening->element,
+            bits);
+    if (opening->header[120] == DTYPE_F32) {
+        fprintf(out, ", which is %.9g", (double)value);
+    } else {
+        fprintf(out, ", which is %" PRId32, (int32_t)bits);
+    }
+    fprintf(out, "\n");
+}
+
+static int tell_opening(struct command_context *context, const struct traced *traced,
+                        const struct trace_opening *opening)
+{
+    json_t *view;
+    uint32_t bits = 0;
+
+    if (trace_opening_check(&bits, opening, &traced->trace.root, traced->trace.item_count) !=
+        VERDICT_VALID) {
+        abort(); /* we made it a moment ago */
+    }
+    if (context->json) {
+        view = opening_json(opening, bits);
+        if (view != NULL) {
+            (void)json_object_set_new(view, "trace_root", digest_json(&traced->trace.root));
+            (void)json_object_set_new(view, "items",
+                                      json_integer((json_int_t)traced->trace.item_count));
+        }
+        return command_emit(context, view);
+    }
+    print_element(context->out, opening, bits);
+    print_digest(context->out, "under the trace root ", &traced->trace.root);
+    fprintf(context->out, "of %u items\n", traced->trace.item_count);
+    return COMMAND_OK;
+}
+
+static enum status save_opening(const char *path, const struct trace_opening *opening,
+                                struct error *error)
+{
+    uint8_t bytes[TRACE_OPENING_BYTES_MAX];
+    size_t size = trace_opening_write(bytes, opening);
+
+    return path == NULL ? STATUS_OK : file_write_new(path, error, bytes, size, 0644);
+}
+
+static int run_open_element(struct command_context *context)
+{
+    struct trace_opening *opening = calloc(1, sizeof(*opening));
+    struct traced traced;
+    struct error error;
+    enum status status;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = begin_trace(&traced, context, &error);
+    if (status == STATUS_OK && opening == NULL) {
+        status = error_set(&error, STATUS_NO_MEMORY, "no memory for an opening");
+    }
+    if (status == STATUS_OK) {
+        status = read_place(opening, traced.run.job->tape, context->options->arguments[2], &error);
+    }
+    if (status == STATUS_OK) {
+        status = run_trace(&traced, opening, 1, &error);
+    }
+    if (status == STATUS_OK) {
+        status = save_opening(options_text(context->options, "out"), opening, &error);
+    }
+    if (status == STATUS_OK) {
+        code = tell_opening(context, &traced, opening);
+    }
+    free(opening);
+    return end_trace(&traced, context, status, code, &error);
+}
+
+/* ---- trace tell --------------------------------------------------------- */
+
+static const struct option_spec tell_options[] = {
+    {.name = "out",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "write the answer's bytes there",
+     .command_line_only = true},
+    ACCESS_RUN_OPTIONS,
+    ACCESS_KEY_OPTIONS,
+};
+
+/* Appends what docs/FORMATS.md, section 10.2, has as the answer. */
+static enum status find_answer(struct buffer *answer, struct traced *traced,
+                               const struct trace_query *query, struct error *error)
+{
+    const struct replay_options options = {.threads = traced->run.options.thread_count,
+                                           .stop = &traced->stop};
+    struct record_given given;
+    struct run_data data;
+    struct trace_server server;
+    enum status status = trace_query_check(query, traced->run.job->tape, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status =
+        replay_trace_server(&server, &traced->run, traced->bundle, traced->step, &options, error);
+    if (status == STATUS_OK) {
+        run_given(&given, &data, &traced->run);
+        status = fraud_proof_tell(answer, &server, &given, query, error);
+    }
+    trace_server_close(&server);
+    return status;
+}
+
+static int show_answer(struct command_context *context, const struct traced *traced,
+                       const struct buffer *answer)
+{
+    char text[HEX_SIZE(TRACE_REPLY_BYTES_MAX)];
+
+    if (context->json) {
+        hex_encode(text, answer->data, answer->size);
+        return command_emit(context,
+                            json_pack("{s:I, s:s, s:s}", "step", (json_int_t)traced->step, "ask",
+                                      context->options->arguments[2], "answer", text));
+    }
+    for (size_t at = 0; at < answer->size; at += DIGEST_SIZE) {
+        size_t left = answer->size - at;
+
+        hex_encode(text, answer->data + at, left < DIGEST_SIZE ? left : DIGEST_SIZE);
+        fprintf(context->out, "%s\n", text);
+    }
+    return COMMAND_OK;
+}
+
+static int run_tell(struct command_context *context)
+{
+    const char *path = options_text(context->options, "out");
+    struct traced traced;
+    struct buffer answer;
+    struct error error;
+    enum status status;
+    struct trace_query query;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    buffer_init(&answer, TRACE_REPLY_BYTES_MAX);
+    status = begin_trace(&traced, context, &error);
+    if (status == STATUS_OK &&
+        trace_query_parse(&query, context->options->arguments[2]) != STATUS_OK) {
+        status = error_set(&error, STATUS_USAGE, "'%.80s' asks for nothing",
+                           context->options->arguments[2]);
+        error_advise(&error, "list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
+                             "tensor-node/ITEM/LEVEL/INDEX, or diverged");
+    }
+    if (status == STATUS_OK) {
+        status = find_answer(&answer, &traced, &query, &error);
+    }
+    if (status == STATUS_OK && path != NULL) {
+        status = file_write_new(path, &error, answer.data, answer.size, 0644);
+    }
+    if (status == STATUS_OK) {
+        code = show_answer(context, &traced, &answer);
+    }
+    buffer_release(&answer);
+    return end_trace(&traced, context, status, code, &error);
+}
+
+/* ---- trace check -------------------------------------------------------- */
+
+static const struct option_spec check_options[] = {
+    {.name = "root",
+     .kind = OPTION_TEXT,
+     .value = "HEX",
+     .required = true,
+     .help = "the trace root that the opening is to stand under",
+     .command_line_only = true},
+    {.name = "job",
+     .kind = OPTION_TEXT,
+     .value = "JOB",
+     .required = true,
+     .help = "the job whose step was traced: it says how many items a trace has",
+     .command_line_only = true},
+};
+
+/* Is the opened tensor the one that the job's program has in that place? */
+static bool is_named_rightly(const struct trace_opening *opening, const struct tape *tape)
+{
+    const struct tensor *wanted = &tape->tensors[trace_tensor_at(tape, opening->item)];
+    struct tensor tensor;
+    enum commit_array kind;
+    struct digest root;
+
+    return commit_tensor_header_read(&tensor, &kind, &root, opening->header,
+                                     opening->header_size) == STATUS_OK &&
+           strcmp(tensor.name, wanted->name) == 0 && tensor.dtype == wanted->dtype &&
+           tensor.rank == wanted->rank && tensor.count == wanted->count;
+}
+
+static enum status check_opening(uint32_t *bits, struct trace_opening *opening,
+                                 struct command_context *context, struct error *error)
+{
+    const struct options *options = context->options;
+    const char *root_text = options_text(options, "root");
+    struct file_bytes bytes = {0};
+    struct digest root;
+    struct job *job = NULL;
+    enum status status = hex_decode(root.bytes, DIGEST_SIZE, root_text, strlen(root_text));
+
+    if (status != STATUS_OK) {
+        return error_set(error, STATUS_USAGE, "'%.80s' is not a root of %d digits", root_text,
+                         2 * DIGEST_SIZE);
+    }
+    status = job_read(&job, options_text(options, "job"), error);
+    if (status == STATUS_OK) {
+        status = file_read(&bytes, error, options->arguments[0], TRACE_OPENING_BYTES_MAX);
+    }
+    if (status == STATUS_OK && trace_opening_read(opening, bytes.data, bytes.size) != STATUS_OK) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s is not an opening", options->arguments[0]);
+    }
+    if (status == STATUS_OK &&
+        (trace_opening_check(bits, opening, &root, trace_item_count(job->tape)) != VERDICT_VALID ||
+         !is_named_rightly(opening, job->tape))) {
+        status = error_set(error, STATUS_REFUSED,
+                           "%s proves nothing about a step of this job under this root",
+                           options->arguments[0]);
+    }
+    file_bytes_release(&bytes);
+    job_free(job);
+    return status;
+}
+
+static int run_check(struct command_context *context)
+{
+    struct trace_opening *opening = calloc(1, sizeof(*opening));
+    struct error error;
+    enum status status;
+    uint32_t bits = 0;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    status = opening == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an opening")
+                             : check_opening(&bits, opening, context, &error);
+    if (status == STATUS_OK && context->json) {
+        code = command_emit(context, opening_json(opening, bits));
+    } else if (status == STATUS_OK) {
+        print_element(context->out, opening, bits);
+    } else {
+        code = command_fail(context, &error);
+    }
+    free(opening);
+    return code;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+#define OPTIONS_OF(table) .options = (table), .option_count = sizeof(table) / sizeof((table)[0])
+
+static const struct command commands[] = {
+    {.name = "root",
+     .summary = "run a step again and give the root of everything it makes",
+     .arguments = "BUNDLE STEP",
+     .example = "lockstep trace root text.run 42",
+     OPTIONS_OF(trace_options),
+     .run = run_root},
+    {.name = "node",
+     .summary = "give one node of the tree over a step's tensors",
+     .arguments = "BUNDLE STEP LEVEL INDEX",
+     .example = "lockstep trace node text.run 42 6 0",
+     OPTIONS_OF(trace_options),
+     .run = run_node},
+    {.name = "open",
+     .summary = "prove one element that a step makes or begins with",
+     .description = "PLACE is OPERATION.OUTPUT[ELEMENT], or STATE[ELEMENT] for a state before the "
+                    "step; 'lockstep job show --tape' lists operations and states.",
+     .arguments = "BUNDLE STEP PLACE",
+     .example = "lockstep trace open text.run 42 37.0[12] --out element.opening",
+     OPTIONS_OF(open_options),
+     .run = run_open_element},
+    {.name = "reply",
+     .summary = "answer one ask of a dispute about a step",
+     .description = "ASK is list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
+                    "tensor-node/ITEM/LEVEL/INDEX or diverged, as in a dispute's addresses.",
+     .arguments = "BUNDLE STEP ASK",
+     .example = "lockstep trace tell text.run 42 tensor/17 --out answer",
+     OPTIONS_OF(tell_options),
+     .run = run_tell},
+    {.name = "check",
+     .summary = "check such a proof against a trace root",
+     .description = "Exit code 0: the element is proven and shown; 1: it is not.",
+     .arguments = "OPENING",
+     .example = "lockstep trace check element.opening --root HEX --job text.job",
+     OPTIONS_OF(check_options),
+     .run = run_check},
+};
+
+const struct command_group trace_commands = {.name = "trace",
+                                             .summary = "what one step makes, committed and opened",
+                                             .commands = commands,
+                                             .command_count =
+                                                 sizeof(commands) / sizeof(commands[0])};

@@ -1,0 +1,160 @@
+/* poster.c - see poster.h. */
+#include "prover/post/poster.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct poster {
+    struct solver *solver;
+    atomic_bool *stopping;
+    const struct log *log;
+    double seconds;
+    pthread_t thread;
+    pthread_mutex_t lock; /* over what follows */
+    pthread_cond_t woken;
+    bool wanted; /* a round at once */
+    struct solver_view view;
+    double spent_s;
+};
+
+static double thread_seconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void tell_changes(const struct poster *poster, const struct solver_view *before,
+                         const struct solver_view *now)
+{
+    if (strcmp(before->trouble, now->trouble) != 0) {
+        if (now->trouble[0] == '\0') {
+            log_info(poster->log, "ledger", "it goes on");
+        } else {
+            log_warn(poster->log, "ledger", "%s; training goes on, and this is tried again",
+                     now->trouble);
+        }
+    }
+    if (now->disputed > before->disputed) {
+        log_warn(poster->log, "ledger", "%u claims are open against this job", now->disputed);
+    }
+}
+
+/* Until it is woken or the time to the next round is over. */
+static void wait_for_round(struct poster *poster)
+{
+    struct timespec until;
+    double seconds = poster->seconds;
+    int waited = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds;
+    until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    while (!poster->wanted && !atomic_load(poster->stopping) && waited == 0) {
+        waited = pthread_cond_timedwait(&poster->woken, &poster->lock, &until);
+    }
+    poster->wanted = false;
+}
+
+static void *post(void *context)
+{
+    struct poster *poster = context;
+    struct solver_view before = {0};
+
+    while (!atomic_load(poster->stopping)) {
+        struct solver_view now;
+        struct error error;
+
+        error_init(&error);
+        if (solver_round(poster->solver, &now, &error) != STATUS_OK) {
+            log_error(poster->log, "ledger", "%s", error.text);
+        }
+        if (!atomic_load(poster->stopping)) { /* what a stop interrupts is no trouble */
+            tell_changes(poster, &before, &now);
+        }
+        before = now;
+        (void)pthread_mutex_lock(&poster->lock);
+        poster->view = now;
+        poster->spent_s = thread_seconds();
+        wait_for_round(poster);
+        (void)pthread_mutex_unlock(&poster->lock);
+    }
+    return NULL;
+}
+
+static enum status make_locks(struct poster *poster, struct error *error)
+{
+    pthread_condattr_t attributes;
+    int failed = pthread_condattr_init(&attributes);
+
+    failed = failed != 0 ? failed : pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    failed = failed != 0 ? failed : pthread_cond_init(&poster->woken, &attributes);
+    failed = failed != 0 ? failed : pthread_mutex_init(&poster->lock, NULL);
+    (void)pthread_condattr_destroy(&attributes);
+    return failed == 0 ? STATUS_OK
+                       : error_set(error, STATUS_NO_MEMORY, "no lock for the posting thread");
+}
+
+enum status poster_start(struct poster **poster, struct solver *solver, atomic_bool *stopping,
+                         const struct log *log, double seconds, struct error *error)
+{
+    struct poster *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *poster = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the posting thread");
+    }
+    made->solver = solver;
+    made->stopping = stopping;
+    made->log = log;
+    made->seconds = seconds;
+    status = make_locks(made, error);
+    if (status == STATUS_OK && pthread_create(&made->thread, NULL, post, made) != 0) {
+        status = error_set(error, STATUS_NO_MEMORY, "the posting thread cannot be started");
+    }
+    if (status != STATUS_OK) {
+        free(made);
+        return status;
+    }
+    *poster = made;
+    return STATUS_OK;
+}
+
+void poster_wake(struct poster *poster)
+{
+    (void)pthread_mutex_lock(&poster->lock);
+    poster->wanted = true;
+    (void)pthread_cond_signal(&poster->woken);
+    (void)pthread_mutex_unlock(&poster->lock);
+}
+
+void poster_look(struct poster *poster, struct solver_view *view, double *seconds)
+{
+    (void)pthread_mutex_lock(&poster->lock);
+    *view = poster->view;
+    *seconds = poster->spent_s;
+    (void)pthread_mutex_unlock(&poster->lock);
+}
+
+void poster_stop(struct poster *poster)
+{
+    if (poster == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&poster->lock);
+    atomic_store(poster->stopping, true);
+    (void)pthread_cond_signal(&poster->woken);
+    (void)pthread_mutex_unlock(&poster->lock);
+    (void)pthread_join(poster->thread, NULL);
+    (void)pthread_cond_destroy(&poster->woken);
+    (void)pthread_mutex_destroy(&poster->lock);
+    free(poster);
+}

@@ -1,0 +1,458 @@
+/* respond.c - see respond.h. */
+#include "prover/post/respond.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proofs/dispute/fraud_proof.h"
+#include "proofs/dispute/ledger_query.h"
+#include "proofs/run/replay.h"
+#include "prover/train/fault_injection.h"
+
+enum stage {
+    STAGE_FREE = 0,
+    STAGE_WANTED,
+    STAGE_WORKING,
+    STAGE_READY,
+};
+
+/* An answer that is wanted. */
+struct slot {
+    enum stage stage;
+    bool dropped; /* while it was being made */
+    struct respond_wish wish;
+    uint32_t failures;
+    enum status outcome;
+    struct error error;
+    uint8_t *bytes;
+    size_t size;
+};
+
+struct respond {
+    /* The thread's alone. */
+    char path[FILE_PATH_MAX];
+    char data[JOB_DATA_MAX][FILE_PATH_MAX];
+    const char *paths[JOB_DATA_MAX];
+    size_t path_count;
+    struct machine_options machine;
+    struct encryption_key key;
+    bool has_key;
+    struct bundle *bundle; /* NULL: no step is ready */
+    struct run run;
+    struct trace_server server;
+    uint64_t step;
+    uint64_t steps_run; /* of the replay that is on */
+
+    pthread_t thread;
+    pthread_mutex_t lock; /* over what follows */
+    pthread_cond_t changed;
+    bool stopping;
+    bool is_ready; /* the step that is: */
+    uint64_t ready_step;
+    uint64_t segment_length; /* 0: no replay was made yet; then the longest time of a step in one */
+    double step_seconds;
+    struct slot slots[RESPOND_REQUESTS_MAX];
+};
+
+/* ---- the step ---------------------------------------------------------------- */
+
+static void forget(struct respond *respond)
+{
+    trace_server_close(&respond->server);
+    memset(&respond->server, 0, sizeof(respond->server));
+    run_close(&respond->run);
+    memset(&respond->run, 0, sizeof(respond->run));
+    bundle_close(respond->bundle);
+    respond->bundle = NULL;
+}
+
+/* On the machine that trains, or on this computer where that one has no room for two. */
+static enum status open_run(struct respond *respond, struct error *error)
+{
+    struct machine_options here;
+    enum status status = run_open(&respond->run, bundle_job(respond->bundle), respond->paths,
+                                  respond->path_count, &respond->machine, error);
+
+    if (status == STATUS_OK || respond->machine.backend == NULL) {
+        return status;
+    }
+    run_close(&respond->run);
+    memset(&respond->run, 0, sizeof(respond->run));
+    status = machine_options_default(&here, error);
+    here.thread_count = respond->machine.thread_count;
+    here.memory_max = respond->machine.memory_max;
+    return status == STATUS_OK ? run_open(&respond->run, bundle_job(respond->bundle),
+                                          respond->paths, respond->path_count, &here, error)
+                               : status;
+}
+
+static double now_seconds(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void count_step(void *context, uint64_t step)
+{
+    struct respond *respond = context;
+
+    (void)step;
+    respond->steps_run++;
+}
+
+/* What the journal says of a step stands until a replay has been timed. */
+static void forecast_by_journal(struct respond *respond, uint64_t step)
+{
+    struct bundle_step entry = {0};
+    struct error ignored;
+    enum status status;
+
+    error_init(&ignored);
+    status = bundle_step_read(&entry, respond->bundle, step, &ignored);
+    (void)pthread_mutex_lock(&respond->lock);
+    if (status == STATUS_OK && respond->segment_length == 0) {
+        respond->segment_length = bundle_job(respond->bundle)->segment_length;
+        respond->step_seconds = (double)entry.nanoseconds / 1e9;
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+}
+
+/* The traced step is run twice on the way: for its roots and for what is asked of it. */
+static void note_time(struct respond *respond, double seconds, bool ready)
+{
+    double each = seconds / (double)(respond->steps_run + 2);
+
+    (void)pthread_mutex_lock(&respond->lock);
+    respond->is_ready = ready;
+    respond->ready_step = respond->step;
+    if (ready && each > respond->step_seconds) {
+        respond->step_seconds = each;
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+}
+
+static enum status make_ready(struct respond *respond, uint64_t step, struct error *error)
+{
+    const struct replay_options replay = {.threads = respond->machine.thread_count,
+                                          .progress = count_step,
+                                          .progress_context = respond};
+    double begun = now_seconds();
+    enum status status;
+
+    if (respond->bundle != NULL && respond->step == step) {
+        return STATUS_OK;
+    }
+    forget(respond);
+    respond->step = step;
+    respond->steps_run = 0;
+    status = bundle_open(&respond->bundle, respond->path, BUNDLE_READ, error);
+    if (status == STATUS_OK && respond->has_key) {
+        status = bundle_unlock(respond->bundle, &respond->key, error);
+    }
+    if (status == STATUS_OK) {
+        forecast_by_journal(respond, step);
+    }
+    if (status == STATUS_OK) {
+        status = open_run(respond, error);
+    }
+    if (status == STATUS_OK) {
+        status = replay_trace_server(&respond->server, &respond->run, respond->bundle, step,
+                                     &replay, error);
+    }
+    if (status == STATUS_OK) {
+        status = fault_injection_stand_by(&respond->server, respond->bundle, step, error);
+    }
+    note_time(respond, now_seconds() - begun, status == STATUS_OK);
+    if (status != STATUS_OK) {
+        forget(respond);
+    }
+    return status;
+}
+
+static enum status tell(uint8_t *bytes, size_t *size, struct respond *respond,
+                        const struct trace_query *query, struct error *error)
+{
+    struct record_given given;
+    struct run_data data;
+    struct buffer reply;
+    enum status status;
+
+    run_given(&given, &data, &respond->run);
+    buffer_init(&reply, RESPOND_BYTES_MAX);
+    status = fraud_proof_tell(&reply, &respond->server, &given, query, error);
+    if (status == STATUS_OK) {
+        memcpy(bytes, reply.data, reply.size);
+        *size = reply.size;
+    }
+    buffer_release(&reply);
+    return status;
+}
+
+static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
+                        const struct respond_wish *wish, struct error *error)
+{
+    struct asked queried;
+    enum status status = make_ready(respond, wish->step, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (wish->asked_size == 0) {
+        memcpy(bytes, respond->server.trace.root.bytes, DIGEST_SIZE);
+        *size = DIGEST_SIZE;
+        return STATUS_OK;
+    }
+    if (asked_read(&queried, wish->queried, wish->asked_size) != STATUS_OK) {
+        return error_set(error, STATUS_BAD_FORMAT, "the ledger asks what this program cannot read");
+    }
+    return tell(bytes, size, respond, &queried.query, error);
+}
+
+/* ---- the thread -------------------------------------------------------------- */
+
+/* Does a come before b? What fails keeps nobody waiting; what is ready costs no replay; then whose
+ * time is over first. */
+static bool comes_first(const struct respond *respond, const struct slot *a, const struct slot *b)
+{
+    bool a_ready = respond->is_ready && a->wish.step == respond->ready_step;
+    bool b_ready = respond->is_ready && b->wish.step == respond->ready_step;
+
+    if (a->failures != b->failures) {
+        return a->failures < b->failures;
+    }
+    if (a_ready != b_ready) {
+        return a_ready;
+    }
+    return a->wish.deadline_s < b->wish.deadline_s;
+}
+
+static struct slot *choose(struct respond *respond)
+{
+    struct slot *best = NULL;
+
+    for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
+        struct slot *slot = &respond->slots[i];
+
+        if (slot->stage == STAGE_WANTED && (best == NULL || comes_first(respond, slot, best))) {
+            best = slot;
+        }
+    }
+    return best;
+}
+
+static void empty(struct slot *slot)
+{
+    free(slot->bytes);
+    memset(slot, 0, sizeof(*slot));
+}
+
+/* Unlocked while it works. */
+static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
+{
+    const struct respond_wish wish = slot->wish;
+    struct error error;
+    size_t size = 0;
+    enum status status;
+
+    slot->stage = STAGE_WORKING;
+    (void)pthread_mutex_unlock(&respond->lock);
+    error_init(&error);
+    status = bytes == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an answer")
+                           : make(bytes, &size, respond, &wish, &error);
+    (void)pthread_mutex_lock(&respond->lock);
+    slot->stage = STAGE_READY;
+    slot->failures += status != STATUS_OK;
+    slot->outcome = status;
+    slot->error = error;
+    if (status == STATUS_OK) {
+        slot->bytes = malloc(size);
+        slot->size = size;
+        if (slot->bytes == NULL) {
+            slot->outcome = error_set(&slot->error, STATUS_NO_MEMORY, "no memory for an answer");
+        } else {
+            memcpy(slot->bytes, bytes, size);
+        }
+    }
+    if (slot->dropped) {
+        empty(slot);
+    }
+}
+
+static void *serve(void *context)
+{
+    struct respond *respond = context;
+    uint8_t *bytes = malloc(RESPOND_BYTES_MAX);
+
+    (void)pthread_mutex_lock(&respond->lock);
+    while (!respond->stopping) {
+        struct slot *slot = choose(respond);
+
+        if (slot == NULL) {
+            (void)pthread_cond_wait(&respond->changed, &respond->lock);
+        } else {
+            work(respond, slot, bytes);
+        }
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+    free(bytes);
+    return NULL;
+}
+
+enum status respond_open(struct respond **respond, const char *bundle,
+                         const struct encryption_key *key, const char *const *paths,
+                         size_t path_count, const struct machine_options *machine,
+                         struct error *error)
+{
+    struct respond *made = calloc(1, sizeof(*made));
+
+    *respond = NULL;
+    if (made == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "no memory to answer claims");
+    }
+    (void)pthread_cond_init(&made->changed, NULL);
+    (void)snprintf(made->path, sizeof(made->path), "%s", bundle);
+    for (size_t i = 0; i < path_count && i < JOB_DATA_MAX; i++) {
+        (void)snprintf(made->data[i], FILE_PATH_MAX, "%s", paths[i]);
+        made->paths[i] = made->data[i];
+        made->path_count = i + 1;
+    }
+    made->machine = *machine;
+    made->machine.timed = NULL;
+    made->machine.trace = false;
+    if (key != NULL) {
+        made->key = *key;
+        made->has_key = true;
+    }
+    if (pthread_create(&made->thread, NULL, serve, made) != 0) {
+        (void)pthread_cond_destroy(&made->changed);
+        (void)pthread_mutex_destroy(&made->lock);
+        encryption_key_wipe(&made->key);
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "the answering thread cannot be started");
+    }
+    *respond = made;
+    return STATUS_OK;
+}
+
+void respond_close(struct respond *respond)
+{
+    if (respond == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&respond->lock);
+    respond->stopping = true;
+    (void)pthread_cond_signal(&respond->changed);
+    (void)pthread_mutex_unlock(&respond->lock);
+    (void)pthread_join(respond->thread, NULL);
+    forget(respond);
+    for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
+        empty(&respond->slots[i]);
+    }
+    (void)pthread_cond_destroy(&respond->changed);
+    (void)pthread_mutex_destroy(&respond->lock);
+    encryption_key_wipe(&respond->key);
+    free(respond);
+}
+
+/* ---- wanting ------------------------------------------------------------------- */
+
+static bool same_wish(const struct respond_wish *a, const struct respond_wish *b)
+{
+    return a->step == b->step && a->asked_size == b->asked_size &&
+           memcmp(a->queried, b->queried, a->asked_size) == 0;
+}
+
+static struct slot *find_slot(struct respond *respond, const struct respond_wish *wish)
+{
+    for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
+        struct slot *slot = &respond->slots[i];
+
+        if (slot->stage != STAGE_FREE && !slot->dropped && same_wish(&slot->wish, wish)) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static void drop_others(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+{
+    for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
+        struct slot *slot = &respond->slots[i];
+        bool wanted = false;
+
+        for (uint32_t k = 0; k < count && !wanted; k++) {
+            wanted = same_wish(&slot->wish, &wishes[k]);
+        }
+        if (slot->stage == STAGE_WORKING) {
+            slot->dropped = !wanted;
+        } else if (slot->stage != STAGE_FREE && !wanted) {
+            empty(slot);
+        }
+    }
+}
+
+void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+{
+    (void)pthread_mutex_lock(&respond->lock);
+    drop_others(respond, wishes, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = find_slot(respond, &wishes[i]);
+
+        for (uint32_t k = 0; k < RESPOND_REQUESTS_MAX && slot == NULL; k++) {
+            if (respond->slots[k].stage == STAGE_FREE) {
+                slot = &respond->slots[k];
+                slot->stage = STAGE_WANTED;
+            }
+        }
+        if (slot != NULL) { /* the one that is being made may take a place: the last waits */
+            slot->wish = wishes[i];
+        }
+    }
+    (void)pthread_cond_signal(&respond->changed);
+    (void)pthread_mutex_unlock(&respond->lock);
+}
+
+enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
+                        const struct respond_wish *wish, struct error *error)
+{
+    enum status status = STATUS_NOT_FOUND;
+    struct slot *slot;
+
+    (void)pthread_mutex_lock(&respond->lock);
+    slot = find_slot(respond, wish);
+    if (slot != NULL && slot->stage == STAGE_READY) {
+        status = slot->outcome;
+        if (status == STATUS_OK) {
+            *size = slot->size;
+            memcpy(bytes, slot->bytes, slot->size);
+        } else {
+            *error = slot->error;
+            slot->stage = STAGE_WANTED;
+            status = status == STATUS_NOT_FOUND ? STATUS_REFUSED : status;
+            (void)pthread_cond_signal(&respond->changed);
+        }
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+    return status;
+}
+
+double respond_forecast(struct respond *respond, uint64_t step)
+{
+    double seconds = 0;
+
+    (void)pthread_mutex_lock(&respond->lock);
+    if (respond->segment_length > 0) {
+        bool ready = respond->is_ready && respond->ready_step == step;
+
+        seconds =
+            respond->step_seconds * (ready ? 1.0 : (double)(step % respond->segment_length + 2));
+    }
+    (void)pthread_mutex_unlock(&respond->lock);
+    return seconds;
+}

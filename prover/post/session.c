@@ -1,0 +1,448 @@
+/* session.c - see session.h. */
+#include "prover/post/session.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli/progress.h"
+#include "chain/codec/hex_data.h"
+#include "chain/codec/typed_data.h"
+#include "chain/game/terms.h"
+
+#define NOTE_URL         "ledger"
+#define NOTE_REGISTRY    "ledger.registry"
+#define NOTE_FIRST_BLOCK "ledger.first-block"
+#define NOTE_JOB         "ledger.job"
+#define NOTE_ACCOUNT     "ledger.account"
+
+/* Between two rounds of the thread, and two looks at it. */
+#define ROUND_SECONDS_LOCAL 0.3
+#define LOOK_SECONDS        0.05
+
+/* ---- what is remembered ------------------------------------------------------------ */
+
+/* "": there is no such note. */
+static enum status read_note(char text[FILE_PATH_MAX], struct bundle *bundle, const char *name,
+                             struct error *error)
+{
+    enum status status = bundle == NULL ? STATUS_NOT_FOUND : bundle_note(text, bundle, name, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        text[0] = '\0';
+        status = STATUS_OK;
+    }
+    return status;
+}
+
+bool session_wanted(const struct command_context *context, struct bundle *bundle)
+{
+    char url[FILE_PATH_MAX];
+    struct error error;
+
+    error_init(&error);
+    return options_text(context->options, "ledger") != NULL ||
+           (read_note(url, bundle, NOTE_URL, &error) == STATUS_OK && url[0] != '\0');
+}
+
+static bool is_stopping(void *context)
+{
+    return atomic_load((atomic_bool *)context);
+}
+
+static enum status read_place(struct session *session, struct chain_ledger_place *place,
+                              struct bundle *bundle, struct error *error)
+{
+    char number[FILE_PATH_MAX];
+    char key[FILE_PATH_MAX];
+    enum status status = read_note(session->url, bundle, NOTE_URL, error);
+
+    if (status == STATUS_OK) {
+        status = read_note(session->registry, bundle, NOTE_REGISTRY, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_note(number, bundle, NOTE_FIRST_BLOCK, error);
+        place->first_height = status == STATUS_OK ? strtoull(number, NULL, 10) : 0;
+    }
+    if (status == STATUS_OK) {
+        status = read_note(key, bundle, NOTE_JOB, error);
+    }
+    if (status == STATUS_OK && key[0] != '\0') {
+        session->has_job = hex_data_read_exactly(session->job.bytes, HASH32_SIZE, key) == STATUS_OK;
+    }
+    place->url = session->url[0] == '\0' ? NULL : session->url;
+    place->registry = session->registry;
+    return status;
+}
+
+enum status session_open(struct session *session, const struct command_context *context,
+                         struct bundle *bundle, bool with_key, struct error *error)
+{
+    struct chain_ledger_place place = {0};
+    char account[FILE_PATH_MAX];
+    enum status status;
+
+    memset(session, 0, sizeof(*session));
+    session->bundle = bundle;
+    status = read_place(session, &place, bundle, error);
+    if (status == STATUS_OK) {
+        status = read_note(account, bundle, NOTE_ACCOUNT, error);
+    }
+    if (status == STATUS_OK && with_key) {
+        status = chain_unlock_by(&session->signer, context, "wallet-passphrase-file",
+                                 account[0] == '\0' ? NULL : account, error);
+    }
+    if (status == STATUS_OK) {
+        status = chain_ledger_options_at(&session->ledger, session->state_dir, context,
+                                         session->signer, &place, error);
+    }
+    if (status == STATUS_OK && with_key) {
+        session->poll_s = strncmp(session->ledger.url, "local:", 6) == 0
+                              ? ROUND_SECONDS_LOCAL
+                              : (double)options_number(context->options, "poll");
+    }
+    if (status == STATUS_OK) {
+        session->ledger.stopped = is_stopping;
+        session->ledger.context = &session->stopping;
+        if (options_text(context->options, "job-key") != NULL ||
+            (place.url != NULL && strcmp(place.url, session->ledger.url) != 0)) {
+            session->has_job = false; /* another job, or the same one elsewhere */
+        }
+    }
+    return status;
+}
+
+void session_close(struct session *session)
+{
+    poster_stop(session->poster);
+    solver_free(session->solver);
+    respond_close(session->respond);
+    signer_free(session->signer);
+    memset(session, 0, sizeof(*session));
+}
+
+static enum status find_job(struct session *session, struct game_terms *found,
+                            const struct ledger_options *options, const char *named,
+                            const struct job *job, struct error *error)
+{
+    struct ledger *ledger;
+    enum status status = ledger_open(&ledger, options, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* A key says which job is meant: if it is another than the file's, that is to be told. */
+    status =
+        terms_find(&session->job, found, ledger, named, named == NULL ? &job->id : NULL, error);
+    if (status == STATUS_OK) {
+        status = terms_check(found, job, error);
+    }
+    ledger_close(ledger);
+    return status;
+}
+
+static bool is_asked_to_stop(void *context)
+{
+    return stop_requested(context);
+}
+
+enum status session_find_job(struct session *session, struct game_terms *terms,
+                             const struct command_context *context, const struct job *job,
+                             struct ledger_retry *retry, struct error *error)
+{
+    struct ledger_options options = session->ledger;
+    struct game_terms found;
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    const char *named;
+    enum status status;
+
+    options.signer = NULL; /* only reading: the outbox stays free for the thread */
+    if (retry != NULL) {
+        options.stopped = is_asked_to_stop;
+        options.context = retry->stop;
+    }
+    hex_write(key, session->job.bytes, HASH32_SIZE, true);
+    named = session->has_job ? key : options_text(context->options, "job-key");
+    do {
+        status = find_job(session, &found, &options, named, job, error);
+    } while (retry != NULL && ledger_retry_again(retry, &status, error));
+    session->has_job = status == STATUS_OK;
+    if (terms != NULL && status == STATUS_OK) {
+        *terms = found;
+    }
+    return status;
+}
+
+struct ledger_retry session_patience(const struct command_context *context, struct stop *stop,
+                                     struct notify *notify)
+{
+    uint64_t limit_s = options_given(context->options, "timeout")
+                           ? options_number(context->options, "timeout")
+                           : 0;
+
+    return (struct ledger_retry){.stop = stop,
+                                 .notify = notify,
+                                 .log = context->log,
+                                 .area = "ledger",
+                                 .terminal = stderr,
+                                 .limit_s = limit_s};
+}
+
+/* A relative path of an embedded ledger would mean another one in another folder. */
+static enum status whole_url(char url[FILE_PATH_MAX], const char *given, struct error *error)
+{
+    char whole[PATH_MAX];
+    int size;
+
+    if (strncmp(given, "local:", 6) != 0) {
+        size = snprintf(url, FILE_PATH_MAX, "%s", given);
+    } else if (realpath(given + 6, whole) == NULL) {
+        return error_set_errno(error, "cannot find the ledger %s", given);
+    } else {
+        size = snprintf(url, FILE_PATH_MAX, "local:%s", whole);
+    }
+    return size < FILE_PATH_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_OVER_LIMIT, "the URL of the ledger is too long");
+}
+
+enum status session_remember(struct session *session, struct bundle *bundle, struct error *error)
+{
+    char url[FILE_PATH_MAX];
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
+    enum status status = whole_url(url, session->ledger.url, error);
+
+    session->bundle = bundle;
+    if (status == STATUS_OK) {
+        status = bundle_set_note(bundle, NOTE_URL, url, error);
+    }
+    if (status == STATUS_OK && !address_is_zero(&session->ledger.registry)) {
+        address_print(text, &session->ledger.registry);
+        status = bundle_set_note(bundle, NOTE_REGISTRY, text, error);
+    }
+    if (status == STATUS_OK) {
+        (void)snprintf(text, sizeof(text), "%" PRIu64, session->ledger.first_height);
+        status = bundle_set_note(bundle, NOTE_FIRST_BLOCK, text, error);
+    }
+    if (status == STATUS_OK) {
+        hex_write(text, session->job.bytes, HASH32_SIZE, true);
+        status = bundle_set_note(bundle, NOTE_JOB, text, error);
+    }
+    if (status == STATUS_OK && session->signer != NULL) {
+        address_print(text, signer_address(session->signer));
+        status = bundle_set_note(bundle, NOTE_ACCOUNT, text, error);
+    }
+    return status;
+}
+
+/* ---- segments ------------------------------------------------------------------------ */
+
+/* EIP-712; the key of the job holds client and id, the domain the contract. */
+static struct hash32 segment_message(const struct session *session, uint64_t segment,
+                                     uint64_t steps, const struct digest *root)
+{
+    struct hash32 domain = typed_domain("Lockstep", "1", 0, &session->ledger.registry);
+    struct typed_struct typed;
+    struct hash32 hash;
+
+    memcpy(hash.bytes, root->bytes, HASH32_SIZE);
+    typed_struct_begin(&typed, "Segment(bytes32 job,uint256 index,uint256 steps,bytes32 root)");
+    typed_struct_add_hash(&typed, &session->job);
+    typed_struct_add_u64(&typed, segment);
+    typed_struct_add_u64(&typed, steps);
+    typed_struct_add_hash(&typed, &hash);
+    hash = typed_struct_hash(&typed);
+    return typed_message_hash(&domain, &hash);
+}
+
+/* One segment has one signature: one that is there for the same root stays. */
+static enum status sign_segment(struct session *session, uint64_t segment, uint64_t steps,
+                                const struct digest *root, struct error *error)
+{
+    uint8_t bytes[BUNDLE_SIGNATURE_MAX];
+    size_t size = 0;
+    struct digest signed_root;
+    struct signature signature;
+    struct hash32 message;
+    enum status status =
+        bundle_segment_signature(&signed_root, bytes, &size, session->bundle, segment, error);
+
+    if (status == STATUS_OK && digest_equal(&signed_root, root)) {
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    message = segment_message(session, segment, steps, root);
+    status = signer_sign(session->signer, &signature, &message, error);
+    if (status == STATUS_OK) {
+        signature_to_bytes(bytes, &signature);
+        status = bundle_segment_sign(session->bundle, segment, bytes, SIGNATURE_SIZE, error);
+    }
+    return status;
+}
+
+/* How many segments the journal holds, and how many steps the last has where the run diverged. */
+static enum status count_segments(uint64_t *count, uint64_t *diverged_steps, struct bundle *bundle,
+                                  struct error *error)
+{
+    const struct job *job = bundle_job(bundle);
+    uint64_t steps = 0;
+    uint64_t diverged = UINT64_MAX;
+    enum status status = bundle_step_count(&steps, bundle, error);
+
+    if (status == STATUS_OK) {
+        status = bundle_diverged(&diverged, bundle, error);
+    }
+    *count = steps >= job->steps ? job_segments(job) : steps / job->segment_length;
+    *diverged_steps = 0;
+    if (status == STATUS_OK && diverged != UINT64_MAX) {
+        *count = diverged / job->segment_length + 1;
+        *diverged_steps = diverged % job->segment_length + 1;
+    }
+    return status;
+}
+
+enum status session_tell(struct session *session, struct error *error)
+{
+    const struct job *job = bundle_job(session->bundle);
+    uint64_t count;
+    uint64_t diverged_steps;
+    enum status status = count_segments(&count, &diverged_steps, session->bundle, error);
+
+    if (status == STATUS_OK && session->signing) {
+        status = bundle_flush(session->bundle, error); /* what is posted is on disk */
+    }
+    for (; status == STATUS_OK && session->reply < count; session->reply++) {
+        uint64_t segment = session->reply;
+        uint64_t whole = job_segment_end(job, segment) - segment * job->segment_length;
+        uint64_t cut = segment + 1 == count ? diverged_steps : 0;
+        struct digest root;
+
+        status = bundle_segment_root(&root, session->bundle, segment, error);
+        if (status == STATUS_OK && session->signing) {
+            status = sign_segment(session, segment, cut == 0 ? whole : cut, &root, error);
+        }
+        if (status == STATUS_OK) {
+            status = solver_add(session->solver, &root, (uint32_t)cut, error);
+        }
+    }
+    if (status == STATUS_OK) {
+        poster_wake(session->poster);
+    }
+    return status;
+}
+
+enum status session_start(struct session *session, struct bundle *bundle,
+                          const struct session_plan *plan, const struct log *log,
+                          struct error *error)
+{
+    struct solver_options options = {.ledger = session->ledger,
+                                     .job = session->job,
+                                     .account = *signer_address(session->signer),
+                                     .accept = plan->accept,
+                                     .again = plan->again,
+                                     .collect = plan->collect,
+                                     .collect_now = plan->collect_now,
+                                     .respond = plan->respond,
+                                     .segment_steps = (uint32_t)bundle_job(bundle)->segment_length};
+    enum status status;
+
+    session->respond = plan->respond;
+    session->bundle = bundle;
+    session->signing = plan->sign;
+    status = solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error);
+    if (status == STATUS_OK) {
+        status = poster_start(&session->poster, session->solver, &session->stopping, log,
+                              session->poll_s, error);
+    }
+    return status == STATUS_OK ? session_tell(session, error) : status;
+}
+
+/* ---- waiting ------------------------------------------------------------------------- */
+
+bool session_is_begun(const struct solver_view *view)
+{
+    return view->read && view->ours &&
+           (view->phase == GAME_PHASE_RUNNING || view->phase == GAME_PHASE_CLOSED);
+}
+
+bool session_is_committed(const struct solver_view *view)
+{
+    return view->read && (view->committed_for_good || view->phase == GAME_PHASE_CLOSED);
+}
+
+bool session_is_collected(const struct solver_view *view)
+{
+    return view->read && view->collected;
+}
+
+bool session_is_idle(const struct solver_view *view)
+{
+    return view->read && view->pending == 0;
+}
+
+bool session_is_defended(const struct solver_view *view)
+{
+    return view->read && view->pending == 0 && view->disputed == 0;
+}
+
+bool session_is_closed(const struct solver_view *view)
+{
+    return view->read && view->phase == GAME_PHASE_CLOSED;
+}
+
+static void note_of(char note[PROGRESS_NOTE_MAX], const struct solver_view *view)
+{
+    char time[TERMS_TIME_SIZE];
+
+    if (view->trouble[0] != '\0') {
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "%.90s", view->trouble);
+    } else if (view->collected) {
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "all is paid");
+    } else {
+        terms_time(time, view->now_s);
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "committed %u, open claims %u, ledger's time %s",
+                       view->committed, view->disputed, time);
+    }
+}
+
+enum status session_wait(struct session *session, struct solver_view *view,
+                         bool (*done)(const struct solver_view *view), struct stop *stop,
+                         uint64_t timeout_s, FILE *stream, struct error *error)
+{
+    double end_s = progress_now() + (double)timeout_s;
+    struct progress progress;
+    char note[PROGRESS_NOTE_MAX];
+    enum status status = STATUS_OK;
+    double spent;
+
+    poster_look(session->poster, view, &spent);
+    progress_init(&progress, stream, "final", "segments", view->finalized,
+                  job_segments(bundle_job(session->bundle)), progress_now());
+    /* What was found before the last segment was told says nothing of it. */
+    while (status == STATUS_OK && (view->trained < session->reply || !done(view))) {
+        if (session->notify != NULL) {
+            notify_alive(session->notify);
+        }
+        if (view->read && (view->lost_for_good || view->contradicted) && view->pending == 0) {
+            status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
+        } else if (timeout_s != 0 && progress_now() > end_s &&
+                   !(session->patient && view->unreachable)) {
+            status = error_set(error, STATUS_UNREACHABLE, "the ledger is not through%s%s",
+                               view->trouble[0] == '\0' ? "" : ": ", view->trouble);
+        } else if (stop_wait(stop, LOOK_SECONDS)) {
+            status = error_set(error, STATUS_STOPPED, "stopped while waiting for the ledger");
+        } else {
+            poster_look(session->poster, view, &spent);
+            note_of(note, view);
+            progress_update(&progress, view->finalized, note, progress_now());
+        }
+    }
+    if (stream != NULL) {
+        note_of(note, view);
+        progress_finish(&progress, view->finalized, note, progress_now());
+    }
+    return status;
+}

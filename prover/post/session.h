@@ -1,0 +1,127 @@
+/*
+ * session.h - a bundle's job on a ledger, for the commands: the key, the place, the solver and its
+ * thread.
+ *
+ * Where a ledger is, which job and which account: the options say, and the bundle remembers, so
+ * that 'resume' needs none of them.
+ */
+#ifndef PROVER_POST_SESSION_H
+#define PROVER_POST_SESSION_H
+
+#include "base/io/notify.h"
+#include "base/io/stop.h"
+#include "chain/commands/commands.h"
+#include "chain/game/ledger_retry.h"
+#include "proofs/bundle/bundle.h"
+#include "prover/post/poster.h"
+
+/* Places of a ledger and keys to a wallet, beside the options of bundles. */
+#define SESSION_LEDGER_OPTIONS                                                                     \
+    CHAIN_LEDGER_OPTIONS,                                                                          \
+    {                                                                                              \
+        .name = "job-key", .kind = OPTION_TEXT, .value = "KEY",                                    \
+        .help = "the job on the ledger, or its first digits (default: the "                        \
+                "only one with this job file)"                                                     \
+    }
+#define SESSION_LEDGER_OPTION_COUNT 7
+
+#define SESSION_WALLET_OPTIONS                                                                     \
+    {.name = "wallet",                                                                             \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "FOLDER",                                                                            \
+     .help = "folder of the key files (default: wallet below the data folder)"},                   \
+        CHAIN_ACCOUNT_OPTION,                                                                      \
+        {.name = "wallet-passphrase-file",                                                         \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "FILE",                                                                          \
+         .help = "the passphrase of the account, in the file's first line (default: "              \
+                 "LOCKSTEP_PASSPHRASE, else asked for)"},                                          \
+        {.name = "poll",                                                                           \
+         .kind = OPTION_DURATION,                                                                  \
+         .value = "TIME",                                                                          \
+         .fallback = "3s",                                                                         \
+         .minimum = 1,                                                                             \
+         .maximum = 3600,                                                                          \
+         .help = "how often to look at a chain"},                                                  \
+    {                                                                                              \
+        .name = "timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "10m",            \
+        .minimum = 1, .help = "how long to wait for the ledger before giving up"                   \
+    }
+#define SESSION_WALLET_OPTION_COUNT 5
+
+struct session {
+    struct ledger_options ledger;
+    char state_dir[FILE_PATH_MAX];
+    char url[FILE_PATH_MAX]; /* as remembered */
+    char registry[FILE_PATH_MAX];
+    struct signer *signer; /* NULL: only reading */
+    struct hash32 job;
+    bool has_job;
+    struct solver *solver;
+    struct respond *respond; /* owned; NULL: nobody answers claims */
+    struct poster *poster;
+    atomic_bool stopping;
+    struct bundle *bundle; /* borrowed */
+    uint64_t reply;        /* segments that the solver was told of */
+    double poll_s;         /* between two rounds */
+    bool signing;          /* and their roots are signed into the bundle */
+    struct notify *notify; /* borrowed; told while we wait; NULL: nobody */
+    bool patient;          /* no timeout counts while the ledger cannot be reached */
+};
+
+/* Does anything name a ledger: an option, or the bundle (NULL: there is none yet)? */
+bool session_wanted(const struct command_context *context, struct bundle *bundle);
+
+/* Finds the place, and unlocks the key where one is needed. Close it on any outcome. */
+MUST_CHECK enum status session_open(struct session *session, const struct command_context *context,
+                                    struct bundle *bundle, bool with_key, struct error *error);
+void session_close(struct session *session); /* a zero-filled one is allowed */
+
+/* Finds the job on the ledger and compares its terms with those of the file. terms may be NULL.
+ * patience NULL: a ledger that cannot be reached is a failure. */
+MUST_CHECK enum status session_find_job(struct session *session, struct game_terms *terms,
+                                        const struct command_context *context,
+                                        const struct job *job, struct ledger_retry *retry,
+                                        struct error *error);
+
+/* For a command that stays until all is over. */
+struct ledger_retry session_patience(const struct command_context *context, struct stop *stop,
+                                     struct notify *notify);
+
+/* Makes the bundle remember. */
+MUST_CHECK enum status session_remember(struct session *session, struct bundle *bundle,
+                                        struct error *error);
+
+/* How a solver's thread is to go about it. */
+struct session_plan {
+    bool accept;
+    bool again;
+    bool collect;
+    bool collect_now;
+    bool sign;               /* the bundle is open for writing */
+    struct respond *respond; /* the session's from now on; NULL: claims are not answered */
+};
+
+/* Starts the thread, and tells it of every segment that the journal holds. */
+MUST_CHECK enum status session_start(struct session *session, struct bundle *bundle,
+                                     const struct session_plan *plan, const struct log *log,
+                                     struct error *error);
+
+/* Tells the thread of segments that have come since. */
+MUST_CHECK enum status session_tell(struct session *session, struct error *error);
+
+/* Waits until done says so (STATUS_OK), a stop is asked for (STATUS_STOPPED), or nothing else can
+ * come: STATUS_REFUSED for a job that is lost, STATUS_UNREACHABLE after timeout_s (0: never). */
+MUST_CHECK enum status session_wait(struct session *session, struct solver_view *view,
+                                    bool (*done)(const struct solver_view *view), struct stop *stop,
+                                    uint64_t timeout_s, FILE *progress, struct error *error);
+
+/* Answers to wait for. */
+bool session_is_begun(const struct solver_view *view); /* ours, or closed */
+bool session_is_committed(const struct solver_view *view);
+bool session_is_collected(const struct solver_view *view);
+bool session_is_idle(const struct solver_view *view);     /* nothing more can be done now */
+bool session_is_defended(const struct solver_view *view); /* no claim is open */
+bool session_is_closed(const struct solver_view *view);   /* nor can any come */
+
+#endif /* PROVER_POST_SESSION_H */

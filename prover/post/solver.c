@@ -1,0 +1,795 @@
+/* solver.c - see solver.h. */
+#include "prover/post/solver.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "chain/codec/hex_data.h"
+#include "prover/post/move_retry.h"
+
+enum {
+    NAME_SIZE = LEDGER_NAME_MAX + 1,
+    CLAIMS_LOOKED_AT = RESPOND_REQUESTS_MAX, /* of one round */
+    DRAW_AFTER = 2,                          /* blocks after the commit's */
+};
+
+struct trained {
+    struct digest root;
+    uint32_t diverged_steps;
+};
+
+/* A claim in whose turn something is ours to do, or will be when it is over. */
+struct due {
+    const struct job_record_claim *shown;
+    struct ledger_claim claim;
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char name[NAME_SIZE]; /* of the move */
+    struct respond_wish wish;
+    bool held; /* it was refused, and is not sent again yet */
+};
+
+struct solver {
+    struct solver_options options;
+    struct ledger *ledger; /* NULL: not opened yet */
+    struct job_record record;
+    struct solver_view view;
+    struct ledger_clock clock;
+    uint8_t answer[RESPOND_BYTES_MAX];
+    struct due due[CLAIMS_LOOKED_AT + 1];
+    struct respond_wish wishes[CLAIMS_LOOKED_AT];
+    struct move_retries refusals;
+    pthread_mutex_t lock; /* over what follows */
+    struct trained *trained;
+    uint32_t trained_count;
+    uint32_t trained_room;
+    uint64_t segments;
+    bool held; /* the job was ours, as far as we have seen */
+};
+
+/* ---- making and adding ------------------------------------------------------------ */
+
+enum status solver_new(struct solver **solver, const struct solver_options *options,
+                       uint64_t segments, struct error *error)
+{
+    struct solver *made = calloc(1, sizeof(*made));
+
+    *solver = NULL;
+    if (made == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the solver of a job");
+    }
+    made->options = *options;
+    made->segments = segments;
+    job_record_init(&made->record, &options->job, &options->account);
+    *solver = made;
+    return STATUS_OK;
+}
+
+void solver_free(struct solver *solver)
+{
+    if (solver != NULL) {
+        ledger_close(solver->ledger);
+        job_record_free(&solver->record);
+        (void)pthread_mutex_destroy(&solver->lock);
+        free(solver->trained);
+        free(solver);
+    }
+}
+
+enum status solver_add(struct solver *solver, const struct digest *root, uint32_t diverged_steps,
+                       struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    (void)pthread_mutex_lock(&solver->lock);
+    if (solver->trained_count == solver->trained_room) {
+        uint32_t room = solver->trained_room == 0 ? 64 : 2 * solver->trained_room;
+        void *larger = realloc(solver->trained, room * sizeof(*solver->trained));
+
+        if (larger == NULL) {
+            status = error_set(error, STATUS_NO_MEMORY, "no memory for the roots of segments");
+        } else {
+            solver->trained = larger;
+            solver->trained_room = room;
+        }
+    }
+    if (status == STATUS_OK) {
+        solver->trained[solver->trained_count++] = (struct trained){*root, diverged_steps};
+    }
+    (void)pthread_mutex_unlock(&solver->lock);
+    return status;
+}
+
+/* False: it is not trained yet. */
+static bool trained_at(struct solver *solver, struct trained *trained, uint32_t index)
+{
+    bool found;
+
+    (void)pthread_mutex_lock(&solver->lock);
+    found = index < solver->trained_count;
+    if (found) {
+        *trained = solver->trained[index];
+    }
+    solver->view.trained = solver->trained_count;
+    (void)pthread_mutex_unlock(&solver->lock);
+    return found;
+}
+
+const struct job_record *solver_record(const struct solver *solver)
+{
+    return &solver->record;
+}
+
+/* ---- trouble ---------------------------------------------------------------------- */
+
+/* The first trouble of a round is told: what comes after it often follows from it. */
+static void tell_trouble(struct solver *solver, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell_trouble(struct solver *solver, const char *format, ...)
+{
+    va_list list;
+
+    if (solver->view.trouble[0] != '\0') {
+        return;
+    }
+    va_start(list, format);
+    (void)vsnprintf(solver->view.trouble, sizeof(solver->view.trouble), format, list);
+    va_end(list);
+}
+
+/*
+ * Says what became of a move that was just submitted. Trouble is told and is no failure: the next
+ * round submits the same name again.
+ */
+static void follow_move(struct solver *solver, const char *what, const char *name,
+                        enum status submitted, struct error *error)
+{
+    struct ledger_outcome outcome;
+
+    solver->view.pending++;
+    if (submitted != STATUS_OK) {
+        tell_trouble(solver, "%s: %.300s", what, error->text);
+        return;
+    }
+    if (ledger_look(solver->ledger, &outcome, name, error) != STATUS_OK) {
+        tell_trouble(solver, "%s: %.300s", what, error->text);
+    } else if (outcome.state == LEDGER_MOVE_REFUSED) {
+        tell_trouble(solver, "%s: the ledger refuses it: %s", what,
+                     outcome.refusal.kind == GAME_REFUSED_NOT
+                         ? "it gives no reason of ours"
+                         : game_refusal_text(outcome.refusal.kind));
+    } else if (outcome.trouble[0] != '\0') {
+        tell_trouble(solver, "%s: %s", what, outcome.trouble);
+    }
+}
+
+/* Is a move of that name over for good, or none that we know of? What was refused was done before,
+ * by another program with this key: whoever asks has seen on the ledger that it stands. */
+static bool is_settled(struct solver *solver, const char *name)
+{
+    struct ledger_outcome outcome;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = ledger_look(solver->ledger, &outcome, name, &error);
+    return status == STATUS_NOT_FOUND ||
+           (status == STATUS_OK &&
+            (outcome.state == LEDGER_MOVE_FINAL || outcome.state == LEDGER_MOVE_REFUSED));
+}
+
+/* ---- names ------------------------------------------------------------------------ */
+
+static void name_of_job(char name[NAME_SIZE], const struct solver *solver, const char *move,
+                        uint32_t number)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(key, solver->record.key.bytes, HASH32_SIZE, true);
+    (void)snprintf(name, NAME_SIZE, "job %s %s %u", key, move, number);
+}
+
+static void name_of_commit(char name[NAME_SIZE], const struct solver *solver, uint32_t index,
+                           uint32_t generation)
+{
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(key, solver->record.key.bytes, HASH32_SIZE, true);
+    (void)snprintf(name, NAME_SIZE, "job %s commit %u epoch %u", key, index, generation);
+}
+
+/* A segment that a reorganization has moved to another block is another segment. */
+static void name_of_segment(char name[NAME_SIZE], const struct solver *solver, const char *move,
+                            uint32_t index)
+{
+    struct hash32 hash =
+        game_segment_hash(&solver->record.key, &solver->record.segments[index].committed);
+    char text[HEX_DATA_SIZE(HASH32_SIZE)];
+
+    hex_write(text, hash.bytes, HASH32_SIZE, true);
+    (void)snprintf(name, NAME_SIZE, "segment %s %s", text, move);
+}
+
+/* ---- moves about segments ----------------------------------------------------------- */
+
+static void
+move_segment(struct solver *solver, const char *move, uint32_t index,
+             enum status (*call)(struct ledger *ledger, const char *name, const struct hash32 *job,
+                                 const struct game_segment *segment, struct error *error))
+{
+    char name[NAME_SIZE];
+    char what[64];
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    name_of_segment(name, solver, move, index);
+    (void)snprintf(what, sizeof(what), "%s of segment %u", move, index);
+    status = call(solver->ledger, name, &solver->record.key,
+                  &solver->record.segments[index].committed, &error);
+    follow_move(solver, what, name, status, &error);
+}
+
+/* The bonds of attestors that did not reveal are ours. */
+static void settle(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    for (uint32_t i = 0; i < record->attestation_count; i++) {
+        const struct job_record_attestation *attestation = &record->attestations[i];
+        uint32_t index = attestation->index;
+        char name[NAME_SIZE];
+        char move[64];
+        char address[ADDRESS_TEXT_SIZE];
+        struct error error;
+        enum status status;
+
+        if (attestation->revealed || attestation->settled || index >= record->committed ||
+            !address_equal(&record->segments[index].committed.solver, &solver->options.account) ||
+            (attestation->round == record->segments[index].round &&
+             solver->clock.time_s <= job_record_reveal_end(record, index))) {
+            continue;
+        }
+        error_init(&error);
+        address_print(address, &attestation->account);
+        (void)snprintf(move, sizeof(move), "settle %s", address);
+        name_of_segment(name, solver, move, index);
+        status = ledger_settle(solver->ledger, name, &record->key,
+                               &record->segments[index].committed, &attestation->account, &error);
+        follow_move(solver, move, name, status, &error);
+    }
+}
+
+/* Where only some segments must be covered, a seed that is drawn late makes sure that ours must. */
+static void draw(struct solver *solver, uint32_t index)
+{
+    const struct job_record *record = &solver->record;
+    const struct job_record_segment *segment = &record->segments[index];
+
+    if (record->terms.coverage_ppm > 0 && record->terms.coverage_ppm < GAME_PPM &&
+        hash32_is_zero(&segment->seed) &&
+        solver->clock.height >= segment->committed.height + DRAW_AFTER) {
+        move_segment(solver, "draw", index, ledger_draw);
+    }
+}
+
+static void move_segments(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        enum job_record_wait wait = job_record_waits_for(record, i, solver->clock.time_s);
+        char move[32];
+
+        draw(solver, i);
+        if (wait == JOB_RECORD_RENEWAL) {
+            (void)snprintf(move, sizeof(move), "renew %u", record->segments[i].round);
+            move_segment(solver, move, i, ledger_renew);
+        } else if (wait == JOB_RECORD_DUE) {
+            move_segment(solver, "finalize", i, ledger_finalize);
+        }
+    }
+}
+
+/* ---- claims ------------------------------------------------------------------------ */
+
+/* Claims against the solver and those that timed out, whose turns are over first, in that order.
+ * *left: others that are not among them. */
+static uint32_t find_due(struct due *due, uint32_t *left, const struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    uint32_t count = 0;
+
+    *left = 0;
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        const struct job_record_claim *shown = &record->claims[i];
+        bool against_us = address_is_zero(&shown->attestor);
+        uint32_t place = count;
+
+        if (!shown->open ||
+            (shown->turn == GAME_TURN_ACCUSED ? !against_us
+                                              : solver->clock.time_s <= shown->deadline_s)) {
+            continue;
+        }
+        while (place > 0 && due[place - 1].shown->deadline_s > shown->deadline_s) {
+            place--;
+        }
+        *left += count == CLAIMS_LOOKED_AT;
+        if (place == CLAIMS_LOOKED_AT) {
+            continue;
+        }
+        count += count < CLAIMS_LOOKED_AT;
+        memmove(&due[place + 1], &due[place], (count - 1 - place) * sizeof(due[0]));
+        memset(&due[place], 0, sizeof(due[0]));
+        due[place].shown = shown;
+    }
+    return count;
+}
+
+/* A claimant whose time is over has lost; somebody must say so. */
+static void time_out(struct solver *solver, struct due *due)
+{
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(due->name, NAME_SIZE, "claim %s timeout %u", due->key, due->claim.turns);
+    follow_move(solver, "timeout of a claim", due->name,
+                ledger_timeout(solver->ledger, due->name, &due->shown->key, &error), &error);
+}
+
+/* The trace root first, then what is asked. The name says which turn it is: each is sent once.
+ * False: nothing is to be made for it, or can be. */
+static bool wants_answer(struct solver *solver, struct due *due)
+{
+    const struct job_record_claim *shown = due->shown;
+    bool tried = due->claim.phase == GAME_CLAIM_TRIED;
+    struct ledger_outcome outcome;
+    struct move_retry refusal;
+    char words[MOVE_RETRY_TEXT_SIZE];
+    char turn[NAME_SIZE];
+    uint32_t times;
+    struct error error;
+    enum status status;
+
+    solver->view.awaited++;
+    if (solver->clock.time_s > due->claim.deadline_s) {
+        tell_trouble(solver, "claim %.18s against segment %u was not answered in time", due->key,
+                     shown->index);
+        return false;
+    }
+    if (solver->options.respond == NULL || (tried && shown->asked_size == 0)) {
+        tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
+                     due->key, shown->index);
+        return false;
+    }
+    error_init(&error);
+    (void)snprintf(turn, NAME_SIZE, "claim %s %s %u", due->key, tried ? "reply" : "answer",
+                   due->claim.turns);
+    status = move_retry_find(due->name, &outcome, &times, solver->ledger, turn, &error);
+    if (status == STATUS_OK && outcome.state != LEDGER_MOVE_REFUSED) {
+        return false; /* on its way */
+    }
+    due->held = times > 0 && move_retry_hold(&solver->refusals, &refusal, turn, times,
+                                             solver->clock.time_s, due->claim.deadline_s);
+    if (due->held) {
+        solver->view.pending++;
+        move_retry_say(words, &refusal, &outcome, due->claim.deadline_s);
+        tell_trouble(solver, "%s claim %.18s: %s", tried ? "what is asked in" : "the answer to",
+                     due->key, words);
+    }
+    due->wish.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
+    due->wish.deadline_s = due->claim.deadline_s;
+    due->wish.asked_size = tried ? shown->asked_size : 0;
+    memcpy(due->wish.queried, shown->queried, due->wish.asked_size);
+    return true;
+}
+
+static void answer(struct solver *solver, struct due *due)
+{
+    const struct hash32 *key = &due->shown->key;
+    struct game_bytes queried = {due->wish.queried, due->wish.asked_size};
+    bool tried = due->claim.phase == GAME_CLAIM_TRIED;
+    struct digest root;
+    struct error error;
+    size_t size = 0;
+    enum status status;
+
+    error_init(&error);
+    status = respond_get(solver->options.respond, solver->answer, &size, &due->wish, &error);
+    if (status == STATUS_OK && !tried) {
+        memcpy(root.bytes, solver->answer, DIGEST_SIZE);
+        status = ledger_answer(solver->ledger, due->name, key, &root, &error);
+    } else if (status == STATUS_OK) {
+        status =
+            ledger_tell(solver->ledger, due->name, key, &queried, solver->answer, size, &error);
+    }
+    if (status != STATUS_NOT_FOUND) {
+        follow_move(solver, tried ? "what a claim asks" : "answer to a claim", due->name, status,
+                    &error);
+    }
+}
+
+/* Said while there is still time to help: more processors, fewer jobs on the machine. */
+static void foresee(struct solver *solver, const struct due *due, uint32_t count)
+{
+    uint32_t hopeless = 0;
+    double seconds = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t left_s = due[i].claim.deadline_s - solver->clock.time_s;
+
+        if (i == 0 || due[i].wish.step != due[i - 1].wish.step) {
+            seconds += respond_forecast(solver->options.respond, due[i].wish.step);
+        }
+        if (seconds > (double)left_s) {
+            hopeless++;
+            tell_trouble(solver,
+                         "claim %.18s against segment %u will not be answered in time: that takes "
+                         "about %.0f s, and %" PRIu64 " s are left",
+                         due[i].key, due[i].shown->index, seconds, left_s);
+        }
+    }
+    if (hopeless > solver->view.hopeless) {
+        solver->view.hopeless = hopeless;
+    }
+}
+
+static void answer_all(struct solver *solver, struct due *due, uint32_t count)
+{
+    uint32_t wanted = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (wants_answer(solver, &due[i])) {
+            solver->wishes[wanted] = due[i].wish;
+            if (wanted != i) {
+                due[wanted] = due[i];
+            }
+            wanted++;
+        }
+    }
+    if (solver->options.respond == NULL) {
+        return;
+    }
+    respond_want(solver->options.respond, solver->wishes, wanted);
+    foresee(solver, due, wanted);
+    for (uint32_t i = 0; i < wanted; i++) {
+        if (!due[i].held) {
+            answer(solver, &due[i]);
+        }
+    }
+}
+
+static void end_claims(struct solver *solver)
+{
+    struct due *due = solver->due;
+    uint32_t left = 0;
+    uint32_t count = find_due(due, &left, solver);
+    uint32_t ours = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct error error;
+
+        error_init(&error);
+        hex_write(due[i].key, due[i].shown->key.bytes, HASH32_SIZE, true);
+        if (ledger_get_claim(solver->ledger, &due[i].claim, &due[i].shown->key, &error) !=
+            STATUS_OK) {
+            tell_trouble(solver, "a claim cannot be read: %.300s", error.text);
+            continue;
+        }
+        if (due[i].claim.turn == GAME_TURN_CLAIMANT && due[i].claim.phase == GAME_CLAIM_TRIED &&
+            solver->clock.time_s > due[i].claim.deadline_s) {
+            time_out(solver, &due[i]);
+        } else if (due[i].claim.turn == GAME_TURN_ACCUSED &&
+                   address_is_zero(&due[i].claim.attestor)) {
+            if (ours != i) {
+                due[ours] = due[i];
+            }
+            ours++;
+        }
+    }
+    answer_all(solver, due, ours);
+    if (left > 0) {
+        tell_trouble(solver, "%u claims wait for those whose time is over sooner", left);
+    }
+}
+
+/* ---- moves about the job ------------------------------------------------------------ */
+
+static void move_job(struct solver *solver, const char *move,
+                     enum status (*call)(struct ledger *ledger, const char *name,
+                                         const struct hash32 *job, struct error *error))
+{
+    char name[NAME_SIZE];
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    name_of_job(name, solver, move, solver->record.accepts);
+    status = call(solver->ledger, name, &solver->record.key, &error);
+    follow_move(solver, move, name, status, &error);
+}
+
+static void accept(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    bool had = address_equal(&record->last_accepted, &solver->options.account);
+    char name[NAME_SIZE];
+    struct error error;
+    enum status status;
+
+    if (!solver->options.accept || (had && !solver->options.again)) {
+        solver->view.lost = true;
+        tell_trouble(solver, "%s",
+                     !had                ? "the job is open, and nobody has accepted it"
+                     : record->convicted ? "we were convicted, and the job is open again"
+                                         : "we were late and released, and the job is open again");
+        return;
+    }
+    error_init(&error);
+    name_of_job(name, solver, "accept", record->accepts);
+    status = ledger_accept(solver->ledger, name, &record->key, &record->terms, &error);
+    follow_move(solver, "accept", name, status, &error);
+}
+
+/* False: the ledger has another root where it counts, and nothing more may be posted. */
+static bool agrees(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    for (uint32_t i = 0; i < record->committed; i++) {
+        struct trained ours;
+        char root[HEX_SIZE(DIGEST_SIZE)];
+
+        if (!trained_at(solver, &ours, i)) {
+            break;
+        }
+        if (digest_equal(&ours.root, &record->segments[i].committed.root)) {
+            continue;
+        }
+        hex_encode(root, record->segments[i].committed.root.bytes, DIGEST_SIZE);
+        solver->view.contradicted = true;
+        tell_trouble(solver,
+                     "segment %u is %s on the ledger with the root %.16s..., and this run came to "
+                     "another",
+                     i, i < record->finalized ? "final" : "committed", root);
+        return false;
+    }
+    return true;
+}
+
+static void commit(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    uint32_t index = record->committed;
+    struct trained next;
+    char name[NAME_SIZE];
+    char what[64];
+    struct error error;
+    enum status status;
+
+    if (record->ended || index >= record->segment_count) {
+        return;
+    }
+    if (solver->clock.time_s > record->due_s) {
+        solver->view.late = true;
+        tell_trouble(solver, "segment %u is overdue: the ledger takes no more", index);
+        return;
+    }
+    if (!trained_at(solver, &next, index)) {
+        return;
+    }
+    error_init(&error);
+    name_of_commit(name, solver, index, record->generation);
+    (void)snprintf(what, sizeof(what), "commit segment %u", index);
+    status = next.diverged_steps == 0
+                 ? ledger_commit(solver->ledger, name, &record->key, index, &next.root, &error)
+                 : ledger_commit_diverged(solver->ledger, name, &record->key, index, &next.root,
+                                          next.diverged_steps, &error);
+    follow_move(solver, what, name, status, &error);
+}
+
+/* After the deadline and all periods the stake comes back whole; before, a late solver that wants
+ * the job again pays an eighth of it. */
+static void take_back_stake(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    bool due =
+        record->finalized < record->committed &&
+        job_record_waits_for(record, record->finalized, solver->clock.time_s) == JOB_RECORD_DUE;
+
+    if (due || solver->view.disputed > 0) {
+        return;
+    }
+    if (solver->clock.time_s > job_record_end(record)) {
+        move_job(solver, "expire", ledger_expire);
+    } else if (solver->view.late && solver->options.again &&
+               record->committed == record->finalized &&
+               solver->clock.time_s < record->terms.deadline_s) {
+        move_job(solver, "release", ledger_release);
+    }
+}
+
+/* ---- money ------------------------------------------------------------------------ */
+
+static void name_of_withdrawal(char name[NAME_SIZE], const struct solver *solver, uint64_t number)
+{
+    char address[ADDRESS_TEXT_SIZE];
+
+    address_print(address, &solver->options.account);
+    (void)snprintf(name, NAME_SIZE, "withdraw %s %" PRIu64, address, number);
+}
+
+static void withdraw(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    bool closed = record->phase == GAME_PHASE_CLOSED;
+    char name[NAME_SIZE];
+    struct error error;
+    wei purse;
+
+    if (!solver->options.collect_now && !(solver->options.collect && closed)) {
+        return;
+    }
+    error_init(&error);
+    if (ledger_get_account(solver->ledger, &purse, &solver->view.owed, &solver->options.account,
+                           &error) != STATUS_OK) {
+        solver->view.pending++;
+        tell_trouble(solver, "what is owed: %.300s", error.text);
+        return;
+    }
+    if (solver->view.owed > 0) {
+        name_of_withdrawal(name, solver, record->withdrawals);
+        follow_move(solver, "withdraw", name,
+                    ledger_withdraw(solver->ledger, name, &solver->options.account, &error),
+                    &error);
+        return;
+    }
+    if (record->withdrawals > 0) {
+        name_of_withdrawal(name, solver, record->withdrawals - 1);
+        solver->view.pending += !is_settled(solver, name);
+    }
+    solver->view.collected = closed && solver->view.pending == 0;
+}
+
+/* ---- a round ------------------------------------------------------------------------ */
+
+static void look(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    struct solver_view *view = &solver->view;
+    struct trained last;
+    char name[NAME_SIZE];
+
+    *view = (struct solver_view){.read = true,
+                                 .phase = record->phase,
+                                 .segments = record->segment_count,
+                                 .committed = record->committed,
+                                 .finalized = record->finalized,
+                                 .disputed = job_record_open_claims(record),
+                                 .hopeless = view->hopeless,
+                                 .now_s = solver->clock.time_s,
+                                 .due_s = record->due_s};
+    view->ours = address_equal(&record->solver, &solver->options.account);
+    (void)trained_at(solver, &last, UINT32_MAX);
+    if (view->ours && record->committed >= view->trained) {
+        view->committed_for_good = true;
+        if (record->committed > record->finalized) {
+            name_of_commit(name, solver, record->committed - 1, record->generation);
+            view->committed_for_good = is_settled(solver, name);
+        }
+    }
+}
+
+/* A conviction may be reorganized away with its block, and the claim is then to be answered. */
+static void judge_loss(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    const struct ledger_options *ledger = &solver->options.ledger;
+    struct solver_view *view = &solver->view;
+    bool embedded = strncmp(ledger->url, "local:", strlen("local:")) == 0;
+    size_t length = strlen(view->trouble);
+
+    solver->held |= view->ours || address_equal(&record->last_accepted, &solver->options.account);
+    view->lost_for_good =
+        view->lost && (!solver->held || embedded ||
+                       solver->clock.height >= record->changed_height + ledger->depth);
+    if (view->lost && !view->lost_for_good) {
+        (void)snprintf(view->trouble + length, sizeof(view->trouble) - length,
+                       ", which is not final yet");
+    }
+}
+
+static void act(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    look(solver);
+    switch (record->phase) {
+    case GAME_PHASE_NONE:
+        tell_trouble(solver, "the ledger knows no such job");
+        break;
+    case GAME_PHASE_OPEN:
+        if (agrees(solver)) {
+            accept(solver);
+        }
+        break;
+    case GAME_PHASE_RUNNING:
+        if (!solver->view.ours) {
+            solver->view.lost = true;
+            tell_trouble(solver, "another solver has the job");
+            break;
+        }
+        end_claims(solver);
+        if (agrees(solver)) {
+            commit(solver);
+        }
+        settle(solver);
+        move_segments(solver);
+        take_back_stake(solver);
+        break;
+    case GAME_PHASE_CLOSED:
+        settle(solver);
+        if (!solver->view.ours) {
+            solver->view.lost = true;
+            tell_trouble(solver, "the job is %s", record->cancelled ? "cancelled" : "closed");
+        }
+        break;
+    }
+    judge_loss(solver);
+    withdraw(solver);
+}
+
+static enum status go_round(struct solver *solver, struct error *error)
+{
+    bool acted = false;
+    enum status status = STATUS_OK;
+
+    if (solver->ledger == NULL) {
+        status = ledger_open(&solver->ledger, &solver->options.ledger, error);
+    }
+    /* A move on an embedded ledger has happened when it returns: go on until nothing changes. */
+    do {
+        uint64_t read = solver->record.read;
+
+        if (status == STATUS_OK) {
+            status = ledger_catch_up(solver->ledger, error);
+        }
+        if (status == STATUS_OK) {
+            status = job_record_follow(&solver->record, solver->ledger, error);
+        }
+        if (status == STATUS_OK) {
+            status = ledger_get_clock(solver->ledger, &solver->clock, error);
+        }
+        if (status != STATUS_OK || (acted && solver->record.read == read)) {
+            return status;
+        }
+        act(solver);
+        acted = true;
+    } while (solver->view.pending > 0);
+    return status;
+}
+
+enum status solver_round(struct solver *solver, struct solver_view *view, struct error *error)
+{
+    enum status status;
+
+    solver->view.pending = 0;
+    solver->view.hopeless = 0;
+    status = go_round(solver, error);
+    solver->view.unreachable = status == STATUS_UNREACHABLE;
+    if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
+        solver->view.trouble[0] = '\0';
+        solver->view.collected = false;
+        solver->view.committed_for_good = false;
+        tell_trouble(solver, "%.390s", error->text);
+        status = STATUS_OK;
+    }
+    *view = solver->view;
+    return status;
+}

@@ -1,0 +1,685 @@
+/* content_tree.c - see content_tree.h. */
+#include "prover/serve/content_tree.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "prover/serve/content_trace.h"
+
+#define BYTES_TYPE "application/octet-stream"
+
+struct content_tree_bundle {
+    struct bundle *bundle;
+    struct digest *segments; /* roots of those that are whole; they grow with the journal */
+    uint64_t segment_count;
+    uint64_t segment_capacity;
+    uint32_t data_count; /* of paths that were found for the job's data */
+    char *data[JOB_DATA_MAX];
+};
+
+struct content_tree_data {
+    struct digest root;
+    const char *path; /* owned by a bundle's data */
+};
+
+struct content_tree {
+    pthread_mutex_t lock; /* bundles are one thread's at a time */
+    struct content_tree_bundle *bundles;
+    size_t bundle_count;
+    struct content_tree_data *data;
+    size_t data_count;
+    struct content_trace *traces; /* NULL: none are answered */
+    bool promises_traces;         /* for any step */
+};
+
+/* ---- opening ------------------------------------------------------------ */
+
+static void free_bundle(struct content_tree_bundle *entry)
+{
+    bundle_close(entry->bundle);
+    free(entry->segments);
+    for (uint32_t i = 0; i < JOB_DATA_MAX; i++) {
+        free(entry->data[i]);
+    }
+}
+
+void content_tree_close(struct content_tree *tree)
+{
+    if (tree == NULL) {
+        return;
+    }
+    content_trace_close(tree->traces);
+    for (size_t i = 0; i < tree->bundle_count; i++) {
+        free_bundle(&tree->bundles[i]);
+    }
+    free(tree->bundles);
+    free(tree->data);
+    (void)pthread_mutex_destroy(&tree->lock);
+    free(tree);
+}
+
+void content_tree_content_release(struct content_tree_content *content)
+{
+    if (content->descriptor >= 0) {
+        (void)close(content->descriptor);
+    }
+    free(content->bytes);
+    *content = (struct content_tree_content){.descriptor = -1};
+}
+
+/* Is the file the job's data number `at`? Whatever is wrong with it, it is not. */
+static bool is_data(const struct job *job, uint32_t at, const char *path)
+{
+    uint32_t ids[JOB_DATA_MAX];
+    struct dataset dataset;
+    struct digest root;
+    struct error none;
+
+    error_init(&none);
+    (void)job_tensors(ids, JOB_DATA_MAX, job, ROLE_DATA);
+    if (run_data_open(&dataset, &root, &job->tape->tensors[ids[at]], path, &none) != STATUS_OK) {
+        return false;
+    }
+    dataset_close(&dataset);
+    return digest_equal(&root, &job->data_roots[at]);
+}
+
+/* The file among those that were named, else the one that the bundle remembers. */
+static enum status find_data(struct content_tree *tree, struct content_tree_bundle *entry,
+                             uint32_t at, const struct content_tree_options *options,
+                             struct error *error)
+{
+    const struct job *job = bundle_job(entry->bundle);
+    const char *found = NULL;
+    char noted[FILE_PATH_MAX];
+    char name[16];
+
+    for (size_t i = 0; i < options->data_count && found == NULL; i++) {
+        found = is_data(job, at, options->data[i]) ? options->data[i] : NULL;
+    }
+    (void)snprintf(name, sizeof(name), "data.%u", at);
+    if (found == NULL && bundle_note(noted, entry->bundle, name, error) == STATUS_OK &&
+        is_data(job, at, noted)) {
+        found = noted;
+    }
+    error_init(error);
+    if (found == NULL) {
+        return STATUS_OK;
+    }
+    entry->data[at] = strdup(found);
+    if (entry->data[at] == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
+    }
+    entry->data_count++;
+    tree->data[tree->data_count++] =
+        (struct content_tree_data){.root = job->data_roots[at], .path = entry->data[at]};
+    return STATUS_OK;
+}
+
+static enum status open_bundle(struct content_tree *tree, const char *path,
+                               const struct content_tree_options *options, struct error *error)
+{
+    struct content_tree_bundle *entry = &tree->bundles[tree->bundle_count];
+    enum status status = bundle_open(&entry->bundle, path, BUNDLE_READ, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    tree->bundle_count++;
+    if (bundle_is_sealed(entry->bundle)) {
+        (void)error_set(error, STATUS_REFUSED, "%s is sealed and cannot be shown to everybody",
+                        path);
+        error_advise(error, "give an export and the key to those who may see it: 'lockstep bundle "
+                            "export'");
+        return STATUS_REFUSED;
+    }
+    for (uint32_t i = 0; i < bundle_job(entry->bundle)->data_count && status == STATUS_OK; i++) {
+        status = find_data(tree, entry, i, options, error);
+    }
+    return status;
+}
+
+enum status content_tree_open(struct content_tree **tree,
+                              const struct content_tree_options *options, struct error *error)
+{
+    struct content_tree *made = calloc(1, sizeof(*made));
+    enum status status = STATUS_OK;
+
+    *tree = NULL;
+    if (options->bundle_count > CONTENT_TREE_BUNDLES_MAX) {
+        free(made);
+        return error_set(error, STATUS_OVER_LIMIT, "%zu bundles; at most %d can be shown",
+                         options->bundle_count, CONTENT_TREE_BUNDLES_MAX);
+    }
+    if (made != NULL) {
+        made->bundles = calloc(options->bundle_count + 1, sizeof(*made->bundles));
+        made->data = calloc(options->bundle_count * JOB_DATA_MAX + 1, sizeof(*made->data));
+    }
+    if (made == NULL || made->bundles == NULL || made->data == NULL ||
+        pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made == NULL ? NULL : made->bundles);
+        free(made == NULL ? NULL : made->data);
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "no memory to show bundles");
+    }
+    for (size_t i = 0; i < options->bundle_count && status == STATUS_OK; i++) {
+        status = open_bundle(made, options->bundles[i], options, error);
+    }
+    if (status == STATUS_OK && options->traces) {
+        status = content_trace_open(&made->traces, &options->machine, error);
+        made->promises_traces = !options->as_files;
+    }
+    if (status != STATUS_OK) {
+        content_tree_close(made);
+        return status;
+    }
+    *tree = made;
+    return STATUS_OK;
+}
+
+/* ---- content ------------------------------------------------------------ */
+
+static enum status nothing(struct error *error, const char *path)
+{
+    return error_set(error, STATUS_NOT_FOUND, "there is no %.200s", path);
+}
+
+static enum status file_content(struct content_tree_content *content, const char *path,
+                                const struct digest *root, struct error *error)
+{
+    struct stat facts;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (descriptor < 0) {
+        return error_set_errno(error, "cannot open %s", path);
+    }
+    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        (void)close(descriptor);
+        return error_set(error, STATUS_NOT_FOUND, "%s is no file", path);
+    }
+    *content = (struct content_tree_content){.descriptor = descriptor,
+                                             .size = (uint64_t)facts.st_size,
+                                             .type = BYTES_TYPE,
+                                             .fixed = true,
+                                             .root = *root};
+    return STATUS_OK;
+}
+
+static enum status job_content(struct content_tree_content *content, const struct job *job,
+                               struct error *error)
+{
+    struct buffer bytes;
+    enum status status;
+
+    buffer_init(&bytes, JOB_FILE_SIZE_MAX);
+    status = job_encode(&bytes, job, error);
+    if (status != STATUS_OK) {
+        buffer_release(&bytes);
+        return status;
+    }
+    *content = (struct content_tree_content){.descriptor = -1,
+                                             .size = bytes.size,
+                                             .bytes = bytes.data,
+                                             .type = BYTES_TYPE,
+                                             .fixed = true,
+                                             .root = job->id};
+    return STATUS_OK;
+}
+
+/* Enters the segments that became whole since. */
+static enum status grow(struct content_tree_bundle *entry, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK) {
+        if (entry->segment_count == entry->segment_capacity) {
+            uint64_t capacity = entry->segment_capacity == 0 ? 64 : 2 * entry->segment_capacity;
+            struct digest *more = realloc(entry->segments, capacity * sizeof(*more));
+
+            if (more == NULL) {
+                return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of segments");
+            }
+            entry->segments = more;
+            entry->segment_capacity = capacity;
+        }
+        if (entry->segment_count >= job_segments(bundle_job(entry->bundle))) {
+            return STATUS_OK;
+        }
+        status = bundle_segment_root(&entry->segments[entry->segment_count], entry->bundle,
+                                     entry->segment_count, error);
+        entry->segment_count += status == STATUS_OK;
+    }
+    if (status == STATUS_NOT_FOUND) {
+        error_init(error);
+        return STATUS_OK;
+    }
+    return status;
+}
+
+static enum status segment_content(struct content_tree_content *content,
+                                   struct content_tree_bundle *entry, uint64_t segment,
+                                   struct error *error)
+{
+    const struct job *job = bundle_job(entry->bundle);
+    uint64_t first = segment * job->segment_length;
+    uint64_t end;
+    uint64_t diverged = UINT64_MAX;
+    enum status status = grow(entry, error);
+
+    if (status == STATUS_OK && segment >= entry->segment_count) {
+        return nothing(error, "such segment yet");
+    }
+    if (status == STATUS_OK) {
+        status = bundle_diverged(&diverged, entry->bundle, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    end = job_segment_end(job, segment);
+    end = diverged < end ? diverged + 1 : end;
+    if ((end - first) * DIGEST_SIZE > CONTENT_TREE_SEGMENT_MAX) {
+        return error_set(error, STATUS_NOT_FOUND, "the segment is too long to be shown");
+    }
+    *content = (struct content_tree_content){.descriptor = -1,
+                                             .size = (end - first) * DIGEST_SIZE,
+                                             .bytes = malloc((end - first) * DIGEST_SIZE),
+                                             .type = BYTES_TYPE,
+                                             .fixed = true,
+                                             .root = entry->segments[segment]};
+    if (content->bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a segment");
+    }
+    for (uint64_t step = first; step < end && status == STATUS_OK; step++) {
+        struct digest root;
+
+        status = bundle_state_root(&root, entry->bundle, step + 1, error);
+        memcpy(content->bytes + (step - first) * DIGEST_SIZE, root.bytes, DIGEST_SIZE);
+    }
+    if (status != STATUS_OK) {
+        content_tree_content_release(content);
+    }
+    return status;
+}
+
+static enum status checkpoint_content(struct content_tree_content *content,
+                                      struct content_tree_bundle *entry, uint64_t step,
+                                      struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    struct digest root;
+    uint64_t found = UINT64_MAX;
+    enum status status = bundle_checkpoint_find(&found, entry->bundle, step, error);
+
+    if (status == STATUS_OK && found != step) {
+        status = nothing(error, "such checkpoint");
+    }
+    if (status == STATUS_OK) {
+        status = bundle_state_root(&root, entry->bundle, step, error);
+    }
+    if (status == STATUS_OK) {
+        status = bundle_checkpoint_path(path, entry->bundle, step, error);
+    }
+    return status == STATUS_OK ? file_content(content, path, &root, error) : status;
+}
+
+/* ---- what there is ------------------------------------------------------ */
+
+static json_t *checkpoints_json(struct content_tree_bundle *entry)
+{
+    json_t *steps = json_array();
+    struct error none;
+    uint64_t step = 0;
+
+    error_init(&none);
+    while (steps != NULL &&
+           bundle_checkpoint_find(&step, entry->bundle, step, &none) == STATUS_OK) {
+        (void)json_array_append_new(steps, json_integer((json_int_t)step));
+        step++;
+    }
+    return steps;
+}
+
+static enum status list_content(struct content_tree_content *content, struct content_tree *tree,
+                                struct error *error)
+{
+    json_t *jobs = json_array();
+    json_t *list = json_pack("{s:o}", "jobs", jobs);
+    char *text;
+
+    for (size_t i = 0; i < tree->bundle_count; i++) {
+        struct content_tree_bundle *entry = &tree->bundles[i];
+        const struct job *job = bundle_job(entry->bundle);
+        char id[HEX_SIZE(DIGEST_SIZE)];
+        uint64_t steps = 0;
+        enum status status = bundle_step_count(&steps, entry->bundle, error);
+
+        if (status == STATUS_OK) {
+            status = grow(entry, error);
+        }
+        if (status != STATUS_OK) {
+            json_decref(list);
+            return status;
+        }
+        hex_encode(id, job->id.bytes, DIGEST_SIZE);
+        (void)json_array_append_new(
+            jobs,
+            json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:b}", "job", id, "steps",
+                      (json_int_t)job->steps, "steps_done", (json_int_t)steps, "segments",
+                      (json_int_t)entry->segment_count, "checkpoints", checkpoints_json(entry),
+                      "data", entry->data_count == job->data_count, "traces",
+                      tree->promises_traces && entry->data_count == job->data_count));
+    }
+    text = list == NULL ? NULL : json_dumps(list, JSON_INDENT(2));
+    json_decref(list);
+    if (text == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the list of jobs");
+    }
+    *content = (struct content_tree_content){.descriptor = -1,
+                                             .size = strlen(text),
+                                             .bytes = (uint8_t *)text,
+                                             .type = "application/json"};
+    return STATUS_OK;
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+/* A decimal number without signs or leading zeros, or of exactly `digits` digits, up to end. */
+static bool read_number(uint64_t *number, const char *text, size_t size, size_t digits)
+{
+    *number = 0;
+    if (size == 0 || size > 18 || (digits != 0 && size != digits) ||
+        (digits == 0 && size > 1 && text[0] == '0')) {
+        return false;
+    }
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        *number = *number * 10 + (uint64_t)(text[i] - '0');
+    }
+    return true;
+}
+
+/* Takes the digest that text begins with, written in lower case. */
+static bool take_digest(struct digest *digest, const char **text)
+{
+    char canonical[HEX_SIZE(DIGEST_SIZE)];
+
+    if (strnlen(*text, 2 * DIGEST_SIZE) < 2 * DIGEST_SIZE ||
+        hex_decode(digest->bytes, DIGEST_SIZE, *text, 2 * DIGEST_SIZE) != STATUS_OK) {
+        return false;
+    }
+    hex_encode(canonical, digest->bytes, DIGEST_SIZE);
+    if (strncmp(canonical, *text, 2 * DIGEST_SIZE) != 0) {
+        return false;
+    }
+    *text += 2 * DIGEST_SIZE;
+    return true;
+}
+
+static bool take_word(const char **text, const char *word)
+{
+    size_t size = strlen(word);
+
+    if (strncmp(*text, word, size) != 0) {
+        return false;
+    }
+    *text += size;
+    return true;
+}
+
+/* An ask is answered later, when others can use the bundles again: it is only noted here. */
+static enum status find_trace(struct content_trace_request *wish, struct content_tree *tree,
+                              struct content_tree_bundle *entry, const char *rest,
+                              struct error *error)
+{
+    const char *slash = strchr(rest, '/');
+
+    if (tree->traces == NULL || entry->data_count != bundle_job(entry->bundle)->data_count ||
+        slash == NULL || !read_number(&wish->step, rest, (size_t)(slash - rest), 0) ||
+        trace_query_parse(&wish->query, slash + 1) != STATUS_OK) {
+        return nothing(error, "such answer");
+    }
+    wish->bundle = strdup(bundle_path(entry->bundle));
+    for (uint32_t i = 0; i < entry->data_count && wish->bundle != NULL; i++) {
+        wish->data[i] = strdup(entry->data[i]);
+        wish->data_count = i + 1;
+        if (wish->data[i] == NULL) {
+            content_trace_request_release(wish);
+        }
+    }
+    return wish->bundle == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for an ask")
+                                : STATUS_OK;
+}
+
+static enum status find_in_job(struct content_tree_content *content,
+                               struct content_trace_request *wish, struct content_tree *tree,
+                               struct content_tree_bundle *entry, const char *rest,
+                               struct error *error)
+{
+    uint64_t number;
+
+    if (strcmp(rest, "job") == 0) {
+        return job_content(content, bundle_job(entry->bundle), error);
+    }
+    if (take_word(&rest, "segments/") && read_number(&number, rest, strlen(rest), 0)) {
+        return segment_content(content, entry, number, error);
+    }
+    if (take_word(&rest, "checkpoints/")) {
+        size_t size = strcspn(rest, ".");
+
+        return strcmp(rest + size, ".safetensors") == 0 && read_number(&number, rest, size, 12)
+                   ? checkpoint_content(content, entry, number, error)
+                   : nothing(error, "such checkpoint");
+    }
+    if (take_word(&rest, "trace/")) {
+        return find_trace(wish, tree, entry, rest, error);
+    }
+    return nothing(error, "such part of a job");
+}
+
+static enum status find_in_bundle_by_root(struct content_tree_content *content,
+                                          struct content_tree_bundle *entry,
+                                          const struct digest *root, struct error *error)
+{
+    uint64_t step = 0;
+    enum status status = grow(entry, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (digest_equal(root, &bundle_job(entry->bundle)->id)) {
+        return job_content(content, bundle_job(entry->bundle), error);
+    }
+    for (uint64_t i = 0; i < entry->segment_count; i++) {
+        if (digest_equal(root, &entry->segments[i])) {
+            return segment_content(content, entry, i, error);
+        }
+    }
+    while (bundle_checkpoint_find(&step, entry->bundle, step, error) == STATUS_OK) {
+        struct digest state;
+
+        if (bundle_state_root(&state, entry->bundle, step, error) == STATUS_OK &&
+            digest_equal(root, &state)) {
+            return checkpoint_content(content, entry, step, error);
+        }
+        step++;
+    }
+    error_init(error);
+    return nothing(error, "content of that root");
+}
+
+static enum status find_by_root(struct content_tree_content *content, struct content_tree *tree,
+                                const struct digest *root, struct error *error)
+{
+    enum status status = STATUS_NOT_FOUND;
+
+    for (size_t i = 0; i < tree->data_count; i++) {
+        if (digest_equal(root, &tree->data[i].root)) {
+            return file_content(content, tree->data[i].path, root, error);
+        }
+    }
+    for (size_t i = 0; i < tree->bundle_count && status == STATUS_NOT_FOUND; i++) {
+        status = find_in_bundle_by_root(content, &tree->bundles[i], root, error);
+    }
+    return status == STATUS_NOT_FOUND ? nothing(error, "content of that root") : status;
+}
+
+static enum status find(struct content_tree *tree, struct content_tree_content *content,
+                        struct content_trace_request *wish, const char *path, struct error *error)
+{
+    const char *rest = path;
+    struct digest digest;
+
+    if (strcmp(path, "v1/jobs.json") == 0) {
+        return list_content(content, tree, error);
+    }
+    if (take_word(&rest, "v1/roots/")) {
+        return take_digest(&digest, &rest) && *rest == '\0'
+                   ? find_by_root(content, tree, &digest, error)
+                   : nothing(error, path);
+    }
+    if (!take_word(&rest, "v1/jobs/") || !take_digest(&digest, &rest) || !take_word(&rest, "/")) {
+        return nothing(error, path);
+    }
+    for (size_t i = 0; i < tree->bundle_count; i++) {
+        if (digest_equal(&digest, &bundle_job(tree->bundles[i].bundle)->id)) {
+            return find_in_job(content, wish, tree, &tree->bundles[i], rest, error);
+        }
+    }
+    return nothing(error, "such job");
+}
+
+enum status content_tree_find(struct content_tree *tree, struct content_tree_content *content,
+                              const char *path, struct error *error)
+{
+    struct content_trace_request wish = {0};
+    enum status status;
+
+    *content = (struct content_tree_content){.descriptor = -1};
+    (void)pthread_mutex_lock(&tree->lock);
+    status = find(tree, content, &wish, path, error);
+    (void)pthread_mutex_unlock(&tree->lock);
+    if (status == STATUS_OK && wish.bundle != NULL) {
+        content->type = BYTES_TYPE;
+        status = content_trace_answer(tree->traces, &content->bytes, &content->size, &wish, error);
+    }
+    content_trace_request_release(&wish);
+    return status;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static enum status tell(const struct content_tree_visitor *visitor, const struct digest *job,
+                        const char *place, const struct digest *root, struct error *error)
+{
+    char path[CONTENT_TREE_PATH_MAX];
+    char root_path[CONTENT_TREE_PATH_MAX];
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, job->bytes, DIGEST_SIZE);
+    (void)snprintf(path, sizeof(path), "v1/jobs/%s/%s", text, place);
+    hex_encode(text, root->bytes, DIGEST_SIZE);
+    (void)snprintf(root_path, sizeof(root_path), "v1/roots/%s", text);
+    return visitor->reply(visitor->context, path, root_path, error);
+}
+
+static enum status walk_bundle(struct content_tree_bundle *entry,
+                               const struct content_tree_visitor *visitor, struct error *error)
+{
+    const struct digest *job = &bundle_job(entry->bundle)->id;
+    char place[64];
+    uint64_t step = 0;
+    enum status status = grow(entry, error);
+
+    if (status == STATUS_OK) {
+        status = tell(visitor, job, "job", job, error);
+    }
+    for (uint64_t i = 0; i < entry->segment_count && status == STATUS_OK; i++) {
+        (void)snprintf(place, sizeof(place), "segments/%" PRIu64, i);
+        status = tell(visitor, job, place, &entry->segments[i], error);
+    }
+    while (status == STATUS_OK) {
+        struct digest root;
+
+        status = bundle_checkpoint_find(&step, entry->bundle, step, error);
+        if (status == STATUS_NOT_FOUND) {
+            error_init(error);
+            return STATUS_OK;
+        }
+        if (status == STATUS_OK) {
+            status = bundle_state_root(&root, entry->bundle, step, error);
+        }
+        if (status == STATUS_OK) {
+            (void)snprintf(place, sizeof(place), "checkpoints/" CONTENT_TREE_CHECKPOINT_NAME, step);
+            status = tell(visitor, job, place, &root, error);
+        }
+        step++;
+    }
+    return status;
+}
+
+enum status content_tree_walk(struct content_tree *tree, const struct content_tree_visitor *visitor,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < tree->bundle_count && status == STATUS_OK; i++) {
+        status = walk_bundle(&tree->bundles[i], visitor, error);
+    }
+    for (size_t i = 0; i < tree->data_count && status == STATUS_OK; i++) {
+        char root[HEX_SIZE(DIGEST_SIZE)];
+        char path[CONTENT_TREE_PATH_MAX];
+
+        hex_encode(root, tree->data[i].root.bytes, DIGEST_SIZE);
+        (void)snprintf(path, sizeof(path), "v1/roots/%s", root);
+        status = visitor->reply(visitor->context, path, NULL, error);
+    }
+    return status == STATUS_OK ? visitor->reply(visitor->context, "v1/jobs.json", NULL, error)
+                               : status;
+}
+
+/* One answer after another, as a server names them. */
+struct trace_walk {
+    const struct content_tree_visitor *visitor;
+    char job[HEX_SIZE(DIGEST_SIZE)];
+    uint64_t step;
+};
+
+static enum status tell_ask(void *context, const struct trace_query *query, struct error *error)
+{
+    const struct trace_walk *walk = context;
+    char path[CONTENT_TREE_PATH_MAX];
+    char text[TRACE_QUERY_TEXT_MAX];
+
+    trace_query_text(text, query);
+    (void)snprintf(path, sizeof(path), "v1/jobs/%s/trace/%" PRIu64 "/%s", walk->job, walk->step,
+                   text);
+    return walk->visitor->reply(walk->visitor->context, path, NULL, error);
+}
+
+enum status content_tree_walk_trace(struct content_tree *tree, uint64_t step,
+                                    const struct content_tree_visitor *visitor, struct error *error)
+{
+    const struct job *job = bundle_job(tree->bundles[0].bundle);
+    struct trace_walk walk = {.visitor = visitor, .step = step};
+    const struct trace_query_visitor asks = {tell_ask, &walk};
+
+    assert(tree->traces != NULL);
+    if (tree->bundles[0].data_count != job->data_count) {
+        (void)error_set(error, STATUS_USAGE, "the trace of a step needs the job's data");
+        error_advise(error, "name the %u files with --data", job->data_count);
+        return STATUS_USAGE;
+    }
+    hex_encode(walk.job, job->id.bytes, DIGEST_SIZE);
+    return trace_query_visit(job->tape, &asks, error);
+}

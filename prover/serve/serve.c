@@ -1,0 +1,370 @@
+/* serve.c - see serve.h. */
+#include "prover/serve/serve.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+
+#define PEM_SIZE_MAX      (1u << 20)
+#define REQUEST_SIZE_MAX  (16u << 10) /* line and headers */
+#define SERVE_THREADS     4
+#define CONNECTIONS_LEAST 8
+
+struct serve {
+    struct content_tree *tree;
+    struct MHD_Daemon *daemon;
+    struct file_bytes certificate;
+    struct file_bytes key;
+    pthread_mutex_t lock;
+    struct serve_counts counts;
+};
+
+/* ---- ranges ------------------------------------------------------------- */
+
+static bool take_number(uint64_t *number, const char **text)
+{
+    const char *start = *text;
+
+    *number = 0;
+    while (**text >= '0' && **text <= '9' && *text - start < 18) {
+        *number = *number * 10 + (uint64_t)(**text - '0');
+        (*text)++;
+    }
+    return *text > start;
+}
+
+enum serve_range serve_read_range(uint64_t *first, uint64_t *count, const char *header,
+                                  uint64_t size)
+{
+    uint64_t from;
+    uint64_t to = UINT64_MAX;
+    bool has_from;
+    bool has_to;
+
+    *first = 0;
+    *count = size;
+    if (header == NULL || strncmp(header, "bytes=", 6) != 0) {
+        return SERVE_WHOLE;
+    }
+    header += 6;
+    has_from = take_number(&from, &header);
+    if (*header++ != '-') {
+        return SERVE_WHOLE;
+    }
+    has_to = take_number(&to, &header);
+    if (*header != '\0' || (!has_from && !has_to) || (has_from && has_to && to < from)) {
+        return SERVE_WHOLE;
+    }
+    if (!has_from) { /* the last so many bytes */
+        if (to == 0 || size == 0) {
+            return SERVE_OUTSIDE;
+        }
+        *first = to < size ? size - to : 0;
+        *count = size - *first;
+        return SERVE_PART;
+    }
+    if (from >= size) {
+        return SERVE_OUTSIDE;
+    }
+    *first = from;
+    *count = (has_to && to < size ? to + 1 : size) - from;
+    return SERVE_PART;
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+static void count(struct serve *serve, bool refused, uint64_t bytes)
+{
+    (void)pthread_mutex_lock(&serve->lock);
+    serve->counts.requests++;
+    serve->counts.refused += refused;
+    serve->counts.bytes += bytes;
+    (void)pthread_mutex_unlock(&serve->lock);
+}
+
+static enum MHD_Result say(struct serve *serve, struct MHD_Connection *connection,
+                           unsigned int code, const char *words)
+{
+    char text[ERROR_TEXT_MAX + 2];
+    struct MHD_Response *response;
+    enum MHD_Result result;
+
+    (void)snprintf(text, sizeof(text), "%s\n", words);
+    response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    (void)MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (code == MHD_HTTP_SERVICE_UNAVAILABLE) {
+        (void)MHD_add_response_header(response, "Retry-After", "1");
+    }
+    if (code == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
+    }
+    result = MHD_queue_response(connection, code, response);
+    MHD_destroy_response(response);
+    count(serve, true, 0);
+    return result;
+}
+
+/* The response of a part of the content; takes its descriptor or its bytes. */
+static struct MHD_Response *response_of(struct content_tree_content *content, uint64_t first,
+                                        uint64_t size)
+{
+    struct MHD_Response *response;
+
+    if (content->descriptor >= 0) {
+        response = MHD_create_response_from_fd_at_offset64(size, content->descriptor, first);
+        if (response != NULL) {
+            content->descriptor = -1;
+        }
+        return response;
+    }
+    return MHD_create_response_from_buffer(size, content->bytes + first, MHD_RESPMEM_MUST_COPY);
+}
+
+static void add_headers(struct MHD_Response *response, const struct content_tree_content *content)
+{
+    char tag[HEX_SIZE(DIGEST_SIZE) + 2];
+
+    (void)MHD_add_response_header(response, "Content-Type", content->type);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Accept-Ranges", "bytes");
+    if (content->fixed) {
+        tag[0] = '"';
+        hex_encode(tag + 1, content->root.bytes, DIGEST_SIZE);
+        memcpy(tag + 1 + 2 * DIGEST_SIZE, "\"", 2);
+        (void)MHD_add_response_header(response, "ETag", tag);
+        (void)MHD_add_response_header(response, "Cache-Control",
+                                      "public, max-age=31536000, immutable");
+    } else {
+        (void)MHD_add_response_header(response, "Cache-Control", "no-cache");
+    }
+}
+
+static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connection,
+                            struct content_tree_content *content)
+{
+    const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Range");
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    char place[80];
+    uint64_t first;
+    uint64_t size;
+    enum serve_range range = serve_read_range(&first, &size, header, content->size);
+
+    if (range == SERVE_OUTSIDE) {
+        return say(serve, connection, MHD_HTTP_RANGE_NOT_SATISFIABLE, "there is no such range");
+    }
+    response = response_of(content, first, size);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    add_headers(response, content);
+    if (range == SERVE_PART) {
+        (void)snprintf(place, sizeof(place), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first,
+                       first + size - 1, content->size);
+        (void)MHD_add_response_header(response, "Content-Range", place);
+    }
+    result = MHD_queue_response(
+        connection, range == SERVE_PART ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
+    MHD_destroy_response(response);
+    count(serve, false, size);
+    return result;
+}
+
+static unsigned int code_of(enum status status)
+{
+    if (status == STATUS_NOT_FOUND) {
+        return MHD_HTTP_NOT_FOUND;
+    }
+    return status == STATUS_OVER_LIMIT || status == STATUS_NO_MEMORY
+               ? MHD_HTTP_SERVICE_UNAVAILABLE
+               : MHD_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **state)
+{
+    struct serve *serve = context;
+    struct content_tree_content content;
+    enum MHD_Result result;
+    struct error error;
+    enum status status;
+
+    (void)version;
+    (void)upload;
+    error_init(&error);
+    /* What is answered before the request has ended ends its connection: here that is the wish. */
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        return say(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+    }
+    if (*state == NULL) {
+        *state = serve;
+        return MHD_YES;
+    }
+    if (*upload_size != 0) {
+        return MHD_NO;
+    }
+    if (url[0] != '/' || strnlen(url, CONTENT_TREE_PATH_MAX) >= CONTENT_TREE_PATH_MAX) {
+        return say(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
+    }
+    status = content_tree_find(serve->tree, &content, url + 1, &error);
+    if (status != STATUS_OK) {
+        /* Our own troubles name our own files: those are not for strangers. */
+        bool ours = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
+
+        return say(serve, connection, code_of(status), ours ? "trouble here" : error.text);
+    }
+    result = give(serve, connection, &content);
+    content_tree_content_release(&content);
+    return result;
+}
+
+/* ---- the server --------------------------------------------------------- */
+
+static enum status read_address(struct sockaddr_storage *address, const char *text, uint16_t port,
+                                struct error *error)
+{
+    struct sockaddr_in *four = (struct sockaddr_in *)address;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
+
+    memset(address, 0, sizeof(*address));
+    if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
+        four->sin_family = AF_INET;
+        four->sin_port = htons(port);
+        return STATUS_OK;
+    }
+    if (inet_pton(AF_INET6, text, &six->sin6_addr) == 1) {
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons(port);
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_USAGE, "'%.60s' is no address to listen on", text);
+    error_advise(error, "use 127.0.0.1 for this machine only, 0.0.0.0 or :: for all");
+    return STATUS_USAGE;
+}
+
+static enum status read_pems(struct serve *serve, const struct serve_options *options,
+                             struct error *error)
+{
+    enum status status;
+
+    if (options->certificate == NULL && options->key == NULL) {
+        return STATUS_OK;
+    }
+    if (options->certificate == NULL || options->key == NULL) {
+        return error_set(error, STATUS_USAGE, "TLS needs both a certificate and its key");
+    }
+    status = file_read(&serve->certificate, error, options->certificate, PEM_SIZE_MAX);
+    return status == STATUS_OK ? file_read(&serve->key, error, options->key, PEM_SIZE_MAX) : status;
+}
+
+static enum status start(struct serve *serve, const struct serve_options *options,
+                         struct error *error)
+{
+    struct sockaddr_storage address;
+    bool tls = serve->certificate.data != NULL;
+    unsigned int flags =
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | (tls ? (unsigned int)MHD_USE_TLS : 0);
+    uint32_t connections =
+        options->connections_max < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : options->connections_max;
+    /* The library wants a list whose TLS entries are only there when they are used. */
+    struct MHD_OptionItem pems[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, serve->certificate.data},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, serve->key.data},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    enum status status = read_address(&address, options->address, options->port, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (address.ss_family == AF_INET6) {
+        flags |= MHD_USE_IPv6;
+    }
+    serve->daemon = MHD_start_daemon(
+        flags, options->port, NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
+        MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)SERVE_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned int)options->connections_per_client, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned int)options->ledger_retry_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)REQUEST_SIZE_MAX, MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);
+    if (serve->daemon == NULL) {
+        (void)error_set_errno(error, "cannot serve on %s, port %u", options->address,
+                              options->port);
+        error_advise(error, tls ? "is the port free, and do certificate and key belong together?"
+                                : "is the port free, and is the address this machine's?");
+        return STATUS_IO;
+    }
+    return STATUS_OK;
+}
+
+enum status serve_open(struct serve **serve, struct content_tree *tree,
+                       const struct serve_options *options, struct error *error)
+{
+    struct serve *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *serve = NULL;
+    if (made == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "no memory to serve");
+    }
+    made->tree = tree;
+    status = read_pems(made, options, error);
+    if (status == STATUS_OK) {
+        status = start(made, options, error);
+    }
+    if (status != STATUS_OK) {
+        serve_close(made);
+        return status;
+    }
+    *serve = made;
+    return STATUS_OK;
+}
+
+void serve_close(struct serve *serve)
+{
+    if (serve == NULL) {
+        return;
+    }
+    if (serve->daemon != NULL) {
+        MHD_stop_daemon(serve->daemon);
+    }
+    file_bytes_release(&serve->certificate);
+    if (serve->key.data != NULL) {
+        explicit_bzero(serve->key.data, serve->key.size);
+    }
+    file_bytes_release(&serve->key);
+    (void)pthread_mutex_destroy(&serve->lock);
+    free(serve);
+}
+
+uint16_t serve_port(const struct serve *serve)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT);
+
+    return info == NULL ? 0 : info->port;
+}
+
+struct serve_counts serve_counts(struct serve *serve)
+{
+    struct serve_counts counts;
+
+    (void)pthread_mutex_lock(&serve->lock);
+    counts = serve->counts;
+    (void)pthread_mutex_unlock(&serve->lock);
+    return counts;
+}

@@ -1,0 +1,110 @@
+/* fault_injection.c - see fault_injection.h. */
+#include "prover/train/fault_injection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/commit/commit.h"
+
+/* The state that is lied about; tape->state_count: there is none. */
+static uint32_t find_state(const struct tape *tape)
+{
+    uint32_t state = 0;
+
+    while (state < tape->state_count &&
+           tape->tensors[tape->states[state].before].dtype != DTYPE_F32) {
+        state++;
+    }
+    return state;
+}
+
+static void lie(uint8_t *bytes)
+{
+    bytes[0] ^= 1; /* little-endian: the last bit */
+}
+
+static enum status no_memory(struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "no memory for a false state");
+}
+
+enum status fault_injection_in_state(struct machine *machine, struct error *error)
+{
+    const struct tape *tape = machine->tape;
+    uint32_t state = find_state(tape);
+    enum status status;
+    uint8_t *bytes;
+    uint32_t id;
+
+    if (state == tape->state_count) {
+        return error_set(error, STATUS_USAGE, "the job has no state of numbers to falsify");
+    }
+    id = tape->states[state].before;
+    bytes = malloc(commit_tensor_size(&tape->tensors[id]));
+    if (bytes == NULL) {
+        return no_memory(error);
+    }
+    status = machine->backend->read(machine, id, bytes, error);
+    lie(bytes);
+    if (status == STATUS_OK) {
+        status = machine->backend->write(machine, id, bytes, error);
+    }
+    free(bytes);
+    return status;
+}
+
+/* What the root of that state's next value would be with the lie in it. */
+static enum status false_root(struct digest *root, struct trace_server *server, uint32_t state,
+                              struct error *error)
+{
+    const struct trace_server_tensor *kept;
+    uint32_t item = server->next_items[state];
+    enum status status = trace_server_keep(server, &item, 1, error);
+    uint8_t *bytes;
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    kept = trace_server_tensor(server, item);
+    bytes = malloc((size_t)kept->size);
+    if (bytes == NULL) {
+        return no_memory(error);
+    }
+    memcpy(bytes, kept->bytes, (size_t)kept->size);
+    lie(bytes);
+    commit_tensor_root(root, COMMIT_TENSOR, kept->tensor, bytes, 1);
+    free(bytes);
+    return STATUS_OK;
+}
+
+static bool is_committed(const struct trace_server *server, const struct digest *wanted)
+{
+    struct digest root;
+
+    commit_list_root(&root, COMMIT_STATE, 0, server->next, server->tape->state_count);
+    return digest_equal(&root, wanted);
+}
+
+enum status fault_injection_stand_by(struct trace_server *server, struct bundle *bundle,
+                                     uint64_t step, struct error *error)
+{
+    uint32_t count = server->tape->state_count;
+    uint32_t state = find_state(server->tape);
+    struct digest wanted;
+    struct digest honest;
+    enum status status = bundle_state_root(&wanted, bundle, step + 1, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK || state == count || is_committed(server, &wanted)) {
+        return status;
+    }
+    honest = server->next[state];
+    status = false_root(&server->next[state], server, state, error);
+    if (status != STATUS_OK || !is_committed(server, &wanted)) {
+        server->next[state] = honest;
+    }
+    merkle_leaf_hash(&server->next[count + state], server->next[state].bytes, DIGEST_SIZE);
+    return status;
+}

@@ -1,0 +1,242 @@
+/* requirements.c - see requirements.h. */
+#include "prover/train/requirements.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "base/io/file.h"
+#include "engine/tape/builder.h"
+
+enum {
+    JOURNAL_STEP = 256,     /* bytes of a step in the journal, with room to spare */
+    CHECKPOINT_EXTRA = 256, /* bytes of a tensor's name and place in a checkpoint */
+    MEASURE_SIDE = 512,     /* rows, columns and length of the product that is measured */
+};
+#define MEASURE_SECONDS 0.2
+#define MIB             1048576.0
+
+/* ---- the rate ------------------------------------------------------------------- */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static enum status make_product(struct tape **tape, struct error *error)
+{
+    const uint64_t dims[2] = {MEASURE_SIDE, MEASURE_SIDE};
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    enum status status;
+
+    if (builder == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to measure this machine");
+    }
+    (void)build_step(builder);
+    uint32_t a = build_tensor(builder, "a", DTYPE_F32, ROLE_STATE, 2, dims);
+    uint32_t b = build_tensor(builder, "b", DTYPE_F32, ROLE_STATE, 2, dims);
+    build_output(builder, "product", build_linear(builder, a, b));
+    status = builder_finish(tape, builder, error);
+    builder_free(builder);
+    return status;
+}
+
+static enum status run_product(double *rate, struct machine *machine, struct error *error)
+{
+    const double work = (double)MEASURE_SIDE * MEASURE_SIDE * MEASURE_SIDE / 1e9;
+    enum status status = machine->backend->step(machine, NULL, error); /* warms up */
+    double start = seconds_now();
+    double passed = 0.0;
+    uint32_t count = 0;
+
+    while (status == STATUS_OK && passed < MEASURE_SECONDS) {
+        status = machine->backend->step(machine, NULL, error);
+        passed = seconds_now() - start;
+        count++;
+    }
+    *rate = status == STATUS_OK ? work * count / passed : 0.0;
+    return status;
+}
+
+enum status requirements_measure(double *rate, const struct machine_options *options,
+                                 struct error *error)
+{
+    struct tape *tape = NULL;
+    struct machine *machine = NULL;
+    enum status status = make_product(&tape, error);
+
+    *rate = 0.0;
+    if (status == STATUS_OK) {
+        status = machine_open(&machine, tape, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = run_product(rate, machine, error);
+        machine->backend->close(machine);
+    }
+    tape_free(tape);
+    return status;
+}
+
+/* ---- room ------------------------------------------------------------------------- */
+
+/* How many of a job are kept at most by keep and every (train.h). */
+static uint64_t checkpoints_kept(const struct job *job, uint64_t keep, uint64_t every)
+{
+    uint64_t segments = job_segments(job);
+    uint64_t kept = keep == 0 ? segments : keep + 1 + (every == 0 ? 0 : segments / every);
+
+    /* One more is being written, and a stop keeps one where it stopped. */
+    return (kept < segments ? kept : segments) + 2;
+}
+
+/* The nearest folder above path that is there. */
+static void standing_folder(char folder[FILE_PATH_MAX], const char *path)
+{
+    (void)snprintf(folder, FILE_PATH_MAX, "%s", path);
+    while (!file_exists(folder)) {
+        char *slash = strrchr(folder, '/');
+
+        if (slash == NULL) {
+            (void)snprintf(folder, FILE_PATH_MAX, ".");
+        } else {
+            slash[slash == folder ? 1 : 0] = '\0';
+        }
+        if (slash == NULL || slash == folder) {
+            return;
+        }
+    }
+}
+
+/* Bytes of the checkpoints that are there already: a resumed run needs no room for these. */
+static uint64_t written_in(const char *bundle)
+{
+    char folder[FILE_PATH_MAX];
+    uint64_t bytes = 0;
+    struct dirent *entry;
+    DIR *files = NULL;
+
+    if (file_path_join(folder, sizeof(folder), NULL, bundle, "checkpoints") == STATUS_OK) {
+        files = opendir(folder);
+    }
+    while (files != NULL && (entry = readdir(files)) != NULL) {
+        struct stat about;
+
+        if (fstatat(dirfd(files), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(about.st_mode)) {
+            bytes += (uint64_t)about.st_size;
+        }
+    }
+    if (files != NULL) {
+        (void)closedir(files);
+    }
+    return bytes;
+}
+
+static enum status check_disk(struct requirements *fit, const char *path, uint64_t written,
+                              struct error *error)
+{
+    char folder[FILE_PATH_MAX];
+    struct statvfs disk;
+
+    standing_folder(folder, path);
+    if (statvfs(folder, &disk) != 0) {
+        return error_set_errno(error, "the free space of %s cannot be asked for", folder);
+    }
+    fit->disk_free = (uint64_t)disk.f_bavail * disk.f_frsize + written;
+    if (fit->disk_needed <= fit->disk_free) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_OVER_LIMIT,
+                    "the run needs %.2f MiB of disk (checkpoints of %.2f MiB each), and %s has "
+                    "%.2f MiB",
+                    (double)fit->disk_needed / MIB, (double)fit->checkpoint_size / MIB, folder,
+                    (double)fit->disk_free / MIB);
+    error_advise(error, "--keep N keeps only the newest checkpoints; --bundle names another disk");
+    return STATUS_OVER_LIMIT;
+}
+
+static enum status check_memory(struct requirements *fit, const struct job *job,
+                                const struct machine_options *machine, struct error *error)
+{
+    struct tape_footprint footprint = tape_footprint(job->tape);
+    uint64_t least = footprint.state + footprint.constant;
+
+    fit->memory = machine->memory_max;
+    fit->checkpoint_size =
+        footprint.state + (uint64_t)CHECKPOINT_EXTRA * (job->tape->state_count + 1u);
+    if (fit->memory == 0 || (least >= footprint.state && least <= fit->memory)) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_OVER_LIMIT,
+                    "state and constants of the job alone take %.2f MiB of memory, and %.2f MiB "
+                    "are allowed here",
+                    (double)least / MIB, (double)fit->memory / MIB);
+    error_advise(error, "take it on a larger machine, or allow more with --memory-max");
+    return STATUS_OVER_LIMIT;
+}
+
+/* ---- what the client asks for ------------------------------------------------------- */
+
+static enum status check_requirements(struct requirements *fit, const struct job *job,
+                                      const struct machine_options *machine, struct error *error)
+{
+    const struct job_requirements *wanted = &job->requirements;
+    enum status status = STATUS_OK;
+
+    if (wanted->memory > fit->memory && fit->memory != 0) {
+        return error_set(error, STATUS_REFUSED,
+                         "the job is for machines with %.2f MiB of memory, and this one has %.2f",
+                         (double)wanted->memory / MIB, (double)fit->memory / MIB);
+    }
+    if (wanted->compute_capability != 0 &&
+        (machine->backend == NULL || machine->backend == &backend_cpu)) {
+        return error_set(error, STATUS_REFUSED,
+                         "the job is for CUDA devices of compute capability %u.%u, and this run "
+                         "is on the CPU",
+                         wanted->compute_capability / 10, wanted->compute_capability % 10);
+    }
+    if (wanted->contraction_rate != 0) {
+        status = requirements_measure(&fit->contraction_rate, machine, error);
+    }
+    if (status == STATUS_OK && fit->contraction_rate < (double)wanted->contraction_rate) {
+        status = error_set(error, STATUS_REFUSED,
+                           "the job is for machines of %u * 10^9 multiply-adds a second, and this "
+                           "one makes %.1f",
+                           wanted->contraction_rate, fit->contraction_rate);
+    }
+    return status;
+}
+
+enum status requirements_check(struct requirements *fit, const struct job *job,
+                               const struct machine_options *machine, const char *folder,
+                               uint64_t keep, uint64_t every, bool ignore_requirements,
+                               struct error *error)
+{
+    uint64_t count = checkpoints_kept(job, keep, every);
+    enum status status;
+
+    memset(fit, 0, sizeof(*fit));
+    status = check_memory(fit, job, machine, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    fit->disk_needed = fit->checkpoint_size > UINT64_MAX / count
+                           ? UINT64_MAX
+                           : fit->checkpoint_size * count + job->steps * JOURNAL_STEP;
+    status = check_disk(fit, folder, written_in(folder), error);
+    if (status == STATUS_OK && !ignore_requirements) {
+        status = check_requirements(fit, job, machine, error);
+        if (status == STATUS_REFUSED) {
+            error_advise(error, "the client must be served in time: leave it, or take the risk "
+                                "with --ignore-requirements");
+        }
+    }
+    return status;
+}

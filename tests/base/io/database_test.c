@@ -1,0 +1,246 @@
+/*
+ * Goal: statements that are kept behave as if each were made anew.
+ * Method: run the same texts again with other parameters, inside each other, after failures, beside
+ * another connection that writes and changes tables, and more of them than are kept.
+ */
+#include "base/io/database.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/file.h"
+#include "tests/support/test.h"
+
+struct scene {
+    struct database sql;
+    char path[FILE_PATH_MAX];
+    struct error error;
+};
+
+static void must(const struct scene *scene, enum status status)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", scene->error.text);
+    }
+}
+
+static void open_scene(struct scene *scene, const char *name)
+{
+    memset(scene, 0, sizeof(*scene));
+    error_init(&scene->error);
+    (void)snprintf(scene->path, sizeof(scene->path), "%.900s/%s", test_temp_dir(), name);
+    must(scene,
+         database_open(&scene->sql, scene->path,
+                       "CREATE TABLE IF NOT EXISTS t (a INTEGER UNIQUE, b TEXT)", &scene->error));
+}
+
+static void insert(struct scene *scene, int64_t a, const char *b)
+{
+    must(scene, database_run(&scene->sql, &scene->error, "INSERT INTO t (a, b) VALUES (?, ?)", "it",
+                             a, b));
+}
+
+static int64_t number(struct scene *scene, const char *text)
+{
+    int64_t found = 0;
+
+    must(scene, database_number(&scene->sql, &found, -1, &scene->error, text, ""));
+    return found;
+}
+
+static void test_what_was_bound_before_is_forgotten(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "bound.db");
+    insert(&scene, 1, "one");
+    insert(&scene, 2, NULL);
+    insert(&scene, 3, "three");
+    assert_int_equal(number(&scene, "SELECT count(*) FROM t"), 3);
+    assert_int_equal(number(&scene, "SELECT a FROM t WHERE b IS NULL"), 2);
+    /* A format that binds nothing leaves the parameters NULL, not as they were. */
+    must(&scene, database_run(&scene.sql, &scene.error, "INSERT INTO t (a, b) VALUES (?, ?)", ""));
+    assert_int_equal(number(&scene, "SELECT count(*) FROM t WHERE a IS NULL AND b IS NULL"), 1);
+    database_close(&scene.sql);
+}
+
+static enum status read_number(void *one, sqlite3_stmt *row, struct error *error)
+{
+    int64_t value = sqlite3_column_int64(row, 0);
+
+    if (value == 3) {
+        return error_set(error, STATUS_BAD_FORMAT, "three");
+    }
+    *(int64_t *)one = value;
+    return STATUS_OK;
+}
+
+static void test_rows_are_collected_up_to_a_bound_or_a_bad_one(void **state)
+{
+    static const char text[] = "SELECT a FROM t WHERE a >= ? ORDER BY a";
+    int64_t found[4] = {0};
+    uint32_t count = 9;
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "collect.db");
+    must(&scene, database_collect(&scene.sql, found, &count,
+                                  database_query(&scene.sql, &scene.error, text, "i", (int64_t)0),
+                                  sizeof(found[0]), 4, read_number, &scene.error));
+    assert_int_equal(count, 0);
+    for (int64_t a = 1; a <= 9; a++) {
+        insert(&scene, a, "");
+    }
+    must(&scene, database_collect(&scene.sql, found, &count,
+                                  database_query(&scene.sql, &scene.error, text, "i", (int64_t)4),
+                                  sizeof(found[0]), 3, read_number, &scene.error));
+    assert_int_equal(count, 3);
+    assert_true(found[0] == 4 && found[1] == 5 && found[2] == 6 && found[3] == 0);
+    assert_int_equal(
+        database_collect(&scene.sql, found, &count,
+                         database_query(&scene.sql, &scene.error, text, "i", (int64_t)2),
+                         sizeof(found[0]), 4, read_number, &scene.error),
+        STATUS_BAD_FORMAT);
+    assert_int_equal(count, 1);
+    assert_string_equal(scene.error.text, "three");
+    error_init(&scene.error);
+    assert_int_equal(
+        database_collect(&scene.sql, found, &count,
+                         database_query(&scene.sql, &scene.error, "SELECT a FROM nothing", ""),
+                         sizeof(found[0]), 4, read_number, &scene.error),
+        STATUS_IO);
+    assert_int_equal(count, 0);
+    assert_non_null(strstr(scene.error.text, "nothing"));
+    database_close(&scene.sql);
+}
+
+static void test_one_text_runs_inside_itself(void **state)
+{
+    static const char text[] = "SELECT a FROM t ORDER BY a";
+    struct scene scene;
+    int64_t sum = 0;
+
+    (void)state;
+    open_scene(&scene, "inside.db");
+    for (int64_t a = 1; a <= 3; a++) {
+        insert(&scene, a, "");
+    }
+    for (int again = 0; again < 3; again++) {
+        sqlite3_stmt *outer = database_query(&scene.sql, &scene.error, text, "");
+
+        while (database_step(&scene.sql, outer, &scene.error) == STATUS_OK) {
+            sqlite3_stmt *inner = database_query(&scene.sql, &scene.error, text, "");
+
+            assert_ptr_not_equal(inner, outer);
+            while (database_step(&scene.sql, inner, &scene.error) == STATUS_OK) {
+                sum += sqlite3_column_int64(outer, 0) * sqlite3_column_int64(inner, 0);
+            }
+            database_done(&scene.sql, inner);
+        }
+        database_done(&scene.sql, outer);
+    }
+    assert_int_equal(sum, 3 * 36);
+    database_done(&scene.sql, NULL);
+    database_close(&scene.sql);
+}
+
+static void test_a_failure_is_not_kept(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "failure.db");
+    insert(&scene, 1, "one");
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(database_run(&scene.sql, &scene.error,
+                                      "INSERT INTO t (a, b) VALUES (?, ?)", "it", (int64_t)1,
+                                      "twice"),
+                         STATUS_IO);
+        assert_non_null(strstr(scene.error.text, "UNIQUE"));
+    }
+    insert(&scene, 2, "two");
+    assert_int_equal(number(&scene, "SELECT count(*) FROM t"), 2);
+    database_close(&scene.sql);
+}
+
+static void test_others_write_and_change_tables_meanwhile(void **state)
+{
+    struct scene scene;
+    struct scene other;
+
+    (void)state;
+    open_scene(&scene, "others.db");
+    open_scene(&other, "others.db");
+    insert(&scene, 1, "one");
+    assert_int_equal(number(&scene, "SELECT count(*) FROM t"), 1);
+    /* What is kept holds no lock. */
+    must(&other, database_begin(&other.sql, &other.error));
+    insert(&other, 2, "two");
+    must(&other, database_run(&other.sql, &other.error,
+                              "ALTER TABLE t ADD COLUMN c INTEGER NOT NULL DEFAULT 7", ""));
+    must(&other, database_end(&other.sql, STATUS_OK, &other.error));
+    assert_int_equal(number(&other, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
+    assert_int_equal(number(&scene, "SELECT count(*) FROM t"), 2);
+    assert_int_equal(number(&scene, "SELECT sum(c) FROM t"), 14);
+    insert(&scene, 3, "three");
+    must(&other, database_run(&other.sql, &other.error, "DROP TABLE t", ""));
+    assert_int_equal(database_run(&scene.sql, &scene.error, "INSERT INTO t (a, b) VALUES (?, ?)",
+                                  "it", (int64_t)4, "four"),
+                     STATUS_IO);
+    database_close(&scene.sql);
+    database_close(&other.sql);
+}
+
+static void test_a_pragma_works_each_time(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "pragma.db");
+    for (int64_t value = 1; value <= 3; value++) {
+        must(&scene, database_run(&scene.sql, &scene.error, "PRAGMA cache_size = 10", ""));
+        assert_int_equal(number(&scene, "PRAGMA cache_size"), 10);
+        must(&scene, database_run(&scene.sql, &scene.error, "pragma cache_size = 20", ""));
+        assert_int_equal(number(&scene, "PRAGMA cache_size"), 20);
+    }
+    database_close(&scene.sql);
+}
+
+static void test_more_texts_than_places_are_all_right(void **state)
+{
+    struct scene scene;
+    char wal[FILE_PATH_MAX];
+
+    (void)state;
+    open_scene(&scene, "many.db");
+    insert(&scene, 1, "one");
+    for (int again = 0; again < 3; again++) {
+        for (int i = 0; i < 3 * SQL_KEPT_MAX; i++) {
+            char text[64];
+
+            (void)snprintf(text, sizeof(text), "SELECT a + %d FROM t", i);
+            assert_int_equal(number(&scene, text), 1 + i);
+        }
+    }
+    database_close(&scene.sql);
+    /* Only a connection without statements can be closed; the last one removes the log. */
+    (void)snprintf(wal, sizeof(wal), "%.900s-wal", scene.path);
+    assert_true(file_exists(scene.path));
+    assert_false(file_exists(wal));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_bound_before_is_forgotten),
+        cmocka_unit_test(test_rows_are_collected_up_to_a_bound_or_a_bad_one),
+        cmocka_unit_test(test_one_text_runs_inside_itself),
+        cmocka_unit_test(test_a_failure_is_not_kept),
+        cmocka_unit_test(test_others_write_and_change_tables_meanwhile),
+        cmocka_unit_test(test_a_pragma_works_each_time),
+        cmocka_unit_test(test_more_texts_than_places_are_all_right),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,358 @@
+/*
+ * Goal: no endpoint can make a reader of the ledger believe an event that was not, or miss one
+ * that was.
+ * Method: an endpoint in front of anvil that lies in one way at a time: alone among three, where it
+ * must change nothing; one of two, where nothing may be believed; and the only one, lying for a
+ * while.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/contracts/compiled/registry_code.h"
+#include "chain/evm/evm_index.h"
+#include "chain/game/event_log.h"
+#include "tests/support/game/anvil.h"
+#include "tests/support/game/rpc_server.h"
+
+enum lie {
+    LIE_NOT,
+    LIE_NO_LOGS,    /* as if nothing had happened */
+    LIE_MORE_LOGS,  /* every log twice */
+    LIE_OTHER_LOGS, /* one bit of the data */
+    LIE_OLD_HEAD,   /* lags behind for ever */
+    LIE_FUTURE_HEAD,
+    LIE_OTHER_BLOCKS, /* another history */
+    LIE_NO_BLOCKS,
+    LIE_GARBAGE,
+    LIES,
+};
+
+enum {
+    EVENTS = 5,
+};
+
+struct liar {
+    struct rpc *rpc; /* of the chain that it stands before */
+    enum lie lie;
+};
+
+struct world {
+    struct anvil *anvil;
+    struct rpc *rpc;
+    struct address registry;
+};
+
+/* Something happens: a seal of that number. */
+static void happen(struct world *world, uint8_t number)
+{
+    struct game_move move = {.kind = GAME_SEAL_CLAIM};
+    uint8_t bytes[GAME_MOVE_SIZE_MAX];
+    char data[2 * GAME_MOVE_SIZE_MAX + 3];
+    size_t size;
+
+    memset(move.seal.bytes, number, HASH32_SIZE);
+    game_move_encode(bytes, &size, &move);
+    for (size_t i = 0; i < size; i++) {
+        (void)snprintf(data + 2 + 2 * i, 3, "%02x", bytes[i]);
+    }
+    memcpy(data, "0x", 2);
+    json_decref(anvil_send(world->rpc, 1, &world->registry, data, "0x0"));
+}
+
+static void set_up(struct world *world)
+{
+    static const struct address nobody;
+
+    world->anvil = anvil_start(NULL);
+    world->rpc = anvil_rpc(world->anvil);
+    world->registry = anvil_deploy(world->rpc, 0, REGISTRY_CODE, &nobody, "0x0");
+    for (uint32_t i = 1; i <= EVENTS; i++) {
+        happen(world, (uint8_t)i);
+    }
+}
+
+static void tear_down(struct world *world)
+{
+    rpc_free(world->rpc);
+    anvil_stop(world->anvil);
+}
+
+/* ---- the liar ----------------------------------------------------------------- */
+
+static void flip(json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    char *changed = text == NULL ? NULL : strdup(text);
+
+    if (changed != NULL && strlen(changed) > 2) {
+        changed[strlen(changed) - 1] = changed[strlen(changed) - 1] == '0' ? '1' : '0';
+        (void)json_object_set_new(object, key, json_string(changed));
+    }
+    free(changed);
+}
+
+static json_t *distort(json_t *truth, enum lie lie, const char *method)
+{
+    const bool logs = strcmp(method, "eth_getLogs") == 0;
+    const bool block = strcmp(method, "eth_getBlockByNumber") == 0;
+    const bool head = strcmp(method, "eth_blockNumber") == 0;
+
+    if (logs && lie == LIE_NO_LOGS) {
+        (void)json_array_clear(truth);
+    } else if (logs && lie == LIE_MORE_LOGS) {
+        json_t *copy = json_deep_copy(truth);
+
+        (void)json_array_extend(truth, copy);
+        json_decref(copy);
+    } else if (logs && lie == LIE_OTHER_LOGS && json_array_size(truth) > 0) {
+        json_t *topics = json_object_get(json_array_get(truth, 0), "topics");
+
+        (void)json_array_set_new(topics, json_array_size(topics) - 1,
+                                 json_string("0x11111111111111111111111111111111111111111111111111"
+                                             "11111111111111"));
+    } else if (head && lie == LIE_OLD_HEAD) {
+        (void)json_string_set(truth, "0x1");
+    } else if (head && lie == LIE_FUTURE_HEAD) {
+        (void)json_string_set(truth, "0xffffff");
+    } else if (block && lie == LIE_OTHER_BLOCKS) {
+        flip(truth, "hash");
+        flip(truth, "parentHash");
+    } else if (block && lie == LIE_NO_BLOCKS) {
+        json_decref(truth);
+        return json_null();
+    } else if (lie == LIE_GARBAGE) {
+        json_decref(truth);
+        return json_string("0xzz");
+    }
+    return truth;
+}
+
+static int answer(char *reply, int reply_size, const char *request, void *context)
+{
+    struct liar *liar = context;
+    json_t *queried = json_loads(request, 0, NULL);
+    const char *method = json_string_value(json_object_get(queried, "method"));
+    json_t *truth = NULL;
+    enum status status =
+        rpc_call(liar->rpc, &truth, method, json_incref(json_object_get(queried, "params")), NULL);
+    int size = rpc_server_write(reply, reply_size, queried,
+                                status == STATUS_OK ? distort(truth, liar->lie, method) : NULL);
+
+    json_decref(queried);
+    return size;
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static struct rpc *rpc_of(const char *const *urls, size_t count)
+{
+    struct rpc_options options;
+    struct rpc *rpc;
+
+    rpc_options_init(&options);
+    options.urls = urls;
+    options.url_count = count;
+    options.rounds_max = 1;
+    options.timeout_ms = 60000;
+    rpc = rpc_new(&options, NULL);
+    assert_non_null(rpc);
+    return rpc;
+}
+
+/* How many true events the event log holds; a false one fails the test. */
+static uint32_t count_true(struct database *sql)
+{
+    struct ledger_entry entry = {0};
+    uint8_t payload[GAME_REPLY_MAX];
+    uint32_t count = 0;
+
+    while (event_log_next(sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
+        struct hash32 expected;
+
+        if (entry.kind == LEDGER_REWIND) {
+            count = 0; /* the plays here rewind to the beginning or not at all */
+            continue;
+        }
+        assert_int_equal(entry.event.kind, GAME_SEALED);
+        memset(expected.bytes, (int)++count, HASH32_SIZE);
+        assert_true(hash32_equal(&entry.event.seal, &expected));
+    }
+    return count;
+}
+
+static void open_index(struct evm_index *index, struct database *sql, struct rpc *rpc,
+                       const struct world *world)
+{
+    assert_int_equal(database_open(sql, ":memory:", EVENT_LOG_SCHEMA, NULL), STATUS_OK);
+    *index = (struct evm_index){
+        .sql = sql, .rpc = rpc, .contracts = {world->registry}, .contract_count = 1};
+}
+
+static void read_with_a_liar(struct world *world, enum lie lie)
+{
+    struct liar liar = {anvil_rpc(world->anvil), lie};
+    struct rpc_server *server = rpc_server_start_answering(answer, &liar);
+    const char *honest = anvil_url(world->anvil);
+    const char *urls[3] = {rpc_server_url(server), honest, honest};
+    struct rpc *rpc = rpc_of(urls, 3);
+    struct evm_index index;
+    struct database sql;
+    enum status status;
+
+    open_index(&index, &sql, rpc, world);
+    status = evm_index_work(&index, NULL);
+    assert_int_equal(status, STATUS_OK);
+    assert_int_equal(count_true(&sql), EVENTS);
+    database_close(&sql);
+    rpc_free(rpc);
+    rpc_server_stop(server);
+    rpc_free(liar.rpc);
+}
+
+static void test_one_liar_of_three_adds_and_hides_nothing(void **state)
+{
+    struct world world;
+
+    (void)state;
+    set_up(&world);
+    for (int lie = 0; lie < LIES; lie++) {
+        read_with_a_liar(&world, (enum lie)lie);
+    }
+    tear_down(&world);
+}
+
+/* With two endpoints there is no majority against a liar: then nothing is believed. */
+static void test_two_that_differ_are_not_believed(void **state)
+{
+    struct world world;
+
+    (void)state;
+    set_up(&world);
+    for (int lie = LIE_NO_LOGS; lie < LIES; lie++) {
+        struct liar liar = {anvil_rpc(world.anvil), (enum lie)lie};
+        struct rpc_server *server = rpc_server_start_answering(answer, &liar);
+        const char *urls[2] = {rpc_server_url(server), anvil_url(world.anvil)};
+        struct rpc *rpc = rpc_of(urls, 2);
+        struct evm_index index;
+        struct database sql;
+        enum status status;
+
+        open_index(&index, &sql, rpc, &world);
+        (void)!evm_index_work(&index, NULL); /* up to the first block in which they differ */
+        status = evm_index_work(&index, NULL);
+        if (status == STATUS_OK) {
+            /* A head that only one has reached is not reached; the rest is the same. */
+            assert_true(lie == LIE_FUTURE_HEAD || lie == LIE_OLD_HEAD);
+        } else {
+            assert_int_equal(status, STATUS_UNREACHABLE);
+        }
+        assert_true(count_true(&sql) == 0 || lie == LIE_FUTURE_HEAD);
+        database_close(&sql);
+        rpc_free(rpc);
+        rpc_server_stop(server);
+        rpc_free(liar.rpc);
+    }
+    tear_down(&world);
+}
+
+/* The only endpoint hides the newest logs for a while, as one does that lags behind itself: the
+ * newest blocks are asked for again, and the event log tells them after a rewind. */
+static void test_logs_that_come_late_are_told(void **state)
+{
+    struct world world;
+    struct liar liar;
+    struct rpc_server *server;
+    const char *url;
+    struct rpc *rpc;
+    struct evm_index index;
+    struct ledger_entry entry = {0};
+    struct database sql;
+    uint8_t payload[GAME_REPLY_MAX];
+    uint32_t events = 0;
+
+    (void)state;
+    set_up(&world);
+    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT};
+    server = rpc_server_start_answering(answer, &liar);
+    url = rpc_server_url(server);
+    rpc = rpc_of(&url, 1);
+    open_index(&index, &sql, rpc, &world);
+    assert_int_equal(evm_index_work(&index, NULL), STATUS_OK);
+    liar.lie = LIE_NO_LOGS;
+    happen(&world, EVENTS + 1);
+    (void)!evm_index_work(&index, NULL);
+    liar.lie = LIE_NOT;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(evm_index_work(&index, NULL), STATUS_OK);
+    }
+    while (event_log_next(&sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
+        events += entry.kind == LEDGER_EVENT ? 1 : 0;
+    }
+    assert_int_equal(events, EVENTS + 1);
+    database_close(&sql);
+    rpc_free(rpc);
+    rpc_server_stop(server);
+    rpc_free(liar.rpc);
+    tear_down(&world);
+}
+
+static void add_log(struct database *sql, uint64_t height, const struct game_log *log)
+{
+    struct event_log_block block = {.height = height, .hash = {{(uint8_t)height}}};
+
+    assert_int_equal(event_log_add_block(sql, &block, NULL), STATUS_OK);
+    assert_int_equal(event_log_add_log(sql, &block, 0, log, NULL), STATUS_OK);
+}
+
+/* Contents that anybody can put on a chain: numbers past ours, cut data, unknown events. They are
+ * passed over, and what comes after them is read. */
+static void test_absurd_events_are_passed_over(void **state)
+{
+    struct game_event opened = {.kind = GAME_OPENED};
+    struct game_event sealed = {.kind = GAME_SEALED};
+    struct ledger_entry entry;
+    uint8_t bytes[GAME_LOG_SIZE_MAX];
+    struct game_log log;
+    struct database sql;
+    uint64_t height = 1;
+
+    (void)state;
+    assert_int_equal(database_open(&sql, ":memory:", EVENT_LOG_SCHEMA, NULL), STATUS_OK);
+    for (size_t word = 4; word < 20; word++) { /* each number of the terms in turn */
+        game_event_encode(&log, bytes, &opened);
+        memset(bytes + word * 32, 0xff, 32);
+        add_log(&sql, height++, &log);
+    }
+    for (size_t cut = 0; cut < 20; cut++) {
+        game_event_encode(&log, bytes, &opened);
+        log.data.size = 32 * cut;
+        add_log(&sql, height++, &log);
+    }
+    game_event_encode(&log, bytes, &opened);
+    log.topics[0].bytes[0] ^= 1; /* an event that is not ours */
+    add_log(&sql, height++, &log);
+    log.topic_count = 0;
+    add_log(&sql, height++, &log);
+    assert_int_equal(event_log_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL), STATUS_NOT_FOUND);
+    game_event_encode(&log, bytes, &sealed);
+    add_log(&sql, height, &log);
+    assert_int_equal(event_log_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL), STATUS_OK);
+    assert_int_equal(entry.event.kind, GAME_SEALED);
+    assert_int_equal(entry.height, height);
+    database_close(&sql);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_liar_of_three_adds_and_hides_nothing),
+        cmocka_unit_test(test_two_that_differ_are_not_believed),
+        cmocka_unit_test(test_logs_that_come_late_are_told),
+        cmocka_unit_test(test_absurd_events_are_passed_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/*
+ * Goal: of a job whose solver has vanished everything that anybody may do is found, in an order in
+ * which the ledger takes it and nobody loses what it has earned; and nothing else is.
+ * Method: records as the event log would tell them, and every second that matters. That ledgers
+ * take the moves is tests/whole/solver_timeout_test.py's.
+ */
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "chain/game/due_moves.h"
+
+enum {
+    COMMIT_S = 1000,
+    PERIOD_S = 100,
+    CLAIM_END_S = COMMIT_S + 3 * PERIOD_S,
+    DUE_S = COMMIT_S + 500,
+    DEADLINE_S = 5000,
+    END_S = DEADLINE_S + 3 * PERIOD_S,
+    SEGMENTS = 3,
+};
+
+static const struct address client = {{1}};
+static const struct address solver = {{2}};
+static const struct address attestor = {{3}};
+
+struct scene {
+    struct job_record record;
+    struct ledger_clock clock;
+    struct job_record_segment segments[SEGMENTS];
+    struct job_record_attestation attestations[2];
+    struct job_record_claim claims[2];
+};
+
+/* All are committed, and the solver is gone. */
+static void scene_make(struct scene *scene, uint32_t committed)
+{
+    memset(scene, 0, sizeof(*scene));
+    scene->record = (struct job_record){.phase = GAME_PHASE_RUNNING,
+                                        .client = client,
+                                        .solver = solver,
+                                        .segment_count = SEGMENTS,
+                                        .committed = committed,
+                                        .due_s = DUE_S,
+                                        .segments = scene->segments,
+                                        .attestations = scene->attestations,
+                                        .claims = scene->claims};
+    scene->record.terms = (struct game_terms){.attestors = 1,
+                                              .coverage_ppm = GAME_PPM,
+                                              .attest_period_s = PERIOD_S,
+                                              .reveal_period_s = PERIOD_S,
+                                              .claim_period_s = PERIOD_S,
+                                              .deadline_s = DEADLINE_S};
+    for (uint32_t i = 0; i < committed; i++) {
+        scene->segments[i] = (struct job_record_segment){
+            .committed = {.index = i, .time_s = COMMIT_S, .height = 10, .solver = solver},
+            .start_s = COMMIT_S,
+            .revealed = 1};
+    }
+    scene->clock.height = 100;
+}
+
+static bool next(struct scene *scene, struct due_move_move *move, uint64_t now_s,
+                 const struct address *account)
+{
+    scene->clock.time_s = now_s;
+    return due_move_next(move, &scene->record, &scene->clock, account);
+}
+
+static void see(struct scene *scene, uint64_t now_s, const struct address *account,
+                enum due_move_kind kind, uint32_t index)
+{
+    struct due_move_move move;
+
+    assert_true(next(scene, &move, now_s, account));
+    assert_string_equal(due_move_name(move.kind), due_move_name(kind));
+    assert_int_equal(move.index, index);
+}
+
+static void see_nothing(struct scene *scene, uint64_t now_s, const struct address *account)
+{
+    struct due_move_move move;
+
+    assert_false(next(scene, &move, now_s, account));
+}
+
+static void claim(struct scene *scene, uint32_t index, const struct address *accused, bool open)
+{
+    struct job_record_claim *made = &scene->claims[scene->record.claim_count];
+
+    *made = (struct job_record_claim){.key = {{(uint8_t)++scene->record.claim_count}},
+                                      .attestor = *accused,
+                                      .index = index,
+                                      .open = open,
+                                      .upheld = !open,
+                                      .deadline_s = CLAIM_END_S + 50};
+    scene->segments[index].open_claims += open;
+}
+
+static void test_segments_are_finalized_in_order_after_their_claim_time(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, SEGMENTS);
+    see_nothing(&scene, CLAIM_END_S, &client);
+    assert_int_equal(due_move_after(&scene.record, CLAIM_END_S), CLAIM_END_S);
+    for (uint32_t i = 0; i < SEGMENTS; i++) {
+        scene.record.finalized = i;
+        see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_FINALIZE, i);
+    }
+}
+
+static void test_what_is_to_be_covered_gets_rounds_until_the_deadline(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 2);
+    scene.segments[0].revealed = 0;
+    scene.segments[1].revealed = 0;
+    see_nothing(&scene, COMMIT_S + 2 * PERIOD_S, &client);
+    see(&scene, COMMIT_S + 2 * PERIOD_S + 1, &client, DUE_MOVE_RENEW, 0);
+    scene.segments[0].start_s = COMMIT_S + 2 * PERIOD_S + 1;
+    see(&scene, COMMIT_S + 2 * PERIOD_S + 1, &client, DUE_MOVE_RENEW, 1);
+    see(&scene, DEADLINE_S, &client, DUE_MOVE_RENEW, 0);
+    see_nothing(&scene, DEADLINE_S + 1, &client);
+    see_nothing(&scene, END_S, &client);
+    see(&scene, END_S + 1, &client, DUE_MOVE_EXPIRE, 0);
+}
+
+/* Where a share is to be covered: else finalizing would be refused, and what it drew with it. */
+static void test_what_is_not_drawn_is_drawn_before_it_is_finalized(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
+    scene.record.terms.coverage_ppm = GAME_PPM / 2;
+    scene.segments[0].revealed = 0;
+    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_DRAW, 0);
+    scene.segments[0].seed = (struct hash32){{1}};
+    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_FINALIZE, 0);
+    scene.segments[0].mandatory = true;
+    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_RENEW, 0);
+}
+
+static void test_claims_are_ended_before_what_they_hold_up(void **state)
+{
+    static const struct address nobody;
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, SEGMENTS);
+    claim(&scene, 0, &nobody, true);
+    see_nothing(&scene, CLAIM_END_S + 50, &client);
+    see(&scene, CLAIM_END_S + 51, &client, DUE_MOVE_TIMEOUT, 0);
+    /* One on a later segment holds the first up no more than its own. */
+    scene.segments[0].open_claims = 0;
+    scene.claims[0].index = 1;
+    scene.segments[1].open_claims = 1;
+    see(&scene, CLAIM_END_S + 50, &client, DUE_MOVE_FINALIZE, 0);
+    scene.record.finalized = 1;
+    see_nothing(&scene, CLAIM_END_S + 50, &client);
+    assert_int_equal(due_move_after(&scene.record, CLAIM_END_S + 50), CLAIM_END_S + 50);
+}
+
+static void test_a_claim_whose_accused_is_gone_is_lapsed_at_once(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, SEGMENTS);
+    claim(&scene, 0, &attestor, true);
+    see_nothing(&scene, CLAIM_END_S + 1, &client);
+    claim(&scene, 1, &attestor, false); /* of another segment: another attestation */
+    see_nothing(&scene, CLAIM_END_S + 1, &client);
+    scene.claims[1].index = 0;
+    see(&scene, CLAIM_END_S + 1, &client, DUE_MOVE_LAPSE, 0);
+}
+
+/* The solver itself gets its whole stake back by waiting. */
+static void test_a_late_solver_is_released_by_others(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
+    scene.record.finalized = 1;
+    see_nothing(&scene, DUE_S, &client);
+    assert_int_equal(due_move_after(&scene.record, DUE_S), DUE_S);
+    see(&scene, DUE_S + 1, &client, DUE_MOVE_RELEASE, 0);
+    see_nothing(&scene, DUE_S + 1, &solver);
+    see_nothing(&scene, END_S, &solver);
+    see(&scene, END_S + 1, &solver, DUE_MOVE_EXPIRE, 0);
+    /* What it has committed comes first. */
+    scene.record.finalized = 0;
+    see(&scene, DUE_S + 1, &client, DUE_MOVE_FINALIZE, 0);
+    see(&scene, END_S + 1, &client, DUE_MOVE_FINALIZE, 0);
+}
+
+static void test_an_open_job_expires_after_its_deadline(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 0);
+    scene.record.phase = GAME_PHASE_OPEN;
+    see_nothing(&scene, DEADLINE_S, &client);
+    assert_int_equal(due_move_after(&scene.record, DEADLINE_S), DEADLINE_S);
+    see(&scene, DEADLINE_S + 1, &attestor, DUE_MOVE_EXPIRE, 0);
+    scene.record.phase = GAME_PHASE_CLOSED;
+    see_nothing(&scene, END_S + 1, &client);
+    scene.record.phase = GAME_PHASE_NONE;
+    see_nothing(&scene, END_S + 1, &client);
+}
+
+static void test_who_collects_settles_what_is_its_own(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_make(&scene, 1);
+    scene.record.finalized = 1;
+    scene.record.phase = GAME_PHASE_CLOSED;
+    scene.attestations[0] = (struct job_record_attestation){.account = attestor, .revealed = true};
+    scene.attestations[1] = (struct job_record_attestation){.account = client};
+    scene.record.attestation_count = 2;
+    see(&scene, CLAIM_END_S, &attestor, DUE_MOVE_SETTLE, 0);
+    see(&scene, CLAIM_END_S, &solver, DUE_MOVE_SETTLE, 0); /* the bond of who did not reveal */
+    see_nothing(&scene, COMMIT_S + 2 * PERIOD_S, &solver);
+    see_nothing(&scene, CLAIM_END_S, &client);
+    scene.attestations[0].settled = true;
+    see_nothing(&scene, CLAIM_END_S, &attestor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_segments_are_finalized_in_order_after_their_claim_time),
+        cmocka_unit_test(test_what_is_to_be_covered_gets_rounds_until_the_deadline),
+        cmocka_unit_test(test_what_is_not_drawn_is_drawn_before_it_is_finalized),
+        cmocka_unit_test(test_claims_are_ended_before_what_they_hold_up),
+        cmocka_unit_test(test_a_claim_whose_accused_is_gone_is_lapsed_at_once),
+        cmocka_unit_test(test_a_late_solver_is_released_by_others),
+        cmocka_unit_test(test_an_open_job_expires_after_its_deadline),
+        cmocka_unit_test(test_who_collects_settles_what_is_its_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/*
+ * Goal: whoever is asked what the parts of an element come to is convicted when it lied, and by
+ * nobody when it did not; both ledgers say the same to whatever is asked, told and shown.
+ * Method: on both ledgers at once (court.h): elements of every kind that has parts, right and
+ * wrong; told honestly, told so that a false element comes out of it (forgery.h), or not at all;
+ * questions, answers and evidence with changed bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/dispute/forgery.h"
+#include "tests/support/game/court.h"
+#include "tests/support/mutant.h"
+#include "tests/support/test.h"
+
+enum {
+    PARTS_SHARE = 24,
+    MUTANTS_SHARE = 16,
+    MUTANTS_OF_ONE = 50, /* of a question, of an answer, of evidence */
+    TAKEN_MOST = 20,     /* of answers, before turns run out */
+};
+
+static const enum op_kind kinds_with_parts[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
+                                                OP_QUANTIZE};
+
+static struct court *court_new(void)
+{
+    struct court *court = (anvil_need(), calloc(1, sizeof(*court)));
+
+    assert_non_null(court);
+    court_open(court);
+    return court;
+}
+
+static void court_free(struct court *court)
+{
+    court_compare(court);
+    court_close(court);
+    free(court);
+}
+
+static void begin(struct court *court, const struct evidence_context *context, uint32_t index,
+                  uint32_t step)
+{
+    court_commit(court, context, index, step);
+    court_claim(court);
+    court_answer(court);
+}
+
+static void convict(struct court *court, const struct buffer *evidence,
+                    enum game_refusal_kind refusal)
+{
+    struct game_move move = court_move(court, GAME_CONVICT, evidence->data, evidence->size);
+
+    if (refusal == GAME_REFUSED_NOT) {
+        court_done(court, &move, COURT_CLAIMANT);
+    } else {
+        court_refused(court, &move, COURT_CLAIMANT, refusal);
+    }
+}
+
+/* ---- moves ----------------------------------------------------------------------- */
+
+/* An element with parts, of one of the kinds that have some. */
+static void exhibit_with_parts(struct exhibit *exhibit, struct evidence_target *target,
+                               enum op_kind kind, uint64_t *seed, uint64_t *random)
+{
+    for (;;) {
+        exhibit_of_kind(exhibit, kind, (enum random_mood)(*seed % MOOD_COUNT), *seed);
+        exhibit_any_target(target, exhibit, random);
+        ++*seed;
+        if (exhibit_axis(exhibit, target).parts > 1) {
+            return;
+        }
+        exhibit_close(exhibit);
+    }
+}
+
+/* The question for the parts, by the claimant. */
+static void ask_for_parts(struct court *court, const struct exhibit *exhibit,
+                          const struct evidence_target *target)
+{
+    struct buffer question;
+    struct game_move move;
+
+    exhibit_question(&question, exhibit, target);
+    move = court_move(court, GAME_QUERY, question.data, question.size);
+    court_done(court, &move, COURT_CLAIMANT);
+    buffer_release(&question);
+}
+
+static void tell_parts(struct court *court, const struct buffer *reply, uint32_t player,
+                       enum game_refusal_kind refusal)
+{
+    struct game_move move = court_move(court, GAME_REPLY, reply->data, reply->size);
+
+    if (refusal == GAME_REFUSED_NOT) {
+        court_done(court, &move, player);
+    } else {
+        court_refused(court, &move, player, refusal);
+    }
+}
+
+static void show_part(struct court *court, const struct exhibit *exhibit,
+                      const struct evidence_target *target, uint32_t part,
+                      const struct buffer *reply, enum game_refusal_kind refusal)
+{
+    struct buffer evidence;
+
+    exhibit_part_evidence(&evidence, exhibit, target, part, reply);
+    convict(court, &evidence, refusal);
+    buffer_release(&evidence);
+}
+
+/* The truth does not come to the lie; what does is false in a part. False: nothing comes to it, and
+ * the accused is silent. */
+static bool accuse_of_parts(struct court *court, const struct exhibit *exhibit,
+                            const struct evidence_target *target, uint32_t player, uint64_t *random)
+{
+    struct buffer reply;
+    uint32_t part;
+    bool forged;
+
+    ask_for_parts(court, exhibit, target);
+    exhibit_parts(&reply, exhibit, target);
+    tell_parts(court, &reply, player, GAME_BAD_REPLY);
+    buffer_release(&reply);
+    forged = forgery_of(&reply, &part, exhibit, target, random);
+    if (forged) {
+        tell_parts(court, &reply, player, GAME_REFUSED_NOT);
+        show_part(court, exhibit, target, part, &reply, GAME_REFUSED_NOT);
+    } else {
+        tell_parts(court, &reply, player, GAME_BAD_REPLY);
+        court_timeout(court);
+    }
+    buffer_release(&reply);
+    return forged;
+}
+
+static void test_parts_convict_liars_and_nobody_else(void **state)
+{
+    struct court *court = court_new();
+    uint64_t random = 3;
+    uint64_t seed = 0;
+    uint32_t forged = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < test_share(600, PARTS_SHARE); i++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+        struct buffer reply;
+        wei owed;
+
+        exhibit_with_parts(&exhibit, &target, kinds_with_parts[i % 4], &seed, &random);
+        exhibit_make_right(&exhibit, &target);
+        begin(court, &exhibit.context, (uint32_t)i % 2, 2);
+        ask_for_parts(court, &exhibit, &target);
+        exhibit_parts(&reply, &exhibit, &target);
+        tell_parts(court, &reply, COURT_SOLVER, GAME_REFUSED_NOT);
+        for (uint32_t part = 0; part < exhibit_axis(&exhibit, &target).parts && part < 4; part++) {
+            show_part(court, &exhibit, &target, part, &reply, GAME_NOT_GUILTY);
+        }
+        owed = court_owed(court, COURT_SOLVER);
+        court_timeout(court);
+        assert_true(court_owed(court, COURT_SOLVER) == owed + court->terms.claim_bond);
+        buffer_release(&reply);
+
+        exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+        begin(court, &exhibit.context, (uint32_t)i % 2, 2);
+        owed = court_owed(court, COURT_CLAIMANT);
+        forged += accuse_of_parts(court, &exhibit, &target, COURT_SOLVER, &random);
+        assert_true(court_owed(court, COURT_CLAIMANT) ==
+                    owed + court->terms.claim_bond + court->terms.stake / 2);
+        court_compare(court);
+        exhibit_close(&exhibit);
+    }
+    print_message("%u lies were told in parts that come to them, and convicted\n", forged);
+    assert_true(forged > 0);
+    court_free(court);
+}
+
+/* Of two answers the last one counts, and what is told of one element is nothing for another. */
+static void test_parts_are_those_told_last(void **state)
+{
+    struct court *court = court_new();
+    struct evidence_target first = {.element = 0};
+    struct evidence_target other = {.element = 1};
+    struct exhibit exhibit;
+    struct buffer reply[2];
+    uint64_t random = 5;
+    uint64_t seed = 0;
+    uint32_t part;
+
+    (void)state;
+    exhibit_with_parts(&exhibit, &first, OP_CONTRACT_ONES, &seed, &random);
+    while (exhibit.tape->ops[0].attributes[ONES_ROWS] < 2) {
+        exhibit_close(&exhibit);
+        exhibit_with_parts(&exhibit, &first, OP_CONTRACT_ONES, &seed, &random);
+    }
+    first.element = 0;
+    exhibit_make_right(&exhibit, &first);
+    exhibit_make_right(&exhibit, &other);
+    exhibit_set(&exhibit, &first, exhibit_get(&exhibit, &first) ^ 1);
+    assert_true(forgery_of(&reply[0], &part, &exhibit, &first, &random));
+    exhibit_parts(&reply[1], &exhibit, &other);
+    begin(court, &exhibit.context, 1, 2);
+    ask_for_parts(court, &exhibit, &first);
+    tell_parts(court, &reply[0], COURT_SOLVER, GAME_REFUSED_NOT);
+    ask_for_parts(court, &exhibit, &other);
+    tell_parts(court, &reply[1], COURT_SOLVER, GAME_REFUSED_NOT);
+    show_part(court, &exhibit, &first, part, &reply[0], GAME_BAD_EVIDENCE);
+    show_part(court, &exhibit, &other, 0, &reply[1], GAME_NOT_GUILTY);
+    ask_for_parts(court, &exhibit, &first);
+    tell_parts(court, &reply[0], COURT_SOLVER, GAME_REFUSED_NOT);
+    show_part(court, &exhibit, &first, part, &reply[0], GAME_REFUSED_NOT);
+    buffer_release(&reply[0]);
+    buffer_release(&reply[1]);
+    exhibit_close(&exhibit);
+    court_free(court);
+}
+
+static void test_attestor_tells_parts_or_loses(void **state)
+{
+    struct court *court = court_new();
+    struct evidence_target target;
+    struct exhibit exhibit;
+    uint64_t random = 7;
+    uint64_t seed = 0;
+    wei owed;
+
+    (void)state;
+    for (int silent = 0; silent < 2; silent++) {
+        exhibit_with_parts(&exhibit, &target, OP_CONTRACT, &seed, &random);
+        exhibit_make_right(&exhibit, &target);
+        exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+        court_accuse(court, &exhibit.context);
+        owed = court_owed(court, COURT_CLAIMANT);
+        if (silent == 1) {
+            ask_for_parts(court, &exhibit, &target);
+            court_timeout(court);
+        } else {
+            (void)accuse_of_parts(court, &exhibit, &target, COURT_ATTESTOR, &random);
+        }
+        assert_true(court_owed(court, COURT_CLAIMANT) ==
+                    owed + court->terms.claim_bond + court->terms.attest_bond);
+        court_compare(court);
+        exhibit_close(&exhibit);
+    }
+    court_free(court);
+}
+
+/* ---- mutants --------------------------------------------------------------------- */
+
+struct trying {
+    struct court *court;
+    const struct exhibit *exhibit;
+    const struct evidence_target *target;
+    uint64_t *random;
+};
+
+/* A mutant that is taken ends the dispute, or the turn: then the parts are asked for anew. */
+static void try_mutants(const struct trying *trying, enum game_move_kind kind,
+                        const struct buffer *payload, uint32_t player)
+{
+    struct buffer mutant;
+    uint32_t taken = 0;
+
+    buffer_init(&mutant, 2 * payload->size + 64);
+    for (uint32_t i = 0; i < MUTANTS_OF_ONE && taken < TAKEN_MOST; i++) {
+        struct game_move move;
+
+        mutant_make(&mutant, payload, trying->random);
+        move = court_move(trying->court, kind, mutant.data, mutant.size);
+        if (!twins_play(&trying->court->twins, &move, player).done) {
+            continue;
+        }
+        if (kind != GAME_REPLY) {
+            break;
+        }
+        ask_for_parts(trying->court, trying->exhibit, trying->target);
+        taken++;
+    }
+    court_compare(trying->court);
+    buffer_release(&mutant);
+}
+
+/* The question, the answer and the evidence of one lie, each among its mutants. */
+static void dispute_with_mutants(const struct trying *trying)
+{
+    struct court *court = trying->court;
+    const struct exhibit *exhibit = trying->exhibit;
+    struct buffer question;
+    struct buffer evidence;
+    struct buffer reply;
+    uint32_t part;
+
+    if (!forgery_of(&reply, &part, exhibit, trying->target, trying->random) || reply.size == 0) {
+        buffer_release(&reply);
+        return;
+    }
+    exhibit_question(&question, exhibit, trying->target);
+    exhibit_part_evidence(&evidence, exhibit, trying->target, part, &reply);
+    begin(court, &exhibit->context, 1, 1);
+    try_mutants(trying, GAME_QUERY, &question, COURT_CLAIMANT);
+    begin(court, &exhibit->context, 0, 1);
+    ask_for_parts(court, exhibit, trying->target);
+    try_mutants(trying, GAME_REPLY, &reply, COURT_SOLVER);
+    begin(court, &exhibit->context, 1, 2);
+    ask_for_parts(court, exhibit, trying->target);
+    tell_parts(court, &reply, COURT_SOLVER, GAME_REFUSED_NOT);
+    try_mutants(trying, GAME_CONVICT, &evidence, COURT_CLAIMANT);
+    buffer_release(&question);
+    buffer_release(&evidence);
+    buffer_release(&reply);
+}
+
+static void test_mutants_are_judged_alike_by_both(void **state)
+{
+    struct court *court = court_new();
+    uint64_t random = 13;
+    uint64_t seed = 100;
+
+    (void)state;
+    for (uint64_t i = 0; i < test_share(400, MUTANTS_SHARE); i++) {
+        struct evidence_target target;
+        struct exhibit exhibit;
+
+        exhibit_with_parts(&exhibit, &target, kinds_with_parts[i % 4], &seed, &random);
+        exhibit_make_right(&exhibit, &target);
+        exhibit_set(&exhibit, &target, exhibit_get(&exhibit, &target) ^ 1);
+        dispute_with_mutants(&(struct trying){court, &exhibit, &target, &random});
+        exhibit_close(&exhibit);
+    }
+    print_message(
+        "mutants refused: %u questions, %u answers, %u of evidence\n",
+        court->twins.refused_of[GAME_BAD_QUESTION], court->twins.refused_of[GAME_BAD_REPLY],
+        court->twins.refused_of[GAME_BAD_EVIDENCE] + court->twins.refused_of[GAME_NOT_GUILTY]);
+    court_free(court);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_convict_liars_and_nobody_else),
+        cmocka_unit_test(test_parts_are_those_told_last),
+        cmocka_unit_test(test_attestor_tells_parts_or_loses),
+        cmocka_unit_test(test_mutants_are_judged_alike_by_both),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,468 @@
+/*
+ * Goal: every kernel of contraction, with any number of threads, gives the bits of the rules; what
+ * is packed unpacks to the rules' own integers.
+ * Method: random shapes, views and values, then the extremes that the overflow proofs speak of:
+ * everything at the clamp, the longest rows, the widest exponent window.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/cpu.h"
+#include "tests/support/numeric/contraction_problem.h"
+
+/* ---- the kernels against the rules ---- */
+
+struct run {
+    const struct kernel_table *table;
+    int thread_count;
+    bool peaks; /* are wanted */
+};
+
+static void kernel_run(const struct run *run, struct kernel_call *call)
+{
+    const struct kernel *kernel = &run->table->kernels[call->op->kind];
+
+    call->thread_count = run->thread_count;
+    call->scratch =
+        take(kernel->scratch_size == NULL ? 0 : kernel->scratch_size(call->op, run->thread_count));
+    kernel->run(call);
+    free(call->scratch);
+}
+
+/* Runs QUANTIZE and returns its q buffer, checking all that it made against the rules. */
+static void *kernel_quantize(const struct run *run, const struct operand_case *operand,
+                             const struct problem *problem)
+{
+    size_t exponents_size = (size_t)(operand->rows * problem->shape.blocks) * 2;
+    size_t peaks_size = (size_t)(operand->rows * problem->shape.pieces) * 2;
+    int16_t *exponents = take(exponents_size);
+    int16_t *peaks = take(peaks_size);
+    void *q = take(contraction_packed_size(&operand->op));
+    uint8_t *unpacked = take(operand->q_size + 64);
+    struct kernel_call call = {.op = &operand->op,
+                               .inputs = {operand->x},
+                               .outputs = {run->peaks ? peaks : NULL, exponents, q}};
+
+    kernel_run(run, &call);
+    assert_memory_equal(exponents, operand->exponents, exponents_size);
+    if (run->peaks) {
+        assert_memory_equal(peaks, operand->peaks, peaks_size);
+    }
+    memset(unpacked, 0xa5, operand->q_size + 64);
+    run->table->unpack(unpacked, q, &operand->op, run->thread_count);
+    assert_memory_equal(unpacked, operand->q, operand->q_size);
+    for (size_t i = 0; i < 64; i++) {
+        assert_int_equal(unpacked[operand->q_size + i], 0xa5);
+    }
+    free(unpacked);
+    free(exponents);
+    free(peaks);
+    return q;
+}
+
+static void check_kernel_contract(const struct run *run, const struct problem *problem, void *qa,
+                                  void *qb)
+{
+    size_t size = (size_t)problem->out_count * sizeof(float);
+    float *out = take(size);
+    struct kernel_call call = {
+        .op = &problem->contract,
+        .inputs = {qa, problem->a.exponents, qb, problem->b.exponents},
+        .outputs = {out},
+    };
+
+    kernel_run(run, &call);
+    assert_memory_equal(out, problem->out, size);
+    free(out);
+}
+
+static void check_kernel_ones(const struct run *run, const struct problem *problem, void *q)
+{
+    const struct operand_case *a = &problem->a;
+    enum dtype dtype = problem->bits == 22 ? DTYPE_I32 : DTYPE_I16;
+    struct op op = {.kind = OP_CONTRACT_ONES,
+                    .attributes = {a->rows, problem->k, problem->bits, problem->block}};
+    struct rule_call rule = {
+        .op = &op,
+        .inputs = {memory_operand(a->q, dtype), memory_operand(a->exponents, DTYPE_I16)}};
+    float *out = take((size_t)a->rows * sizeof(float));
+    struct kernel_call call = {.op = &op, .inputs = {q, a->exponents}, .outputs = {out}};
+
+    kernel_run(run, &call);
+    for (int64_t row = 0; row < a->rows; row++) {
+        assert_int_equal(float_to_bits(out[row]), rule_contract_ones(&rule, (uint64_t)row));
+    }
+    free(out);
+}
+
+static void check_kernel_onehot(const struct run *run, const struct problem *problem, void *q)
+{
+    uint64_t seed = (uint64_t)problem->k;
+    const struct operand_case *a = &problem->a;
+    enum dtype dtype = problem->bits == 22 ? DTYPE_I32 : DTYPE_I16;
+    int64_t words = 1 + (int64_t)test_random_below(&seed, 12);
+    struct op op = {.kind = OP_CONTRACT_ONEHOT,
+                    .attributes = {words, a->rows, problem->k, problem->bits, problem->block}};
+    uint32_t *index = take((size_t)problem->k * sizeof(uint32_t));
+    float *out = take((size_t)(words * a->rows) * sizeof(float));
+
+    for (int64_t k = 0; k < problem->k; k++) {
+        index[k] = (int64_t)test_random_below(&seed, 50) == 0
+                       ? UINT32_MAX
+                       : (uint32_t)(int64_t)test_random_below(&seed, words + 1);
+    }
+    struct rule_call rule = {.op = &op,
+                             .inputs = {memory_operand(index, DTYPE_U32),
+                                        memory_operand(a->q, dtype),
+                                        memory_operand(a->exponents, DTYPE_I16)}};
+    struct kernel_call call = {.op = &op, .inputs = {index, q, a->exponents}, .outputs = {out}};
+
+    kernel_run(run, &call);
+    for (int64_t i = 0; i < words * a->rows; i++) {
+        assert_int_equal(float_to_bits(out[i]), rule_contract_onehot(&rule, (uint64_t)i));
+    }
+    free(index);
+    free(out);
+}
+
+static void check_kernels(const struct run *run, const struct problem *problem, bool sums)
+{
+    void *qa = kernel_quantize(run, &problem->a, problem);
+    void *qb = kernel_quantize(run, &problem->b, problem);
+
+    check_kernel_contract(run, problem, qa, qb);
+    if (sums) {
+        check_kernel_ones(run, problem, qa);
+        check_kernel_onehot(run, problem, qa);
+    }
+    free(qa);
+    free(qb);
+}
+
+/* Every table of fast kernels that this CPU runs; returns how many. */
+static int tables(struct kernel_table *out)
+{
+    int count = 0;
+
+    for (int isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+        if (isa_available((enum isa)isa)) {
+            cpu_kernels(&out[count++], (enum isa)isa);
+        }
+    }
+    return count;
+}
+
+/* Every instruction set, with and without peaks, one with one thread and the other with two. */
+static void check_all_kernels(const struct problem *problem, bool sums)
+{
+    struct kernel_table table[ISA_COUNT];
+    int count = tables(table);
+    int threads = (int)(problem->k & 1);
+
+    for (int i = 0; i < 2 * count; i++) {
+        struct run run = {
+            .table = &table[i / 2], .thread_count = 1 + ((i + threads) & 1), .peaks = i % 2 == 0};
+
+        check_kernels(&run, problem, sums);
+    }
+}
+
+static void test_kernels_give_the_rules_bits(void **state)
+{
+    uint64_t turns = test_share(20000, 200);
+
+    uint64_t seed = 4;
+
+    (void)state;
+    for (uint64_t turn = 0; turn < turns; turn++) {
+        struct problem problem;
+
+        problem_random(&seed, &problem);
+        check_all_kernels(&problem, true);
+        problem_release(&problem);
+    }
+}
+
+static void test_kernels_every_bits_block_and_values(void **state)
+{
+    uint64_t seed = 5;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t j = 0; j < 6; j++) {
+            for (int values = 0; values < VALUES_KINDS; values++) {
+                int64_t dims[8] = {1, 1,  1, 19,
+                                   1, 50, 1, 515 + (int64_t)test_random_below(&seed, 100)};
+                struct problem problem;
+
+                problem_init(&seed, &problem, dims, problem_bits[i], problem_blocks[j], 0,
+                             (enum values)values, true);
+                check_all_kernels(&problem, true);
+                problem_release(&problem);
+            }
+        }
+    }
+}
+
+/* Tasks of several slices and panels, full tiles and every kind of edge. */
+static void test_kernels_large_shapes(void **state)
+{
+    static const int64_t shapes[][8] = {
+        {1, 1, 1, 150, 1, 230, 1, 1100}, /* two slices, ragged tasks */
+        {1, 1, 1, 16, 1, 48, 1, 2049},   /* three slices, one tile wide, odd */
+        {1, 2, 1, 130, 1, 64, 1, 128},   /* attention mixing */
+        {2, 1, 1, 100, 1, 100, 1, 64},   /* attention scores, batches straddle panels */
+    };
+
+    uint64_t seed = 6;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (int turn = 0; turn < 4; turn++) {
+            int64_t m_count = shapes[i][2] * shapes[i][3];
+            struct problem problem;
+
+            problem_init(&seed, &problem, shapes[i], problem_bits[turn], turn == 3 ? 0 : 128,
+                         turn == 1 ? m_count : 0, VALUES_NORMAL, turn != 2);
+            check_all_kernels(&problem, false);
+            problem_release(&problem);
+        }
+    }
+}
+
+/* Operands and results beyond the caches are written past them: sampled, all modes alike. */
+static void test_kernels_results_larger_than_the_caches(void **state)
+{
+    static const int64_t dims[8] = {1, 1, 1, 2601, 1, 2500, 1, 5300};
+    struct kernel_table table[ISA_COUNT];
+    int count = tables(table);
+    struct problem problem = {.bits = 14, .block = 128, .k = 5300};
+    size_t size = sizeof(float) * 2601 * 2500;
+    float *out[2] = {take(size), take(size)};
+
+    uint64_t seed = 12;
+
+    (void)state;
+    memcpy(problem.dims, dims, sizeof(dims));
+    problem.shape = contraction_shape(problem.k, problem.bits, problem.block);
+    operand_init(&seed, &problem.a, &problem, 2, VALUES_UNIFORM, true);
+    operand_init(&seed, &problem.b, &problem, 4, VALUES_UNIFORM, true);
+    problem.contract =
+        (struct op){.kind = OP_CONTRACT,
+                    .attributes = {1, 1, 1, 2601, 1, 2500, 1, 1, 1, 2500, 1, 1, 5300, 14, 128, 0}};
+    for (int i = 0; i < 2 * count; i++) {
+        struct run run = {.table = &table[i / 2], .thread_count = 1 + i % 2};
+        void *q[2];
+
+        for (int side = 0; side < 2; side++) {
+            struct operand_case *operand = side == 0 ? &problem.a : &problem.b;
+
+            q[side] = take(contraction_packed_size(&operand->op));
+            kernel_run(&run, &(struct kernel_call){.op = &operand->op,
+                                                   .inputs = {operand->x},
+                                                   .outputs = {NULL, operand->exponents, q[side]}});
+            run.table->unpack(operand->q, q[side], &operand->op, run.thread_count);
+        }
+        kernel_run(&run, &(struct kernel_call){
+                             .op = &problem.contract,
+                             .inputs = {q[0], problem.a.exponents, q[1], problem.b.exponents},
+                             .outputs = {out[i > 0]}});
+        assert_memory_equal(out[i > 0], out[0], size);
+        free(q[0]);
+        free(q[1]);
+    }
+    struct rule_call call = contract_call(&problem);
+    struct rule_call quantize = quantize_call(&problem.a, problem.bits);
+
+    for (int turn = 0; turn < 300 && count > 0; turn++) {
+        int64_t at = (int64_t)test_random_below(&seed, 2601 * 2500);
+        int64_t q = (int64_t)test_random_below(&seed, 2601 * 5300);
+
+        assert_int_equal(float_to_bits(out[0][at]), rule_contract(&call, (uint64_t)at));
+        assert_int_equal((int16_t)rule_quantize_integer(&quantize, (uint64_t)q),
+                         ((int16_t *)problem.a.q)[q]);
+    }
+    operand_release(&problem.a);
+    operand_release(&problem.b);
+    free(out[0]);
+    free(out[1]);
+}
+
+/* ---- the extremes of the proofs ---- */
+
+/* All elements at the clamp, in phase: every partial sum is as large as it can be. */
+static void test_extremes_longest_rows_at_the_clamp(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (int64_t k = 50257; k <= 50258; k++) {
+            int64_t dims[8] = {1, 1, 1, 2, 1, 3, 1, k};
+            struct problem problem;
+
+            uint64_t seed = 7;
+
+            problem_init(&seed, &problem, dims, problem_bits[i], problem_bits[i] == 22 ? 0 : 128, 0,
+                         VALUES_FULL, true);
+            for (int64_t at = 0; at < 2 * k; at++) { /* make them equal: S = K * Q^2 */
+                problem.a.x[at] = 0x1.fffffep-1F;
+            }
+            for (int64_t at = 0; at < 3 * k; at++) {
+                problem.b.x[at] = at < k ? 0x1.fffffep-1F : -0x1.fffffep-1F;
+            }
+            problem_solve(&problem);
+            wide largest = (1 << (problem.bits - 1)) - 1;
+
+            assert_int_equal(float_to_bits(problem.out[0]),
+                             reference_finish(largest * largest * k, -2 * (problem.bits - 1)));
+            check_contract(&problem);
+            check_all_kernels(&problem, true);
+            problem_release(&problem);
+        }
+    }
+}
+
+/*
+ * The widest window: every other block at the top and at the clamp, the others W below, both
+ * operands in phase. |S| comes as near to 2^62 as the proof lets it.
+ */
+static void test_extremes_widest_exponent_window(void **state)
+{
+    static const int64_t lengths[] = {16, 17, 32, 33, 64, 65, 127, 128, 129, 256, 257, 1024, 1025};
+
+    uint64_t seed = 8;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
+            for (int64_t block = 16; block <= 128; block *= 2) {
+                int64_t k = lengths[j];
+                int64_t dims[8] = {1, 1, 1, 2, 1, 17, 1, k};
+                int window = contraction_window(problem_bits[i], k);
+                struct problem problem;
+
+                assert_true(window >= 0);
+                problem_init(&seed, &problem, dims, problem_bits[i], block, 0, VALUES_FULL, true);
+                for (int64_t at = 0; at < 19 * k; at++) {
+                    bool low = at % k / block % 2 == 0 && k > block;
+                    float x = ldexpf(0x1.fffffep-1F, low ? -window : 0);
+
+                    *(at < 2 * k ? &problem.a.x[at] : &problem.b.x[at - 2 * k]) = x;
+                }
+                problem_solve(&problem);
+                check_contract(&problem);
+                check_all_kernels(&problem, true);
+                problem_release(&problem);
+            }
+        }
+    }
+}
+
+/*
+ * One operand at the clamp, so that its norm is past 32 bits, the other in phase and with a norm
+ * just below 2^30: their dot product is beyond 2^31, though the cut norms' product is below 2^62.
+ */
+static void test_extremes_norms_that_do_not_fit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        int64_t dims[8] = {1, 1, 1, 8, 1, 48, 1, 512};
+        uint64_t seed = 13;
+        struct problem problem;
+
+        problem_init(&seed, &problem, dims, problem_bits[i], 128, 0, VALUES_FULL, true);
+        for (int64_t at = 0; at < 8 * 512; at++) {
+            problem.a.x[at] = 0x1.fffffep-1F;
+        }
+        for (int64_t at = 0; at < 48 * 512; at++) {
+            problem.b.x[at] = at % 128 == 5 ? 0.6F : 2650.0F / 8192.0F;
+        }
+        problem_solve(&problem);
+        check_contract(&problem);
+        check_all_kernels(&problem, true);
+        problem_release(&problem);
+    }
+}
+
+/*
+ * S = 4097^2 * 2^30 + d: just past, on, and just before a tie of binary32, with the difference 55
+ * bits below the top. A conversion that rounds twice, by way of binary64, gets one of them wrong.
+ */
+static void test_extremes_sums_beside_a_tie(void **state)
+{
+    (void)state;
+    for (int step = -1; step <= 1; step++) {
+        int64_t dims[8] = {1, 1, 1, 3, 1, 20, 1, 32};
+        uint64_t seed = 14;
+        struct problem problem;
+
+        problem_init(&seed, &problem, dims, 14, 16, 0, VALUES_NORMAL, true);
+        for (int64_t at = 0; at < 23 * 32; at++) {
+            float x = at % 32 == 3 ? 4097.0F / 8192.0F : 0.0F;
+
+            if (at % 32 == 20) {
+                x = at < 3 * 32 ? (float)step * 0x1p-28F : 0x1p-28F;
+            }
+            *(at < 3 * 32 ? &problem.a.x[at] : &problem.b.x[at - 3 * 32]) = x;
+        }
+        problem_solve(&problem);
+        assert_int_equal(float_to_bits(problem.out[0]),
+                         reference_finish((wide)4097 * 4097 * (1 << 30) + step, -30 - 26));
+        check_contract(&problem);
+        check_all_kernels(&problem, true);
+        problem_release(&problem);
+    }
+}
+
+/* ---- properties ---- */
+
+/* Exchanging the operands, and the strides with them, leaves out as it was. */
+static void test_exchanged_operands_give_the_transpose(void **state)
+{
+    struct kernel_table table[ISA_COUNT];
+    int count = tables(table);
+
+    uint64_t seed = 10;
+
+    (void)state;
+    for (int turn = 0; turn < 60; turn++) {
+        struct problem problem;
+        struct problem other;
+
+        problem_random(&seed, &problem);
+        other = problem;
+        for (int i = 0; i < 2; i++) {
+            int64_t *a = other.contract.attributes;
+
+            a[2 + i] = problem.contract.attributes[4 + i];
+            a[4 + i] = problem.contract.attributes[2 + i];
+            a[8 + i] = problem.contract.attributes[10 + i];
+            a[10 + i] = problem.contract.attributes[8 + i];
+        }
+        other.a = problem.b;
+        other.b = problem.a;
+        if (problem.causal == 0) {
+            for (int i = 0; i < count; i++) {
+                check_kernels(&(struct run){&table[i], 2, true}, &other, false);
+            }
+        }
+        problem_release(&problem);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_give_the_rules_bits),
+        cmocka_unit_test(test_kernels_every_bits_block_and_values),
+        cmocka_unit_test(test_kernels_large_shapes),
+        cmocka_unit_test(test_kernels_results_larger_than_the_caches),
+        cmocka_unit_test(test_extremes_longest_rows_at_the_clamp),
+        cmocka_unit_test(test_extremes_widest_exponent_window),
+        cmocka_unit_test(test_extremes_norms_that_do_not_fit),
+        cmocka_unit_test(test_extremes_sums_beside_a_tie),
+        cmocka_unit_test(test_exchanged_operands_give_the_transpose),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/*
+ * cuda_attention_test.c - rows of attention made on chip have the rules' bits, and are what runs:
+ * on the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16
+ * and of 32 rows; numbers that are subnormal, infinite or none; and whole steps of the models that
+ * have attention.
+ */
+#include <stdio.h>
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/fuse_core.h"
+#include "engine/cuda/launch_core.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/device/fused_case.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/numeric/start.h"
+#include "tests/support/test.h"
+
+/* Who else reads p: nobody, whoever asked for it, or an operation before or behind its product. */
+enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND };
+
+struct attention_case {
+    uint64_t batch;
+    uint64_t kv_heads;
+    uint64_t group; /* query heads of a key head */
+    uint64_t queries;
+    uint64_t keys;
+    uint64_t d;
+    bool causal;
+    bool forward; /* no gradients, and nobody reads p */
+    struct precision cut;
+    uint32_t shared_max; /* of the device; 0: as it is */
+    uint32_t kernel;     /* KERNEL_COUNT: it is not taken */
+    enum p_reader p_reader;
+};
+
+/* As models write it, over inputs; what each of the three gradients is, too. */
+static struct tape *attention_tape(const struct attention_case *shape)
+{
+    const uint64_t d = shape->d;
+    const uint64_t t = shape->queries;
+    const uint64_t heads = shape->kv_heads * shape->group;
+    const uint64_t wide = heads * d;
+    const uint64_t kv_wide = shape->kv_heads * d;
+    const uint64_t square = t * shape->keys;
+    const uint64_t q_dims[3] = {shape->batch, t, wide};
+    const uint64_t kv_dims[3] = {shape->batch, shape->keys, kv_wide};
+    const uint64_t weight_dims[2] = {3, wide};
+    const uint64_t score_dims[4] = {shape->batch, heads, t, shape->keys};
+    const uint64_t group = shape->group;
+    const struct view q_rows = {{shape->batch, shape->kv_heads, group, t, 1, d},
+                                {t * wide, group * d, d, wide, 0, 1}};
+    const struct view k_rows = {{shape->batch, shape->kv_heads, 1, shape->keys, 1, d},
+                                {shape->keys * kv_wide, d, 0, kv_wide, 0, 1}};
+    const struct view v_columns = {{shape->batch, shape->kv_heads, 1, d, 1, shape->keys},
+                                   {shape->keys * kv_wide, d, 0, 1, 0, kv_wide}};
+    const uint64_t score_strides[6] = {heads * square, group * square, square, shape->keys, 0, 1};
+    const struct view p_rows = {{shape->batch, shape->kv_heads, group, t, 1, shape->keys},
+                                {heads * square, group * square, square, shape->keys, 0, 1}};
+    const uint64_t out_strides[6] = {t * wide, group * d, d, wide, 0, 1};
+    struct builder *builder = builder_new(shape->cut);
+    const uint32_t of[3] = {build_tensor(builder, "q", DTYPE_F32, ROLE_INPUT, 3, q_dims),
+                            build_tensor(builder, "k", DTYPE_F32, ROLE_INPUT, 3, kv_dims),
+                            build_tensor(builder, "v", DTYPE_F32, ROLE_INPUT, 3, kv_dims)};
+    const uint32_t weight = build_tensor(builder, "w", DTYPE_F32, ROLE_INPUT, 2, weight_dims);
+    static const char *const names[3] = {"dq", "dk", "dv"};
+    const uint32_t scores = build_contract(builder, of[0], &q_rows, of[1], &k_rows, score_strides,
+                                           shape->causal ? t : 0, 4, score_dims);
+    const uint32_t p = build_softmax(builder, scores, 0.375f, shape->causal ? t : 0);
+    uint32_t gradients[3];
+    uint32_t out;
+    uint32_t loss;
+
+    if (shape->p_reader == P_KEPT) {
+        build_output(builder, "p", p);
+    } else if (shape->p_reader == P_BEFORE) {
+        build_output(builder, "p2", build_scale(builder, p, 2.0f));
+    }
+    out = build_contract(builder, p, &p_rows, of[2], &v_columns, out_strides, 0, 3, q_dims);
+    if (shape->p_reader == P_BEHIND) {
+        build_output(builder, "p2", build_scale(builder, p, 2.0f));
+    }
+    build_output(builder, "out", build_scale(builder, out, 1.0f));
+    loss = build_mean(builder, build_linear(builder, out, weight));
+    build_loss(builder, loss);
+    if (!shape->forward) {
+        build_gradients(builder, gradients, loss, of, 3);
+        for (int i = 0; i < 3; i++) {
+            build_output(builder, names[i], gradients[i]);
+        }
+    }
+    return fused_finish(builder);
+}
+
+/* In two steps, forward and backward. */
+static uint64_t launches_of(const struct attention_case *shape)
+{
+    const bool forward = shape->p_reader != P_BEFORE;
+
+    return shape->kernel == KERNEL_COUNT ? 0 : 2 * (uint64_t)(forward + !shape->forward);
+}
+
+/* By that way alone, and by all: two steps, so that what is in place is met again. */
+static void hold(struct tape *tape, const struct attention_case *shape, enum sort sort,
+                 const char *what)
+{
+    static const uint32_t wanted[] = {WAY_ATTENTION, WAY_COUNT};
+    const struct fake_device_switches device = {.shared_max = shape->shared_max};
+    struct machine *rules = fused_rules(tape);
+    struct error error;
+
+    error_init(&error);
+    fused_give(rules, tape, sort);
+    for (int step = 0; step < 2; step++) {
+        assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct machine *fused;
+        uint64_t launched;
+
+        fake_device_set(&device);
+        fused = fused_open(tape, fused_barred_but(wanted[i]));
+        fused_give(fused, tape, sort);
+        for (int step = 0; step < 2; step++) {
+            assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
+        }
+        fused_compare(rules, fused, what);
+        fused->backend->close(fused);
+        launched = fake_device_launches(KERNEL_ATTENTION_NARROW) +
+                   fake_device_launches(KERNEL_ATTENTION_WIDE);
+        assert_int_equal(launched, launches_of(shape));
+        assert_true(shape->kernel == KERNEL_COUNT || fake_device_launches(shape->kernel) > 0);
+    }
+    rules->backend->close(rules);
+}
+
+#define SHARED_H200 (227 * 1024)
+
+static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
+{
+    static const struct attention_case cases[] = {
+        {2, 2, 1, 37, 37, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 30000, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {1, 1, 1, 150, 150, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 2, 1, 5, 130, 128, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {1,
+         1,
+         1,
+         18,
+         1023,
+         8,
+         false,
+         false,
+         {14, 128},
+         SHARED_H200,
+         KERNEL_ATTENTION_NARROW,
+         P_ALONE},
+        {1, 1, 3, 33, 33, 64, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        /* p has other readers: what is hidden is there for them, and p when it is read. */
+        {1, 1, 2, 21, 21, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
+        {1, 1, 1, 140, 140, 8, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
+        {1, 1, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEFORE},
+        {1, 2, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEHIND},
+        /* And what is left as it was: too wide, two blocks, too long, no room. */
+        {1, 1, 1, 19, 19, 16, true, false, {22, 128}, 0, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 19, 19, 48, true, false, {14, 32}, 0, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 3, 1025, 8, false, false, {14, 128}, SHARED_H200, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 3, 300, 8, false, false, {14, 128}, 20000, KERNEL_COUNT, P_ALONE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tape *tape = attention_tape(&cases[i]);
+
+        for (int sort = 0; sort < SORTS; sort++) {
+            char what[64];
+
+            if (test_share(1, 0) == 0 && i > 0 && sort != (int)(i * 2 % SORTS)) {
+                continue;
+            }
+            (void)snprintf(what, sizeof(what), "attention %zu, sort %d", i, sort);
+            hold(tape, &cases[i], (enum sort)sort, what);
+        }
+        tape_free(tape);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Rows of a strip, where the keys are 1,024: of compute capability 7.5, 8.6 and 8.9, 8.0, 9.0. */
+static void test_strips_are_as_high_as_shared_memory_lets_them(void **state)
+{
+    (void)state;
+    assert_int_equal(strip_rows_of(64 * 1024, 1024), 0);
+    assert_int_equal(strip_rows_of(64 * 1024, 896), 16);
+    assert_int_equal(strip_rows_of(99 * 1024, 1024), 16);
+    assert_int_equal(strip_rows_of(163 * 1024, 1024), 32);
+    assert_int_equal(strip_rows_of(SHARED_H200, 1024), 32);
+}
+
+static void test_models_with_attention_have_the_bits_of_the_rules(void **state)
+{
+    static const enum model_kind kinds[] = {MODEL_GPT2, MODEL_LLAMA};
+    static const struct fake_device_switches sound;
+    static const uint32_t wanted[] = {WAY_ATTENTION, WAY_COUNT};
+
+    (void)state;
+    fake_device_set(&sound);
+    for (int i = 0; i < 2; i++) {
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+        struct machine *rules;
+
+        small_model_options(&options, kinds[i]);
+        options.dropout = 0.0;
+        options.precision = (struct precision){i == 0 ? 14 : 16, 128};
+        options.length = 18;
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        rules = fused_rules(start.tape);
+        start_steps(rules, &start, 2);
+        for (int way = 0; way < 2; way++) {
+            struct machine *fused = fused_open(start.tape, fused_barred_but(wanted[way]));
+
+            start_steps(fused, &start, 2);
+            start_compare(rules, fused, "attention");
+            fused->backend->close(fused);
+        }
+        rules->backend->close(rules);
+        start_release(&start);
+        small_model_close(&small);
+    }
+    assert_true(fake_device_launches(KERNEL_ATTENTION_NARROW) +
+                    fake_device_launches(KERNEL_ATTENTION_WIDE) >
+                0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_of_attention_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_strips_are_as_high_as_shared_memory_lets_them),
+        cmocka_unit_test(test_models_with_attention_have_the_bits_of_the_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/*
+ * cuda_machine_test.c - the CUDA backend gives the rules' bits, on a device that is none.
+ *
+ * The fake device runs the plugin's own kernels on the processor
+ * (tests/support/device/fake_device.h), so planning, launches, graphs, in-place writing and every
+ * kernel are held to the looped rules: whole steps of small models and random tapes, fast and in
+ * trace mode. cuda_faults_test.c fails calls. No GPU takes part: what only a device can show is the
+ * business of gpu-check.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/machine.h"
+#include "proofs/commit/trace.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/numeric/random_tape.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/numeric/start.h"
+#include "tests/support/test.h"
+
+static const struct fake_device_switches sound;
+
+static struct machine *fake_open(const struct tape *tape, bool trace, bool rules_only)
+{
+    struct machine_options options = {.trace = trace};
+    struct machine_way way = {.calls = fake_device_calls(), .rules_only = rules_only};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    if (machine_cuda_open(&machine, tape, &options, &way, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return machine;
+}
+
+static struct machine *cpu_open(const struct tape *tape, bool trace)
+{
+    struct machine_options options = {.isa = ISA_SCALAR, .thread_count = 2, .trace = trace};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(backend_cpu.open(&machine, tape, &options, &error), STATUS_OK);
+    return machine;
+}
+
+/* ---- the same bits -------------------------------------------------------- */
+
+static void hold_to_the_rules(const struct start *start, const char *what, bool trace,
+                              bool rules_only)
+{
+    struct machine *cpu = cpu_open(start->tape, false);
+    struct machine *cuda = fake_open(start->tape, trace, rules_only);
+
+    /* Three steps: call by call, recorded, replayed. */
+    start_steps(cpu, start, 3);
+    start_steps(cuda, start, 3);
+    start_compare(cpu, cuda, what);
+    backend_cpu.close(cpu);
+    cuda->backend->close(cuda);
+}
+
+static void test_models_have_the_bits_of_the_rules(void **state)
+{
+    static const struct precision cuts[] = {{14, 128}, {15, 0}, {16, 64}, {22, 0}, {14, 16}};
+
+    (void)state;
+    fake_device_set(&sound);
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        size_t count = test_share(5, 1);
+
+        for (size_t i = 0; i < count; i++) {
+            struct model_options options;
+            struct small_model small;
+            struct start start;
+
+            small_model_options(&options, (enum model_kind)kind);
+            options.precision = cuts[(i + (size_t)kind) % 5];
+            small_model_open(&small, &options);
+            start_model(&start, &small);
+            hold_to_the_rules(&start, model_kind_name((enum model_kind)kind), false, false);
+            start_release(&start);
+            small_model_close(&small);
+        }
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+static void test_random_tapes_have_the_bits_of_the_rules(void **state)
+{
+    uint64_t count = test_share(3000, 24);
+
+    (void)state;
+    fake_device_set(&sound);
+    for (uint64_t seed = 0; seed < count; seed++) {
+        struct tape *tape = random_tape(seed, 3 + (uint32_t)(seed % 12));
+        struct start start;
+        char what[64];
+
+        (void)snprintf(what, sizeof(what), "tape %llu", (unsigned long long)seed);
+        start_random(&start, tape, seed);
+        hold_to_the_rules(&start, what, seed % 4 == 3, seed % 8 == 6);
+        start_release(&start);
+        tape_free(tape);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* ---- what the observer is shown --------------------------------------------- */
+
+struct shown {
+    uint8_t *bytes;
+    uint64_t size;
+    uint64_t capacity;
+    uint64_t at; /* second machine: compared so far */
+    bool compare;
+    uint32_t stop_at;
+};
+
+static enum status keep(void *context, uint32_t op, uint32_t output, const void *bytes,
+                        uint64_t size, struct error *error)
+{
+    struct shown *shown = context;
+
+    if (op == shown->stop_at) {
+        return error_set(error, STATUS_STOPPED, "seen enough");
+    }
+    if (shown->compare) {
+        if (shown->at + size > shown->size || memcmp(shown->bytes + shown->at, bytes, size) != 0) {
+            fail_msg("operation %u, output %u is shown with other bits", op, output);
+        }
+        shown->at += size;
+        return STATUS_OK;
+    }
+    if (shown->size + size > shown->capacity) {
+        shown->capacity = 2 * (shown->size + size);
+        shown->bytes = realloc(shown->bytes, shown->capacity);
+        assert_non_null(shown->bytes);
+    }
+    memcpy(shown->bytes + shown->size, bytes, size);
+    shown->size += size;
+    return STATUS_OK;
+}
+
+static void test_trace_shows_what_the_rules_make(void **state)
+{
+    (void)state;
+    fake_device_set(&sound);
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        struct shown shown = {.stop_at = UINT32_MAX};
+        struct observer observer = {keep, &shown};
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+        struct machine *cpu;
+        struct machine *cuda;
+        struct error error;
+
+        error_init(&error);
+        small_model_options(&options, (enum model_kind)kind);
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        cpu = cpu_open(start.tape, true);
+        cuda = fake_open(start.tape, true, false);
+        start_must(start_give(cpu, &start, &error), &error);
+        start_must(start_give(cuda, &start, &error), &error);
+        start_must(backend_cpu.step(cpu, &observer, &error), &error);
+        shown.compare = true;
+        start_must(cuda->backend->step(cuda, &observer, &error), &error);
+        assert_int_equal(shown.at, shown.size);
+        start_compare(cpu, cuda, "after a trace");
+        shown.compare = false;
+        shown.stop_at = 2;
+        assert_int_equal(cuda->backend->step(cuda, &observer, &error), STATUS_STOPPED);
+        free(shown.bytes);
+        backend_cpu.close(cpu);
+        cuda->backend->close(cuda);
+        start_release(&start);
+        small_model_close(&small);
+    }
+}
+
+/* ---- refusals ----------------------------------------------------------------- */
+
+static void test_too_little_memory_is_refused_with_how_much(void **state)
+{
+    struct fake_device_switches small = {.memory_max = 10000};
+    struct machine_options options = {.memory_max = 1000};
+    struct machine_way way = {.calls = fake_device_calls()};
+    struct tape *tape = random_tape(3, 4);
+    struct machine *machine;
+    struct error error;
+
+    (void)state;
+    fake_device_set(&small);
+    error_init(&error);
+    assert_int_equal(machine_cuda_open(&machine, tape, &options, &way, &error), STATUS_NO_MEMORY);
+    assert_non_null(strstr(error.text, "0.0 MiB are allowed"));
+    options.memory_max = 0;
+    assert_int_equal(machine_cuda_open(&machine, tape, &options, &way, &error), STATUS_NO_MEMORY);
+    assert_non_null(strstr(error.text, "MiB of device memory; fake device had 0.0 MiB free"));
+    assert_true(error.advice[0] != '\0');
+    assert_int_equal(fake_device_leftovers(), 0);
+    fake_device_set(&sound);
+    tape_free(tape);
+}
+
+static void test_devices_that_cannot_be_opened_are_told_apart(void **state)
+{
+    static const struct {
+        enum device_result result;
+        const char *text;
+    } cases[] = {{DEVICE_NO_DRIVER, "no NVIDIA driver"},
+                 {DEVICE_OLD_DRIVER, "serves CUDA 11.4, the plugin needs 13.0"},
+                 {DEVICE_NONE, "no CUDA device 0"},
+                 {DEVICE_NO_CODE, "no code for this device"},
+                 {DEVICE_FAILED, "does not start"}};
+    struct machine_options options = {.trace = false};
+    struct machine_way way = {.calls = fake_device_calls()};
+    struct tape *tape = random_tape(3, 4);
+    struct machine *machine;
+    struct error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fake_device_switches switches = {.open = cases[i].result};
+
+        fake_device_set(&switches);
+        error_init(&error);
+        assert_int_equal(machine_cuda_open(&machine, tape, &options, &way, &error), STATUS_DEVICE);
+        assert_non_null(strstr(error.text, cases[i].text));
+        assert_true(error.advice[0] != '\0');
+    }
+    fake_device_set(&sound);
+    tape_free(tape);
+}
+
+static void test_what_a_machine_cannot_do_is_refused(void **state)
+{
+    struct tape *tape = random_tape(3, 4);
+    struct machine *machine;
+    struct start start;
+    struct error error;
+    uint8_t word[4] = {0};
+    uint32_t made = tape->ops[0].outputs[0];
+    struct digest root;
+
+    (void)state;
+    fake_device_set(&sound);
+    error_init(&error);
+    start_random(&start, tape, 3);
+    machine = fake_open(tape, false, false);
+    assert_int_equal(backend_cuda.write(machine, made, word, &error), STATUS_USAGE);
+    assert_int_equal(backend_cuda.write(machine, UINT32_MAX, word, &error), STATUS_USAGE);
+    assert_int_equal(backend_cuda.read(machine, UINT32_MAX, word, &error), STATUS_USAGE);
+    assert_int_equal(backend_cuda.bind(machine, made, word, &error), STATUS_USAGE);
+    assert_int_equal(backend_cuda.leaves_roots(machine, &root, &(uint32_t){UINT32_MAX}, 1, &error),
+                     STATUS_USAGE);
+    assert_null(backend_cuda.peek(machine, tape->loss));
+    backend_cuda.close(machine);
+    start_release(&start);
+    tape_free(tape);
+}
+
+/* A kernel that no list of device.cu names has 48 KB on every device, whatever it grants others. */
+static void test_shared_memory_that_was_not_asked_for_is_refused(void **state)
+{
+    const struct device_calls *calls = fake_device_calls();
+    const struct finite_args args = {.count = 0};
+    struct device_launch launch = {.kernel = KERNEL_FINITE,
+                                   .grid = {1, 1, 1},
+                                   .block = BLOCK_THREADS,
+                                   .shared_size = SHARED_USUAL,
+                                   .arguments_size = sizeof(args),
+                                   .arguments = &args};
+    struct device_facts facts;
+    struct device *device;
+
+    (void)state;
+    fake_device_set(&sound);
+    assert_int_equal(calls->open(&device, &facts, 0), DEVICE_OK);
+    assert_int_equal(calls->launch(device, &launch), DEVICE_OK);
+    launch.shared_size++;
+    assert_int_equal(calls->launch(device, &launch), DEVICE_FAILED);
+    calls->close(device);
+    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_WIDE, 232448, 90), HOPPER_SHARED);
+    assert_int_equal(kernel_shared_most(KERNEL_HOPPER_WIDE, 101376, 89), 0);
+    for (uint32_t kernel = 0; kernel < KERNEL_COUNT; kernel++) {
+        /* Of compute capability 7.5, 8.0, 8.6 and 9.0. */
+        assert_true(kernel_shared_most(kernel, 65536, 75) <= 65536);
+        assert_true(kernel_shared_most(kernel, 166912, 80) <= 166912);
+        assert_true(kernel_shared_most(kernel, 101376, 86) <= 101376);
+        assert_true(kernel_shared_most(kernel, 232448, 90) <= 232448);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_random_tapes_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_trace_shows_what_the_rules_make),
+        cmocka_unit_test(test_too_little_memory_is_refused_with_how_much),
+        cmocka_unit_test(test_devices_that_cannot_be_opened_are_told_apart),
+        cmocka_unit_test(test_what_a_machine_cannot_do_is_refused),
+        cmocka_unit_test(test_shared_memory_that_was_not_asked_for_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,395 @@
+/*
+ * cuda_strips_test.c - products of strips, numbers that are quantized where a block of threads
+ * holds them, have the rules' bits: on the emulator, over ragged shapes, either side of the
+ * product, all widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden
+ * elements are not even read; and in whole training steps. And nothing is made so that does not
+ * fit. Likewise the sums of columns that nobody wants more of.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/launch.h"
+#include "engine/cuda/machine_cuda.h"
+#include "engine/cuda/traffic.h"
+#include "engine/ops/real.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/device/fused_case.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/numeric/start.h"
+#include "tests/support/test.h"
+
+static const struct fake_device_switches sound = {.shared_max = 227 * 1024};
+
+static uint64_t strip_launches(void)
+{
+    return fake_device_launches(KERNEL_STRIP_COLUMNS_NARROW) +
+           fake_device_launches(KERNEL_STRIP_COLUMNS_WIDE);
+}
+
+/* Two steps with one way alone are two steps by the rules. */
+static void hold(const struct tape *tape, enum sort sort, uint32_t way, const char *what)
+{
+    struct machine *rules = fused_rules(tape);
+    struct machine *fused = fused_open(tape, fused_barred_but(way));
+    struct error error;
+
+    error_init(&error);
+    fused_give(rules, tape, sort);
+    fused_give(fused, tape, sort);
+    for (int step = 0; step < 2; step++) {
+        assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+        assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
+    }
+    fused_compare(rules, fused, what);
+    rules->backend->close(rules);
+    fused->backend->close(fused);
+}
+
+/* ---- products --------------------------------------------------------------------- */
+
+/* Columns of x, in groups one behind the other, by rows of y, which lie along k. */
+struct product {
+    uint64_t batches;
+    uint64_t groups; /* of k */
+    uint64_t inner;
+    uint64_t rows;
+    uint64_t others;
+    struct precision precision;
+    bool is_b;       /* x is the second operand */
+    uint64_t causal; /* x is a softmax of so many queries a turn, or of none (0) */
+};
+
+static struct tape *product_tape(const struct product *p)
+{
+    const uint64_t k = p->groups * p->inner;
+    const uint64_t x_dims[3] = {p->batches, k, p->rows};
+    const uint64_t y_dims[3] = {p->batches, p->others, k};
+    const uint64_t out_dims[3] = {p->batches, p->rows, p->others};
+    const struct view x_view = {{p->batches, 1, 1, p->rows, p->groups, p->inner},
+                                {k * p->rows, 0, 0, 1, p->inner * p->rows, p->rows}};
+    const struct view y_view = {{p->batches, 1, 1, p->others, p->groups, p->inner},
+                                {p->others * k, 0, 0, k, p->inner, 1}};
+    const uint64_t by_a[6] = {p->rows * p->others, 0, 0, p->others, 0, 1};
+    const uint64_t by_b[6] = {p->rows * p->others, 0, 0, 1, 0, p->others};
+    struct builder *builder = builder_new(p->precision);
+    const uint32_t y = build_tensor(builder, "y", DTYPE_F32, ROLE_INPUT, 3, y_dims);
+    uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 3, x_dims);
+
+    x = p->causal == 0 ? build_scale(builder, x, 1.0f) : build_softmax(builder, x, 0.5f, p->causal);
+    build_output(builder, "product",
+                 p->is_b ? build_contract(builder, y, &y_view, x, &x_view, by_b, 0, 3, out_dims)
+                         : build_contract(builder, x, &x_view, y, &y_view, by_a, 0, 3, out_dims));
+    return fused_finish(builder);
+}
+
+static const struct product products[] = {
+    {2, 1, 150, 37, 19, {14, 128}, false, 0},    {1, 1, 130, 16, 64, {14, 128}, true, 0},
+    {3, 2, 77, 33, 5, {16, 128}, false, 0},      {1, 1, 1024, 20, 33, {14, 128}, true, 0},
+    {2, 1, 60, 31, 128, {15, 0}, false, 0},      {1, 3, 11, 2, 1, {14, 0}, true, 0},
+    {1, 1, 257, 65, 97, {16, 0}, true, 0},       {1, 1, 1, 40, 7, {14, 128}, false, 0},
+    {2, 1, 300, 300, 24, {14, 128}, false, 300}, {1, 2, 90, 90, 40, {14, 128}, true, 90},
+    {2, 1, 60, 140, 9, {16, 128}, true, 60},     {1, 4, 129, 129, 3, {15, 0}, false, 129},
+};
+
+#define PRODUCTS (sizeof(products) / sizeof(products[0]))
+
+static void test_products_of_columns_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PRODUCTS; i++) {
+        struct tape *tape = product_tape(&products[i]);
+        /* No more than 16 rows of a strip need, where they need more than the least. */
+        const struct fake_device_switches tight = {
+            .shared_max = STRIP_SHARED(16, products[i].groups * products[i].inner)};
+
+        for (int sort = 0; sort < SORTS; sort++) {
+            char what[64];
+
+            if (test_share(1, 0) == 0 && sort != SORT_NASTY && sort != (int)(i % SORTS)) {
+                continue;
+            }
+            fake_device_set(sort == SORT_NASTY ? &tight : &sound);
+            (void)snprintf(what, sizeof(what), "product %zu, numbers of sort %d", i, sort);
+            hold(tape, (enum sort)sort, WAY_STRIPS, what);
+            if (strip_launches() != 2) {
+                fail_msg("%s: %llu strips", what, (unsigned long long)strip_launches());
+            }
+            /* Only the other operand is quantized: two or three launches a step, or one. */
+            assert_int_equal(fake_device_launches(KERNEL_CONTRACT_NARROW) +
+                                 fake_device_launches(KERNEL_CONTRACT_WIDE),
+                             0);
+        }
+        tape_free(tape);
+    }
+}
+
+/* What a strip does not take is made as it was. */
+static void test_products_that_do_not_fit_are_left(void **state)
+{
+    static const struct product others[] = {
+        {1, 1, 1025, 16, 4, {14, 128}, false, 0}, /* long rows */
+        {1, 1, 130, 16, 129, {14, 128}, true, 0}, /* many rows by them */
+        {1, 1, 60, 16, 4, {22, 0}, false, 0},     /* three limbs */
+        {1, 1, 60, 16, 4, {14, 32}, false, 0},    /* short blocks */
+        {1, 1, 300, 16, 4, {14, 256}, false, 0},  /* long ones */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        struct tape *tape = product_tape(&others[i]);
+
+        fake_device_set(&sound);
+        hold(tape, SORT_PLAIN, WAY_STRIPS, "what does not fit");
+        assert_int_equal(strip_launches(), 0);
+        tape_free(tape);
+    }
+}
+
+/* ---- sums --------------------------------------------------------------------------- */
+
+static uint64_t sum_launches(void)
+{
+    return fake_device_launches(KERNEL_COLUMN_SUMS) + fake_device_launches(KERNEL_SHORT_SUMS);
+}
+
+/* Sums of a matrix' columns; and, if wanted, its columns by themselves, which want limbs. */
+static struct tape *sums_tape(uint64_t k, uint64_t columns, struct precision precision, bool more)
+{
+    const uint64_t dims[2] = {k, columns};
+    const uint64_t out_dims[2] = {columns, columns};
+    const uint64_t strides[6] = {0, 0, 0, columns, 0, 1};
+    const struct view view = view_transposed(columns, k);
+    struct builder *builder = builder_new(precision);
+    const uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, dims);
+
+    build_output(builder, "sums", build_reduce(builder, x, 1, columns));
+    if (more) {
+        build_output(builder, "squares",
+                     build_contract(builder, x, &view, x, &view, strides, 0, 2, out_dims));
+    }
+    return fused_finish(builder);
+}
+
+static void test_sums_of_columns_have_the_bits_of_the_rules(void **state)
+{
+    static const struct {
+        uint64_t k;
+        uint64_t columns;
+        struct precision precision;
+        uint32_t kernel;
+    } cases[] = {{300, 37, {14, 128}, KERNEL_COLUMN_SUMS},  {1030, 20, {16, 0}, KERNEL_COLUMN_SUMS},
+                 {129, 9, {22, 0}, KERNEL_COLUMN_SUMS},     {7, 500, {15, 128}, KERNEL_SHORT_SUMS},
+                 {128, 33, {14, 128}, KERNEL_SHORT_SUMS},   {2, 3, {22, 0}, KERNEL_SHORT_SUMS},
+                 {2000, 11, {14, 128}, KERNEL_COLUMN_SUMS}, {64, 2, {14, 16}, KERNEL_ONES}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tape *tape = sums_tape(cases[i].k, cases[i].columns, cases[i].precision, false);
+
+        for (int sort = 0; sort < SORTS; sort++) {
+            char what[64];
+
+            fake_device_set(&sound);
+            (void)snprintf(what, sizeof(what), "sums %zu, numbers of sort %d", i, sort);
+            hold(tape, (enum sort)sort, WAY_SUMS, what);
+            assert_int_equal(fake_device_launches(cases[i].kernel), 2);
+            assert_int_equal(sum_launches(), cases[i].kernel == KERNEL_ONES ? 0 : 2);
+        }
+        tape_free(tape);
+    }
+}
+
+static void test_limbs_that_others_want_are_summed(void **state)
+{
+    struct tape *tape = sums_tape(300, 20, (struct precision){14, 128}, true);
+
+    (void)state;
+    fake_device_set(&sound);
+    hold(tape, SORT_PLAIN, WAY_SUMS, "sums of limbs");
+    assert_int_equal(sum_launches(), 0);
+    assert_int_equal(fake_device_launches(KERNEL_ONES), 2);
+    tape_free(tape);
+}
+
+/* ---- every integer ---------------------------------------------------------------- */
+
+/* Columns that hold all integers of 14 bits, by ones: each comes back as it was. */
+static void test_every_integer_comes_back(void **state)
+{
+    enum { K = 128, ROWS = 128, MOST = (1 << 13) - 1 };
+    static const struct product p = {1, 1, K, ROWS, K, {14, 128}, false, 0};
+    struct tape *tape = product_tape(&p);
+    struct machine *fused = fused_open(tape, fused_barred_but(WAY_STRIPS));
+    float *x = malloc(sizeof(float) * K * ROWS);
+    float *y = calloc(K * K, sizeof(float));
+    float *out = malloc(sizeof(float) * K * ROWS);
+    struct error error;
+    uint32_t ids[3] = {TENSOR_NONE, TENSOR_NONE, TENSOR_NONE};
+
+    (void)state;
+    error_init(&error);
+    assert_non_null(x);
+    assert_non_null(y);
+    assert_non_null(out);
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        for (int i = 0; i < 3; i++) {
+            if (strcmp(tape->tensors[id].name, i == 0 ? "x" : i == 1 ? "y" : "product") == 0) {
+                ids[i] = id;
+            }
+        }
+    }
+    for (int k = 0; k < K; k++) {
+        y[k * K + k] = 1.0f;
+        for (int row = 0; row < ROWS; row++) {
+            /* The first of a row is the largest, so that 2^13 is its exponent. */
+            const int q = k == 0 ? MOST : (row * (K - 1) + k - 1) % (2 * MOST + 1) - MOST;
+
+            x[k * ROWS + row] = (float)q;
+        }
+    }
+    assert_int_equal(fused->backend->write(fused, ids[0], x, &error), STATUS_OK);
+    assert_int_equal(fused->backend->write(fused, ids[1], y, &error), STATUS_OK);
+    assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
+    assert_int_equal(fused->backend->read(fused, ids[2], out, &error), STATUS_OK);
+    for (int k = 0; k < K; k++) {
+        for (int row = 0; row < ROWS; row++) {
+            assert_true(out[row * K + k] == x[k * ROWS + row]);
+        }
+    }
+    fused->backend->close(fused);
+    tape_free(tape);
+    free(x);
+    free(y);
+    free(out);
+}
+
+/* ---- what a causal mask hides ------------------------------------------------------ */
+
+static void test_hidden_elements_are_not_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PRODUCTS; i++) {
+        const struct product *p = &products[i];
+        struct tape *tape;
+        struct machine *rules;
+        struct machine *fused;
+        struct error error;
+        uint32_t *x;
+        uint32_t softmax = 0;
+
+        if (p->causal == 0 || p->rows > p->causal) {
+            continue; /* nothing is hidden, or not the same of every turn: all is read */
+        }
+        tape = product_tape(p);
+        rules = fused_rules(tape);
+        fused = fused_open(tape, fused_barred_but(WAY_STRIPS));
+        error_init(&error);
+        fused_give(rules, tape, SORT_PLAIN);
+        fused_give(fused, tape, SORT_PLAIN);
+        while (tape->ops[softmax].kind != OP_SOFTMAX) {
+            softmax++;
+        }
+        assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+        assert_int_equal(fused->backend->run(fused, 0, softmax + 1, NULL, &error), STATUS_OK);
+        x = ((struct machine_cuda *)fused)->memory[tape->ops[softmax].outputs[5]];
+        for (uint64_t row = 0; row < p->batches * p->groups * p->inner; row++) {
+            for (uint64_t column = row % p->causal + 1; column < p->rows; column++) {
+                x[row * p->rows + column] = FLOAT_NAN_BITS;
+            }
+        }
+        assert_int_equal(fused->backend->run(fused, softmax + 1, tape->op_count, NULL, &error),
+                         STATUS_OK);
+        fused_compare(rules, fused, "nonsense behind the mask");
+        rules->backend->close(rules);
+        fused->backend->close(fused);
+        tape_free(tape);
+    }
+}
+
+/* ---- training ------------------------------------------------------------------------ */
+
+/* Attention of one piece and of several, alone and in groups of heads. */
+static void small_language(struct model_options *options, enum model_kind kind)
+{
+    small_model_options(options, kind);
+    options->precision = (struct precision){kind == MODEL_GPT2 ? 14 : 16, 128};
+    options->length = kind == MODEL_GPT2 ? 20 : 34;
+    options->layers = 1;
+    options->batch = 1;
+    options->dropout = 0.0;
+}
+
+static void test_training_has_the_bits_of_the_rules(void **state)
+{
+    static const enum model_kind kinds[] = {MODEL_GPT2, MODEL_LLAMA};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+        struct machine *rules;
+
+        small_language(&options, kinds[i]);
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        rules = fused_rules(start.tape);
+        start_steps(rules, &start, 2);
+        for (int all = 0; all < 2; all++) {
+            struct machine *fused =
+                fused_open(start.tape, fused_barred_but(all ? WAY_COUNT : WAY_STRIPS));
+
+            fake_device_set(&sound);
+            start_steps(fused, &start, 2);
+            start_compare(rules, fused, all ? "all ways" : "strips");
+            assert_true(strip_launches() >= 4); /* two for each step */
+            assert_true(sum_launches() > 0 || !all);
+            fused->backend->close(fused);
+        }
+        rules->backend->close(rules);
+        start_release(&start);
+        small_model_close(&small);
+    }
+}
+
+/* ---- the account ------------------------------------------------------------------------ */
+
+/* A strip reads each number that is seen once, and writes no limbs. */
+static void test_the_account_counts_what_is_seen(void **state)
+{
+    static const struct product p = {2, 1, 300, 300, 24, {14, 128}, false, 300};
+    struct tape *tape = product_tape(&p);
+    struct machine *machine = fused_open(tape, fused_barred_but(WAY_STRIPS));
+    struct traffic *counts = calloc(tape->op_count, sizeof(*counts));
+    const uint64_t seen = 4 * p.batches * p.inner * (p.inner + 1) / 2;
+    const struct traffic *last = &counts[tape->op_count - 1];
+
+    (void)state;
+    assert_non_null(counts);
+    machine_cuda_traffic(counts, machine);
+    assert_int_equal(last->launches, 1);
+    assert_true(last->read > seen && last->read < seen + 4 * p.batches * p.others * p.inner);
+    assert_int_equal(last->written, 4 * p.batches * p.rows * p.others);
+    free(counts);
+    machine->backend->close(machine);
+    tape_free(tape);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products_of_columns_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_that_do_not_fit_are_left),
+        cmocka_unit_test(test_sums_of_columns_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_limbs_that_others_want_are_summed),
+        cmocka_unit_test(test_every_integer_comes_back),
+        cmocka_unit_test(test_hidden_elements_are_not_read),
+        cmocka_unit_test(test_training_has_the_bits_of_the_rules),
+        cmocka_unit_test(test_the_account_counts_what_is_seen),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,380 @@
+/*
+ * split_test.c - a step split over several machines has the bits of one.
+ *
+ * Small models and random tapes over two, three and five emulated devices, each with memory of its
+ * own, against one processor: states, outputs, losses and roots after three steps (queued,
+ * recorded, replayed), and traces item by item. What is on a device is poison to the others: the
+ * emulated memory of each holds nothing that was not moved there. Then refusals, failures, and how
+ * GPT-2 124M is divided.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/machine.h"
+#include "engine/machine/split.h"
+#include "engine/plan/division.h"
+#include "proofs/commit/trace.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/device/fused_case.h"
+#include "tests/support/numeric/random_tape.h"
+#include "tests/support/numeric/start.h"
+#include "tests/support/test.h"
+
+static const struct fake_device_switches sound;
+
+static enum status open_on_fake(struct machine **machine, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
+{
+    struct machine_way way = {.calls = fake_device_calls(), .ordinal = (int)options->device};
+
+    return machine_cuda_open(machine, tape, options, &way, error);
+}
+
+static struct backend fake_backend(void)
+{
+    struct backend fake = backend_cuda;
+
+    fake.open = open_on_fake;
+    return fake;
+}
+
+static struct machine *cpu_open(const struct tape *tape, bool trace)
+{
+    struct machine_options options = {.isa = isa_best(), .thread_count = 1, .trace = trace};
+    struct machine *machine = NULL;
+    struct error error;
+
+    error_init(&error);
+    start_must(backend_cpu.open(&machine, tape, &options, &error), &error);
+    return machine;
+}
+
+/* NULL: the tape has less to do than there are parts. */
+static struct machine *split_open(const struct tape *tape, const struct backend *backend,
+                                  uint32_t parts, bool trace)
+{
+    struct machine_options options = {.backend = backend,
+                                      .isa = isa_best(),
+                                      .thread_count = 1,
+                                      .trace = trace,
+                                      .device_count = parts};
+    struct machine *machine = NULL;
+    struct error error;
+
+    for (uint32_t part = 0; part < parts; part++) {
+        options.devices[part] = part;
+    }
+    error_init(&error);
+    enum status status = machine_split_open(&machine, tape, &options, &error);
+
+    if (status != STATUS_USAGE) {
+        start_must(status, &error);
+    }
+    return machine;
+}
+
+/* ---- the same bits --------------------------------------------------------------- */
+
+static void hold(const struct start *start, const struct backend *backend, uint32_t parts,
+                 const char *what)
+{
+    struct machine *cpu = cpu_open(start->tape, false);
+    struct machine *split = split_open(start->tape, backend, parts, false);
+
+    if (split != NULL) {
+        start_steps(cpu, start, 3);
+        start_steps(split, start, 3);
+        start_compare(cpu, split, what);
+        split->backend->close(split);
+    }
+    backend_cpu.close(cpu);
+}
+
+static void hold_trace(const struct start *start, const struct backend *backend, uint32_t parts)
+{
+    struct machine *cpu = cpu_open(start->tape, true);
+    struct machine *split = split_open(start->tape, backend, parts, true);
+    struct trace expected;
+    struct trace got;
+    struct error error;
+
+    error_init(&error);
+    if (split != NULL) {
+        start_steps(cpu, start, 0);
+        start_steps(split, start, 0);
+        start_must(trace_run(&expected, cpu, NULL, 0, &error), &error);
+        start_must(trace_run(&got, split, NULL, 0, &error), &error);
+        assert_memory_equal(expected.items, got.items, expected.item_count * sizeof(*got.items));
+        assert_true(digest_equal(&expected.next_root, &got.next_root));
+        trace_release(&expected);
+        trace_release(&got);
+        split->backend->close(split);
+    }
+    backend_cpu.close(cpu);
+}
+
+static void test_models_have_the_bits_of_one_machine(void **state)
+{
+    const struct backend fake = fake_backend();
+
+    (void)state;
+    fake_device_set(&sound);
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+
+        small_model_options(&options, (enum model_kind)kind);
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        for (uint32_t parts = 1; parts <= 5; parts += parts == 3 ? 2 : 1) {
+            hold(&start, &backend_cpu, parts, model_kind_name((enum model_kind)kind));
+            hold_trace(&start, &backend_cpu, parts);
+        }
+        hold(&start, &fake, 2, model_kind_name((enum model_kind)kind));
+        hold_trace(&start, &fake, 3);
+        start_release(&start);
+        small_model_close(&small);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/*
+ * Gates: what a layer makes crosses over, and of both its products the gradients want the numbers
+ * once more, beside what comes back in a later turn.
+ */
+static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
+{
+    static const uint64_t dims[2] = {8, 16};
+    static const uint64_t square[2] = {16, 16};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    uint32_t weights[8];
+    uint32_t gradients[8];
+    uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, dims);
+
+    for (uint32_t i = 0; i < 2 * layers; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "w%u", i);
+        weights[i] = build_tensor(builder, name, DTYPE_F32, ROLE_STATE, 2, square);
+    }
+    for (uint32_t i = 0; i < 2 * layers; i += 2) {
+        const uint32_t gate = build_unary(builder, kind, build_linear(builder, x, weights[i]));
+
+        x = build_mul(builder, gate, build_linear(builder, x, weights[i + 1]), 1);
+    }
+    const uint32_t loss = build_mean(builder, x);
+
+    build_loss(builder, loss);
+    build_gradients(builder, gradients, loss, weights, 2 * layers);
+    for (uint32_t i = 0; i < 2 * layers; i++) {
+        build_after(builder, weights[i], build_add(builder, weights[i], gradients[i], 1));
+    }
+    return fused_finish(builder);
+}
+
+/* Whatever is made together on a device: who waits for a tensor finds it when it is his turn. */
+static void test_what_crosses_is_there_in_time(void **state)
+{
+    static const enum op_kind kinds[] = {OP_RELU, OP_GELU, OP_SILU};
+    const struct backend fake = fake_backend();
+
+    (void)state;
+    fake_device_set(&sound);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct tape *tape = gates_tape(kinds[i], 4);
+        struct start start;
+
+        start_random(&start, tape, i);
+        for (uint32_t parts = 2; parts <= 4; parts++) {
+            hold(&start, &fake, parts, op_kind_name(kinds[i]));
+        }
+        start_release(&start);
+        tape_free(tape);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+static void test_random_tapes_have_the_bits_of_one_machine(void **state)
+{
+    const uint64_t count = test_share(3000, 400);
+    const struct backend fake = fake_backend();
+
+    (void)state;
+    fake_device_set(&sound);
+    for (uint64_t seed = 0; seed < count; seed++) {
+        struct tape *tape = random_tape(seed, 3 + (uint32_t)(seed % 25));
+        struct start start;
+        char what[64];
+
+        (void)snprintf(what, sizeof(what), "tape %llu", (unsigned long long)seed);
+        start_random(&start, tape, seed);
+        hold(&start, seed % 25 == 0 ? &fake : &backend_cpu, 2 + (uint32_t)(seed % 3), what);
+        if (seed % 5 == 0) {
+            hold_trace(&start, &backend_cpu, 2);
+        }
+        start_release(&start);
+        tape_free(tape);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* ---- failures and refusals ---------------------------------------------------------- */
+
+static void test_any_failing_call_of_any_device_is_told(void **state)
+{
+    const struct backend fake = fake_backend();
+    struct tape *tape = random_tape(5, 9);
+    struct start start;
+    uint64_t calls = 1;
+
+    (void)state;
+    start_random(&start, tape, 5);
+    for (uint64_t k = 0; k <= calls; k += 1 + calls / 80) {
+        const struct fake_device_switches lost = {
+            .fail_at = k, .result = DEVICE_FAILED, .for_good = true};
+        struct machine_options options = {.backend = &fake, .device_count = 2, .devices = {0, 1}};
+        struct machine *machine = NULL;
+        struct error error;
+        enum status status;
+
+        fake_device_set(&lost);
+        error_init(&error);
+        status = machine_split_open(&machine, tape, &options, &error);
+        if (status == STATUS_OK) {
+            status = start_give(machine, &start, &error);
+        }
+        for (int step = 0; step < 2 && status == STATUS_OK; step++) {
+            status = machine->backend->step(machine, NULL, &error);
+        }
+        if (status == STATUS_OK) {
+            struct digest root;
+
+            status = machine_state_root(&root, machine, &error);
+        }
+        if (k == 0) {
+            assert_int_equal(status, STATUS_OK);
+            calls = fake_device_call_count();
+            assert_true(calls > 60);
+        } else if (k + 1 < calls) { /* the last two are waits of machines that are closed */
+            if (status != STATUS_DEVICE) {
+                fail_msg("call %llu of %llu failed: status %d", (unsigned long long)k,
+                         (unsigned long long)calls, (int)status);
+            }
+        }
+        if (machine != NULL) {
+            machine->backend->close(machine);
+        }
+        assert_int_equal(fake_device_leftovers(), 0);
+    }
+    fake_device_set(&sound);
+    start_release(&start);
+    tape_free(tape);
+}
+
+static void test_what_a_split_machine_cannot_do_is_refused(void **state)
+{
+    struct tape *tape = random_tape(3, 8);
+    struct machine_options options = {.isa = isa_best(), .device_count = 9};
+    struct machine *machine = NULL;
+    struct error error;
+    uint8_t word[4] = {0};
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(machine_split_open(&machine, tape, &options, &error), STATUS_USAGE);
+    options.device_count = 0;
+    assert_int_equal(machine_split_open(&machine, tape, &options, &error), STATUS_USAGE);
+    machine = split_open(tape, &backend_cpu, 2, false);
+    assert_non_null(machine);
+    assert_int_equal(machine->backend->write(machine, UINT32_MAX, word, &error), STATUS_USAGE);
+    assert_int_equal(machine->backend->read(machine, UINT32_MAX, word, &error), STATUS_USAGE);
+    assert_int_equal(machine->backend->bind(machine, tape->loss, word, &error), STATUS_USAGE);
+    assert_null(machine->backend->peek(machine, UINT32_MAX));
+    machine->backend->close(machine);
+    tape_free(tape);
+}
+
+static void test_lists_of_devices_are_read(void **state)
+{
+    static const char *const bad[] = {"cuda:0,",     "cuda:0,cpu", "cuda:0cuda:1", "cuda,,cuda",
+                                      "cuda:0;cuda", "cuda:x",     "cuda:1024"};
+    struct machine_options options;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    start_must(machine_options_default(&options, &error), &error);
+    assert_int_equal(setenv("LOCKSTEP_CUDA", "build/tests/emulated_cuda.so", 1), 0);
+    if (machine_options_device(&options, "cuda:0,cuda:1,cuda", &error) != STATUS_OK) {
+        skip(); /* another build folder: the programs' own test has it too */
+    }
+    assert_int_equal(options.device_count, 3);
+    assert_int_equal(options.devices[1], 1);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(machine_options_device(&options, bad[i], &error), STATUS_USAGE);
+    }
+    assert_int_equal(
+        machine_options_device(&options, "cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda", &error),
+        STATUS_USAGE);
+}
+
+/* ---- what it is for -------------------------------------------------------------------- */
+
+static void test_gpt2_124m_is_divided_by_layers(void **state)
+{
+    struct model_options wanted;
+    struct model model;
+    struct division division;
+    struct error error;
+    uint64_t parameters[2] = {0, 0};
+
+    (void)state;
+    error_init(&error);
+    model_options_default(&wanted, MODEL_GPT2);
+    wanted.batch = 4;
+    wanted.length = wanted.positions = 1024;
+    wanted.vocabulary = 50257;
+    wanted.layers = wanted.heads = 12;
+    wanted.width = 768;
+    wanted.hidden = 3072;
+    wanted.data_count = 1000000;
+    wanted.data_dtype = DTYPE_U16;
+    start_must(model_build(&model, &wanted, &error), &error);
+    start_must(division_build(&division, model.tape, 2, false, &error), &error);
+    for (uint32_t i = 0; i < model.tape->state_count; i++) {
+        const uint32_t id = model.tape->states[i].before;
+
+        parameters[division.homes[id]] += model.tape->tensors[id].count;
+    }
+    print_message("GPT-2 124M over two devices: %u and %u operations, %.0f%% and %.0f%% of the "
+                  "state, %u turns, %.1f MiB moved in a step\n",
+                  division.parts[0].tape->op_count, division.parts[1].tape->op_count,
+                  100.0 * (double)parameters[0] / (double)(parameters[0] + parameters[1]),
+                  100.0 * (double)parameters[1] / (double)(parameters[0] + parameters[1]),
+                  division.leg_count, (double)division_moved(&division, model.tape) / 1048576.0);
+    /* The tied embedding and two activations, forth and back, and little else. */
+    assert_true(division_moved(&division, model.tape) < UINT64_C(512) << 20);
+    for (int part = 0; part < 2; part++) {
+        assert_true(parameters[part] > (parameters[0] + parameters[1]) / 5);
+        assert_true(division.parts[part].tape->op_count > model.tape->op_count / 5);
+    }
+    division_release(&division);
+    model_release(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_models_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_what_crosses_is_there_in_time),
+        cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_any_failing_call_of_any_device_is_told),
+        cmocka_unit_test(test_what_a_split_machine_cannot_do_is_refused),
+        cmocka_unit_test(test_lists_of_devices_are_read),
+        cmocka_unit_test(test_gpt2_124m_is_divided_by_layers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,438 @@
+/*
+ * slice_test.c - parts of operations make what the whole makes.
+ *
+ * Random operations of every kind, with shapes that nobody would choose and numbers that nobody
+ * would make, are cut along every axis at random places, again and again: each part must pass
+ * op_check(), every element must be made exactly once, and the bits are those of the rules on the
+ * whole. Then whole steps run by ranges and slices within a few kilobytes, on the processor and on
+ * the emulated device: states, traces and refusals. Last, what GPT-2 124M needs is counted.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/machine.h"
+#include "engine/machine/sliced.h"
+#include "engine/ops/kernel.h"
+#include "engine/plan/slice.h"
+#include "proofs/commit/trace.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/numeric/random_op.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/test.h"
+
+#define MIB       UINT64_C(1048576)
+#define SEEDS     12 /* and on, until a kind was cut */
+#define SEEDS_MAX 400
+#define PARTS_MAX 4
+#define DEPTH_MAX 3
+#define UNMADE    0x5c
+
+static uint64_t bytes_of(const struct tensor *tensor)
+{
+    return tensor->count * dtype_size(tensor->dtype);
+}
+
+/* ---- every kind, every axis -------------------------------------------------- */
+
+static void run_rules(const struct slice *slice, void *const *memory)
+{
+    struct kernel_call call = {.op = &slice->op, .tensors = slice->tensors, .thread_count = 1};
+
+    for (uint32_t i = 0; i < slice->op.input_count; i++) {
+        call.inputs[i] = memory[i];
+    }
+    for (uint32_t i = 0; i < slice->op.output_count; i++) {
+        call.outputs[i] = memory[slice->op.input_count + i];
+    }
+    kernel_run_rules(&call);
+}
+
+static uint32_t tensor_total(const struct slice *slice)
+{
+    return slice->op.input_count + slice->op.output_count;
+}
+
+static void run_parts(const struct slice *whole, void *const *memory, uint64_t *random,
+                      uint32_t depth);
+
+static void run_one_part(const struct slice *whole, void *const *memory, uint32_t axis,
+                         uint64_t first, uint64_t last, uint64_t *random, uint32_t depth)
+{
+    struct slice_view views[SLICE_TENSORS_MAX];
+    void *taken[SLICE_TENSORS_MAX] = {NULL};
+    struct slice part;
+    struct error error;
+
+    error_init(&error);
+    slice_take(&part, views, whole, axis, first, last);
+    if (op_check(&part.op, part.tensors, tensor_total(&part), &error) != STATUS_OK) {
+        fail_msg("a part is not sound: %s", error.text);
+    }
+    for (uint32_t i = 0; i < tensor_total(&part); i++) {
+        const uint64_t size = dtype_size(part.tensors[i].dtype);
+
+        assert_int_equal(views[i].run * views[i].count, part.tensors[i].count);
+        taken[i] = malloc(bytes_of(&part.tensors[i]));
+        assert_non_null(taken[i]);
+        /* Outputs too: a part must not undo what another made. */
+        slice_gather(taken[i], memory[i], &views[i], size);
+        for (uint64_t at = 0; i >= part.op.input_count && at < bytes_of(&part.tensors[i]); at++) {
+            assert_int_equal(((uint8_t *)taken[i])[at], UNMADE);
+        }
+    }
+    run_parts(&part, taken, random, depth + 1);
+    for (uint32_t i = 0; i < tensor_total(&part); i++) {
+        if (i >= part.op.input_count) {
+            slice_scatter(memory[i], taken[i], &views[i], dtype_size(part.tensors[i].dtype));
+        }
+        free(taken[i]);
+    }
+}
+
+static void run_parts(const struct slice *whole, void *const *memory, uint64_t *random,
+                      uint32_t depth)
+{
+    uint64_t lengths[SLICE_AXES_MAX];
+    const uint32_t axes = slice_axes(lengths, whole);
+    const uint32_t axis = axes == 0 ? 0 : (uint32_t)random_op_below(random, axes);
+    uint64_t first = 0;
+
+    if (axes == 0 || depth == DEPTH_MAX || lengths[axis] < 2) {
+        run_rules(whole, memory);
+        return;
+    }
+    for (uint32_t part = 1; part <= PARTS_MAX && first < lengths[axis]; part++) {
+        const uint64_t left = lengths[axis] - first;
+        const uint64_t last =
+            part == PARTS_MAX ? lengths[axis] : first + 1 + random_op_below(random, left);
+
+        run_one_part(whole, memory, axis, first, last, random, depth);
+        first = last;
+    }
+}
+
+/* false: the operation has nothing to cut. */
+static bool hold_kind(enum op_kind kind, uint64_t seed)
+{
+    struct tape *tape = random_op_tape(kind, seed);
+    struct slice whole;
+    void *expected[SLICE_TENSORS_MAX] = {NULL};
+    void *got[SLICE_TENSORS_MAX] = {NULL};
+    uint64_t lengths[SLICE_AXES_MAX];
+    uint64_t random = seed * 77 + (uint64_t)kind;
+    bool cut = false;
+
+    slice_whole(&whole, tape, 0);
+    for (uint32_t i = 0; i < tensor_total(&whole); i++) {
+        const uint32_t id = i < whole.op.input_count
+                                ? tape->ops[0].inputs[i]
+                                : tape->ops[0].outputs[i - whole.op.input_count];
+
+        expected[i] = random_op_value(tape, id, (enum random_mood)(seed % MOOD_COUNT), seed + id);
+        if (i >= whole.op.input_count) {
+            memset(expected[i], UNMADE, bytes_of(&whole.tensors[i]));
+        }
+        got[i] = malloc(bytes_of(&whole.tensors[i]));
+        memcpy(got[i], expected[i], bytes_of(&whole.tensors[i]));
+    }
+    run_rules(&whole, expected);
+    for (int time = 0; time < 6; time++) {
+        for (uint32_t i = whole.op.input_count; i < tensor_total(&whole); i++) {
+            memset(got[i], UNMADE, bytes_of(&whole.tensors[i]));
+        }
+        run_parts(&whole, got, &random, 0);
+        for (uint32_t i = whole.op.input_count; i < tensor_total(&whole); i++) {
+            if (memcmp(got[i], expected[i], bytes_of(&whole.tensors[i])) != 0) {
+                fail_msg("%s, seed %llu: output %u differs", op_kind_name(kind),
+                         (unsigned long long)seed, i - whole.op.input_count);
+            }
+        }
+    }
+    for (uint32_t axis = 0; axis < slice_axes(lengths, &whole); axis++) {
+        cut = cut || lengths[axis] > 1;
+    }
+    for (uint32_t i = 0; i < tensor_total(&whole); i++) {
+        free(expected[i]);
+        free(got[i]);
+    }
+    tape_free(tape);
+    return cut;
+}
+
+static bool can_never_be_cut(enum op_kind kind)
+{
+    return kind == OP_STEP_NEXT || kind == OP_SCHEDULE || kind == OP_BATCH_TOKENS ||
+           kind == OP_BATCH_SAMPLES || kind == OP_DROPOUT || kind == OP_CLIP_FACTOR;
+}
+
+static void test_parts_of_every_kind_make_what_the_whole_makes(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
+        uint32_t cut = 0;
+
+        /* Pictures come one by one as a rule: until some were cut. */
+        for (uint64_t seed = 0; seed < SEEDS || (cut < 3 && seed < SEEDS_MAX); seed++) {
+            cut += hold_kind((enum op_kind)kind, seed);
+            if (can_never_be_cut((enum op_kind)kind) && seed >= SEEDS) {
+                break;
+            }
+        }
+        if (can_never_be_cut((enum op_kind)kind)) {
+            assert_int_equal(cut, 0);
+        } else if (cut == 0) {
+            fail_msg("no %s was cut", op_kind_name((enum op_kind)kind));
+        }
+    }
+}
+
+/* ---- whole steps --------------------------------------------------------------- */
+
+static enum status open_on_fake(struct machine **machine, const struct tape *tape,
+                                const struct machine_options *options, struct error *error)
+{
+    struct machine_way way = {.calls = fake_device_calls()};
+
+    return machine_cuda_open(machine, tape, options, &way, error);
+}
+
+/*
+ * Two traces by slices have the roots of the whole; the second step begins where the first ended.
+ */
+static void hold_model(enum model_kind kind, const struct backend *backend, enum isa isa,
+                       uint64_t device_memory, uint32_t steps)
+{
+    const struct machine_options options = {
+        .backend = backend, .isa = isa, .thread_count = 1, .device_memory = device_memory};
+    struct model_options wanted;
+    struct small_model small;
+    struct machine *whole;
+    struct machine *sliced = NULL;
+    struct sliced_survey survey;
+    struct error error;
+    bool diverged;
+
+    error_init(&error);
+    small_model_options(&wanted, kind);
+    small_model_open(&small, &wanted);
+    whole = small_machine_open(&small, ISA_SCALAR, 1, true);
+    assert_int_equal(machine_sliced_open(&sliced, small.model.tape, &options, &error), STATUS_OK);
+    assert_int_equal(sliced_survey(&survey, small.model.tape, &options, &error), STATUS_OK);
+    if (survey.device_size > device_memory || survey.ranges < 2 ||
+        (device_memory <= 60000 && survey.slices <= survey.cut)) {
+        fail_msg("%s within %llu bytes: %llu taken, %u operations cut into %u slices, %u left",
+                 model_kind_name(kind), (unsigned long long)device_memory,
+                 (unsigned long long)survey.device_size, survey.cut, survey.slices, survey.left);
+    }
+    small_machine_give(sliced, &small);
+    for (uint32_t step = 0; step < steps; step++) {
+        struct trace expected;
+        struct trace got;
+
+        assert_int_equal(trace_run(&expected, whole, NULL, 0, &error), STATUS_OK);
+        if (trace_run(&got, sliced, NULL, 0, &error) != STATUS_OK) {
+            fail_msg("%s: %s", model_kind_name(kind), error.text);
+        }
+        assert_true(digest_equal(&expected.root, &got.root));
+        assert_true(digest_equal(&expected.next_root, &got.next_root));
+        trace_release(&expected);
+        trace_release(&got);
+    }
+    assert_int_equal(sliced->backend->diverged(sliced, &diverged, &error), STATUS_OK);
+    assert_false(diverged);
+    whole->backend->close(whole);
+    sliced->backend->close(sliced);
+    small_model_close(&small);
+}
+
+static void test_steps_by_slices_have_the_trace_of_the_whole_step(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        hold_model((enum model_kind)kind, &backend_cpu, ISA_SCALAR, 20000, 2);
+        hold_model((enum model_kind)kind, &backend_cpu, ISA_SCALAR, 3000, 1);
+        hold_model((enum model_kind)kind, &backend_cpu, isa_best(), 400000, 1);
+    }
+}
+
+static void test_steps_by_slices_run_on_a_device(void **state)
+{
+    const struct fake_device_switches sound = {0};
+    struct backend fake = backend_cuda;
+
+    (void)state;
+    fake_device_set(&sound);
+    fake.open = open_on_fake;
+    hold_model(MODEL_MLP, &fake, isa_best(), 30000, 1);
+    hold_model(MODEL_GPT2, &fake, isa_best(), 60000, 1);
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Without a limit of ours it is the device that says when it is full. */
+static void test_a_device_that_is_full_gets_smaller_parts(void **state)
+{
+    const struct fake_device_switches small_device = {.memory_max = 150000};
+    const struct fake_device_switches sound = {0};
+    struct backend fake = backend_cuda;
+    struct machine_options options = {
+        .backend = &fake, .isa = isa_best(), .thread_count = 1, .trace = true};
+    struct model_options wanted;
+    struct small_model small;
+    struct machine *machine = NULL;
+    struct machine *whole;
+    struct trace expected;
+    struct trace got;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    fake.open = open_on_fake;
+    small_model_options(&wanted, MODEL_MLP);
+    small_model_open(&small, &wanted);
+    fake_device_set(&small_device);
+    assert_int_equal(machine_open(&machine, small.model.tape, &options, &error), STATUS_OK);
+    assert_string_equal(machine->backend->name, "sliced");
+    small_machine_give(machine, &small);
+    whole = small_machine_open(&small, ISA_SCALAR, 1, true);
+    assert_int_equal(trace_run(&expected, whole, NULL, 0, &error), STATUS_OK);
+    assert_int_equal(trace_run(&got, machine, NULL, 0, &error), STATUS_OK);
+    assert_true(digest_equal(&expected.root, &got.root));
+    trace_release(&expected);
+    trace_release(&got);
+    machine->backend->close(machine);
+    /* Nobody asked for slices, and nothing is to be shown: it is said, not slowed down. */
+    options.trace = false;
+    assert_int_equal(machine_open(&machine, small.model.tape, &options, &error), STATUS_NO_MEMORY);
+    whole->backend->close(whole);
+    fake_device_set(&sound);
+    assert_int_equal(fake_device_leftovers(), 0);
+    small_model_close(&small);
+}
+
+/* ---- failures and refusals -------------------------------------------------------- */
+
+static void test_every_failure_of_the_device_stops_the_step(void **state)
+{
+    const struct fake_device_switches sound = {0};
+    struct backend fake = backend_cuda;
+    const struct machine_options options = {
+        .backend = &fake, .isa = isa_best(), .thread_count = 1, .device_memory = 60000};
+    struct model_options wanted;
+    struct small_model small;
+    struct machine *machine = NULL;
+    struct error error;
+    uint64_t calls;
+
+    (void)state;
+    error_init(&error);
+    fake.open = open_on_fake;
+    small_model_options(&wanted, MODEL_MLP);
+    small_model_open(&small, &wanted);
+    fake_device_set(&sound);
+    assert_int_equal(machine_sliced_open(&machine, small.model.tape, &options, &error), STATUS_OK);
+    small_machine_give(machine, &small);
+    assert_int_equal(machine->backend->step(machine, NULL, &error), STATUS_OK);
+    calls = fake_device_call_count();
+    assert_true(calls > 200);
+    for (uint64_t k = 1; k <= calls; k += 1 + calls / 60) {
+        const struct fake_device_switches lost = {
+            .fail_at = k, .result = DEVICE_FAILED, .for_good = true};
+        enum status status;
+
+        fake_device_set(&lost);
+        small_machine_give(machine, &small);
+        error_init(&error);
+        status = machine->backend->step(machine, NULL, &error);
+        /* The last call of all is the wait of a machine that is closed. */
+        assert_true(status == STATUS_DEVICE || k == calls);
+        assert_int_equal(fake_device_leftovers(), 0);
+    }
+    fake_device_set(&sound);
+    machine->backend->close(machine);
+    small_model_close(&small);
+}
+
+static void test_what_cannot_be_had_is_refused(void **state)
+{
+    struct machine_options options = {.isa = isa_best(), .memory_max = 1000};
+    struct model_options wanted;
+    struct small_model small;
+    struct machine *machine = NULL;
+    struct error error;
+    uint8_t word[4] = {0};
+
+    (void)state;
+    error_init(&error);
+    small_model_options(&wanted, MODEL_MLP);
+    small_model_open(&small, &wanted);
+    assert_int_equal(machine_sliced_open(&machine, small.model.tape, &options, &error),
+                     STATUS_NO_MEMORY);
+    assert_non_null(strstr(error.text, "of the host's memory"));
+    options.memory_max = 0;
+    assert_int_equal(machine_sliced_open(&machine, small.model.tape, &options, &error), STATUS_OK);
+    assert_int_equal(machine->backend->write(machine, UINT32_MAX, word, &error), STATUS_USAGE);
+    assert_int_equal(machine->backend->read(machine, UINT32_MAX, word, &error), STATUS_USAGE);
+    assert_int_equal(machine->backend->bind(machine, small.model.tape->loss, word, &error),
+                     STATUS_USAGE);
+    assert_int_equal(machine->backend->step(machine, NULL, &error), STATUS_USAGE);
+    machine->backend->close(machine);
+    small_model_close(&small);
+}
+
+/* ---- what it is for ------------------------------------------------------------------ */
+
+static void test_gpt2_124m_fits_one_gibibyte_of_a_device(void **state)
+{
+    const struct machine_options options = {.backend = &backend_cuda, .device_memory = 1024 * MIB};
+    struct model_options wanted;
+    struct model model;
+    struct sliced_survey step;
+    struct error error;
+    uint64_t largest = 0;
+
+    (void)state;
+    error_init(&error);
+    model_options_default(&wanted, MODEL_GPT2);
+    wanted.batch = 4;
+    wanted.length = wanted.positions = 1024;
+    wanted.vocabulary = 50257;
+    wanted.layers = wanted.heads = 12;
+    wanted.width = 768;
+    wanted.hidden = 3072;
+    wanted.data_count = 300000000;
+    wanted.data_dtype = DTYPE_U16;
+    assert_int_equal(model_build(&model, &wanted, &error), STATUS_OK);
+    assert_int_equal(sliced_survey(&step, model.tape, &options, &error), STATUS_OK);
+    assert_true(step.device_size <= 1024 * MIB);
+    assert_true(step.cut > 0 && step.left <= 2);
+    print_message("GPT-2 124M, 4 x 1024, by ranges within 1 GiB: %llu MiB of the device, %llu MiB "
+                  "of the host, %u ranges, %u operations cut into %u slices, %u left, %llu MiB "
+                  "moved\n",
+                  (unsigned long long)(step.device_size / MIB),
+                  (unsigned long long)(step.host_size / MIB), step.ranges, step.cut, step.slices,
+                  step.left, (unsigned long long)(step.moved / MIB));
+    for (uint32_t at = 0; at < model.tape->op_count; at++) {
+        struct sliced_survey one;
+
+        assert_int_equal(sliced_survey_op(&one, model.tape, at, &options, &error), STATUS_OK);
+        assert_true(one.device_size <= 1024 * MIB);
+        largest = one.device_size > largest ? one.device_size : largest;
+    }
+    assert_true(largest > 512 * MIB);
+    model_release(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_of_every_kind_make_what_the_whole_makes),
+        cmocka_unit_test(test_steps_by_slices_have_the_trace_of_the_whole_step),
+        cmocka_unit_test(test_steps_by_slices_run_on_a_device),
+        cmocka_unit_test(test_a_device_that_is_full_gets_smaller_parts),
+        cmocka_unit_test(test_every_failure_of_the_device_stops_the_step),
+        cmocka_unit_test(test_what_cannot_be_had_is_refused),
+        cmocka_unit_test(test_gpt2_124m_fits_one_gibibyte_of_a_device),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+/*
+ * ledger_query_fuzz.c - three roots and what a ledger knows, then any bytes as a question under
+ * them. What a question that holds leads to can be written, read again, and asked.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proofs/dispute/ledger_query.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t bytes[ASKED_SIZE_MAX];
+    uint8_t again[ASKED_SIZE_MAX];
+    struct evidence_context context = {0};
+    struct asked queried;
+    struct asked read;
+    size_t written;
+
+    if (size < 3 * DIGEST_SIZE + 1) {
+        return 0;
+    }
+    memcpy(context.program.bytes, data, DIGEST_SIZE);
+    memcpy(context.trace.bytes, data + DIGEST_SIZE, DIGEST_SIZE);
+    memcpy(context.after.bytes, data + (size_t)2 * DIGEST_SIZE, DIGEST_SIZE);
+    context.attestor = (data[3 * DIGEST_SIZE] & 1) != 0;
+    context.diverged = (data[3 * DIGEST_SIZE] & 2) != 0;
+    data += 3 * DIGEST_SIZE + 1;
+    size -= 3 * DIGEST_SIZE + 1;
+    if (ledger_query_check(&queried, &context, data, size) != VERDICT_VALID) {
+        return 0;
+    }
+    written = asked_write(bytes, &queried);
+    if (written > sizeof(bytes) || asked_read(&read, bytes, written) != STATUS_OK ||
+        asked_write(again, &read) != written || memcmp(again, bytes, written) != 0) {
+        abort();
+    }
+    if (queried.query.kind < TRACE_QUERY_DIVERGED &&
+        trace_reply_size(&queried.target) > TRACE_REPLY_BYTES_MAX) {
+        abort();
+    }
+    return 0;
+}

@@ -1,0 +1,87 @@
+/*
+ * Goal: the time of a step is measured on the job that was named, and its products are counted.
+ * Method: a tape whose products are known; small jobs; data of another job.
+ */
+#include "engine/tape/builder.h"
+#include "proofs/run/step_time.h"
+#include "tests/support/numeric/small_job.h"
+#include "tests/support/test.h"
+
+static void test_products_of_a_linear_layer_are_its_sides(void **state)
+{
+    const uint64_t dims[2][2] = {{6, 40}, {10, 40}};
+    struct builder *builder = builder_new(PRECISION_DEFAULT);
+    struct tape *tape = NULL;
+
+    (void)state;
+    (void)build_step(builder);
+    uint32_t a = build_tensor(builder, "a", DTYPE_F32, ROLE_STATE, 2, dims[0]);
+    uint32_t b = build_tensor(builder, "b", DTYPE_F32, ROLE_STATE, 2, dims[1]);
+    build_output(builder, "product", build_linear(builder, a, b));
+    assert_int_equal(builder_finish(&tape, builder, NULL), STATUS_OK);
+    builder_free(builder);
+    assert_true(step_time_products(tape) == 6.0 * 10.0 * 40.0);
+    assert_int_equal(step_time_tokens(tape), 0);
+    tape_free(tape);
+}
+
+static void test_step_of_a_job_is_timed_on_its_data_only(void **state)
+{
+    struct small_job_options options;
+    struct machine_options machine;
+    struct step_time time;
+    size_t count = 0;
+
+    (void)state;
+    small_job_defaults(&options);
+    struct job *job = small_job_new(&options);
+    const char *const *paths = small_job_data(job, &count);
+    const char *const wrong[] = {"README.md"};
+
+    assert_int_equal(machine_options_default(&machine, NULL), STATUS_OK);
+    machine.thread_count = 1;
+    assert_int_equal(step_time_measure(&time, job, paths, count, &machine, 0.0, NULL), STATUS_OK);
+    assert_int_equal(time.steps, 1);
+    assert_true(time.seconds > 0.0);
+    assert_true(time.hashing > 0.0);
+    assert_int_equal(step_time_measure(&time, job, paths, count, &machine, 60.0, NULL), STATUS_OK);
+    assert_int_equal(time.steps, STEP_TIME_STEPS_MAX);
+    assert_true(step_time_tokens(job->tape) > 0);
+    assert_int_not_equal(step_time_measure(&time, job, wrong, 1, &machine, 0.0, NULL), STATUS_OK);
+    job_free(job);
+}
+
+static void test_trace_of_a_step_takes_time_and_the_right_data(void **state)
+{
+    struct small_job_options options;
+    struct machine_options machine;
+    double seconds = -1.0;
+    size_t count = 0;
+
+    (void)state;
+    small_job_defaults(&options);
+    struct job *job = small_job_new(&options);
+    const char *const *paths = small_job_data(job, &count);
+    const char *const wrong[] = {"README.md"};
+
+    assert_int_equal(machine_options_default(&machine, NULL), STATUS_OK);
+    machine.thread_count = 1;
+    assert_int_equal(step_time_trace(&seconds, job, paths, count, &machine, NULL), STATUS_OK);
+    assert_true(seconds >= 0.0);
+    assert_int_not_equal(step_time_trace(&seconds, job, wrong, 1, &machine, NULL), STATUS_OK);
+    machine.memory_max = 10000;
+    assert_int_equal(step_time_trace(&seconds, job, paths, count, &machine, NULL),
+                     STATUS_NO_MEMORY);
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products_of_a_linear_layer_are_its_sides),
+        cmocka_unit_test(test_step_of_a_job_is_timed_on_its_data_only),
+        cmocka_unit_test(test_trace_of_a_step_takes_time_and_the_right_data),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,651 @@
+/*
+ * Goal: a solver makes every move that is its own, once, and no move that is not.
+ * Method: rounds on an embedded ledger with a clock of the test's, against a client and verifiers
+ * that attest, keep silent, claim and convict. A solver is thrown away and made anew before every
+ * round, as a crash would, in the test that says so. Money is counted to the wei.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "chain/game/terms.h"
+#include "chain/local/ledger_local.h"
+#include "prover/post/solver.h"
+#include "tests/support/game/anvil.h"
+#include "tests/support/numeric/small_job.h"
+
+enum {
+    CLIENT = 0,
+    SOLVER = 1,
+    VERIFIER = 2,
+    SECOND = 3,
+    PLAYERS = 4,
+    SEGMENTS = 3,
+    STEPS = 5,
+    ATTEST_S = 100,
+    REVEAL_S = 50,
+    CLAIM_S = 200,
+    RESPONSE_S = 60,
+    SEGMENT_S = 1000,
+    DEADLINE_S = 100000,
+};
+
+struct world {
+    struct ledger_options options;
+    struct signer *signers[PLAYERS];
+    struct ledger *ledgers[PLAYERS];
+    wei before[PLAYERS];
+    char url[600];
+    uint64_t now_s;
+    struct game_terms terms;
+    struct hash32 job;
+    uint32_t moves;
+    struct solver *solver;
+    struct solver_options solver_options;
+};
+
+static void check(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+static wei money(struct world *world, int player)
+{
+    struct error error;
+    wei purse;
+    wei owed;
+
+    error_init(&error);
+    check(ledger_get_account(world->ledgers[player], &purse, &owed,
+                             signer_address(world->signers[player]), &error),
+          &error);
+    return purse + owed;
+}
+
+static void assert_gained(struct world *world, int player, wei gain, wei loss)
+{
+    char is_now[WEI_TEXT_SIZE];
+    char wanted[WEI_TEXT_SIZE];
+
+    wei_print_plain(is_now, money(world, player));
+    wei_print_plain(wanted, world->before[player] + gain - loss);
+    assert_string_equal(is_now, wanted);
+}
+
+static void pass(struct world *world, uint64_t seconds)
+{
+    struct error error;
+
+    error_init(&error);
+    world->now_s += seconds;
+    check(ledger_local_set_clock(world->ledgers[CLIENT], world->now_s, &error), &error);
+}
+
+static const char *move_name(struct world *world, const char *what)
+{
+    static char name[64];
+
+    (void)snprintf(name, sizeof(name), "%s %u", what, world->moves++);
+    return name;
+}
+
+static void new_solver(struct world *world, uint32_t trained)
+{
+    struct error error;
+
+    error_init(&error);
+    solver_free(world->solver);
+    check(solver_new(&world->solver, &world->solver_options, SEGMENTS, &error), &error);
+    for (uint32_t i = 0; i < trained; i++) {
+        struct digest root = {{(uint8_t)(i + 1)}};
+
+        check(solver_add(world->solver, &root, 0, &error), &error);
+    }
+}
+
+static struct solver_view do_round(struct world *world)
+{
+    struct solver_view view;
+    struct error error;
+
+    error_init(&error);
+    check(solver_round(world->solver, &view, &error), &error);
+    return view;
+}
+
+static void set_up(struct world *world, const char *name, uint32_t attestors, uint32_t coverage)
+{
+    static const struct address nobody;
+    struct error error;
+
+    error_init(&error);
+    memset(world, 0, sizeof(*world));
+    (void)snprintf(world->url, sizeof(world->url), "local:%s/%s.ledger", test_temp_dir(), name);
+    check(ledger_local_init(world->url + 6, &nobody, &error), &error);
+    ledger_options_init(&world->options);
+    world->options.url = world->url;
+    world->now_s = (uint64_t)time(NULL) + 1000;
+    for (int i = 0; i < PLAYERS; i++) {
+        struct secret_key key = anvil_key((uint32_t)i);
+        struct ledger_options options = world->options;
+
+        world->signers[i] = signer_new(&key, &error);
+        assert_non_null(world->signers[i]);
+        options.signer = world->signers[i];
+        check(ledger_open(&world->ledgers[i], &options, &error), &error);
+        check(ledger_local_faucet(world->ledgers[i], signer_address(world->signers[i]), 100000,
+                                  &error),
+              &error);
+        world->before[i] = money(world, i);
+    }
+    pass(world, 0);
+    world->terms = (struct game_terms){.job_id = {{7}},
+                                       .steps = SEGMENTS * STEPS,
+                                       .segment_steps = STEPS,
+                                       .segment_reward = 100,
+                                       .attest_fee = attestors == 0 ? 0 : 10,
+                                       .stake = 800,
+                                       .claim_bond = 60,
+                                       .attest_bond = 40,
+                                       .attestors = attestors,
+                                       .coverage_ppm = coverage,
+                                       .segment_period_s = SEGMENT_S,
+                                       .attest_period_s = ATTEST_S,
+                                       .reveal_period_s = REVEAL_S,
+                                       .claim_period_s = CLAIM_S,
+                                       .response_period_s = RESPONSE_S,
+                                       .deadline_s = world->now_s + DEADLINE_S};
+    check(ledger_open_job(world->ledgers[CLIENT], "open", &world->job, &world->terms, &error),
+          &error);
+    world->solver_options =
+        (struct solver_options){.ledger = world->options,
+                                .job = world->job,
+                                .account = *signer_address(world->signers[SOLVER]),
+                                .accept = true,
+                                .collect = true};
+    world->solver_options.ledger.signer = world->signers[SOLVER];
+}
+
+static void tear_down(struct world *world)
+{
+    solver_free(world->solver);
+    for (int i = 0; i < PLAYERS; i++) {
+        ledger_close(world->ledgers[i]);
+        signer_free(world->signers[i]);
+    }
+}
+
+static struct game_segment segment_at(struct world *world, uint32_t index)
+{
+    struct game_segment segment;
+    struct error error;
+
+    error_init(&error);
+    check(ledger_get_segment(world->ledgers[CLIENT], &segment, &world->job, index, &error), &error);
+    return segment;
+}
+
+static void assert_done(struct world *world, int player, const char *name)
+{
+    struct ledger_outcome outcome;
+
+    assert_int_equal(ledger_look(world->ledgers[player], &outcome, name, NULL), STATUS_OK);
+    if (outcome.state != LEDGER_MOVE_FINAL) {
+        fail_msg("%s: %s", name, game_refusal_text(outcome.refusal.kind));
+    }
+}
+
+static void attest(struct world *world, int player, uint32_t index)
+{
+    struct game_segment segment = segment_at(world, index);
+    struct digest trace = {{9}};
+    const char *name = move_name(world, "attest");
+    struct error error;
+
+    error_init(&error);
+    check(ledger_attest(world->ledgers[player], name, &world->job, &world->terms, &segment, &trace,
+                        &error),
+          &error);
+    assert_done(world, player, name);
+}
+
+static void reveal(struct world *world, int player, uint32_t index)
+{
+    struct game_segment segment = segment_at(world, index);
+    struct digest trace = {{9}};
+    const char *name = move_name(world, "reveal");
+    struct error error;
+
+    error_init(&error);
+    check(ledger_reveal(world->ledgers[player], name, &world->job, &segment, &trace, &error),
+          &error);
+    assert_done(world, player, name);
+}
+
+/* The claim that step 2 of a segment is false. */
+static struct hash32 claim(struct world *world, int player, uint32_t index)
+{
+    struct ledger_whistle whistle = {.job = world->job,
+                                     .segment = segment_at(world, index),
+                                     .step = 2,
+                                     .pre_state = {{1}},
+                                     .post_state = {{2}},
+                                     .salt = {{3}}};
+    struct hash32 key;
+    struct error error;
+    const char *name;
+
+    error_init(&error);
+    check(
+        ledger_seal_claim(world->ledgers[player], move_name(world, "seal"), &key, &whistle, &error),
+        &error);
+    pass(world, 1);
+    name = move_name(world, "claim");
+    check(ledger_claim(world->ledgers[player], name, &world->terms, &whistle, &error), &error);
+    assert_done(world, player, name);
+    return key;
+}
+
+static uint32_t count_events(struct world *world, enum game_event_kind kind)
+{
+    struct ledger_entry entry = {0};
+    uint32_t count = 0;
+
+    while (ledger_next(world->ledgers[CLIENT], &entry, entry.number, 0, NULL) == STATUS_OK) {
+        count += entry.event.kind == kind;
+    }
+    return count;
+}
+
+/* ---- the plain way ------------------------------------------------------------------ */
+
+static void test_solver_made_anew_before_every_round_moves_once(void **state)
+{
+    struct world world;
+    struct solver_view view = {0};
+
+    (void)state;
+    set_up(&world, "anew", 0, 0);
+    for (uint32_t i = 0; i <= SEGMENTS; i++) {
+        new_solver(&world, i);
+        view = do_round(&world);
+        assert_true(view.ours && !view.lost && !view.late);
+        assert_int_equal(view.committed, i);
+        pass(&world, 5);
+    }
+    /* Within the time for claims nothing more happens; a second after it, everything. */
+    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S - 3 * 5 - 4);
+    new_solver(&world, SEGMENTS);
+    assert_int_equal(do_round(&world).finalized, 0);
+    pass(&world, 20);
+    for (int i = 0; i < 3; i++) {
+        new_solver(&world, SEGMENTS);
+        view = do_round(&world);
+        assert_true(view.collected);
+    }
+    assert_int_equal(view.finalized, SEGMENTS);
+    assert_int_equal(count_events(&world, GAME_ACCEPTED), 1);
+    assert_int_equal(count_events(&world, GAME_COMMITTED), SEGMENTS);
+    assert_int_equal(count_events(&world, GAME_FINALIZED), SEGMENTS);
+    assert_int_equal(count_events(&world, GAME_WITHDRAWN), 1);
+    assert_gained(&world, SOLVER, 300, 0);
+    assert_gained(&world, CLIENT, 0, 300);
+    tear_down(&world);
+}
+
+static void test_purse_too_small_is_told_and_tried_again(void **state)
+{
+    struct world world;
+    struct solver_view view;
+
+    (void)state;
+    set_up(&world, "poor", 0, 0);
+    struct secret_key key = anvil_key(9);
+    struct signer *poor = signer_new(&key, NULL);
+
+    assert_non_null(poor);
+    world.solver_options.ledger.signer = poor;
+    world.solver_options.account = *signer_address(poor);
+    new_solver(&world, 1);
+    view = do_round(&world);
+    assert_true(view.pending == 1 && !view.ours);
+    assert_non_null(strstr(view.trouble, "accept"));
+    assert_int_equal(ledger_local_faucet(world.ledgers[CLIENT], signer_address(poor), 800, NULL),
+                     STATUS_OK);
+    view = do_round(&world);
+    assert_true(view.ours && view.committed == 1 && view.trouble[0] == '\0');
+    signer_free(poor);
+    tear_down(&world);
+}
+
+/* ---- verifiers ------------------------------------------------------------------------ */
+
+static void test_silent_attestor_pays_and_another_round_covers(void **state)
+{
+    struct world world;
+    struct solver_view view;
+
+    (void)state;
+    set_up(&world, "silent", 1, GAME_PPM);
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    pass(&world, 5);
+    attest(&world, VERIFIER, 0);
+    attest(&world, VERIFIER, 1);
+    attest(&world, VERIFIER, 2);
+    pass(&world, ATTEST_S - 4);
+    reveal(&world, VERIFIER, 0);
+    reveal(&world, VERIFIER, 1); /* and not 2 */
+    assert_int_equal(job_record_waits_for(solver_record(world.solver), 2, world.now_s),
+                     JOB_RECORD_REVEALING);
+    pass(&world, REVEAL_S);
+    view = do_round(&world);
+    assert_int_equal(count_events(&world, GAME_SETTLED), 1);
+    assert_int_equal(count_events(&world, GAME_RENEWED), 1);
+    assert_int_equal(view.finalized, 0);
+    pass(&world, 5);
+    attest(&world, SECOND, 2);
+    pass(&world, CLAIM_S);
+    /* The reveal of the second round is missing for segment 2 only. */
+    assert_int_equal(do_round(&world).finalized, 2);
+    assert_int_equal(count_events(&world, GAME_SETTLED), 2);
+    assert_int_equal(count_events(&world, GAME_RENEWED), 2);
+    pass(&world, 1);
+    attest(&world, CLIENT, 2); /* the client may verify too */
+    pass(&world, ATTEST_S);
+    reveal(&world, CLIENT, 2);
+    pass(&world, REVEAL_S + CLAIM_S + 1);
+    view = do_round(&world);
+    assert_true(view.collected && view.finalized == SEGMENTS);
+    assert_gained(&world, SOLVER, 300 + 2 * 40, 0);
+    tear_down(&world);
+}
+
+static void test_seed_is_drawn_in_time_where_some_segments_are_covered(void **state)
+{
+    struct world world;
+
+    (void)state;
+    set_up(&world, "drawn", 1, 1);
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    pass(&world, 3);
+    (void)do_round(&world);
+    assert_int_equal(count_events(&world, GAME_DRAWN), SEGMENTS);
+    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    assert_true(do_round(&world).collected); /* of a million, none must be covered */
+    tear_down(&world);
+}
+
+/* ---- disputes ------------------------------------------------------------------------- */
+
+static void test_claimant_that_falls_silent_is_timed_out(void **state)
+{
+    struct world world;
+    struct solver_view view;
+    struct hash32 key;
+    struct digest trace = {{5}};
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    set_up(&world, "claim", 0, 0);
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    key = claim(&world, VERIFIER, 0);
+    view = do_round(&world);
+    assert_int_equal(view.disputed, 1);
+    assert_non_null(strstr(view.trouble, "waits for the solver's answer"));
+    check(ledger_answer(world.ledgers[SOLVER], "answer", &key, &trace, &error), &error);
+    pass(&world, RESPONSE_S);
+    assert_int_equal(do_round(&world).disputed, 1); /* its time includes the last second */
+    pass(&world, 1);
+    assert_int_equal(do_round(&world).disputed, 0);
+    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S);
+    assert_true(do_round(&world).collected);
+    assert_gained(&world, SOLVER, 300 + 60, 0);
+    assert_gained(&world, VERIFIER, 0, 60);
+    tear_down(&world);
+}
+
+/* ---- refusals ----------------------------------------------------------------------- */
+
+/* Who answers in these tests, in place of prover/post/respond.c: what the ledger refuses at
+ * first. */
+struct respond {
+    uint32_t queried; /* how often an answer was taken from it, to be sent */
+    bool gives_truth; /* else a root of zero, which is against the rules */
+};
+
+void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+{
+    (void)respond;
+    (void)wishes;
+    (void)count;
+}
+
+double respond_forecast(struct respond *respond, uint64_t step)
+{
+    (void)respond;
+    (void)step;
+    return 0;
+}
+
+enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
+                        const struct respond_wish *wish, struct error *error)
+{
+    (void)wish;
+    (void)error;
+    respond->queried++;
+    memset(bytes, respond->gives_truth ? 5 : 0, DIGEST_SIZE);
+    *size = DIGEST_SIZE;
+    return STATUS_OK;
+}
+
+static void test_refused_answer_is_sent_again_with_pauses(void **state)
+{
+    struct respond respond = {0};
+    struct solver_view view = {0};
+    char before[SOLVER_TROUBLE_MAX] = "";
+    uint32_t words = 0;
+    struct world world;
+
+    (void)state;
+    set_up(&world, "refused", 0, 0);
+    world.solver_options.respond = &respond;
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    (void)claim(&world, VERIFIER, 0);
+    for (uint64_t second = 0; second <= RESPONSE_S - 2; second++) {
+        for (int i = 0; i < 3; i++) { /* rounds come faster than any clock */
+            view = do_round(&world);
+            assert_int_equal(view.awaited, 1);
+            assert_true(view.pending > 0);
+        }
+        assert_non_null(strstr(view.trouble, "a root is never zero"));
+        assert_non_null(strstr(view.trouble, "it is sent again at"));
+        words += strcmp(before, view.trouble) != 0;
+        (void)snprintf(before, sizeof(before), "%s", view.trouble);
+        pass(&world, 1);
+    }
+    /* 2, 4, 8 and 11 s, then a quarter of what is left: some for each halving of it. */
+    assert_in_range(respond.queried, 6, 20);
+    assert_true(words <= 2 * respond.queried);
+    respond.gives_truth = true;
+    (void)do_round(&world);
+    assert_int_equal(do_round(&world).awaited, 0); /* in its last second, and in time */
+    assert_int_equal(count_events(&world, GAME_ANSWERED), 1);
+    tear_down(&world);
+}
+
+static void test_convicted_solver_comes_back_only_when_told(void **state)
+{
+    struct world world;
+    struct solver_view view;
+    struct hash32 key;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    set_up(&world, "convicted", 0, 0);
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    key = claim(&world, VERIFIER, 1);
+    pass(&world, RESPONSE_S + 1);
+    check(ledger_timeout(world.ledgers[VERIFIER], "timeout", &key, &error), &error);
+    view = do_round(&world);
+    assert_true(view.lost && !view.ours && view.committed == 0 && view.disputed == 0);
+    assert_true(view.lost_for_good); /* nothing takes back what an embedded ledger tells */
+    assert_non_null(strstr(view.trouble, "convicted"));
+    assert_gained(&world, SOLVER, 0, 800);
+    world.solver_options.again = true;
+    new_solver(&world, SEGMENTS);
+    view = do_round(&world);
+    assert_true(view.ours && view.committed == SEGMENTS);
+    assert_int_equal(solver_record(world.solver)->generation, 1);
+    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    assert_true(do_round(&world).collected);
+    assert_gained(&world, SOLVER, 300, 800);
+    tear_down(&world);
+}
+
+/* Another solver goes on from the first segment that is not final, when its run has the others. */
+static void test_other_solver_goes_on_where_the_last_was_final(void **state)
+{
+    struct world world;
+    struct solver_view view;
+
+    (void)state;
+    set_up(&world, "other", 0, 0);
+    new_solver(&world, 1);
+    (void)do_round(&world);
+    pass(&world, SEGMENT_S + 1);
+    view = do_round(&world);
+    assert_true(view.late && view.finalized == 1);
+    world.solver_options.again = true; /* gives it up, and would take it again */
+    world.solver_options.accept = false;
+    new_solver(&world, 1);
+    (void)do_round(&world);
+    assert_int_equal(count_events(&world, GAME_RELEASED), 1);
+    assert_gained(&world, SOLVER, 100, 100);
+    world.solver_options.accept = true;
+    world.solver_options.account = *signer_address(world.signers[SECOND]);
+    world.solver_options.ledger.signer = world.signers[SECOND];
+    new_solver(&world, SEGMENTS);
+    assert_int_equal(do_round(&world).committed, SEGMENTS);
+    pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    assert_true(do_round(&world).collected);
+    assert_gained(&world, SECOND, 200, 0);
+    tear_down(&world);
+}
+
+static void test_run_that_contradicts_the_ledger_posts_nothing(void **state)
+{
+    struct world world;
+    struct solver_view view;
+    struct digest other = {{200}};
+
+    (void)state;
+    set_up(&world, "contradicted", 0, 0);
+    new_solver(&world, 1);
+    (void)do_round(&world);
+    new_solver(&world, 0);
+    assert_int_equal(solver_add(world.solver, &other, 0, NULL), STATUS_OK);
+    assert_int_equal(solver_add(world.solver, &other, 0, NULL), STATUS_OK);
+    view = do_round(&world);
+    assert_true(view.contradicted && view.committed == 1);
+    assert_non_null(strstr(view.trouble, "came to another"));
+    tear_down(&world);
+}
+
+static void test_stake_comes_back_whole_when_all_time_is_over(void **state)
+{
+    struct world world;
+
+    (void)state;
+    set_up(&world, "expired", 0, 0);
+    new_solver(&world, 1);
+    (void)do_round(&world);
+    pass(&world, DEADLINE_S + ATTEST_S + REVEAL_S + CLAIM_S + 1);
+    assert_true(do_round(&world).collected);
+    assert_gained(&world, SOLVER, 100, 0);
+    tear_down(&world);
+}
+
+/* ---- terms ------------------------------------------------------------------------------ */
+
+static void test_terms_that_differ_anywhere_are_refused(void **state)
+{
+    struct small_job_options options;
+    struct game_terms good = {0};
+    struct job *job;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    small_job_defaults(&options);
+    job = small_job_new(&options);
+    check(terms_of_job(&good, job, &error), &error);
+    check(terms_check(&good, job, &error), &error);
+    for (int i = 0; i < 6; i++) {
+        struct game_terms bad = good;
+
+        bad.job_id.bytes[31] ^= i == 0;
+        bad.program_root.bytes[0] ^= i == 1;
+        bad.data_root.bytes[5] ^= i == 2;
+        bad.first_state_root.bytes[7] ^= i == 3;
+        bad.steps += i == 4;
+        bad.segment_steps += i == 5;
+        assert_int_equal(terms_check(&bad, job, &error), STATUS_REFUSED);
+    }
+    job_free(job);
+}
+
+static void test_amounts_and_times_are_short(void **state)
+{
+    char text[TERMS_AMOUNT_SIZE];
+
+    (void)state;
+    terms_amount(text, WEI_PER_ETHER / 4);
+    assert_string_equal(text, "0.25 eth");
+    terms_amount(text, 0);
+    assert_string_equal(text, "0 eth");
+    terms_amount(text, 12 * WEI_PER_GWEI);
+    assert_string_equal(text, "12 gwei");
+    terms_amount(text, 999);
+    assert_string_equal(text, "999 wei");
+    terms_amount(text, WEI_MAX);
+    assert_true(strlen(text) <= 15);
+    terms_period(text, 7 * 86400);
+    assert_string_equal(text, "7d");
+    terms_period(text, 5400);
+    assert_string_equal(text, "90m");
+    terms_period(text, 0);
+    assert_string_equal(text, "0s");
+    terms_time(text, 1795262936);
+    assert_string_equal(text, "2026-11-21 12:08");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_solver_made_anew_before_every_round_moves_once),
+        cmocka_unit_test(test_purse_too_small_is_told_and_tried_again),
+        cmocka_unit_test(test_silent_attestor_pays_and_another_round_covers),
+        cmocka_unit_test(test_seed_is_drawn_in_time_where_some_segments_are_covered),
+        cmocka_unit_test(test_claimant_that_falls_silent_is_timed_out),
+        cmocka_unit_test(test_refused_answer_is_sent_again_with_pauses),
+        cmocka_unit_test(test_convicted_solver_comes_back_only_when_told),
+        cmocka_unit_test(test_other_solver_goes_on_where_the_last_was_final),
+        cmocka_unit_test(test_run_that_contradicts_the_ledger_posts_nothing),
+        cmocka_unit_test(test_stake_comes_back_whole_when_all_time_is_over),
+        cmocka_unit_test(test_terms_that_differ_anywhere_are_refused),
+        cmocka_unit_test(test_amounts_and_times_are_short),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

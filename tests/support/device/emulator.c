@@ -1,0 +1,598 @@
+/* emulator.c - see emulator.h. */
+#include "tests/support/device/emulator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/device/emulator_core.h"
+
+struct emulator *emulator;
+
+/* To the scheduler, until it is this thread's turn again. */
+static void leave(void)
+{
+    coroutine_change(&emulator_fiber()->routine, &emulator->scheduler);
+}
+
+/* Tells of it; returns where the grid is to be left, and not all. */
+static void tell_stuck(const char *why)
+{
+    if (!race_stuck(why)) {
+        fprintf(stderr, "emulated kernel, block (%u, %u), thread %u: %s\n", emulator->block[0],
+                emulator->block[1], emulator->current, why);
+        abort();
+    }
+    emulator->left = true;
+    race_no_thread();
+}
+
+_Noreturn void emulator_give_up(const char *why)
+{
+    tell_stuck(why);
+    leave();
+    abort(); /* whoever gave up has no other turn */
+}
+
+void emulator_yield(void)
+{
+    leave();
+}
+
+/* Until the fiber yields. */
+static void resume(struct fiber *fiber)
+{
+    race_thread(emulator->current);
+    coroutine_change(&emulator->scheduler, &fiber->routine);
+    race_no_thread();
+}
+
+/* ---- running --------------------------------------------------------------- */
+
+static void fiber_main(void)
+{
+    emulator->kernel(emulator->arguments);
+    emulator_fiber()->done = true;
+    emulator->progress++;
+    emulator_yield();
+}
+
+static void start_fiber(uint32_t thread)
+{
+    struct fiber *fiber = &emulator->fibers[thread];
+
+    fiber->done = false;
+    fiber->shared_used = 0;
+    fiber->shared_place = 0;
+    fiber->copy_count = 0;
+    fiber->groups = 0;
+    fiber->product_count = 0;
+    fiber->product_number = 0;
+    fiber->multiplies = false;
+    coroutine_init(&fiber->routine, emulator->stacks + (size_t)thread * STACK_SIZE, STACK_SIZE,
+                   fiber_main);
+}
+
+/* No thread has anything left to do but to wait. */
+static void stop_stuck(void)
+{
+    emulator->current = 0;
+    while (emulator_fiber()->done) {
+        emulator->current++;
+    }
+    race_thread(emulator->current);
+    tell_stuck("threads wait for each other for ever");
+}
+
+static void run_block(uint32_t shared_size)
+{
+    const uint32_t all = emulator->threads * emulator->cluster;
+    bool alive = true;
+
+    memset(emulator->shared, POISON, sizeof(emulator->shared));
+    for (uint32_t i = 0; i < emulator->cluster; i++) {
+        memset(emulator->dynamics[i], POISON, shared_size);
+    }
+    memset(emulator->warps, 0, (all + WARP - 1) / WARP * sizeof(emulator->warps[0]));
+    memset(emulator->groups, 0, sizeof(emulator->groups));
+    memset(emulator->arrived, 0, sizeof(emulator->arrived));
+    for (uint32_t thread = 0; thread < all; thread++) {
+        start_fiber(thread);
+    }
+    while (alive && !emulator->left) {
+        uint64_t before = emulator->progress;
+
+        alive = false;
+        for (uint32_t thread = 0; thread < all && !emulator->left; thread++) {
+            emulator->current = thread;
+            if (!emulator_fiber()->done) {
+                resume(emulator_fiber());
+                alive = alive || !emulator_fiber()->done;
+            }
+        }
+        emulator_finish_bulks();
+        if (alive && emulator->progress == before) {
+            stop_stuck();
+        }
+    }
+}
+
+#define ARGUMENTS_MAX 2048
+
+static void run_cluster(uint32_t shared_size)
+{
+    const struct race_cluster cluster = {.stacks = emulator->stacks,
+                                         .stack_size = STACK_SIZE,
+                                         .shared = emulator->shared,
+                                         .shared_max = sizeof(emulator->shared),
+                                         .dynamics = emulator->dynamics,
+                                         .dynamic_size = shared_size,
+                                         .blocks = emulator->cluster,
+                                         .threads = emulator->threads,
+                                         .first = {emulator->block[0], emulator->block[1]},
+                                         .arguments = emulator->arguments,
+                                         .arguments_size = ARGUMENTS_MAX};
+
+    (void)cluster;
+    race_cluster_begin(&cluster);
+    run_block(shared_size);
+    race_cluster_end();
+}
+
+void emulator_run(emulated_kernel *kernel, const void *arguments, const uint32_t grid[3],
+                  uint32_t block, uint32_t shared_size, uint32_t cluster)
+{
+    emulator = calloc(1, sizeof(*emulator));
+    if (emulator == NULL || block * cluster > THREADS_MAX || grid[2] != 1 ||
+        cluster > CLUSTER_MAX || grid[0] % cluster != 0) {
+        abort();
+    }
+    emulator->cluster = cluster;
+    emulator->kernel = kernel;
+    emulator->arguments = arguments;
+    emulator->grid = grid[0];
+    emulator->threads = block;
+    /* Kept from grid to grid: fresh pages cost more than the kernels. */
+    static uint8_t *stacks;
+
+    if (stacks == NULL) {
+        stacks = malloc((size_t)THREADS_MAX * STACK_SIZE);
+    }
+    emulator->stacks = stacks;
+    /* Not a byte more than was asked for, so that a sanitizer sees any step outside. */
+    for (uint32_t i = 0; i < cluster; i++) {
+        emulator->dynamics[i] = malloc(shared_size + (shared_size == 0) + RACE_ROOM);
+        if (emulator->stacks == NULL || emulator->dynamics[i] == NULL) {
+            abort();
+        }
+    }
+    for (uint32_t y = 0; y < grid[1]; y++) {
+        for (uint32_t x = 0; x < grid[0]; x += cluster) {
+            emulator->block[0] = x;
+            emulator->block[1] = y;
+            if (!emulator->left) {
+                run_cluster(shared_size);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < cluster; i++) {
+        free(emulator->dynamics[i]);
+    }
+    free(emulator);
+    emulator = NULL;
+}
+
+/* ---- places ------------------------------------------------------------------ */
+
+uint32_t thread_index(void)
+{
+    return emulator->current % emulator->threads;
+}
+
+uint32_t block_index(void)
+{
+    return emulator->block[0] + emulator_rank();
+}
+
+uint32_t block_index_y(void)
+{
+    return emulator->block[1];
+}
+
+uint32_t block_size(void)
+{
+    return emulator->threads;
+}
+
+uint32_t grid_size(void)
+{
+    return emulator->grid;
+}
+
+/* Every thread declares the same arrays in the same order, and so gets the same places. */
+void *emulated_shared(size_t size)
+{
+    struct fiber *fiber = emulator_fiber();
+    uint8_t *place = emulator->shared + fiber->shared_place;
+
+    race_array(fiber->shared_place, size);
+    fiber->shared_used += (size + 15) / 16 * 16;
+    fiber->shared_place += (size + 15) / 16 * 16 + ARRAY_GAP;
+    if (fiber->shared_used > SHARED_SIZE_MAX || emulator->cluster > 1) {
+        emulator_give_up("more shared memory than a device grants");
+    }
+    return place;
+}
+
+uint8_t *dynamic_shared(void)
+{
+    return emulator->dynamics[emulator_rank()];
+}
+
+/* ---- meetings ------------------------------------------------------------------ */
+
+void emulator_meet_all(uint32_t where, uint32_t first, uint32_t count)
+{
+    uint32_t turn = emulator->turn[where];
+
+    (void)first;
+    emulator->progress++;
+    if (++emulator->arrived[where] == count) {
+        race_join(first, count);
+        emulator->arrived[where] = 0;
+        emulator->turn[where]++;
+    }
+    while (emulator->turn[where] == turn) {
+        emulator_yield();
+    }
+}
+
+void barrier(void)
+{
+    race_meet(RACE_MEET_BLOCK, RACE_SITE);
+    emulator_meet_all(emulator_rank(), emulator_rank() * emulator->threads, emulator->threads);
+}
+
+uint32_t emulator_meet(const struct offer *offer, void (*last)(struct warp *warp, uint32_t half))
+{
+    struct warp *warp = &emulator->warps[emulator->current / WARP];
+    uint32_t turn = warp->turn;
+    uint32_t half = turn & 1;
+
+    warp->offers[half][emulator->current % WARP] = *offer;
+    emulator->progress++;
+    if (++warp->arrived == WARP) {
+        warp->arrived = 0;
+        if (last != NULL) {
+            last(warp, half);
+        }
+        warp->turn++;
+    }
+    while (warp->turn == turn) {
+        emulator_yield();
+    }
+    return half;
+}
+
+static uint32_t value_of_lane(uint32_t value, uint32_t lane)
+{
+    race_meet(RACE_MEET_SHUFFLE, RACE_SITE);
+
+    struct offer offer = {.words = {value}};
+    uint32_t half = emulator_meet(&offer, NULL);
+
+    /* A device gives a lane its own value where the other does not exist. */
+    lane = lane < WARP ? lane : emulator->current % WARP;
+    return emulator->warps[emulator->current / WARP].offers[half][lane].words[0];
+}
+
+static void join_warp(struct warp *warp, uint32_t half)
+{
+    (void)warp;
+    (void)half;
+    race_join(emulator->current / WARP * WARP, WARP);
+}
+
+void warp_barrier(void)
+{
+    const struct offer nothing = {.row = NULL};
+
+    race_meet(RACE_MEET_WARP, RACE_SITE);
+    (void)emulator_meet(&nothing, join_warp);
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static float real_of(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+uint32_t shuffle_xor(uint32_t value, uint32_t distance)
+{
+    return value_of_lane(value, emulator->current % WARP ^ distance);
+}
+
+float shuffle_xor_real(float value, uint32_t distance)
+{
+    return real_of(shuffle_xor(bits_of(value), distance));
+}
+
+float shuffle_down_real(float value, uint32_t distance)
+{
+    return real_of(value_of_lane(bits_of(value), emulator->current % WARP + distance));
+}
+
+float shuffle_real(float value, uint32_t lane)
+{
+    return real_of(value_of_lane(bits_of(value), lane));
+}
+
+uint32_t atomic_swap(uint32_t *at, uint32_t value)
+{
+    race_aligned(at, sizeof(*at), RACE_SITE);
+    race_atomic(at, RACE_SITE);
+
+    uint32_t before = *at;
+
+    *at = value;
+    return before;
+}
+
+uint32_t atomic_add(uint32_t *at, uint32_t value)
+{
+    race_aligned(at, sizeof(*at), RACE_SITE);
+    race_atomic(at, RACE_SITE);
+
+    uint32_t before = *at;
+
+    *at += value;
+    return before;
+}
+
+/* This one and the next tell nobody what was there, so that nobody is ordered by them. */
+void atomic_add_wide(uint64_t *at, uint64_t value)
+{
+    race_aligned(at, sizeof(*at), RACE_SITE);
+    race_access(at, sizeof(*at), RACE_ATOMIC, RACE_SITE);
+    *at += value;
+}
+
+void atomic_max(uint32_t *at, uint32_t value)
+{
+    race_aligned(at, sizeof(*at), RACE_SITE);
+    race_access(at, sizeof(*at), RACE_ATOMIC, RACE_SITE);
+    *at = *at < value ? value : *at;
+}
+
+uint64_t load_fresh(const uint64_t *at)
+{
+    race_aligned(at, sizeof(*at), RACE_SITE);
+    race_access(at, sizeof(*at), RACE_READ, RACE_SITE);
+    return *at;
+}
+
+/* Threads run one at a time here: all see all. */
+void device_fence(void)
+{
+    race_fence();
+}
+
+void load_quad(float *to, const float *from)
+{
+    if ((uintptr_t)from % 16 != 0) {
+        emulator_give_up("four numbers that are not aligned to 16");
+    }
+    race_access(from, 16, RACE_READ, RACE_SITE);
+    race_access(to, 16, RACE_WRITE, RACE_SITE);
+    memcpy(to, from, 16);
+}
+
+void store_quad(uint32_t *to, const uint32_t *from)
+{
+    if ((uintptr_t)to % 16 != 0) {
+        emulator_give_up("four words that are not aligned to 16");
+    }
+    race_access(from, 16, RACE_READ, RACE_SITE);
+    race_access(to, 16, RACE_WRITE, RACE_SITE);
+    memcpy(to, from, 16);
+}
+
+void load_pair(uint32_t *to, const void *from)
+{
+    if ((uintptr_t)from % 8 != 0) {
+        emulator_give_up("two words that are not aligned to 8");
+    }
+    race_access(from, 8, RACE_READ, RACE_SITE);
+    race_access(to, 8, RACE_WRITE, RACE_SITE);
+    memcpy(to, from, 8);
+}
+
+uint32_t load_padded(const uint8_t *at)
+{
+    race_read_padded(at, 1, RACE_SITE);
+    return *at;
+}
+
+int32_t round_to_int(float x)
+{
+    return (int32_t)lrintf(x);
+}
+
+void prefetch_line(const void *at)
+{
+    (void)at;
+}
+
+/* ---- copies ---------------------------------------------------------------------- */
+
+void copy_async(void *to, const void *from, bool there)
+{
+    struct fiber *fiber = emulator_fiber();
+
+    if (fiber->copy_count == COPIES_MAX) {
+        emulator_give_up("too many copies under way for the emulator");
+    }
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0) {
+        emulator_give_up("a copy of 16 bytes that is not aligned to 16");
+    }
+    race_copy(to, from, there, RACE_SITE);
+    fiber->copies[fiber->copy_count++] = (struct copy){to, from, there, fiber->groups};
+}
+
+void copy_commit(void)
+{
+    emulator_fiber()->groups++;
+}
+
+void copy_wait(uint32_t left)
+{
+    struct fiber *fiber = emulator_fiber();
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < fiber->copy_count; i++) {
+        struct copy *copy = &fiber->copies[i];
+
+        if (copy->group + left >= fiber->groups) {
+            fiber->copies[kept++] = *copy;
+            continue;
+        }
+        race_copied(copy->to, copy->from, copy->there, RACE_SITE);
+        if (copy->there) {
+            memcpy(copy->to, copy->from, 16);
+        } else {
+            memset(copy->to, 0, 16);
+        }
+    }
+    fiber->copy_count = kept;
+}
+
+/* ---- tensor cores -------------------------------------------------------------------- */
+
+/* ldmatrix .m8n8.x4.b16: lane l gets 16-bit elements 2 (l % 4) and the next of row l / 4. */
+void load_matrices(uint32_t words[4], const void *row)
+{
+    struct offer offer = {.row = row};
+    uint32_t lane = emulator->current % WARP;
+    const struct offer *offers;
+
+    if ((uintptr_t)row % 16 != 0) {
+        emulator_give_up("a row of a matrix that is not aligned to 16");
+    }
+    race_meet(RACE_MEET_MATRICES, RACE_SITE);
+    offers = emulator->warps[emulator->current / WARP].offers[emulator_meet(&offer, NULL)];
+    for (uint32_t i = 0; i < 4; i++) {
+        race_access(offers[8 * i + lane / 4].row + (size_t)lane % 4 * 4, 4, RACE_READ, RACE_SITE);
+        memcpy(&words[i], offers[8 * i + lane / 4].row + (size_t)lane % 4 * 4, 4);
+    }
+}
+
+/*
+ * mma .m16n8k32 with 8-bit operands, from the tables of the PTX ISA. With g = lane / 4 and
+ * t = lane % 4, byte i of A is at row g (+ 8 for i in 4-7 and 12-15), column 4 t + i % 4 (+ 16 for
+ * i >= 8); byte i of B is at row 4 t + i % 4 (+ 16 for i >= 4), column g; sum i is at row g (+ 8
+ * for i >= 2), column 2 t + i % 2.
+ */
+static int32_t byte_at(uint32_t word, uint32_t i, bool is_signed)
+{
+    uint8_t byte = (uint8_t)(word >> (8 * (i % 4)));
+
+    return is_signed ? (int8_t)byte : byte;
+}
+
+static void products(struct warp *warp, uint32_t half, bool a_signed, bool b_signed)
+{
+    static int32_t a[16][32];
+    static int32_t b[32][8];
+
+    for (uint32_t lane = 0; lane < WARP; lane++) {
+        const uint32_t *words = warp->offers[half][lane].words;
+        uint32_t g = lane / 4;
+        uint32_t t = lane % 4;
+
+        for (uint32_t i = 0; i < 16; i++) {
+            a[g + (i / 4 % 2 == 1 ? 8 : 0)][4 * t + i % 4 + (i >= 8 ? 16 : 0)] =
+                byte_at(words[i / 4], i, a_signed);
+        }
+        for (uint32_t i = 0; i < 8; i++) {
+            b[4 * t + i % 4 + (i >= 4 ? 16 : 0)][g] = byte_at(words[4 + i / 4], i, b_signed);
+        }
+    }
+    for (uint32_t m = 0; m < 16; m++) {
+        for (uint32_t n = 0; n < 8; n++) {
+            int32_t sum = 0;
+
+            for (uint32_t k = 0; k < 32; k++) {
+                sum += a[m][k] * b[k][n];
+            }
+            warp->products[half][m][n] = sum;
+        }
+    }
+}
+
+static void products_ss(struct warp *warp, uint32_t half)
+{
+    products(warp, half, true, true);
+}
+
+static void products_su(struct warp *warp, uint32_t half)
+{
+    products(warp, half, true, false);
+}
+
+static void products_us(struct warp *warp, uint32_t half)
+{
+    products(warp, half, false, true);
+}
+
+static void products_uu(struct warp *warp, uint32_t half)
+{
+    products(warp, half, false, false);
+}
+
+static void multiply(int32_t *sums, const uint32_t *a, const uint32_t *b,
+                     void (*last)(struct warp *warp, uint32_t half))
+{
+    race_meet(RACE_MEET_PRODUCT, RACE_SITE);
+
+    struct offer offer = {.words = {a[0], a[1], a[2], a[3], b[0], b[1]}};
+    uint32_t half = emulator_meet(&offer, last);
+    uint32_t lane = emulator->current % WARP;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        int32_t product = emulator->warps[emulator->current / WARP]
+                              .products[half][lane / 4 + (i >= 2 ? 8 : 0)][lane % 4 * 2 + i % 2];
+
+        if (__builtin_add_overflow(sums[i], product, &sums[i])) {
+            emulator_give_up("a 32-bit sum of products overflows");
+        }
+    }
+}
+
+void multiply_ss(int32_t *sums, const uint32_t *a, const uint32_t *b)
+{
+    multiply(sums, a, b, products_ss);
+}
+
+void multiply_su(int32_t *sums, const uint32_t *a, const uint32_t *b)
+{
+    multiply(sums, a, b, products_su);
+}
+
+void multiply_us(int32_t *sums, const uint32_t *a, const uint32_t *b)
+{
+    multiply(sums, a, b, products_us);
+}
+
+void multiply_uu(int32_t *sums, const uint32_t *a, const uint32_t *b)
+{
+    multiply(sums, a, b, products_uu);
+}

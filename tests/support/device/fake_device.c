@@ -1,0 +1,573 @@
+/* fake_device.c - see fake_device.h. */
+#include "tests/support/device/fake_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/args.h"
+#include "engine/cuda/packed.h"
+#include "engine/ops/element.h"
+#include "engine/ops/fold.h"
+#include "engine/ops/scalar.h"
+#include "engine/rules/rules.h"
+#include "tests/race/race.h"
+#include "tests/support/device/emulator.h"
+
+/* The kernels: they read what is above. */
+#include "engine/cuda/rule_body.h"
+
+#include "engine/cuda/epilogue_body.h"
+#include "engine/cuda/quads_body.h"
+#include "engine/cuda/tile_body.h"
+
+#include "engine/cuda/fragments_body.h"
+
+#include "engine/cuda/contract_body.h"
+#include "engine/cuda/dots_body.h"
+#include "engine/cuda/hash_body.h"
+#include "engine/cuda/hopper_body.h"
+#include "engine/cuda/quantize_body.h"
+
+#include "engine/cuda/lists_body.h"
+
+#include "engine/cuda/columns_body.h"
+
+#include "engine/cuda/rows_body.h"
+
+#include "engine/cuda/held_body.h"
+
+#include "engine/cuda/strip_body.h"
+
+#include "engine/cuda/strip_columns_body.h"
+
+#include "engine/cuda/attention_body.h"
+
+#include "engine/cuda/entropy_body.h"
+
+#define QUEUE_MAX      8192
+#define ARGUMENTS_MAX  2048
+#define ALLOCATION_PAD 256
+
+#define KERNEL_FUNCTION(number, function, arguments) (function),
+
+static emulated_kernel *const kernels[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_FUNCTION)};
+
+#ifdef RACECHECK
+#define KERNEL_NAME(number, function, arguments) #function,
+
+static const char *const kernel_names[KERNEL_COUNT] = {KERNEL_LIST(KERNEL_NAME)};
+#endif
+
+/* One thing that a stream was told. */
+struct entry {
+    enum { ENTRY_LAUNCH, ENTRY_COPY, ENTRY_FILL, ENTRY_SIGNAL, ENTRY_AWAIT } kind;
+    struct device_launch launch;
+    uint8_t arguments[ARGUMENTS_MAX];
+    void *to;
+    const void *from;
+    int byte;
+    uint64_t size;
+    uint32_t signal;
+    uint64_t turn;  /* of the signal */
+    uint64_t point; /* what the host had waited for, to racecheck */
+};
+
+struct device_graph {
+    struct entry *entries;
+    uint32_t count;
+};
+
+/* What a lane was told and has not done; from first on. */
+struct lane {
+    struct entry *entries;
+    uint32_t first;
+    uint32_t count;
+    uint32_t space;
+};
+
+struct device {
+    struct device_graph *recording;
+    uint64_t used;
+    struct lane lanes[DEVICE_LANES];
+    uint32_t lane;
+    uint32_t lane_names;           /* to racecheck: the first of the lanes' */
+    uint64_t told[DEVICE_SIGNALS]; /* turns of each signal, and those that came */
+    uint64_t came[DEVICE_SIGNALS];
+};
+
+static struct fake_device_switches switches;
+static uint64_t call_count;
+static uint64_t leftovers;
+static uint64_t dice;
+static uint64_t launches[KERNEL_COUNT];
+static uint32_t fake_notes[4];
+
+void fake_device_set(const struct fake_device_switches *wanted)
+{
+    switches = *wanted;
+    call_count = 0;
+    dice = wanted->seed;
+    memset(launches, 0, sizeof(launches));
+    memset(fake_notes, 0, sizeof(fake_notes));
+    race_expect(wanted->deaf);
+}
+
+void fake_device_lend(const void *memory, uint64_t size, bool written)
+{
+    (void)memory;
+    (void)size;
+    race_allocate(memory, size);
+    if (written) {
+        race_work(0, race_point(), "the test");
+        race_host(memory, size, RACE_WRITE);
+    }
+}
+
+void fake_device_take_back(const void *memory)
+{
+    (void)memory;
+    race_release(memory);
+}
+
+uint64_t fake_device_launches(uint32_t kernel)
+{
+    return launches[kernel];
+}
+
+uint64_t fake_device_call_count(void)
+{
+    return call_count;
+}
+
+uint64_t fake_device_leftovers(void)
+{
+    return leftovers;
+}
+
+static enum device_result count_call(void)
+{
+    call_count++;
+    if (switches.fail_at != 0 &&
+        (call_count == switches.fail_at || (switches.for_good && call_count > switches.fail_at))) {
+        return switches.result;
+    }
+    return DEVICE_OK;
+}
+
+#define COUNT_CALL()                                                                               \
+    do {                                                                                           \
+        enum device_result result_ = count_call();                                                 \
+        if (result_ != DEVICE_OK) {                                                                \
+            return result_;                                                                        \
+        }                                                                                          \
+    } while (0)
+
+static bool is_done(const struct lane *lane)
+{
+    return lane->first == lane->count;
+}
+
+static enum device_result fake_open(struct device **device, struct device_facts *facts, int ordinal)
+{
+    (void)ordinal;
+    memset(facts, 0, sizeof(*facts));
+    (void)snprintf(facts->name, sizeof(facts->name), "%s",
+                   switches.name == NULL ? "fake device" : switches.name);
+    facts->capability = switches.capability == 0 ? 80 : switches.capability;
+    facts->shared_max = switches.shared_max;
+    facts->multiprocessors = 1;
+    facts->driver = 11040;
+    facts->runtime = 13000;
+    facts->memory = switches.memory_max;
+    facts->memory_free = switches.memory_max;
+    COUNT_CALL();
+    if (switches.open != DEVICE_OK) {
+        return switches.open;
+    }
+    *device = calloc(1, sizeof(**device));
+    if (*device == NULL) {
+        return DEVICE_FAILED;
+    }
+    (*device)->lane_names = race_lanes_open(DEVICE_LANES);
+    leftovers++;
+    return DEVICE_OK;
+}
+
+static void fake_forget(struct device *device, struct device_graph *graph)
+{
+    (void)device;
+    if (graph != NULL) {
+        leftovers--;
+        free(graph->entries);
+        free(graph);
+    }
+}
+
+static void fake_close(struct device *device)
+{
+    for (int i = 0; i < DEVICE_LANES; i++) {
+        free(device->lanes[i].entries);
+    }
+    fake_forget(device, device->recording);
+    race_lanes_close(device->lane_names, DEVICE_LANES);
+    leftovers--;
+    free(device);
+}
+
+/* New memory holds what nobody should read. */
+static enum device_result fake_allocate(struct device *device, void **memory, uint64_t size)
+{
+    COUNT_CALL();
+    if (switches.memory_max != 0 && device->used + size > switches.memory_max) {
+        return DEVICE_NO_MEMORY;
+    }
+    if (posix_memalign(memory, ALLOCATION_PAD, size + RACE_ROOM) != 0) {
+        return DEVICE_NO_MEMORY;
+    }
+    memset(*memory, 0xa5, size);
+    race_allocate(*memory, size);
+    device->used += size;
+    leftovers++;
+    return DEVICE_OK;
+}
+
+static void fake_release(struct device *device, void *memory)
+{
+    /* Where a call fails nobody knows what is still queued; it will never run. */
+    for (uint32_t lane = 0; memory != NULL && lane < DEVICE_LANES; lane++) {
+        if (switches.fail_at == 0 && !is_done(&device->lanes[lane])) {
+            fprintf(stderr, "memory is given back while work is queued\n");
+            abort();
+        }
+    }
+    if (memory != NULL) {
+        leftovers--;
+        race_release(memory);
+        free(memory);
+    }
+}
+
+static enum device_result run(const struct entry *entry, uint32_t lane)
+{
+    (void)lane;
+    switch (entry->kind) {
+    case ENTRY_LAUNCH:
+        launches[entry->launch.kernel]++;
+        race_work(lane, entry->point, kernel_names[entry->launch.kernel]);
+        if (entry->launch.kernel + 1 == switches.skipped) {
+            break;
+        }
+        emulator_run(kernels[entry->launch.kernel], entry->arguments, entry->launch.grid,
+                     entry->launch.block, entry->launch.shared_size,
+                     entry->launch.kernel == KERNEL_HOPPER_NARROW_PAIR ? 2 : 1);
+        break;
+    case ENTRY_COPY:
+        race_work(lane, entry->point, "a copy");
+        race_host(entry->from, entry->size, RACE_READ);
+        race_host(entry->to, entry->size, RACE_WRITE);
+        memcpy(entry->to, entry->from, entry->size);
+        break;
+    case ENTRY_FILL:
+        race_work(lane, entry->point, "a fill");
+        race_host(entry->to, entry->size, RACE_WRITE);
+        memset(entry->to, entry->byte, entry->size);
+        break;
+    case ENTRY_SIGNAL:
+        race_signal(lane, entry->point, lane / DEVICE_LANES, entry->signal, entry->turn);
+        break;
+    case ENTRY_AWAIT:
+        if (!switches.deaf) {
+            race_await(lane, entry->point, lane / DEVICE_LANES, entry->signal, entry->turn);
+        }
+        break;
+    }
+    return DEVICE_OK;
+}
+
+/* ---- lanes ------------------------------------------------------------------ */
+
+/* Does the lane's next entry wait for another lane? */
+static bool is_held(const struct device *device, const struct lane *lane)
+{
+    const struct entry *entry = &lane->entries[lane->first];
+
+    return entry->kind == ENTRY_AWAIT && !switches.deaf &&
+           device->came[entry->signal] < entry->turn;
+}
+
+static void run_next(struct device *device, struct lane *lane)
+{
+    struct entry *entry = &lane->entries[lane->first++];
+
+    if (entry->kind == ENTRY_SIGNAL) {
+        device->came[entry->signal] = entry->turn;
+    }
+    (void)run(entry, device->lane_names + (uint32_t)(lane - device->lanes));
+    if (is_done(lane)) {
+        lane->first = 0;
+        lane->count = 0;
+    }
+}
+
+static enum device_result append(struct device *device, const struct entry *entry)
+{
+    struct lane *lane = &device->lanes[device->lane];
+
+    if (lane->count == lane->space) {
+        lane->space = lane->space * 2 + 64;
+        lane->entries = realloc(lane->entries, lane->space * sizeof(*lane->entries));
+        if (lane->entries == NULL) {
+            return DEVICE_FAILED;
+        }
+    }
+    lane->entries[lane->count] = *entry;
+    lane->entries[lane->count++].point = race_point();
+    if (switches.seed == 0) {
+        run_next(device, lane);
+    }
+    return DEVICE_OK;
+}
+
+static bool toss(void)
+{
+    dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return dice >> 63 != 0;
+}
+
+/* Until a lane is done. The others go on as they like, or as they must. */
+static void drain(struct device *device, uint32_t wanted)
+{
+    while (!is_done(&device->lanes[wanted])) {
+        uint32_t turn = toss() ? wanted : (wanted + 1) % DEVICE_LANES;
+
+        if (is_done(&device->lanes[turn]) || is_held(device, &device->lanes[turn])) {
+            turn = (turn + 1) % DEVICE_LANES;
+        }
+        if (is_done(&device->lanes[turn]) || is_held(device, &device->lanes[turn])) {
+            fprintf(stderr, "lanes wait for each other for ever\n");
+            abort();
+        }
+        run_next(device, &device->lanes[turn]);
+    }
+    race_wait(device->lane_names + wanted);
+}
+
+/* To the lane, or kept where a graph is being recorded. */
+static enum device_result queue(struct device *device, const struct entry *entry)
+{
+    struct device_graph *graph = device->recording;
+
+    COUNT_CALL();
+    if (graph == NULL) {
+        return append(device, entry);
+    }
+    if (graph->count == QUEUE_MAX) {
+        return DEVICE_FAILED;
+    }
+    graph->entries[graph->count++] = *entry;
+    return DEVICE_OK;
+}
+
+/* What waits cannot be recorded. */
+static enum device_result waits(struct device *device)
+{
+    COUNT_CALL();
+    if (device->recording != NULL) {
+        return DEVICE_FAILED;
+    }
+    drain(device, device->lane);
+    return DEVICE_OK;
+}
+
+static enum device_result fake_upload(struct device *device, void *to, const void *from,
+                                      uint64_t size)
+{
+    enum device_result result = waits(device);
+
+    if (result == DEVICE_OK) {
+        race_work(device->lane_names + device->lane, race_point(), "an upload or a download");
+        race_host(from, size, RACE_READ);
+        race_host(to, size, RACE_WRITE);
+        race_wait(device->lane_names + device->lane);
+        memcpy(to, from, size);
+    }
+    return result;
+}
+
+static enum device_result fake_copy(struct device *device, void *to, const void *from,
+                                    uint64_t size)
+{
+    struct entry entry = {.kind = ENTRY_COPY, .to = to, .from = from, .size = size};
+
+    return queue(device, &entry);
+}
+
+static enum device_result fake_fill(struct device *device, void *to, int byte, uint64_t size)
+{
+    struct entry entry = {.kind = ENTRY_FILL, .to = to, .byte = byte, .size = size};
+
+    return queue(device, &entry);
+}
+
+/* As on an H200, and what device.cu asks the runtime for. */
+#define SHARED_MAX (227 << 10)
+
+static uint32_t shared_granted(uint32_t kernel)
+{
+    const uint32_t most = kernel_shared_most(kernel, SHARED_MAX, HOPPER_CAPABILITY);
+
+    return most > SHARED_USUAL ? most : SHARED_USUAL;
+}
+
+static enum device_result fake_launch(struct device *device, const struct device_launch *launch)
+{
+    struct entry entry = {.kind = ENTRY_LAUNCH, .launch = *launch};
+
+    /* What a device refuses. */
+    if (launch->kernel >= KERNEL_COUNT || launch->grid[0] == 0 || launch->grid[1] == 0 ||
+        launch->grid[0] > INT32_MAX || launch->grid[1] > 65535 || launch->block == 0 ||
+        launch->block > 1024 || launch->arguments_size > ARGUMENTS_MAX ||
+        launch->shared_size > shared_granted(launch->kernel) ||
+        launch->kernel + 1 == switches.refused) {
+        return DEVICE_FAILED;
+    }
+    memcpy(entry.arguments, launch->arguments, launch->arguments_size);
+    entry.launch.arguments = NULL;
+    return queue(device, &entry);
+}
+
+static enum device_result fake_wait(struct device *device)
+{
+    COUNT_CALL();
+    if (device->recording != NULL) {
+        return DEVICE_FAILED;
+    }
+    for (uint32_t lane = 0; lane < DEVICE_LANES; lane++) {
+        drain(device, lane);
+    }
+    return DEVICE_OK;
+}
+
+static void fake_lane(struct device *device, uint32_t lane)
+{
+    device->lane = lane;
+}
+
+static enum device_result fake_signal(struct device *device, uint32_t signal)
+{
+    struct entry entry = {.kind = ENTRY_SIGNAL, .signal = signal, .turn = device->told[signal] + 1};
+    enum device_result result = device->recording != NULL ? DEVICE_FAILED : queue(device, &entry);
+
+    device->told[signal] += result == DEVICE_OK;
+    return result;
+}
+
+static enum device_result fake_await(struct device *device, uint32_t signal)
+{
+    struct entry entry = {.kind = ENTRY_AWAIT, .signal = signal, .turn = device->told[signal]};
+
+    return device->recording != NULL ? DEVICE_FAILED : queue(device, &entry);
+}
+
+static enum device_result fake_record(struct device *device)
+{
+    COUNT_CALL();
+    device->recording = calloc(1, sizeof(*device->recording));
+    device->recording->entries = malloc(QUEUE_MAX * sizeof(struct entry));
+    leftovers++;
+    return DEVICE_OK;
+}
+
+static enum device_result fake_recorded(struct device *device, struct device_graph **graph)
+{
+    struct device_graph *made = device->recording;
+
+    device->recording = NULL;
+    *graph = NULL;
+    enum device_result result = count_call();
+
+    if (result != DEVICE_OK) {
+        fake_forget(device, made);
+        return result;
+    }
+    *graph = made;
+    return DEVICE_OK;
+}
+
+static enum device_result fake_replay(struct device *device, struct device_graph *graph)
+{
+    COUNT_CALL();
+    for (uint32_t i = 0; i < graph->count; i++) {
+        if (append(device, &graph->entries[i]) != DEVICE_OK) {
+            return DEVICE_FAILED;
+        }
+    }
+    return DEVICE_OK;
+}
+
+static enum device_result fake_mark(struct device *device, uint32_t mark)
+{
+    (void)mark;
+    COUNT_CALL();
+    return device->recording == NULL ? DEVICE_OK : DEVICE_FAILED;
+}
+
+static enum device_result fake_seconds(struct device *device, double *seconds, uint32_t from,
+                                       uint32_t to)
+{
+    (void)from;
+    (void)to;
+    *seconds = 1e-6;
+    return waits(device);
+}
+
+static void *fake_stream(struct device *device)
+{
+    (void)device;
+    return NULL;
+}
+
+static uint32_t *fake_note(int ordinal)
+{
+    return ordinal >= 0 && ordinal < 4 ? &fake_notes[ordinal] : NULL;
+}
+
+static const char *fake_trouble(void)
+{
+    return "a failure that the test asked for";
+}
+
+const struct device_calls *fake_device_calls(void)
+{
+    static const struct device_calls calls = {
+        .abi = DEVICE_ABI,
+        .rules_version = RULES_VERSION,
+        .kernel_count = KERNEL_COUNT,
+        .arguments_check = KERNEL_ARGUMENTS_CHECK,
+        .open = fake_open,
+        .close = fake_close,
+        .allocate = fake_allocate,
+        .release = fake_release,
+        .upload = fake_upload,
+        .download = fake_upload,
+        .copy = fake_copy,
+        .fill = fake_fill,
+        .launch = fake_launch,
+        .wait = fake_wait,
+        .lane = fake_lane,
+        .signal = fake_signal,
+        .await = fake_await,
+        .record = fake_record,
+        .recorded = fake_recorded,
+        .replay = fake_replay,
+        .forget = fake_forget,
+        .mark = fake_mark,
+        .seconds = fake_seconds,
+        .stream = fake_stream,
+        .note = fake_note,
+        .trouble = fake_trouble,
+    };
+
+    return &calls;
+}

@@ -1,0 +1,102 @@
+/* walk.c - see walk.h. */
+#include "tests/support/dispute/walk.h"
+
+#include <string.h>
+
+#include "proofs/commit/descriptor.h"
+#include "proofs/dispute/step_record.h"
+#include "tests/support/test.h"
+
+void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
+{
+    struct trace_walk_case accused;
+
+    memset(walk, 0, sizeof(*walk));
+    if (hidden > 0) {
+        dispute_open_hidden(&walk->dispute, hidden);
+    } else {
+        dispute_open_kind(&walk->dispute, MODEL_MLP);
+    }
+    liar_open(&walk->liar, dispute_rewind(&walk->dispute), lie);
+    assert_int_equal(trace_server_open(&walk->accused, &walk->liar.machine, NULL), STATUS_OK);
+    accused = dispute_case(&walk->accused, &walk->dispute.own);
+    assert_int_equal(trace_walk_open(&walk->walk, &walk->dispute.own, &accused, NULL), STATUS_OK);
+    walk->context = (struct evidence_context){
+        .before = accused.state_root, .after = accused.next_root, .trace = accused.trace_root};
+    assert_int_equal(descriptor_program_root(&walk->context.program, walk->dispute.tape, NULL),
+                     STATUS_OK);
+    buffer_init(&walk->question, GAME_PAYLOAD_MAX);
+}
+
+void walk_close(struct walk *walk)
+{
+    buffer_release(&walk->question);
+    trace_walk_close(&walk->walk);
+    trace_server_close(&walk->accused);
+    liar_close(&walk->liar);
+    dispute_close(&walk->dispute);
+}
+
+bool walk_question(struct walk *walk)
+{
+    struct digest known;
+    struct trace_query query;
+
+    if (!trace_walk_ask(&query, &known, &walk->walk)) {
+        return false;
+    }
+    buffer_clear(&walk->question);
+    assert_int_equal(ledger_query_write(&walk->question, &walk->walk, NULL), STATUS_OK);
+    return true;
+}
+
+void walk_answer(struct walk *walk, const struct game_bytes *bytes)
+{
+    struct asked queried;
+
+    assert_int_equal(asked_read(&queried, bytes->bytes, bytes->size), STATUS_OK);
+    assert_int_equal(
+        trace_server_answer(walk->reply, &walk->told_size, &walk->accused, &queried.query, NULL),
+        STATUS_OK);
+}
+
+/* Under the liar's roots, from a record of its step. */
+void walk_evidence(struct buffer *evidence, struct walk *walk)
+{
+    const struct tape *tape = walk->dispute.tape;
+    struct evidence_target target = {0};
+    struct evidence_source source;
+    struct record_given given = {0};
+    struct record record;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(walk->walk.end, TRACE_WALK_ELEMENT);
+    trace_output_at(&target.op, &target.output, tape, walk->walk.item);
+    (void)dispute_rewind(&walk->dispute);
+    assert_int_equal(record_run(&record, &walk->liar.machine, &given, RECORD_ALL, &error),
+                     STATUS_OK);
+    record_source(&source, &record);
+    assert_int_equal(evidence_choose(&target, tape, &source, walk->walk.leaf, &error), STATUS_OK);
+    assert_int_equal(
+        evidence_write_element(evidence, tape, &source, &target, GAME_PAYLOAD_MAX, &error),
+        STATUS_OK);
+    record_release(&record);
+}
+
+/* Late in the trace, so that there is something to walk. */
+uint32_t walk_item_of_matmul(void)
+{
+    struct dispute dispute;
+    uint32_t found = 0;
+
+    dispute_open_kind(&dispute, MODEL_MLP);
+    for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
+        if (dispute.tape->ops[op].kind == OP_CONTRACT) {
+            found = trace_item_of_output(dispute.tape, op, 0);
+        }
+    }
+    assert_true(found > 0);
+    dispute_close(&dispute);
+    return found;
+}

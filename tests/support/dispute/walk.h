@@ -1,0 +1,41 @@
+/*
+ * walk.h - a whole walk against a machine that lies in one element (liar.h): the questions, the
+ * answers and the evidence at its end, as bytes for a ledger.
+ *
+ * Whatever fails here fails the running test.
+ */
+#ifndef TESTS_SUPPORT_DISPUTE_WALK_H
+#define TESTS_SUPPORT_DISPUTE_WALK_H
+
+#include "chain/game/game.h"
+#include "proofs/dispute/ledger_query.h"
+#include "tests/support/dispute/dispute.h"
+
+struct walk {
+    struct dispute dispute;
+    struct liar liar;
+    struct trace_server accused;
+    struct evidence_context context; /* what the liar committed to */
+    struct trace_walk walk;
+    struct buffer question;
+    uint8_t reply[TRACE_REPLY_BYTES_MAX];
+    size_t told_size;
+};
+
+/* The small MLP, or (hidden > 0) one with so many hidden units: see dispute.h. */
+void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden);
+void walk_close(struct walk *walk);
+
+/* Writes the claimant's next question; false: it knows where the lie is. */
+bool walk_question(struct walk *walk);
+
+/* Writes what the accused tells, of which it knows what the ledger told it. */
+void walk_answer(struct walk *walk, const struct game_bytes *queried);
+
+/* After the walk: evidence of the cheapest element of the leaf that was found. */
+void walk_evidence(struct buffer *evidence, struct walk *walk);
+
+/* The output of the last matmul of the small MLP. */
+uint32_t walk_item_of_matmul(void);
+
+#endif /* TESTS_SUPPORT_DISPUTE_WALK_H */

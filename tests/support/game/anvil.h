@@ -1,0 +1,54 @@
+/*
+ * anvil.h - a chain of its own for a test: starts the pinned anvil, or hardhat, on a free loopback
+ * port.
+ *
+ * Where it is not installed the running test is skipped, with the reason. LOCKSTEP_ANVIL names
+ * another anvil.
+ */
+#ifndef TESTS_SUPPORT_GAME_ANVIL_H
+#define TESTS_SUPPORT_GAME_ANVIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chain/codec/address.h"
+#include "chain/evm/rpc.h"
+
+struct anvil;
+
+/* Skips the test where there is no anvil: before it has anything to give back. */
+void anvil_need(void);
+
+/* arguments: more options for anvil, NULL at the end; may be NULL. */
+struct anvil *anvil_start(const char *const *arguments);
+
+/* Hardhat's network in its place, with the same rich accounts and its own, stricter limits. */
+struct anvil *anvil_start_hardhat(void);
+void anvil_stop(struct anvil *anvil); /* NULL is fine */
+void anvil_kill(struct anvil *anvil); /* at once, as a crash does; still to be stopped */
+
+const char *anvil_url(const struct anvil *anvil);
+
+/* A client of it, with short waits. */
+struct rpc *anvil_rpc(const struct anvil *anvil);
+
+/* The key of its account that is rich from the start, by number from 0 to 9. */
+struct secret_key anvil_key(uint32_t number);
+
+/* Calls that must succeed; the test fails where they do not. params is taken; the result is the
+ * caller's. */
+json_t *anvil_call(struct rpc *rpc, const char *method, json_t *params);
+
+/* Sends from account number, waits for the receipt, and checks its status. The receipt is the
+ * caller's. to may be NULL: creates a contract. value is a quantity, "0x0". */
+json_t *anvil_send(struct rpc *rpc, uint32_t number, const struct address *to, const char *data,
+                   const char *value);
+
+/* Deploys from account number; code is hex without "0x". */
+struct address anvil_deploy(struct rpc *rpc, uint32_t number, const char *code,
+                            const struct address *argument, const char *value);
+
+/* A file of the pinned npm packages below tests/evm/node_modules; skips the test without it. */
+const char *evm_tool(const char *path);
+
+#endif /* TESTS_SUPPORT_GAME_ANVIL_H */

@@ -1,0 +1,333 @@
+/* court.c - see court.h. */
+#include "tests/support/game/court.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "proofs/commit/commit.h"
+#include "tests/support/test.h"
+
+enum {
+    CLOCK = 1000000,
+    HEIGHT = 1000,
+    SEGMENTS = 2,
+    PERIOD_S = 1000,
+};
+
+static void learn(void *context, const struct game_event *event)
+{
+    struct court *court = context;
+
+    if (event->kind == GAME_COMMITTED) {
+        struct promised_segment *promised = &court->promised[court->promised_count++];
+
+        assert_true(court->promised_count < COURT_SEGMENTS_MAX);
+        promised->segment = game_segment_hash(&event->job, &event->segment);
+        promised->job = event->job;
+        promised->index = event->index;
+    } else if (event->kind == GAME_QUERIED) {
+        assert_true(event->payload.size <= sizeof(court->asked_bytes));
+        court->queried = *event;
+        memcpy(court->asked_bytes, event->payload.bytes, event->payload.size);
+        court->queried.payload.bytes = court->asked_bytes;
+    } else if (event->kind == GAME_ATTESTED) {
+        court->drawn = event->step;
+    }
+}
+
+static void begin(struct court *court)
+{
+    court->twins.learn = learn;
+    court->twins.context = court;
+    court->twins.now_s = CLOCK;
+    court->twins.height = HEIGHT;
+}
+
+void court_open(struct court *court)
+{
+    memset(court, 0, sizeof(*court));
+    twins_open(&court->twins);
+    twins_new_court(&court->twins);
+    begin(court);
+}
+
+void court_open_direct(struct court *court)
+{
+    memset(court, 0, sizeof(*court));
+    twins_open_direct(&court->twins);
+    twins_new_court(&court->twins);
+    begin(court);
+}
+
+void court_open_embedded(struct court *court)
+{
+    memset(court, 0, sizeof(*court));
+    twins_open_embedded(&court->twins);
+    begin(court);
+}
+
+void court_close(struct court *court)
+{
+    twins_close(&court->twins);
+}
+
+/* ---- moves ------------------------------------------------------------------------ */
+
+void court_done(struct court *court, const struct game_move *move, uint32_t player)
+{
+    struct twins_outcome outcome = twins_play(&court->twins, move, player);
+
+    if (!outcome.done) {
+        fail_msg("%s is refused: %s (%llu)", game_move_name(move->kind),
+                 game_refusal_text(outcome.refusal.kind),
+                 (unsigned long long)outcome.refusal.number);
+    }
+}
+
+void court_refused(struct court *court, const struct game_move *move, uint32_t player,
+                   enum game_refusal_kind kind)
+{
+    struct twins_outcome outcome = twins_play(&court->twins, move, player);
+
+    if (outcome.done || outcome.refusal.kind != kind) {
+        fail_msg("%s is %s, not refused because %s", game_move_name(move->kind),
+                 outcome.done ? "done" : game_refusal_text(outcome.refusal.kind),
+                 game_refusal_text(kind));
+    }
+}
+
+void court_compare(struct court *court)
+{
+    (void)twins_compare(
+        &court->twins, promised_money(&court->twins.store, court->promised, court->promised_count));
+    if (court->promised_count > COURT_SEGMENTS_MAX / 4) {
+        twins_restart_chain(&court->twins);
+        twins_new_court(&court->twins);
+        court->promised_count = 0;
+    }
+}
+
+wei court_owed(struct court *court, uint32_t player)
+{
+    struct local_account account;
+
+    assert_int_equal(
+        local_get_account(&court->twins.store, &account, &court->twins.players[player]), STATUS_OK);
+    return account.owed;
+}
+
+struct game_move court_move(const struct court *court, enum game_move_kind kind,
+                            const uint8_t *payload, size_t size)
+{
+    struct game_move move = {.kind = kind, .key = court->claim};
+
+    if (kind == GAME_REPLY) {
+        move.queried = court->queried.payload;
+    } else {
+        move.shown = court->shown;
+    }
+    move.payload = (struct game_bytes){payload, size};
+    return move;
+}
+
+void court_timeout(struct court *court)
+{
+    struct game_move move = {.kind = GAME_TIMEOUT, .key = court->claim};
+
+    court->twins.now_s += COURT_RESPONSE + 1;
+    court_done(court, &move, COURT_EVE);
+}
+
+/* ---- a job ------------------------------------------------------------------------ */
+
+static void make_header(struct court *court)
+{
+    uint8_t *header = court->shown.job_header;
+    const struct evidence_context *context = &court->context;
+    struct digest first = {{7}};
+
+    memset(header, 0x5a, sizeof(court->shown.job_header));
+    endian_store_be64(header + 12, COURT_STEPS * SEGMENTS);
+    endian_store_be64(header + 20, COURT_STEPS);
+    memcpy(header + 56, context->program.bytes, DIGEST_SIZE);
+    memcpy(header + 120, context->constants.bytes, DIGEST_SIZE);
+    memcpy(header + 152, context->data.bytes, DIGEST_SIZE);
+    first = court->first_step ? context->before : first;
+    memcpy(header + 184, first.bytes, DIGEST_SIZE);
+}
+
+static void make_terms(struct court *court)
+{
+    court->terms = (struct game_terms){.salt = court->salt++,
+                                       .steps = COURT_STEPS * SEGMENTS,
+                                       .segment_steps = COURT_STEPS,
+                                       .segment_reward = 1000,
+                                       .attest_fee = 10,
+                                       .stake = 50000,
+                                       .claim_bond = 700,
+                                       .attest_bond = 300,
+                                       .attestors = 1,
+                                       .segment_period_s = PERIOD_S,
+                                       .attest_period_s = PERIOD_S,
+                                       .reveal_period_s = PERIOD_S,
+                                       .claim_period_s = 20 * PERIOD_S,
+                                       .response_period_s = COURT_RESPONSE,
+                                       .deadline_s = court->twins.now_s + 100 * PERIOD_S};
+    commit_job_id(&court->terms.job_id, court->shown.job_header, sizeof(court->shown.job_header));
+    court->shown.salt = court->terms.salt;
+    court->shown.client = court->twins.players[COURT_CLIENT];
+    court->job = game_job_key(&court->shown.client, &court->terms.job_id, court->terms.salt);
+}
+
+static struct merkle_path path_of(const struct digest *states, uint32_t step)
+{
+    struct digest hashes[COURT_STEPS];
+    struct merkle_leaves leaves;
+    struct merkle_path path;
+
+    for (uint32_t i = 0; i < COURT_STEPS; i++) {
+        merkle_leaf_hash(&hashes[i], states[i].bytes, DIGEST_SIZE);
+    }
+    merkle_leaves_init_hashes(&leaves, hashes, COURT_STEPS);
+    merkle_path_build(&path, &leaves, step);
+    return path;
+}
+
+static void commit_segment(struct court *court, const struct digest *states, uint32_t index,
+                           bool diverged)
+{
+    struct game_move move = {.kind = diverged ? GAME_COMMIT_DIVERGED : GAME_COMMIT,
+                             .key = court->job,
+                             .index = index,
+                             .steps = COURT_STEPS};
+
+    court->shown.previous = court->shown.segment;
+    commit_list_root(&move.root, COMMIT_SEGMENT, (uint64_t)index * COURT_STEPS, states,
+                     COURT_STEPS);
+    court->shown.segment = (struct game_segment){.index = index,
+                                                 .root = move.root,
+                                                 .steps = COURT_STEPS,
+                                                 .time_s = court->twins.now_s,
+                                                 .height = court->twins.height,
+                                                 .solver = court->twins.players[COURT_SOLVER]};
+    court_done(court, &move, COURT_SOLVER);
+}
+
+void court_commit(struct court *court, const struct evidence_context *context, uint32_t index,
+                  uint32_t step)
+{
+    struct digest states[SEGMENTS * COURT_STEPS];
+    uint32_t place = index * COURT_STEPS + step;
+    struct game_move move = {.kind = GAME_OPEN};
+
+    court->context = *context;
+    memset(&court->shown, 0, sizeof(court->shown));
+    court->first_step = place == 0;
+    make_header(court);
+    make_terms(court);
+    move.terms = court->terms;
+    move.value = game_escrow(&court->terms);
+    court_done(court, &move, COURT_CLIENT);
+    move = (struct game_move){.kind = GAME_ACCEPT, .key = court->job, .value = court->terms.stake};
+    court_done(court, &move, COURT_SOLVER);
+
+    for (uint32_t i = 0; i < SEGMENTS * COURT_STEPS; i++) {
+        memset(states[i].bytes, (int)i + 1, DIGEST_SIZE);
+    }
+    states[place] = context->after;
+    if (place > 0) {
+        states[place - 1] = context->before;
+    }
+    court->shown.step = step;
+    court->shown.pre_state = context->before;
+    court->shown.post_state = context->after;
+    court->shown.post_path = path_of(&states[(size_t)index * COURT_STEPS], step);
+    if (place > 0) {
+        court->shown.pre_path = path_of(&states[(size_t)(place - 1) / COURT_STEPS * COURT_STEPS],
+                                        (place - 1) % COURT_STEPS);
+    }
+    for (uint32_t i = 0; i <= index; i++) {
+        commit_segment(court, &states[(size_t)i * COURT_STEPS], i, context->diverged && i == index);
+    }
+    if (step > 0 || index == 0) {
+        memset(&court->shown.previous, 0, sizeof(court->shown.previous));
+    }
+}
+
+/* ---- claims ----------------------------------------------------------------------- */
+
+static void seal(struct court *court, const struct game_move *claim)
+{
+    struct game_move move = {.kind = GAME_SEAL_CLAIM};
+
+    move.seal = game_claim_seal(&court->claim, &claim->salt);
+    court_done(court, &move, COURT_CLAIMANT);
+    court->twins.height++;
+}
+
+void court_claim(struct court *court)
+{
+    struct game_move move = {.kind = GAME_CLAIM,
+                             .key = court->job,
+                             .value = court->terms.claim_bond,
+                             .segment = court->shown.segment,
+                             .steps = court->shown.step,
+                             .pre_state = court->shown.pre_state,
+                             .post_state = court->shown.post_state};
+    struct hash32 hash = game_segment_hash(&court->job, &move.segment);
+
+    court->claim = game_claim_key(&court->twins.players[COURT_CLAIMANT], &hash, move.steps,
+                                  &move.pre_state, &move.post_state);
+    seal(court, &move);
+    court_done(court, &move, COURT_CLAIMANT);
+}
+
+void court_answer(struct court *court)
+{
+    struct game_move move = {
+        .kind = GAME_ANSWER, .key = court->claim, .root = court->context.trace};
+
+    court_done(court, &move, COURT_SOLVER);
+}
+
+static void attest(struct court *court)
+{
+    struct hash32 hash = game_segment_hash(&court->job, &court->shown.segment);
+    struct game_move move = {.kind = GAME_ATTEST,
+                             .key = court->job,
+                             .value = court->terms.attest_bond,
+                             .segment = court->shown.segment};
+
+    court->twins.height += 2;
+    move.seal =
+        game_attest_seal(&court->twins.players[COURT_ATTESTOR], &hash, &court->context.trace);
+    court_done(court, &move, COURT_ATTESTOR);
+}
+
+void court_accuse(struct court *court, const struct evidence_context *context)
+{
+    const struct address *attestor = &court->twins.players[COURT_ATTESTOR];
+    struct game_move move;
+    struct hash32 hash;
+
+    do {
+        court_commit(court, context, 1, 0);
+        attest(court);
+    } while (court->drawn != 0);
+    hash = game_segment_hash(&court->job, &court->shown.segment);
+    court->twins.now_s += PERIOD_S + 1;
+    move = (struct game_move){.kind = GAME_REVEAL,
+                              .key = court->job,
+                              .segment = court->shown.segment,
+                              .root = context->trace};
+    court_done(court, &move, COURT_ATTESTOR);
+    move = (struct game_move){.kind = GAME_ACCUSE,
+                              .key = court->job,
+                              .value = court->terms.claim_bond,
+                              .segment = court->shown.segment,
+                              .account = *attestor};
+    court->claim = game_accusation_key(&court->twins.players[COURT_CLAIMANT], &hash, attestor);
+    seal(court, &move);
+    court_done(court, &move, COURT_CLAIMANT);
+}

@@ -1,0 +1,46 @@
+/*
+ * jury.h - puts many cases to contracts of rules in one call, through tests/contracts/Jury.sol.
+ *
+ * Add evidence, then hear it: as many answers come back, in the same order.
+ */
+#ifndef TESTS_SUPPORT_GAME_JURY_H
+#define TESTS_SUPPORT_GAME_JURY_H
+
+#include "base/buffer.h"
+#include "tests/support/dispute/shown_case.h"
+#include "tests/support/game/anvil.h"
+
+/* Hear before there are more bytes than this. */
+#define JURY_BYTES_MAX (UINT32_C(1) << 19)
+
+struct jury {
+    struct anvil *anvil;
+    struct rpc *rpc;
+    struct address jury;
+    struct buffer cases;
+    size_t count; /* of cases */
+};
+
+struct jury_answer {
+    uint64_t gas;     /* that the contract of rules used */
+    bool refused;     /* reverted: value is the selector of the error */
+    bool settled;     /* of a part: no other can change the element, which is the value */
+    int32_t exponent; /* of a part */
+    uint64_t value;
+};
+
+void jury_open(struct jury *jury); /* skips the test where there is no anvil */
+void jury_close(struct jury *jury);
+
+/* code is one of the contracts in chain/contracts/compiled/rules_code.h. */
+struct address jury_deploy(struct jury *jury, const char *code);
+
+/* Evidence of an element, or of a part of one. */
+void jury_add(struct jury *jury, const uint8_t *evidence, size_t size);
+void jury_add_case(struct jury *jury, const struct shown_case *shown,
+                   const struct shown_target *target);
+
+/* Answers to all cases added, which are then forgotten. The caller frees them. */
+struct jury_answer *jury_hear(struct jury *jury, const struct address *rules);
+
+#endif /* TESTS_SUPPORT_GAME_JURY_H */

@@ -1,0 +1,120 @@
+/*
+ * market.h - a ledger with a client, a solver and a verifier's node, for tests of whole jobs.
+ *
+ * On the embedded ledger time is the test's, on a chain anvil's. The node is the real one, in this
+ * process, with real children: the test's main() must serve as a worker when it is asked to.
+ * Whatever fails here fails the test.
+ */
+#ifndef TESTS_SUPPORT_GAME_MARKET_H
+#define TESTS_SUPPORT_GAME_MARKET_H
+
+#include "tests/support/game/anvil.h"
+#include "tests/support/numeric/small_job.h"
+#include "verifier/node/node.h"
+
+enum market_player {
+    MARKET_CLIENT = 0,
+    MARKET_SOLVER,
+    MARKET_VERIFIER,
+    MARKET_RIVAL, /* another verifier */
+    MARKET_PLAYERS,
+};
+
+/* Periods of the terms, in seconds. On a chain real time passes too: they outlast a busy
+ * machine. */
+enum {
+    MARKET_ATTEST_S = 3600,
+    MARKET_REVEAL_S = 3600,
+    MARKET_CLAIM_S = 3600,
+    MARKET_RESPONSE_S = 3600,
+    MARKET_GRACE_S = 600, /* of the node */
+};
+
+struct market {
+    struct anvil *anvil; /* NULL: embedded */
+    struct rpc *rpc;
+    struct ledger_options options;
+    struct signer *signers[MARKET_PLAYERS];
+    struct ledger *ledgers[MARKET_PLAYERS];
+    char url[600];
+    char folders[MARKET_PLAYERS][600];
+    uint64_t now_s;
+    uint32_t moves;
+    uint64_t salt;
+    uint32_t attestors; /* of each segment, in the terms; 1 where nobody says otherwise */
+};
+
+void market_open(struct market *market, bool embedded, const char *name);
+void market_close(struct market *market);
+/* Lets go of every file of the ledger, and takes them up again: what lies there may be older. */
+void market_leave(struct market *market);
+void market_return(struct market *market);
+void market_pass_time(struct market *market, uint32_t seconds);
+struct game_terms market_terms(struct market *market, const struct job *job);
+
+/* A job that is opened, accepted and committed whole, as the bundle at path says. */
+struct hash32 market_commit(struct market *market, const char *path);
+
+/* The same, of a solver who says of segment `index` that it ends, after that many steps, in a NaN
+ * or infinity; nothing behind it is committed. */
+struct hash32 market_commit_diverged(struct market *market, const char *path, uint32_t index,
+                                     uint32_t steps);
+
+/* What somebody attests of a segment, and the step that he drew in it. */
+uint32_t market_draw(struct market *market, enum market_player player, const struct hash32 *job,
+                     uint32_t index);
+void market_attest(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct digest *trace_root);
+void market_reveal(struct market *market, enum market_player player, const struct hash32 *job,
+                   uint32_t index, const struct digest *trace_root);
+
+void market_timeout(struct market *market, enum market_player player, const struct hash32 *claim);
+
+struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index);
+struct ledger_job market_job(struct market *market, const struct hash32 *job);
+void market_finalize(struct market *market, const struct hash32 *job, uint32_t index);
+wei market_owed(struct market *market, enum market_player player);
+
+/* How often an event of this kind is told of this account (NULL: of anybody). */
+uint32_t market_count(struct market *market, enum game_event_kind kind,
+                      const struct address *account);
+
+/* ---- the node ---- */
+
+/* Checks that are made in this process, one at a time, when their answer is asked for: for tests
+ * of what a node does between two instructions. */
+#define MARKET_CHECKS_MAX 8
+
+struct market_checks {
+    struct check_request *requests[MARKET_CHECKS_MAX];
+    uint64_t numbers[MARKET_CHECKS_MAX];
+    uint32_t count;
+};
+
+struct market_node {
+    struct market *market;
+    bool in_process; /* no children: see market_checks */
+    struct market_checks checks;
+    struct store store;
+    struct verdict_db *verdicts;
+    struct workers *workers;
+    const char *program; /* that checks; NULL: the one that runs */
+    struct node node;
+    struct node_options options;
+    const char *mirrors[8];
+    char cache[600];
+    struct ledger *ledger; /* the verifier's, borrowed */
+};
+
+/* options beyond the defaults are set before; folder is made. */
+void market_node_defaults(struct market_node *node, struct market *market, const char *mirror);
+void market_node_open(struct market_node *node);
+/* The same in a child of the test, where a failure must not jump back into the test. */
+MUST_CHECK enum status market_node_try_open(struct market_node *node, struct error *error);
+void market_node_close(struct market_node *node);
+
+/* Rounds until nothing runs, waits or moves; where no check runs a second passes in each. */
+void market_node_settle(struct market_node *node);
+int64_t market_node_number(struct market_node *node, const char *query);
+
+#endif /* TESTS_SUPPORT_GAME_MARKET_H */

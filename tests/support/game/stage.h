@@ -1,0 +1,81 @@
+/*
+ * stage.h - a ledger of any kind with a client, a solver and a verifier on it, and the plays that
+ * must come to the same end on each kind: a job that is done, attested and paid; a solver that is
+ * convicted for silence.
+ *
+ * On the embedded ledger time is the test's, on a chain the node's. Whatever fails here fails the
+ * test; where a chain's node is not installed the test is skipped.
+ */
+#ifndef TESTS_SUPPORT_GAME_STAGE_H
+#define TESTS_SUPPORT_GAME_STAGE_H
+
+#include "chain/game/ledger.h"
+#include "tests/support/game/anvil.h"
+
+enum stage_player {
+    STAGE_CLIENT = 0,
+    STAGE_SOLVER = 1,
+    STAGE_VERIFIER = 2,
+    STAGE_PLAYERS = 3,
+};
+
+/* On anvil the registry stands alone; on hardhat everything is deployed, as users do it. */
+enum stage_ledger { STAGE_EMBEDDED, STAGE_ANVIL, STAGE_HARDHAT };
+
+struct stage {
+    struct anvil *anvil; /* of any chain; NULL: embedded */
+    struct rpc *rpc;
+    struct ledger_options options;
+    struct signer *signers[STAGE_PLAYERS];
+    struct ledger *ledgers[STAGE_PLAYERS];
+    char url[600];
+    char state_dirs[STAGE_PLAYERS][600];
+    uint64_t now_s; /* embedded */
+    uint32_t moves;
+};
+
+void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name);
+
+/* With the referee, on anvil and on the embedded ledger too. */
+void stage_open_judged(struct stage *stage, enum stage_ledger ledger, const char *name);
+void stage_close(struct stage *stage);
+
+/* The player's process ends, and another begins with what is on the disk. */
+void stage_restart(struct stage *stage, int player);
+wei stage_owed(struct stage *stage, int player);
+
+/* Both plays, each on a ledger of its own; handles are closed and opened again in the middle.
+ * Balances and what the journal tells must be exact. */
+void stage_play_jobs(enum stage_ledger ledger);
+
+void stage_pass_time(struct stage *stage, uint32_t seconds);
+struct game_terms stage_terms(struct stage *stage);
+struct digest stage_root(uint8_t number);
+
+/* Waits until a player's journal has told of the segment. */
+struct game_segment stage_segment(struct stage *stage, int player, const struct hash32 *job,
+                                  uint32_t index);
+
+void stage_check(enum status status, const struct error *error);
+
+/* One round; weather is allowed. */
+void stage_work(struct ledger *ledger);
+
+const char *stage_next_name(struct stage *stage, char *name, size_t size);
+
+/* Waits until the move is done, and that it was not refused. */
+void stage_settle_down(struct stage *stage, int player, const char *name);
+
+/* Submits call(ledger, name, ...) as a player and waits. */
+#define STAGE_PLAY(stage, player, call, ...)                                                       \
+    do {                                                                                           \
+        char play_name[32];                                                                        \
+        struct error play_error;                                                                   \
+        stage_check(call((stage)->ledgers[player],                                                 \
+                         stage_next_name(stage, play_name, sizeof(play_name)), __VA_ARGS__,        \
+                         &play_error),                                                             \
+                    &play_error);                                                                  \
+        stage_settle_down(stage, player, play_name);                                               \
+    } while (0)
+
+#endif /* TESTS_SUPPORT_GAME_STAGE_H */

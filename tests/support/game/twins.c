@@ -1,0 +1,489 @@
+/* twins.c - see twins.h. */
+#include "tests/support/game/twins.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/codec/abi.h"
+#include "chain/codec/hex_data.h"
+#include "chain/contracts/compiled/referee_code.h"
+#include "chain/contracts/compiled/rules_code.h"
+#include "tests/contracts/court_code.h"
+#include "tests/contracts/harness_code.h"
+#include "tests/support/test.h"
+
+enum {
+    SCRIPT_SIZE_MAX = 32 << 20,
+    TO_REFEREE = 128, /* in the byte of the player: see the driver */
+    SCRIPT_HEAD = 8 + 8 + 1 + 16 + 3,
+};
+
+/* ---- the embedded side -------------------------------------------------------- */
+
+static enum status fake_block_hash(void *context, struct hash32 *hash, uint64_t height)
+{
+    const struct twins *twins = context;
+    uint8_t word[UINT256_SIZE];
+    struct uint256 number = uint256_of(height);
+
+    memset(hash, 0, sizeof(*hash));
+    if (height < twins->height && height + 256 >= twins->height) {
+        uint256_to_bytes(word, &number);
+        *hash = keccak256(word, sizeof(word));
+    }
+    return STATUS_OK;
+}
+
+static void sql(struct twins *twins, const char *text)
+{
+    assert_int_equal(sqlite3_exec(twins->database, text, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void keep_log(struct twins *twins, const struct game_event *event)
+{
+    uint8_t bytes[GAME_LOG_SIZE_MAX];
+    struct game_log *log = &twins->logs[twins->log_count++];
+    uint8_t *owned;
+
+    game_event_encode(log, bytes, event);
+    owned = malloc(log->data.size + 1);
+    assert_non_null(owned);
+    memcpy(owned, bytes, log->data.size);
+    log->data.bytes = owned;
+}
+
+static void forget_played(struct twins *twins)
+{
+    for (uint32_t i = 0; i < twins->log_count; i++) {
+        free((void *)twins->logs[i].data.bytes);
+    }
+    twins->log_count = 0;
+    twins->outcome_count = 0;
+    buffer_clear(&twins->script);
+}
+
+static void put_number(struct buffer *bytes, size_t size, wei value)
+{
+    for (size_t i = 0; i < size; i++) {
+        buffer_add_u8(bytes, (uint8_t)(value >> (8 * (size - 1 - i))));
+    }
+}
+
+static void write_script(struct twins *twins, const struct game_move *move, uint32_t player)
+{
+    uint8_t *bytes = malloc(game_move_size(move));
+    size_t size;
+
+    assert_non_null(bytes);
+    game_move_encode(bytes, &size, move);
+    put_number(&twins->script, 8, twins->now_s);
+    put_number(&twins->script, 8, twins->height);
+    put_number(&twins->script, 1, player + (game_move_is_of_referee(move->kind) ? TO_REFEREE : 0));
+    put_number(&twins->script, 16, move->value);
+    put_number(&twins->script, 3, size);
+    buffer_add(&twins->script, bytes, size);
+    free(bytes);
+}
+
+static void take_events(struct twins *twins, const struct local_game *game)
+{
+    for (uint32_t i = 0; i < game->event_count; i++) {
+        keep_log(twins, &game->events[i]);
+        if (twins->learn != NULL) {
+            twins->learn(twins->context, &game->events[i]);
+        }
+        if (game->events[i].kind == GAME_WITHDRAWN) {
+            twins->paid_out += game->events[i].amount;
+        }
+    }
+}
+
+static json_t *send_direct(struct twins *twins, uint32_t player, const struct address *to,
+                           const uint8_t *bytes, size_t size, wei value)
+{
+    struct uint256 wide = wei_to_uint256(value);
+    char amount[UINT256_HEX_SIZE];
+    char *data = malloc(2 * size + 3);
+    json_t *receipt;
+
+    assert_non_null(data);
+    uint256_print_quantity(amount, &wide);
+    hex_write(data, bytes, size, true);
+    receipt = anvil_send(twins->rpc, player, to, data, amount);
+    free(data);
+    return receipt;
+}
+
+/* A transaction of the player's own; it must not be refused. */
+static void play_direct(struct twins *twins, const struct game_move *move, uint32_t player)
+{
+    uint8_t clock[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
+    uint8_t *bytes = malloc(game_move_size(move));
+    struct abi_writer writer;
+    json_t *receipt;
+    size_t size;
+
+    assert_non_null(bytes);
+    abi_writer_init(&writer, clock, sizeof(clock));
+    abi_put_selector(&writer, "setClock(uint256,uint256)");
+    abi_put_u64(&writer, twins->now_s);
+    abi_put_u64(&writer, twins->height);
+    json_decref(send_direct(twins, 0, &twins->registry, clock, writer.used, 0));
+    game_move_encode(bytes, &size, move);
+    receipt = send_direct(twins, player,
+                          game_move_is_of_referee(move->kind) ? &twins->referee : &twins->registry,
+                          bytes, size, move->value);
+    assert_int_equal(rpc_field_u64(&twins->gas, receipt, "gasUsed", NULL), STATUS_OK);
+    json_decref(receipt);
+    free(bytes);
+}
+
+struct twins_outcome twins_play(struct twins *twins, const struct game_move *move, uint32_t player)
+{
+    struct local_game game = {
+        .store = &twins->store,
+        .sender = twins->players[player],
+        .referee = twins->referee,
+        .judges = twins->judges,
+        .now_s = twins->now_s,
+        .height = twins->height,
+        .block_hash = fake_block_hash,
+        .context = twins,
+    };
+    uint32_t at;
+    enum status status;
+
+    if (twins->direct) {
+        forget_played(twins);
+    } else {
+        write_script(twins, move, player);
+    }
+    at = twins->outcome_count++;
+    assert_true(at < TWINS_MOVES);
+    sql(twins, "SAVEPOINT move");
+    status = local_game_play(&game, move);
+    twins->outcomes[at].done = status == STATUS_OK;
+    twins->outcomes[at].size = 0;
+    twins->outcomes[at].logs_before = twins->log_count;
+    twins->outcomes[at].kind = move->kind;
+    if (status == STATUS_OK) {
+        take_events(twins, &game);
+        twins->paid_in += move->value;
+        twins->done_of[move->kind]++;
+        sql(twins, "RELEASE move");
+        if (twins->direct) {
+            play_direct(twins, move, player);
+        }
+        return (struct twins_outcome){.done = true};
+    }
+    assert_int_equal(status, STATUS_REFUSED);
+    twins->refused_of[game.refusal.kind]++;
+    if (game.refusal.kind != GAME_REFUSED_NOT) {
+        game_refusal_encode(twins->outcomes[at].bytes, &twins->outcomes[at].size, &game.refusal);
+    }
+    sql(twins, "ROLLBACK TO move; RELEASE move");
+    return (struct twins_outcome){.refusal = game.refusal};
+}
+
+/* ---- the contracts' side ------------------------------------------------------- */
+
+static json_t *play_on_contracts(struct twins *twins)
+{
+    size_t room = twins->script.size + 256;
+    uint8_t *bytes = malloc(room);
+    char *data = malloc(2 * room + 3);
+    struct abi_writer writer;
+    json_t *receipt;
+    size_t base;
+    size_t place;
+
+    assert_non_null(bytes);
+    assert_non_null(data);
+    assert_int_equal(twins->script.status, STATUS_OK);
+    abi_writer_init(&writer, bytes, room);
+    abi_put_selector(&writer, "play(bytes)");
+    base = writer.used;
+    place = abi_put_offset(&writer);
+    abi_set_offset(&writer, place, base);
+    abi_put_blob(&writer, twins->script.data, twins->script.size);
+    assert_int_equal(abi_writer_finish(&writer), STATUS_OK);
+    hex_write(data, bytes, writer.used, true);
+    receipt = anvil_send(twins->rpc, 0, &twins->driver, data, "0x8ac7230489e80000"); /* 10 ether */
+    free(bytes);
+    free(data);
+    return receipt;
+}
+
+/* The log's data lie in data, which has GAME_LOG_SIZE_MAX. */
+static void read_log(struct game_log *log, uint8_t *data, const json_t *entry)
+{
+    const json_t *topics = json_object_get(entry, "topics");
+
+    memset(log, 0, sizeof(*log));
+    log->topic_count = (uint32_t)json_array_size(topics);
+    assert_true(log->topic_count <= GAME_TOPICS_MAX);
+    for (uint32_t i = 0; i < log->topic_count; i++) {
+        assert_int_equal(rpc_value_hash(&log->topics[i], json_array_get(topics, i), "topic", NULL),
+                         STATUS_OK);
+    }
+    log->data.bytes = data;
+    assert_int_equal(rpc_value_data(data, GAME_LOG_SIZE_MAX, &log->data.size,
+                                    json_object_get(entry, "data"), "data", NULL),
+                     STATUS_OK);
+}
+
+static void check_outcome(const struct twins *twins, const struct game_log *log, uint32_t at)
+{
+    struct abi_reader reader;
+    const uint8_t *result;
+    size_t size;
+    bool done;
+
+    abi_reader_init(&reader, log->data.bytes, log->data.size);
+    assert_int_equal(abi_get_bool(&reader, &done), STATUS_OK);
+    assert_int_equal(abi_get_blob(&reader, &result, &size), STATUS_OK);
+    if (done != twins->outcomes[at].done || size != twins->outcomes[at].size ||
+        (size > 0 && memcmp(result, twins->outcomes[at].bytes, size) != 0)) {
+        struct game_refusal theirs;
+        struct game_refusal ours;
+
+        game_refusal_decode(&theirs, result, size);
+        game_refusal_decode(&ours, twins->outcomes[at].bytes, twins->outcomes[at].size);
+        fail_msg("move %u (%s): the contract %s \"%s\" %llu, the embedded ledger %s \"%s\" %llu",
+                 at, game_move_name(twins->outcomes[at].kind), done ? "did it" : "refused",
+                 game_refusal_text(theirs.kind), (unsigned long long)theirs.number,
+                 twins->outcomes[at].done ? "did it" : "refused", game_refusal_text(ours.kind),
+                 (unsigned long long)ours.number);
+    }
+}
+
+/* The sums of the embedded side: what each is owed, and what must lie in the contract. */
+static void check_balances(struct twins *twins, const struct game_log *log, wei promised)
+{
+    struct abi_reader reader;
+    struct uint256 held;
+    wei contract = 0;
+    wei sum = 0;
+
+    abi_reader_init(&reader, log->data.bytes, log->data.size);
+    assert_int_equal(abi_get_uint256(&reader, &held), STATUS_OK);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        struct local_account account;
+        struct uint256 owed;
+        struct uint256 ours;
+
+        assert_int_equal(abi_get_uint256(&reader, &owed), STATUS_OK);
+        assert_int_equal(local_get_account(&twins->store, &account, &twins->players[i]), STATUS_OK);
+        ours = wei_to_uint256(account.owed);
+        assert_int_equal(uint256_compare(&owed, &ours), 0);
+        sum += account.owed;
+    }
+    assert_true(wei_from_uint256(&contract, &held));
+    assert_true(contract == twins->paid_in - twins->paid_out);
+    assert_true(contract == sum + promised);
+}
+
+static void compare_log(const struct twins *twins, const struct game_log *log, uint32_t at)
+{
+    const struct game_log *ours = &twins->logs[at];
+
+    assert_true(at < twins->log_count);
+    assert_int_equal(log->topic_count, ours->topic_count);
+    assert_memory_equal(log->topics, ours->topics, sizeof(log->topics));
+    assert_int_equal(log->data.size, ours->data.size);
+    assert_memory_equal(log->data.bytes, ours->data.bytes, log->data.size);
+}
+
+uint64_t twins_compare(struct twins *twins, wei promised)
+{
+    const struct hash32 outcome = keccak256("Outcome(bool,bytes)", strlen("Outcome(bool,bytes)"));
+    json_t *receipt = play_on_contracts(twins);
+    const json_t *logs = json_object_get(receipt, "logs");
+    uint32_t at_log = 0;
+    uint32_t at_move = 0;
+    uint64_t gas = 0;
+    size_t count = json_array_size(logs);
+
+    for (size_t i = 0; i < count; i++) {
+        uint8_t data[GAME_LOG_SIZE_MAX];
+        struct game_log log;
+
+        read_log(&log, data, json_array_get(logs, i));
+        if (i + 1 == count) {
+            check_balances(twins, &log, promised);
+        } else if (hash32_equal(&log.topics[0], &outcome)) {
+            uint32_t until = at_move + 1 < twins->outcome_count
+                                 ? twins->outcomes[at_move + 1].logs_before
+                                 : twins->log_count;
+
+            check_outcome(twins, &log, at_move);
+            assert_int_equal(at_log, until);
+            at_move++;
+        } else {
+            compare_log(twins, &log, at_log++);
+        }
+    }
+    assert_int_equal(at_log, twins->log_count);
+    assert_int_equal(at_move, twins->outcome_count);
+    assert_int_equal(rpc_field_u64(&gas, receipt, "gasUsed", NULL), STATUS_OK);
+    json_decref(receipt);
+    forget_played(twins);
+    return gas;
+}
+
+/* ---- making them ---------------------------------------------------------------- */
+
+static void open_store(struct twins *twins)
+{
+    assert_int_equal(sqlite3_open(":memory:", &twins->database), SQLITE_OK);
+    assert_int_equal(local_store_open(&twins->store, twins->database, &twins->error), STATUS_OK);
+}
+
+static void close_store(struct twins *twins)
+{
+    local_store_close(&twins->store);
+    (void)sqlite3_close(twins->database);
+}
+
+static struct address read_player(const struct twins *twins, uint32_t number)
+{
+    char to[ADDRESS_TEXT_SIZE];
+    char data[80];
+    uint8_t word[ABI_WORD_SIZE];
+    struct abi_reader reader;
+    struct address address;
+    json_t *result;
+    size_t size;
+
+    address_print(to, &twins->driver);
+    (void)snprintf(data, sizeof(data), "0x%08x%064x", abi_selector("players(uint256)"), number);
+    result = anvil_call(twins->rpc, "eth_call",
+                        json_pack("[{s:s, s:s}, s]", "to", to, "data", data, "latest"));
+    assert_int_equal(rpc_value_data(word, sizeof(word), &size, result, "player", NULL), STATUS_OK);
+    json_decref(result);
+    abi_reader_init(&reader, word, size);
+    assert_int_equal(abi_get_address(&reader, &address), STATUS_OK);
+    return address;
+}
+
+static void stop_chain(struct twins *twins)
+{
+    if (twins->anvil != NULL) {
+        rpc_free(twins->rpc);
+        anvil_stop(twins->anvil);
+    }
+}
+
+void twins_restart_chain(struct twins *twins)
+{
+    static const char *const arguments[] = {"--hardfork", "cancun", "--balance", "1000000000",
+                                            NULL};
+
+    stop_chain(twins);
+    twins->anvil = anvil_start(arguments);
+    twins->rpc = anvil_rpc(twins->anvil);
+    twins->driver = anvil_deploy(twins->rpc, 0, DRIVER_CODE, NULL, "0x0");
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        twins->players[i] = read_player(twins, i);
+    }
+}
+
+void twins_open_embedded(struct twins *twins)
+{
+    memset(twins, 0, sizeof(*twins));
+    error_init(&twins->error);
+    buffer_init(&twins->script, SCRIPT_SIZE_MAX);
+    open_store(twins);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        twins->players[i].bytes[0] = (uint8_t)(i + 1);
+    }
+    twins->judges = true;
+}
+
+void twins_open(struct twins *twins)
+{
+    twins_open_embedded(twins);
+    twins_restart_chain(twins);
+}
+
+void twins_open_direct(struct twins *twins)
+{
+    json_t *accounts;
+
+    twins_open_embedded(twins);
+    twins->direct = true;
+    twins->anvil = anvil_start(NULL);
+    twins->rpc = anvil_rpc(twins->anvil);
+    accounts = anvil_call(twins->rpc, "eth_accounts", json_array());
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        assert_int_equal(
+            address_parse(&twins->players[i], json_string_value(json_array_get(accounts, i))),
+            STATUS_OK);
+    }
+    json_decref(accounts);
+}
+
+void twins_close(struct twins *twins)
+{
+    forget_played(twins);
+    buffer_release(&twins->script);
+    close_store(twins);
+    stop_chain(twins);
+}
+
+static void start_registry(struct twins *twins, const struct address *registry)
+{
+    uint8_t bytes[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
+    char data[2 * sizeof(bytes) + 3];
+    struct abi_writer writer;
+
+    twins->registry = *registry;
+    if (!twins->direct) {
+        abi_writer_init(&writer, bytes, sizeof(bytes));
+        abi_put_selector(&writer, "use(address,address)");
+        abi_put_address(&writer, registry);
+        abi_put_address(&writer, &twins->referee);
+        hex_write(data, bytes, writer.used, true);
+        json_decref(anvil_send(twins->rpc, 0, &twins->driver, data, "0x0"));
+    }
+    close_store(twins);
+    open_store(twins);
+    twins->paid_in = 0;
+    twins->paid_out = 0;
+}
+
+void twins_new_registry(struct twins *twins)
+{
+    struct address registry = anvil_deploy(twins->rpc, 0, HARNESS_CODE, &twins->players[0], "0x0");
+
+    twins->referee = twins->players[0];
+    twins->judges = false;
+    start_registry(twins, &registry);
+}
+
+void twins_new_court(struct twins *twins)
+{
+    static const char *const rules[] = {RULES_MOVES_CODE, RULES_ELEMENTWISE_CODE,
+                                        RULES_CONTRACTION_CODE, RULES_ROWS_CODE};
+    const size_t count = sizeof(rules) / sizeof(rules[0]);
+    char *code = malloc(strlen(EXAMINER_CODE) + count * 2 * ABI_WORD_SIZE + 1);
+    struct address examiner;
+    struct address registry;
+
+    assert_non_null(code);
+    (void)strcpy(code, EXAMINER_CODE);
+    for (size_t i = 0; i < count; i++) {
+        struct address address = anvil_deploy(twins->rpc, 0, rules[i], NULL, "0x0");
+        uint8_t word[ABI_WORD_SIZE] = {0};
+
+        memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address.bytes, ADDRESS_SIZE);
+        hex_write(code + strlen(code), word, sizeof(word), false);
+    }
+    examiner = anvil_deploy(twins->rpc, 0, code, NULL, "0x0");
+    free(code);
+    twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &examiner, "0x0");
+    twins->judges = true;
+    registry = address_of_contract(&twins->referee, 1);
+    start_registry(twins, &registry);
+}

@@ -1,0 +1,749 @@
+/* random_op.c - see random_op.h. */
+#include "tests/support/numeric/random_op.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ops/contraction.h"
+
+uint64_t random_op_draw(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    uint64_t mixed = (*state ^ (*state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+uint64_t random_op_below(uint64_t *state, uint64_t limit)
+{
+    return random_op_draw(state) % limit;
+}
+
+struct maker {
+    struct tape *tape;
+    struct op *op;
+    uint64_t random;
+};
+
+static uint64_t below(struct maker *maker, uint64_t limit)
+{
+    return random_op_below(&maker->random, limit);
+}
+
+/* From low to high, both included; mostly small. */
+static uint64_t from(struct maker *maker, uint64_t low, uint64_t high)
+{
+    uint64_t span = high - low + 1;
+
+    return low + below(maker, below(maker, 4) == 0 ? span : (span + 3) / 4);
+}
+
+static uint32_t add_tensor(struct maker *maker, enum dtype dtype, enum role role, uint64_t count)
+{
+    struct tape *tape = maker->tape;
+    uint32_t id = tape->tensor_count++;
+    struct tensor *tensor = &tape->tensors[id];
+
+    *tensor = (struct tensor){.dtype = dtype, .role = role, .rank = 1, .dims = {count}};
+    if (count % 2 == 0 && below(maker, 2) == 0) {
+        tensor->rank = 2;
+        tensor->dims[0] = 2;
+        tensor->dims[1] = count / 2;
+    }
+    tensor->count = count;
+    (void)snprintf(tensor->name, sizeof(tensor->name), "t%u", id);
+    return id;
+}
+
+static void input(struct maker *maker, enum dtype dtype, uint64_t count)
+{
+    static const enum role roles[4] = {ROLE_STATE, ROLE_DATA, ROLE_CONSTANT, ROLE_STATE};
+
+    maker->op->inputs[maker->op->input_count++] =
+        add_tensor(maker, dtype, roles[below(maker, 4)], count);
+}
+
+static void output(struct maker *maker, enum dtype dtype, uint64_t count)
+{
+    maker->op->outputs[maker->op->output_count++] =
+        add_tensor(maker, dtype, below(maker, 8) == 0 ? ROLE_OUTPUT : ROLE_TEMPORARY, count);
+}
+
+static void inputs(struct maker *maker, uint32_t how_many, uint64_t count)
+{
+    for (uint32_t i = 0; i < how_many; i++) {
+        input(maker, DTYPE_F32, count);
+    }
+}
+
+static uint64_t attribute(struct maker *maker, uint64_t value)
+{
+    maker->op->attributes[maker->op->attribute_count++] = (int64_t)value;
+    return value;
+}
+
+static void attribute_float(struct maker *maker)
+{
+    static const uint32_t bits[] = {0x3f800000, 0x3f7fbe77, 0x322bcc77, 0x3c23d70a, 0xbf000000,
+                                    0x00000000, 0x80000000, 0x7f800000, 0x00000001, 0x7f7fffff};
+
+    attribute(maker, bits[below(maker, below(maker, 2) == 0 ? 4 : 10)]);
+}
+
+static void attribute_seed(struct maker *maker)
+{
+    attribute(maker, random_op_draw(&maker->random) >> 32);
+    attribute(maker, random_op_draw(&maker->random) >> 32);
+    attribute(maker, random_op_draw(&maker->random) >> 32);
+}
+
+static enum dtype token_type(struct maker *maker)
+{
+    return (enum dtype)(DTYPE_U8 + below(maker, 3));
+}
+
+/* ---- where a step begins, moving, element by element --------------------- */
+
+static void make_batch(struct maker *maker, bool samples)
+{
+    uint64_t batch = attribute(maker, from(maker, 1, 60));
+    uint64_t length = attribute(maker, from(maker, 1, 40));
+
+    attribute_seed(maker);
+    if (samples) {
+        uint64_t rows = from(maker, 1, 300);
+
+        attribute_float(maker);
+        input(maker, below(maker, 2) == 0 ? DTYPE_U8 : DTYPE_F32, rows * length);
+        input(maker, token_type(maker), rows);
+    } else {
+        input(maker, token_type(maker), length + 1 + from(maker, 0, 5000));
+    }
+    input(maker, DTYPE_U32, 1);
+    output(maker, samples ? DTYPE_F32 : DTYPE_U32, batch * length);
+    output(maker, DTYPE_U32, samples ? batch : batch * length);
+}
+
+static void make_parts(struct maker *maker, bool split)
+{
+    uint64_t rows = attribute(maker, from(maker, 1, 40));
+    uint64_t parts = from(maker, 1, 8);
+    uint64_t width = 0;
+
+    for (uint64_t i = 0; i < parts; i++) {
+        width += attribute(maker, from(maker, 1, 20));
+    }
+    for (uint64_t i = 0; i < parts; i++) {
+        uint64_t count = rows * (uint64_t)maker->op->attributes[SPLIT_WIDTHS + i];
+
+        if (split) {
+            output(maker, DTYPE_F32, count);
+        } else {
+            input(maker, DTYPE_F32, count);
+        }
+    }
+    if (split) {
+        input(maker, DTYPE_F32, rows * width);
+    } else {
+        output(maker, DTYPE_F32, rows * width);
+    }
+}
+
+static void make_broadcast(struct maker *maker, bool binary)
+{
+    uint64_t count = from(maker, 1, 3000);
+    uint64_t mod;
+
+    attribute(maker, from(maker, 1, 50));
+    mod = attribute(maker, from(maker, 1, 700));
+    if (binary) {
+        input(maker, DTYPE_F32, count);
+    }
+    input(maker, DTYPE_F32, mod);
+    output(maker, DTYPE_F32, count);
+}
+
+static void make_alike(struct maker *maker, uint32_t how_many)
+{
+    uint64_t count = from(maker, 1, 2000);
+
+    inputs(maker, how_many, count);
+    output(maker, DTYPE_F32, count);
+}
+
+static void make_rotary(struct maker *maker)
+{
+    uint64_t length = attribute(maker, from(maker, 1, 12));
+    uint64_t heads = attribute(maker, from(maker, 1, 5));
+    uint64_t width = attribute(maker, 2 * from(maker, 1, 20));
+    uint64_t count = length * heads * width * from(maker, 1, 4);
+
+    attribute(maker, below(maker, 2));
+    input(maker, DTYPE_F32, count);
+    input(maker, DTYPE_F32, length * width);
+    output(maker, DTYPE_F32, count);
+}
+
+static void make_update(struct maker *maker, uint32_t whole, uint32_t scalars, uint32_t constants,
+                        uint32_t outputs)
+{
+    uint64_t count = from(maker, 1, 2000);
+
+    for (uint32_t i = 0; i < constants; i++) {
+        attribute_float(maker);
+    }
+    inputs(maker, whole, count);
+    inputs(maker, scalars, 1);
+    for (uint32_t i = 0; i < outputs; i++) {
+        output(maker, DTYPE_F32, count);
+    }
+}
+
+static void make_plain(struct maker *maker)
+{
+    uint64_t count = from(maker, 1, 2000);
+
+    switch ((int)maker->op->kind) {
+    case OP_STEP_NEXT:
+        input(maker, DTYPE_U32, 1);
+        output(maker, DTYPE_U32, 1);
+        return;
+    case OP_SCHEDULE:
+        count = attribute(maker, from(maker, 1, 64));
+        attribute(maker, below(maker, count));
+        input(maker, DTYPE_F32, count * from(maker, 1, 60));
+        input(maker, DTYPE_U32, 1);
+        output(maker, DTYPE_F32, 1);
+        return;
+    case OP_FILL:
+        attribute_float(maker);
+        output(maker, DTYPE_F32, count);
+        return;
+    case OP_DROPOUT:
+        attribute(maker, below(maker, 2) == 0 ? UINT32_MAX / 3 : below(maker, UINT32_MAX));
+        attribute_float(maker);
+        attribute_seed(maker);
+        input(maker, DTYPE_F32, count);
+        input(maker, DTYPE_U32, 1);
+        output(maker, DTYPE_F32, count);
+        return;
+    default:
+        break;
+    }
+    if (maker->op->kind == OP_GATHER) {
+        uint64_t vocabulary = attribute(maker, from(maker, 1, 100));
+        uint64_t width = attribute(maker, from(maker, 1, 40));
+        uint64_t rows = from(maker, 1, 50);
+
+        input(maker, DTYPE_F32, vocabulary * width);
+        input(maker, DTYPE_U32, rows);
+        output(maker, DTYPE_F32, rows * width);
+    } else if (maker->op->kind == OP_CLIP_FACTOR) {
+        attribute_float(maker);
+        input(maker, DTYPE_F32, 1);
+        output(maker, DTYPE_F32, 1);
+    } else { /* OP_SCALE */
+        attribute_float(maker);
+        make_alike(maker, 1);
+    }
+}
+
+/* ---- pictures ----------------------------------------------------------- */
+
+static void make_image(struct maker *maker, bool padded)
+{
+    uint64_t kernel_h = from(maker, 1, 5);
+    uint64_t kernel_w = from(maker, 1, 5);
+    uint64_t padding = padded ? below(maker, 4) : 0;
+    uint64_t batch = attribute(maker, from(maker, 1, 3));
+    uint64_t height = attribute(maker, kernel_h + below(maker, 6));
+    uint64_t width = attribute(maker, kernel_w + below(maker, 6));
+    uint64_t channels = attribute(maker, from(maker, 1, 6));
+    uint64_t stride;
+
+    attribute(maker, kernel_h);
+    attribute(maker, kernel_w);
+    stride = attribute(maker, from(maker, 1, 4));
+    attribute(maker, padding);
+
+    uint64_t places = batch * ((height + 2 * padding - kernel_h) / stride + 1) *
+                      ((width + 2 * padding - kernel_w) / stride + 1);
+    uint64_t in = batch * height * width * channels;
+    uint64_t columns = places * kernel_h * kernel_w * channels;
+    uint64_t out = places * channels;
+
+    switch ((int)maker->op->kind) {
+    case OP_IM2COL:
+        input(maker, DTYPE_F32, in);
+        output(maker, DTYPE_F32, columns);
+        break;
+    case OP_COL2IM:
+        input(maker, DTYPE_F32, columns);
+        output(maker, DTYPE_F32, in);
+        break;
+    case OP_MAX_POOL:
+        input(maker, DTYPE_F32, in);
+        output(maker, DTYPE_F32, out);
+        output(maker, DTYPE_U32, out);
+        break;
+    case OP_MAX_POOL_GRAD:
+        input(maker, DTYPE_U32, out);
+        input(maker, DTYPE_F32, out);
+        output(maker, DTYPE_F32, in);
+        break;
+    case OP_MEAN_POOL:
+        input(maker, DTYPE_F32, in);
+        output(maker, DTYPE_F32, out);
+        break;
+    default: /* OP_MEAN_POOL_GRAD */
+        input(maker, DTYPE_F32, out);
+        output(maker, DTYPE_F32, in);
+        break;
+    }
+}
+
+/* ---- rows --------------------------------------------------------------- */
+
+/* Now and then rows of several chunks. */
+static void rows_shape(struct maker *maker, uint64_t *rows, uint64_t *columns)
+{
+    bool wide = below(maker, 4) == 0;
+
+    *rows = attribute(maker, wide ? 1 + below(maker, 2) : from(maker, 1, 20));
+    *columns = attribute(maker, wide ? 1000 + below(maker, 2500) : from(maker, 1, 150));
+}
+
+static void make_norm(struct maker *maker)
+{
+    enum op_kind kind = maker->op->kind;
+    bool grad = kind == OP_LAYER_NORM_GRAD || kind == OP_RMS_NORM_GRAD;
+    bool layer = kind == OP_LAYER_NORM || kind == OP_LAYER_NORM_GRAD;
+    uint64_t rows;
+    uint64_t columns;
+
+    rows_shape(maker, &rows, &columns);
+    uint64_t chunks = rows * fold_chunks(columns);
+
+    if (!grad) {
+        attribute_float(maker);
+        input(maker, DTYPE_F32, rows * columns);
+        inputs(maker, layer ? 2 : 1, columns);
+    } else {
+        inputs(maker, 2, rows * columns);
+        input(maker, DTYPE_F32, columns);
+        inputs(maker, layer ? 2 : 1, rows);
+    }
+    uint32_t folds = layer ? 2 : 1;
+
+    for (uint32_t i = 0; i < folds && grad; i++) {
+        output(maker, DTYPE_F32, chunks);
+    }
+    for (uint32_t i = 0; i < folds; i++) {
+        if (!grad) {
+            output(maker, DTYPE_F32, chunks);
+        }
+        output(maker, DTYPE_F32, rows);
+    }
+    for (uint32_t i = 0; i < (grad ? 2 : 1); i++) {
+        output(maker, DTYPE_F32, rows * columns);
+    }
+}
+
+static void make_rows(struct maker *maker)
+{
+    enum op_kind kind = maker->op->kind;
+    uint64_t rows;
+    uint64_t columns;
+
+    rows_shape(maker, &rows, &columns);
+    uint64_t chunks = rows * fold_chunks(columns);
+
+    if (kind == OP_SOFTMAX || kind == OP_SOFTMAX_GRAD) {
+        attribute(maker, below(maker, 2) == 0 ? 0 : 1 + below(maker, columns));
+        attribute_float(maker);
+    }
+    inputs(maker, kind == OP_SOFTMAX_GRAD ? 2 : 1, rows * columns);
+    if (kind == OP_CROSS_ENTROPY || kind == OP_CROSS_ENTROPY_GRAD) {
+        input(maker, DTYPE_U32, rows);
+    }
+    if (kind == OP_CROSS_ENTROPY_GRAD) {
+        inputs(maker, 3, rows);
+        output(maker, DTYPE_F32, rows * columns);
+        return;
+    }
+    output(maker, DTYPE_F32, chunks);
+    output(maker, DTYPE_F32, rows);
+    if (kind == OP_SOFTMAX || kind == OP_CROSS_ENTROPY) {
+        output(maker, DTYPE_F32, rows * columns);
+        output(maker, DTYPE_F32, chunks);
+        output(maker, DTYPE_F32, rows);
+        output(maker, DTYPE_F32, kind == OP_SOFTMAX ? rows * columns : rows);
+    } else if (kind == OP_SOFTMAX_GRAD) {
+        output(maker, DTYPE_F32, rows * columns);
+    }
+}
+
+/* ---- exact contraction -------------------------------------------------- */
+
+static void precision(struct maker *maker)
+{
+    static const uint64_t bits[4] = {14, 15, 16, 22};
+    static const uint64_t blocks[5] = {128, 0, 16, 32, 512};
+
+    attribute(maker, bits[below(maker, 4)]);
+    attribute(maker, blocks[below(maker, 5)]);
+}
+
+/* Six dims, then strides that are a permutation; dims[4] and dims[5] get k as a product. */
+static void view(struct maker *maker, uint64_t dims[6])
+{
+    uint32_t order[6] = {0, 1, 2, 3, 4, 5};
+    uint64_t strides[6];
+    uint64_t stride = 1;
+
+    for (uint32_t i = 5; i > 0; i--) {
+        uint32_t j = (uint32_t)below(maker, i + 1);
+        uint32_t kept = order[i];
+
+        order[i] = order[j];
+        order[j] = kept;
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        attribute(maker, dims[i]);
+        strides[order[i]] = dims[order[i]] == 1 ? below(maker, 9) : stride;
+        stride *= dims[order[i]];
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        attribute(maker, strides[i]);
+    }
+}
+
+static enum dtype integer_type(const struct contraction_shape *shape)
+{
+    return shape->bits == 22 ? DTYPE_I32 : DTYPE_I16;
+}
+
+static void make_quantize(struct maker *maker)
+{
+    uint64_t dims[6];
+    uint64_t rows = 1;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        dims[i] = from(maker, 1, 4);
+        rows *= dims[i];
+    }
+    dims[4] = from(maker, 1, 6);
+    dims[5] = from(maker, 1, 300);
+    rows = rows * dims[4] * dims[5] > 20000 ? 1 : rows;
+    for (uint32_t i = 0; i < 4; i++) {
+        dims[i] = rows == 1 ? 1 : dims[i];
+    }
+    view(maker, dims);
+    precision(maker);
+
+    struct contraction_shape shape = contraction_shape_of(maker->op);
+
+    input(maker, DTYPE_F32, rows * (uint64_t)shape.k);
+    output(maker, DTYPE_I16, rows * (uint64_t)shape.pieces);
+    output(maker, DTYPE_I16, rows * (uint64_t)shape.blocks);
+    output(maker, integer_type(&shape), rows * (uint64_t)shape.k);
+}
+
+static void quantized(struct maker *maker, uint64_t rows)
+{
+    struct contraction_shape shape = contraction_shape_of(maker->op);
+
+    input(maker, integer_type(&shape), rows * (uint64_t)shape.k);
+    input(maker, DTYPE_I16, rows * (uint64_t)shape.blocks);
+}
+
+static void make_contract(struct maker *maker)
+{
+    uint64_t dims[6];
+    uint64_t count = 1;
+
+    for (uint32_t i = 0; i < 6; i++) {
+        dims[i] = from(maker, 1, 3);
+        count *= dims[i];
+    }
+    view(maker, dims);
+    attribute(maker, from(maker, 1, 1500));
+    precision(maker);
+    attribute(maker, below(maker, 3) == 0 ? 1 + below(maker, 6) : 0);
+    quantized(maker, count / (dims[4] * dims[5]));
+    quantized(maker, count / (dims[2] * dims[3]));
+    output(maker, DTYPE_F32, count);
+}
+
+static void make_ones(struct maker *maker)
+{
+    uint64_t rows = attribute(maker, from(maker, 1, 10));
+
+    attribute(maker, from(maker, 1, 6000));
+    precision(maker);
+    quantized(maker, rows);
+    output(maker, DTYPE_F32, rows);
+}
+
+static void make_onehot(struct maker *maker)
+{
+    uint64_t vocabulary = attribute(maker, from(maker, 1, 8));
+    uint64_t width = attribute(maker, from(maker, 1, 6));
+    uint64_t k = attribute(maker, from(maker, 1, 3000));
+
+    precision(maker);
+    input(maker, DTYPE_U32, k);
+    quantized(maker, width);
+    output(maker, DTYPE_F32, vocabulary * width);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+/* What has neither rows nor windows; false: it is another kind. */
+static bool make_flat(struct maker *maker)
+{
+    switch ((int)maker->op->kind) {
+    case OP_STEP_NEXT:
+    case OP_SCHEDULE:
+    case OP_FILL:
+    case OP_DROPOUT:
+    case OP_GATHER:
+    case OP_CLIP_FACTOR:
+    case OP_SCALE:
+        make_plain(maker);
+        return true;
+    case OP_BATCH_TOKENS:
+    case OP_BATCH_SAMPLES:
+        make_batch(maker, maker->op->kind == OP_BATCH_SAMPLES);
+        return true;
+    case OP_SPLIT:
+    case OP_CONCAT:
+        make_parts(maker, maker->op->kind == OP_SPLIT);
+        return true;
+    case OP_EXPAND:
+    case OP_ADD:
+    case OP_MUL:
+        make_broadcast(maker, maker->op->kind != OP_EXPAND);
+        return true;
+    case OP_RELU:
+    case OP_GELU:
+    case OP_SILU:
+        make_alike(maker, 1);
+        return true;
+    case OP_RELU_GRAD:
+    case OP_GELU_GRAD:
+    case OP_SILU_GRAD:
+    case OP_SQUARED_ERROR:
+        make_alike(maker, 2);
+        return true;
+    case OP_SQUARED_ERROR_GRAD:
+        make_alike(maker, 3);
+        return true;
+    case OP_ROTARY:
+        make_rotary(maker);
+        return true;
+    case OP_SGD:
+        make_update(maker, 3, 2, SGD_ATTRIBUTES, 2);
+        return true;
+    case OP_ADAMW:
+        make_update(maker, 4, 4, ADAMW_ATTRIBUTES, 3);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void make_shaped(struct maker *maker)
+{
+    switch ((int)maker->op->kind) {
+    case OP_IM2COL:
+    case OP_COL2IM:
+        make_image(maker, true);
+        break;
+    case OP_MAX_POOL:
+    case OP_MAX_POOL_GRAD:
+    case OP_MEAN_POOL:
+    case OP_MEAN_POOL_GRAD:
+        make_image(maker, false);
+        break;
+    case OP_QUANTIZE:
+        make_quantize(maker);
+        break;
+    case OP_CONTRACT:
+        make_contract(maker);
+        break;
+    case OP_CONTRACT_ONES:
+        make_ones(maker);
+        break;
+    case OP_CONTRACT_ONEHOT:
+        make_onehot(maker);
+        break;
+    case OP_LAYER_NORM:
+    case OP_LAYER_NORM_GRAD:
+    case OP_RMS_NORM:
+    case OP_RMS_NORM_GRAD:
+        make_norm(maker);
+        break;
+    default: /* row sums, softmax, cross-entropy; op_check() tells of a kind that is forgotten */
+        make_rows(maker);
+        break;
+    }
+}
+
+/* States first become known here: the list is in the order of the tensors. */
+static void finish(struct maker *maker)
+{
+    struct tape *tape = maker->tape;
+    struct error error;
+
+    error_init(&error);
+    (void)add_tensor(maker, DTYPE_F32, ROLE_STATE, 1 + below(maker, 5)); /* so that there is one */
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_STATE) {
+            tape->states[tape->state_count++] = (struct state_pair){id, id};
+        }
+    }
+    if (op_check(maker->op, tape->tensors, tape->tensor_count, &error) != STATUS_OK) {
+        fprintf(stderr, "random op: %s\n", error.text);
+        abort();
+    }
+}
+
+struct tape *random_op_tape(enum op_kind kind, uint64_t seed)
+{
+    struct maker maker = {.random = seed * 64 + (uint64_t)kind};
+    struct tape *tape = calloc(1, sizeof(*tape));
+
+    if (tape == NULL) {
+        abort();
+    }
+    tape->tensors = calloc(OP_INPUTS_MAX + OP_OUTPUTS_MAX + 1, sizeof(*tape->tensors));
+    tape->states = calloc(OP_INPUTS_MAX + 1, sizeof(*tape->states));
+    tape->ops = calloc(1, sizeof(*tape->ops));
+    if (tape->tensors == NULL || tape->states == NULL || tape->ops == NULL) {
+        abort();
+    }
+    tape->op_count = 1;
+    tape->loss = TENSOR_NONE;
+    tape->ops[0].kind = kind;
+    maker.tape = tape;
+    maker.op = &tape->ops[0];
+    if (!make_flat(&maker)) {
+        make_shaped(&maker);
+    }
+    finish(&maker);
+    return tape;
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+static uint32_t wild_float(uint64_t *random)
+{
+    static const uint32_t special[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
+                                       0x807fffff, 0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff,
+                                       0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001,
+                                       0x3f800000, 0xbf800000, 0x4b800000, 0x4f000000, 0x34000000};
+    uint64_t draw = random_op_draw(random);
+
+    switch (draw % 4) {
+    case 0:
+        return special[(draw >> 8) % (sizeof(special) / sizeof(special[0]))];
+    case 1:
+        return (uint32_t)(draw >> 32); /* any bits at all */
+    case 2:                            /* subnormals and their neighbours */
+        return (uint32_t)(draw >> 32) & UINT32_C(0x80ffffff);
+    default: /* few mantissa bits: ties are common */
+        return (uint32_t)((draw >> 32 & 0x80700000) | (120 + (draw >> 8) % 12) << 23);
+    }
+}
+
+static uint32_t tame_float(uint64_t *random)
+{
+    float value = (float)((double)(random_op_draw(random) >> 40) * 0x1p-22 - 2.0);
+    uint32_t bits;
+
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
+static uint32_t float_value(uint64_t *random, enum random_mood mood)
+{
+    bool wild = mood == MOOD_WILD || (mood == MOOD_MIXED && random_op_below(random, 64) == 0);
+
+    return wild ? wild_float(random) : tame_float(random);
+}
+
+/* Peaks, exponents and integers all may stand in an I16. */
+static uint32_t signed_value(uint64_t *random, enum random_mood mood, const struct op *op,
+                             uint32_t tensor)
+{
+    bool integers =
+        (op->kind == OP_QUANTIZE && tensor == op->outputs[2]) ||
+        (op->kind == OP_CONTRACT && (tensor == op->inputs[0] || tensor == op->inputs[2])) ||
+        (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[0]) ||
+        (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[1]);
+    int bits = (int)contraction_shape_of(op).bits;
+    int32_t limit = (1 << (bits - 1)) - 1;
+
+    if (mood == MOOD_WILD && random_op_below(random, 4) == 0) {
+        static const int32_t special[] = {EXPONENT_POISON, EXPONENT_ZERO, 0,     1,    -1,
+                                          INT16_MIN,       INT16_MAX,     -8192, 8191, 128};
+
+        return (uint32_t)special[random_op_below(random, 10)];
+    }
+    if (integers) {
+        return (uint32_t)((int32_t)random_op_below(random, 2 * (uint64_t)limit + 1) - limit);
+    }
+    if (mood == MOOD_MIXED && random_op_below(random, 300) == 0) {
+        return random_op_below(random, 2) == 0 ? EXPONENT_POISON : (uint32_t)EXPONENT_ZERO;
+    }
+    return (uint32_t)((int32_t)random_op_below(random, 12) - 6);
+}
+
+static uint32_t word_value(uint64_t *random, enum random_mood mood)
+{
+    uint64_t draw = random_op_draw(random);
+
+    if (mood == MOOD_WILD && draw % 4 == 0) {
+        return (uint32_t)(draw >> 32);
+    }
+    return (uint32_t)(draw >> 32) % (draw % 3 == 0 ? 40 : 8);
+}
+
+void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood mood,
+                      uint64_t seed)
+{
+    const struct tensor *shape = &tape->tensors[tensor];
+    size_t size = dtype_size(shape->dtype);
+    uint64_t random = seed * 1000 + tensor;
+    uint8_t *bytes = calloc(shape->count, size);
+
+    if (bytes == NULL) {
+        abort();
+    }
+    for (uint64_t i = 0; i < shape->count; i++) {
+        uint32_t bits = 0;
+
+        switch (shape->dtype) {
+        case DTYPE_F32:
+            bits = float_value(&random, mood);
+            break;
+        case DTYPE_I16:
+        case DTYPE_I32:
+            bits = signed_value(&random, mood, &tape->ops[0], tensor);
+            break;
+        case DTYPE_U8:
+        case DTYPE_U16:
+        case DTYPE_U32:
+        case DTYPE_COUNT:
+            bits = word_value(&random, mood);
+            break;
+        }
+        memcpy(bytes + i * size, &bits, size); /* as all of these machines: little-endian */
+    }
+    return bytes;
+}

@@ -1,0 +1,479 @@
+/* random_tape.c - see random_tape.h. */
+#include "tests/support/numeric/random_tape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/tape/builder_core.h"
+
+#define POOL_MAX 256
+
+/* Of RANDOM_TAPE_COUNT elements each. */
+static const uint64_t shapes[3][2] = {{8, 12}, {12, 8}, {4, 24}};
+
+struct maker {
+    struct builder *builder;
+    uint64_t random;
+    uint32_t pool[POOL_MAX]; /* tensors of RANDOM_TAPE_COUNT elements */
+    uint32_t pool_count;
+    uint32_t vectors[3]; /* as wide as the shapes */
+    uint32_t weights[3]; /* square, likewise */
+    uint32_t table;      /* (8,12) */
+    uint32_t index;      /* u32(8) */
+    uint32_t states[9];
+    uint32_t state_count;
+    bool smooth; /* only kinds with a gradient rule */
+};
+
+static uint64_t next(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    uint64_t mixed = (*state ^ (*state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ (mixed >> 31);
+}
+
+static uint32_t below(struct maker *maker, uint32_t limit)
+{
+    return (uint32_t)(next(&maker->random) % limit);
+}
+
+/* One of the pool; the newest are the likeliest, so that chains grow long. */
+static uint32_t any(struct maker *maker)
+{
+    uint32_t back = below(maker, 3) == 0
+                        ? below(maker, maker->pool_count)
+                        : below(maker, maker->pool_count < 3 ? maker->pool_count : 3);
+
+    return maker->pool[maker->pool_count - 1 - back];
+}
+
+static uint64_t width_of(const struct maker *maker, uint32_t id)
+{
+    const struct tensor *tensor = builder_tensor(maker->builder, id);
+
+    return tensor->dims[tensor->rank - 1];
+}
+
+/* Which of the shapes has this last axis. */
+static uint32_t shape_of(const struct maker *maker, uint32_t id)
+{
+    uint64_t width = width_of(maker, id);
+
+    return width == 12 ? 0 : width == 8 ? 1 : 2;
+}
+
+/* The same elements as a matrix of one of the shapes. */
+static uint32_t reshaped(struct maker *maker, uint32_t x, uint32_t shape)
+{
+    return build_expand(maker->builder, x, 1, 2, shapes[shape]);
+}
+
+/* ---- operations, each of which ends in RANDOM_TAPE_COUNT elements -------- */
+
+static uint32_t make_binary(struct maker *maker)
+{
+    uint32_t a = any(maker);
+    uint32_t b = below(maker, 2) == 0 ? any(maker) : maker->vectors[below(maker, 3)];
+    uint64_t mod = builder_tensor(maker->builder, b)->count;
+    uint64_t most = RANDOM_TAPE_COUNT / mod;
+    /* Whole turns, which is what has a gradient: 12, 8 and 24 all divide 96. */
+    uint64_t div = most >= 4 && below(maker, 2) == 0 ? 4 : 1;
+
+    if (below(maker, 2) == 0) {
+        return build_add(maker->builder, a, b, div);
+    }
+    return build_mul(maker->builder, a, b, div);
+}
+
+static uint32_t make_unary(struct maker *maker)
+{
+    static const enum op_kind kinds[3] = {OP_RELU, OP_GELU, OP_SILU};
+    static const enum op_kind grads[3] = {OP_RELU_GRAD, OP_GELU_GRAD, OP_SILU_GRAD};
+    uint32_t which = below(maker, 3);
+    uint32_t x = any(maker);
+
+    if (!maker->smooth && below(maker, 2) == 0) {
+        return build_unary_grad(maker->builder, grads[which], x, any(maker));
+    }
+    return build_unary(maker->builder, kinds[which], x);
+}
+
+static uint32_t make_scale(struct maker *maker)
+{
+    return build_scale(maker->builder, any(maker), below(maker, 2) == 0 ? -0.5f : 1.25f);
+}
+
+static uint32_t make_norm(struct maker *maker)
+{
+    uint32_t x = any(maker);
+    uint32_t gain = maker->vectors[shape_of(maker, x)];
+
+    if (below(maker, 2) == 0) {
+        return build_rms_norm(maker->builder, x, gain, 1e-5f);
+    }
+    return build_layer_norm(maker->builder, x, gain, gain, 1e-5f);
+}
+
+static uint32_t make_softmax(struct maker *maker)
+{
+    uint32_t x = any(maker);
+    uint64_t causal = below(maker, 2) == 0 ? 0 : 1 + below(maker, (uint32_t)width_of(maker, x));
+
+    return build_softmax(maker->builder, x, 0.75f, causal);
+}
+
+static uint32_t make_dropout(struct maker *maker)
+{
+    return build_dropout(maker->builder, any(maker), 0.25, 40 + below(maker, 3), 77);
+}
+
+static uint32_t make_gather(struct maker *maker)
+{
+    return build_gather(maker->builder, maker->table, maker->index);
+}
+
+static uint32_t make_split_and_concat(struct maker *maker)
+{
+    uint32_t x = any(maker);
+    uint64_t width = width_of(maker, x);
+    uint32_t parts[2];
+    uint32_t swapped[2];
+    struct output_shape shape = shape_like(maker->builder, x);
+
+    build_split(maker->builder, parts, 2, x);
+    swapped[0] = parts[1];
+    swapped[1] = parts[below(maker, 2)]; /* the same part twice, and one unused, or both */
+    struct op op = op_begin(OP_CONCAT, 2, swapped);
+    op_attribute(&op, RANDOM_TAPE_COUNT / width);
+    op_attribute(&op, width / 2);
+    op_attribute(&op, width / 2);
+    op.output_count = 1;
+    build_op(maker->builder, &op, &shape);
+    return op.outputs[0];
+}
+
+static uint32_t make_expand(struct maker *maker)
+{
+    if (below(maker, 2) == 0) {
+        return reshaped(maker, any(maker), below(maker, 3));
+    }
+    return build_expand(maker->builder, maker->vectors[1], 4, 2, shapes[below(maker, 3)]);
+}
+
+/* 96 = 2 pictures of 4 by 4 with 3 channels = 8 patches of 2 by 2. */
+static uint32_t make_image(struct maker *maker)
+{
+    static const int64_t apart[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 0};
+    static const int64_t overlapping[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 1, 0};
+    uint32_t which = below(maker, 3);
+    uint32_t x;
+
+    if (which == 0) {
+        return build_image_op(maker->builder, OP_IM2COL, any(maker), apart);
+    }
+    x = build_image_op(maker->builder, which == 1 ? OP_MAX_POOL : OP_MEAN_POOL, any(maker),
+                       below(maker, 2) == 0 ? apart : overlapping);
+    if (builder_tensor(maker->builder, x)->count == 24) {
+        return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
+    }
+    /* 2*3*3*3 = 54 elements: once around and the beginning again has no gradient. */
+    x = build_reduce(maker->builder, x, 1, 6);
+    return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
+}
+
+static uint32_t make_pool(struct maker *maker)
+{
+    static const int64_t apart[IMAGE_ATTRIBUTES] = {2, 4, 4, 3, 2, 2, 2, 0};
+    uint32_t x;
+
+    if (!maker->smooth) {
+        return make_image(maker);
+    }
+    x = build_image_op(maker->builder, OP_MAX_POOL, any(maker), apart);
+    return build_expand(maker->builder, x, 1, 2, shapes[below(maker, 3)]);
+}
+
+static uint32_t make_linear(struct maker *maker)
+{
+    uint32_t x = any(maker);
+    uint32_t weight = maker->weights[shape_of(maker, x)];
+
+    return below(maker, 2) == 0 ? build_linear(maker->builder, x, weight)
+                                : build_linear_transposed(maker->builder, x, weight);
+}
+
+/* (x y^T) y for matrices of 8 rows: two products through different views of one tensor. */
+static uint32_t make_products(struct maker *maker)
+{
+    static const uint64_t square[6] = {0, 0, 0, 8, 0, 1};
+    static const uint64_t plain[6] = {0, 0, 0, 12, 0, 1};
+    static const uint64_t square_dims[2] = {8, 8};
+    uint32_t x = reshaped(maker, any(maker), 0);
+    uint32_t y = below(maker, 3) == 0 ? x : reshaped(maker, any(maker), 0);
+    struct view rows = view_matrix(8, 12);
+    struct view weights = view_matrix(8, 8);
+    struct view columns = view_transposed(12, 8);
+    uint32_t z = build_contract(maker->builder, x, &rows, y, &rows, square,
+                                !maker->smooth && below(maker, 2) == 0 ? 8 : 0, 2, square_dims);
+
+    return build_contract(maker->builder, z, &weights, y, &columns, plain, 0, 2, shapes[0]);
+}
+
+static uint32_t make_distance(struct maker *maker)
+{
+    uint32_t inputs[2] = {any(maker), any(maker)};
+    struct op op = op_begin(OP_SQUARED_ERROR, 2, inputs);
+    struct output_shape shape = shape_like(maker->builder, inputs[0]);
+
+    op.output_count = 1;
+    build_op(maker->builder, &op, &shape);
+    return op.outputs[0];
+}
+
+/* Scaled down to a norm of one, as gradients are. */
+static uint32_t make_clip(struct maker *maker)
+{
+    uint32_t x = any(maker);
+    uint32_t square = build_square_sum(maker->builder, x);
+    struct op op = op_begin(OP_CLIP_FACTOR, 1, &square);
+    struct output_shape shape = shape_vector(DTYPE_F32, 1);
+
+    op_attribute_float(&op, 1.0f);
+    op.output_count = 1;
+    build_op(maker->builder, &op, &shape);
+    return build_mul(maker->builder, x, op.outputs[0], 1);
+}
+
+static uint32_t make_one(struct maker *maker)
+{
+    static uint32_t (*const makers[])(struct maker *) = {
+        make_binary,   make_binary, make_unary,   make_scale,  make_norm,
+        make_softmax,  make_linear, make_dropout, make_gather, make_split_and_concat,
+        make_expand,   make_pool,   make_linear,  make_norm,   make_products,
+        make_distance, make_clip};
+    uint32_t count = (uint32_t)(sizeof(makers) / sizeof(makers[0])) - (maker->smooth ? 1 : 0);
+
+    return makers[below(maker, count)](maker);
+}
+
+/* ---- the ends ----------------------------------------------------------- */
+
+static uint32_t make_state(struct maker *maker, const char *name, uint64_t rows, uint64_t columns)
+{
+    uint64_t dims[2] = {rows, columns};
+    uint32_t rank = rows == 0 ? 1 : 2;
+
+    return maker->states[maker->state_count++] = build_tensor(
+               maker->builder, name, DTYPE_F32, ROLE_STATE, rank, rank == 1 ? &columns : dims);
+}
+
+static void begin(struct maker *maker)
+{
+    static const uint64_t eight = 8;
+    static const char *const names[3] = {"a", "b", "c"};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        char name[16];
+        uint64_t width = shapes[i][1];
+
+        (void)snprintf(name, sizeof(name), "vector.%s", names[i]);
+        maker->vectors[i] = make_state(maker, name, 0, width);
+        (void)snprintf(name, sizeof(name), "weight.%s", names[i]);
+        maker->weights[i] = make_state(maker, name, width, width);
+        (void)snprintf(name, sizeof(name), "x.%s", names[i]);
+        maker->pool[maker->pool_count++] = make_state(maker, name, shapes[i][0], width);
+    }
+    maker->table = maker->pool[0];
+    maker->index = build_tensor(maker->builder, "index", DTYPE_U32, ROLE_CONSTANT, 1, &eight);
+}
+
+/* Gradients of the mean of x by every state, and an update of those that it depends on. */
+static void make_updates(struct maker *maker, uint32_t loss)
+{
+    struct builder *builder = maker->builder;
+    uint32_t gradients[9];
+    uint32_t scalar = build_fill(builder, 0.125f, 1, (const uint64_t[]){1});
+
+    build_gradients(builder, gradients, loss, maker->states, maker->state_count);
+    for (uint32_t i = 0; i < maker->state_count && !builder_failed(builder); i++) {
+        uint32_t p = maker->states[i];
+        const struct tensor like = *builder_tensor(builder, p);
+        struct output_shape shape = shape_like(builder, p);
+        struct output_shape two[2] = {shape, shape};
+        char name[TENSOR_NAME_MAX + 8];
+
+        if (gradients[i] == TENSOR_NONE) {
+            continue;
+        }
+        (void)snprintf(name, sizeof(name), "v.%s", like.name);
+        uint32_t v = build_tensor(builder, name, DTYPE_F32, ROLE_STATE, like.rank, like.dims);
+        uint32_t inputs[5] = {p, gradients[i], v, scalar, scalar};
+        struct op op = op_begin(OP_SGD, 5, inputs);
+        op_attribute_float(&op, 0.5f);
+        op_attribute_float(&op, 0.01f);
+        op.output_count = 2;
+        build_op(builder, &op, two);
+        build_after(builder, p, op.outputs[0]);
+        build_after(builder, v, op.outputs[1]);
+    }
+}
+
+/* Without gradients: states take whatever of their shape was made last, each something else. */
+static void make_afters(struct maker *maker)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t state = maker->pool[i];
+
+        for (uint32_t at = maker->pool_count; at > 3; at--) {
+            uint32_t id = maker->pool[at - 1];
+            const struct tensor *made = builder_tensor(maker->builder, id);
+
+            if (id != TENSOR_NONE && made->role == ROLE_TEMPORARY && made->rank == 2 &&
+                made->dims[0] == shapes[i][0] && made->dims[1] == shapes[i][1]) {
+                build_after(maker->builder, state, id);
+                for (uint32_t j = 3; j < maker->pool_count; j++) {
+                    maker->pool[j] = maker->pool[j] == id ? TENSOR_NONE : maker->pool[j];
+                }
+                break;
+            }
+        }
+    }
+}
+
+struct tape *random_tape(uint64_t seed, uint32_t op_count)
+{
+    struct maker maker = {.random = seed, .builder = NULL};
+    struct tape *tape = NULL;
+    struct error error;
+    uint32_t loss;
+
+    error_init(&error);
+    maker.builder = builder_new((struct precision){seed % 3 == 0   ? 22
+                                                   : seed % 3 == 1 ? 14
+                                                                   : 16,
+                                                   seed % 2 == 0 ? 16 : 0});
+    maker.smooth = seed % 4 < 2;
+    begin(&maker);
+    for (uint32_t i = 0; i < op_count && maker.pool_count < POOL_MAX; i++) {
+        uint32_t made = make_one(&maker); /* which itself chooses from the pool */
+
+        maker.pool[maker.pool_count++] = made;
+    }
+    loss = build_mean(maker.builder, maker.pool[maker.pool_count - 1]);
+    build_output(maker.builder, "loss", loss);
+    build_loss(maker.builder, loss);
+    if (maker.smooth) {
+        make_updates(&maker, loss);
+    } else {
+        make_afters(&maker);
+    }
+    if (builder_finish(&tape, maker.builder, &error) != STATUS_OK) {
+        fprintf(stderr, "random tape %llu: %s\n", (unsigned long long)seed, error.text);
+        abort();
+    }
+    builder_free(maker.builder);
+    return tape;
+}
+
+/* ---- machines ----------------------------------------------------------- */
+
+void *random_tape_value(const struct tape *tape, uint32_t id, uint64_t seed)
+{
+    const struct tensor *tensor = &tape->tensors[id];
+    uint64_t random = seed * 1000 + id;
+    uint8_t *bytes = calloc(tensor->count, dtype_size(tensor->dtype));
+
+    for (uint64_t i = 0; bytes != NULL && i < tensor->count; i++) {
+        uint64_t draw = next(&random);
+        float value = (float)((double)(draw >> 40) * 0x1p-23 - 1.0);
+        uint32_t word = (uint32_t)(draw % 9); /* now and then past the end of a table of 8 */
+
+        if (tensor->dtype == DTYPE_F32) {
+            memcpy(bytes + 4 * i, &value, 4);
+        } else if (dtype_size(tensor->dtype) == 4) {
+            word = tensor->role == ROLE_CONSTANT ? word % 8 : word;
+            memcpy(bytes + 4 * i, &word, 4);
+        } else {
+            bytes[dtype_size(tensor->dtype) * i] = (uint8_t)word;
+        }
+    }
+    if (bytes == NULL) {
+        abort();
+    }
+    return bytes;
+}
+
+void random_machine_open(struct random_machine *random, const struct tape *tape,
+                         const struct machine_options *options, uint64_t seed)
+{
+    struct error error;
+
+    error_init(&error);
+    random->data = calloc((size_t)tape->tensor_count + 1, sizeof(*random->data));
+    if (random->data == NULL ||
+        backend_cpu.open(&random->machine, tape, options, &error) != STATUS_OK) {
+        fprintf(stderr, "random machine: %s\n", error.text);
+        abort();
+    }
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        enum status status = STATUS_OK;
+
+        if (role_is_made(tape->tensors[id].role)) {
+            continue;
+        }
+        void *bytes = random_tape_value(tape, id, seed);
+        if (tape->tensors[id].role == ROLE_DATA) {
+            random->data[id] = bytes;
+            status = backend_cpu.bind(random->machine, id, bytes, &error);
+        } else {
+            status = backend_cpu.write(random->machine, id, bytes, &error);
+            free(bytes);
+        }
+        if (status != STATUS_OK) {
+            fprintf(stderr, "random machine: %s\n", error.text);
+            abort();
+        }
+    }
+}
+
+void random_machine_step(struct random_machine *random, const struct observer *observer)
+{
+    struct error error;
+
+    error_init(&error);
+    if (backend_cpu.step(random->machine, observer, &error) != STATUS_OK) {
+        fprintf(stderr, "random machine: %s\n", error.text);
+        abort();
+    }
+}
+
+void random_machine_close(struct random_machine *random)
+{
+    for (uint32_t id = 0; id < random->machine->tape->tensor_count; id++) {
+        free(random->data[id]);
+    }
+    free(random->data);
+    backend_cpu.close(random->machine);
+}
+
+bool random_machine_equal(const char **name, const struct random_machine *a,
+                          const struct random_machine *b)
+{
+    const struct tape *tape = a->machine->tape;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if ((tensor->role == ROLE_STATE || tensor->role == ROLE_OUTPUT || id == tape->loss) &&
+            memcmp(backend_cpu.peek(a->machine, id), backend_cpu.peek(b->machine, id),
+                   tensor->count * dtype_size(tensor->dtype)) != 0) {
+            *name = tensor->name;
+            return false;
+        }
+    }
+    return true;
+}

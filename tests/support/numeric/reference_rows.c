@@ -1,0 +1,249 @@
+/* reference_rows.c - sums, norms, softmax and cross-entropy in double precision. */
+#include <math.h>
+
+#include "tests/support/numeric/reference_core.h"
+
+/* Sums (or, for products, dot products) of the row's chunks into parts; returns the total. */
+static double sum_parts(double *parts, const double *a, const double *b, int64_t columns,
+                        int64_t visible)
+{
+    double total = 0.0;
+
+    for (int64_t from = 0; from < columns; from += FOLD_CHUNK) {
+        int64_t to = from + FOLD_CHUNK < visible ? from + FOLD_CHUNK : visible;
+        double sum = 0.0;
+
+        for (int64_t i = from; i < to; i++) {
+            sum += b != NULL ? a[i] * b[i] : a[i];
+        }
+        parts[from / FOLD_CHUNK] = sum;
+        total += sum;
+    }
+    return total;
+}
+
+static double maximum_parts(double *parts, const double *x, double scale, int64_t columns,
+                            int64_t visible)
+{
+    double top = -INFINITY;
+
+    for (int64_t from = 0; from < columns; from += FOLD_CHUNK) {
+        int64_t to = from + FOLD_CHUNK < visible ? from + FOLD_CHUNK : visible;
+        double maximum = -INFINITY;
+
+        for (int64_t i = from; i < to; i++) {
+            maximum = fmax(maximum, x[i] * scale);
+        }
+        parts[from / FOLD_CHUNK] = maximum;
+        top = fmax(top, maximum);
+    }
+    return top;
+}
+
+static int64_t chunks_of(const struct reference_op *run)
+{
+    return (int64_t)fold_chunks((uint64_t)run->attributes[COLUMNS]);
+}
+
+void reference_row_sum(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        run->out[1][r] = sum_parts(run->out[0] + r * chunks_of(run), run->in[0] + r * columns, NULL,
+                                   columns, columns);
+    }
+}
+
+/* ---- norms -------------------------------------------------------------- */
+
+void reference_layer_norm(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    double epsilon = reference_constant(run, NORM_EPSILON_BITS);
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        const double *x = run->in[0] + r * columns;
+        double *y = run->out[4] + r * columns;
+        double mean = sum_parts(run->out[0] + r * chunks_of(run), x, NULL, columns, columns);
+
+        mean /= (double)columns;
+        for (int64_t c = 0; c < columns; c++) {
+            y[c] = x[c] - mean;
+        }
+        double square = sum_parts(run->out[2] + r * chunks_of(run), y, y, columns, columns);
+        double rstd = 1.0 / sqrt(square / (double)columns + epsilon);
+        for (int64_t c = 0; c < columns; c++) {
+            y[c] = y[c] * rstd * run->in[1][c] + run->in[2][c];
+        }
+        run->out[1][r] = mean;
+        run->out[3][r] = rstd;
+    }
+}
+
+/*
+ * With xhat = (x - mean) * rstd and g = dy * gain, where mean and rstd depend on x,
+ * dx = rstd * (g - average(g) - xhat * average(g * xhat)). An RMS norm has no mean.
+ */
+void reference_layer_norm_grad(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        const double *dy = run->in[0] + r * columns;
+        double *xhat = run->out[5] + r * columns;
+        double *g = run->out[4] + r * columns;
+        double rstd = run->in[4][r];
+
+        for (int64_t c = 0; c < columns; c++) {
+            xhat[c] = (run->in[1][r * columns + c] - run->in[3][r]) * rstd;
+            g[c] = dy[c] * run->in[2][c];
+        }
+        double mean_g = sum_parts(run->out[0] + r * chunks_of(run), g, NULL, columns, columns);
+        double mean_gx = sum_parts(run->out[1] + r * chunks_of(run), g, xhat, columns, columns);
+        run->out[2][r] = mean_g /= (double)columns;
+        run->out[3][r] = mean_gx /= (double)columns;
+        for (int64_t c = 0; c < columns; c++) {
+            g[c] = rstd * (g[c] - mean_g - xhat[c] * mean_gx);
+            xhat[c] *= dy[c];
+        }
+    }
+}
+
+void reference_rms_norm(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    double epsilon = reference_constant(run, NORM_EPSILON_BITS);
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        const double *x = run->in[0] + r * columns;
+        double square = sum_parts(run->out[0] + r * chunks_of(run), x, x, columns, columns);
+        double rstd = 1.0 / sqrt(square / (double)columns + epsilon);
+
+        for (int64_t c = 0; c < columns; c++) {
+            run->out[2][r * columns + c] = x[c] * rstd * run->in[1][c];
+        }
+        run->out[1][r] = rstd;
+    }
+}
+
+void reference_rms_norm_grad(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        const double *dy = run->in[0] + r * columns;
+        double *xhat = run->out[3] + r * columns;
+        double *g = run->out[2] + r * columns;
+        double rstd = run->in[3][r];
+
+        for (int64_t c = 0; c < columns; c++) {
+            xhat[c] = run->in[1][r * columns + c] * rstd;
+            g[c] = dy[c] * run->in[2][c];
+        }
+        double mean_gx = sum_parts(run->out[0] + r * chunks_of(run), g, xhat, columns, columns);
+        run->out[1][r] = mean_gx /= (double)columns;
+        for (int64_t c = 0; c < columns; c++) {
+            g[c] = rstd * (g[c] - xhat[c] * mean_gx);
+            xhat[c] *= dy[c];
+        }
+    }
+}
+
+/* ---- softmax and cross-entropy ------------------------------------------ */
+
+static int64_t visible_of(const struct reference_op *run, int64_t row)
+{
+    int64_t period = run->attributes[SOFTMAX_CAUSAL];
+
+    return period == 0 ? run->attributes[COLUMNS] : row % period + 1;
+}
+
+/* Outputs 0 to 4: max_part, max, exps, sum_part, sum of row r. */
+static void exponentials(const struct reference_op *run, int64_t r, double scale, int64_t visible)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    int64_t chunks = chunks_of(run);
+    const double *x = run->in[0] + r * columns;
+    double *exps = run->out[2] + r * columns;
+    double top = maximum_parts(run->out[0] + r * chunks, x, scale, columns, visible);
+
+    for (int64_t c = 0; c < columns; c++) {
+        exps[c] = c < visible ? exp(x[c] * scale - top) : 0.0;
+    }
+    run->out[1][r] = top;
+    run->out[4][r] = sum_parts(run->out[3] + r * chunks, exps, NULL, columns, visible);
+}
+
+void reference_softmax(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    double scale = reference_constant(run, SOFTMAX_SCALE_BITS);
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        exponentials(run, r, scale, visible_of(run, r));
+        for (int64_t i = r * columns; i < (r + 1) * columns; i++) {
+            run->out[5][i] = run->out[2][i] / run->out[4][r];
+        }
+    }
+}
+
+void reference_softmax_grad(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    double scale = reference_constant(run, SOFTMAX_SCALE_BITS);
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        const double *p = run->in[0] + r * columns;
+        const double *dp = run->in[1] + r * columns;
+        int64_t visible = visible_of(run, r);
+        double dot = sum_parts(run->out[0] + r * chunks_of(run), p, dp, columns, visible);
+
+        run->out[1][r] = dot;
+        for (int64_t c = 0; c < columns; c++) {
+            run->out[2][r * columns + c] = c < visible ? p[c] * (dp[c] - dot) * scale : 0.0;
+        }
+    }
+}
+
+void reference_cross_entropy(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        double target = run->in[1][r];
+
+        exponentials(run, r, 1.0, columns);
+        run->out[5][r] = NAN;
+        if (target < (double)columns) {
+            double x = run->in[0][r * columns + (int64_t)target];
+
+            run->out[5][r] = log(run->out[4][r]) - (x - run->out[1][r]);
+        }
+    }
+}
+
+void reference_cross_entropy_grad(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+#pragma omp parallel for
+    for (int64_t r = 0; r < run->attributes[ROWS]; r++) {
+        double target = run->in[1][r];
+
+        for (int64_t c = 0; c < columns; c++) {
+            double x = run->in[0][r * columns + c];
+            double p = exp(x - run->in[2][r]) / run->in[3][r];
+
+            p -= (double)c == target ? 1.0 : 0.0;
+            run->out[0][r * columns + c] = target < (double)columns ? p * run->in[4][r] : NAN;
+        }
+    }
+}

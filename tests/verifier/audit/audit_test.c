@@ -1,0 +1,319 @@
+/*
+ * Goal: the auditor calls a true bundle proven, a false one refuted at the very step, and what it
+ * cannot know "cannot tell".
+ * Method: small true runs, and runs of solvers who cheat in each way that a state root can show.
+ */
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proofs/commit/trace.h"
+#include "prover/train/train.h"
+#include "verifier/audit/audit.h"
+
+#define STEPS   12
+#define SEGMENT 4
+#define SAMPLES "fixtures/images/shapes.npy"
+#define LABELS  "fixtures/images/shapes-labels.npy"
+
+static const char *const paths[2] = {SAMPLES, LABELS};
+
+/* ---- jobs and runs ------------------------------------------------------ */
+
+static struct job *make_job(uint64_t seed)
+{
+    struct model_options options;
+    struct model model;
+    struct job_terms terms = {.steps = STEPS, .segment_length = SEGMENT, .data_count = 2};
+    struct job *job = NULL;
+    struct error error;
+
+    model_options_default(&options, MODEL_MLP);
+    options.hidden = 8;
+    options.batch = 4;
+    options.steps = STEPS;
+    options.warmup = 2;
+    options.seed = seed;
+    options.data_count = 2000;
+    assert_int_equal(model_build(&model, &options, &error), STATUS_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct dataset dataset;
+        uint32_t id = i == 0 ? model.data : model.labels;
+
+        assert_int_equal(run_data_open(&dataset, &terms.data_roots[i], &model.tape->tensors[id],
+                                       paths[i], &error),
+                         STATUS_OK);
+        dataset_close(&dataset);
+    }
+    assert_int_equal(job_from_model(&job, &model, &terms, &error), STATUS_OK);
+    model_release(&model);
+    return job;
+}
+
+static struct machine_options machine_here(void)
+{
+    return (struct machine_options){.isa = isa_best(), .thread_count = 1};
+}
+
+/* What a cheat does to the machine before step `step`; NULL: an honest solver. */
+typedef void cheat_function(struct run *run, uint64_t step);
+
+/* Trains as the solver does, lets the cheat act, and leaves the bundle closed at path. */
+static void make_run(char *path, const char *name, uint64_t steps, cheat_function *cheat)
+{
+    struct machine_options options = machine_here();
+    struct bundle *bundle = NULL;
+    struct run run;
+    struct error error;
+    uint64_t at = 0;
+
+    (void)snprintf(path, FILE_PATH_MAX, "%s/%s", test_temp_dir(), name);
+    assert_int_equal(bundle_create(&bundle, path, make_job(7), &error), STATUS_OK);
+    assert_int_equal(run_open(&run, bundle_job(bundle), paths, 2, &options, &error), STATUS_OK);
+    assert_int_equal(bundle_restore(&at, bundle, run.machine, STEPS, &error), STATUS_OK);
+    for (; at < steps; at++) {
+        struct bundle_step entry = {.step = at};
+
+        assert_int_equal(run.machine->backend->step(run.machine, NULL, &error), STATUS_OK);
+        if (cheat != NULL) {
+            cheat(&run, at);
+        }
+        assert_int_equal(run_loss(&entry.loss_bits, &run, &error), STATUS_OK);
+        assert_int_equal(machine_state_root(&entry.root, run.machine, &error), STATUS_OK);
+        assert_int_equal(bundle_record(bundle, &entry, &error), STATUS_OK);
+        if ((at + 1) % SEGMENT == 0) {
+            assert_int_equal(bundle_checkpoint_write(bundle, run.machine, at + 1, &error),
+                             STATUS_OK);
+        }
+    }
+    run_close(&run);
+    bundle_close(bundle);
+}
+
+static struct audit_result audit_path(const char *path, uint64_t sample, uint64_t seed)
+{
+    struct audit_options options = {
+        .sample = sample, .sample_seed = seed, .machine = machine_here()};
+    struct audit_result result;
+    struct bundle *bundle = NULL;
+    struct error error;
+
+    assert_int_equal(bundle_open(&bundle, path, BUNDLE_READ, &error), STATUS_OK);
+    audit(&result, bundle, paths, 2, &options);
+    bundle_close(bundle);
+    return result;
+}
+
+/* ---- cheats ------------------------------------------------------------- */
+
+static uint32_t tensor_named(const struct run *run, const char *name)
+{
+    for (uint32_t id = 0; id < run->job->tape->tensor_count; id++) {
+        if (strcmp(run->job->tape->tensors[id].name, name) == 0) {
+            return id;
+        }
+    }
+    fail_msg("no tensor '%s'", name);
+    return TENSOR_NONE;
+}
+
+/* Changes one element of a state by function of its value. */
+static void change(struct run *run, const char *name, uint64_t element, float (*how)(float))
+{
+    uint32_t id = tensor_named(run, name);
+    float values[4096];
+    struct error error;
+
+    assert_true(run->job->tape->tensors[id].count <= 4096);
+    assert_int_equal(run->machine->backend->read(run->machine, id, values, &error), STATUS_OK);
+    values[element] = how(values[element]);
+    assert_int_equal(run->machine->backend->write(run->machine, id, values, &error), STATUS_OK);
+}
+
+static float one_ulp_up(float x)
+{
+    return nextafterf(x, INFINITY);
+}
+
+static float other_sign_of_zero(float x)
+{
+    return x == 0.0f ? -x : x;
+}
+
+static float zero(float x)
+{
+    return x * 0.0f;
+}
+
+static void cheat_one_ulp_in_step_five(struct run *run, uint64_t step)
+{
+    if (step == 5) {
+        change(run, "layers.0.weight", 77, one_ulp_up);
+    }
+}
+
+static void cheat_moment_in_last_step(struct run *run, uint64_t step)
+{
+    if (step == STEPS - 1) {
+        change(run, "v.head.weight", 3, one_ulp_up);
+    }
+}
+
+static void cheat_no_update_of_bias(struct run *run, uint64_t step)
+{
+    if (step == 2) {
+        change(run, "head.bias", 0, zero);
+    }
+}
+
+/* The bits of zero are compared, not its value. */
+static void cheat_sign_of_zero(struct run *run, uint64_t step)
+{
+    if (step == 8) {
+        change(run, "m.layers.0.weight", 0, other_sign_of_zero);
+        change(run, "m.layers.0.weight", 0, zero);
+        change(run, "m.layers.0.weight", 0, other_sign_of_zero);
+    }
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+static void test_an_honest_bundle_is_proven(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "honest", STEPS, NULL);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_PROVEN);
+    assert_int_equal(result.steps_checked, STEPS);
+}
+
+static void test_each_cheat_is_refuted_at_its_step(void **state)
+{
+    static const struct {
+        const char *name;
+        cheat_function *cheat;
+        uint64_t step;
+    } cheats[] = {{"ulp", cheat_one_ulp_in_step_five, 5},
+                  {"moment", cheat_moment_in_last_step, STEPS - 1},
+                  {"bias", cheat_no_update_of_bias, 2},
+                  {"zero", cheat_sign_of_zero, 8}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cheats) / sizeof(cheats[0]); i++) {
+        char path[FILE_PATH_MAX];
+        struct audit_result result;
+
+        make_run(path, cheats[i].name, STEPS, cheats[i].cheat);
+        result = audit_path(path, 0, 0);
+        assert_int_equal(result.answer, AUDIT_REFUTED);
+        assert_int_equal(result.wrong_step, cheats[i].step);
+        assert_false(digest_equal(&result.wrong_root, &result.true_root));
+    }
+}
+
+/* A sample sees the cheat exactly when it holds the segment of the first wrong step: after the lie
+ * the solver went on honestly from a false state. */
+static void test_a_sample_refutes_when_it_holds_the_wrong_segment(void **state)
+{
+    char path[FILE_PATH_MAX];
+    unsigned refuted = 0;
+
+    (void)state;
+    make_run(path, "sampled", STEPS, cheat_one_ulp_in_step_five);
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        struct audit_result result = audit_path(path, 1, seed);
+
+        assert_true(result.answer == AUDIT_REFUTED || result.answer == AUDIT_PROVEN);
+        if (result.answer == AUDIT_REFUTED) {
+            assert_int_equal(result.wrong_step, 5);
+            refuted++;
+        } else {
+            assert_int_equal(result.steps_checked, SEGMENT);
+        }
+    }
+    /* One of three segments: 24 fair draws miss it, or always hit it, once in ten thousand. */
+    assert_in_range(refuted, 1, 23);
+}
+
+static void test_an_unfinished_run_is_proven_as_far_as_it_goes(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "unfinished", 6, NULL);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_PROVEN);
+    assert_int_equal(result.steps_checked, 6);
+    assert_int_equal(result.steps_of_job, STEPS);
+}
+
+static void test_an_empty_journal_cannot_be_told(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct audit_result result;
+
+    (void)state;
+    make_run(path, "empty", 0, NULL);
+    result = audit_path(path, 0, 0);
+    assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    assert_non_null(strstr(result.reason.text, "no step"));
+}
+
+static void test_foreign_data_cannot_be_told(void **state)
+{
+    static const char *const wrong[2] = {LABELS, SAMPLES};
+    char path[FILE_PATH_MAX];
+    struct audit_options options = {.machine = machine_here()};
+    struct audit_result result;
+    struct bundle *bundle = NULL;
+    struct error error;
+
+    (void)state;
+    make_run(path, "foreign", 4, NULL);
+    assert_int_equal(bundle_open(&bundle, path, BUNDLE_READ, &error), STATUS_OK);
+    audit(&result, bundle, wrong, 2, &options);
+    assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    audit(&result, bundle, paths, 1, &options);
+    assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    bundle_close(bundle);
+}
+
+/* A checkpoint that is gone costs time, not the answer: an older state leads there as well. */
+static void test_a_lost_checkpoint_is_made_up_for(void **state)
+{
+    char path[FILE_PATH_MAX];
+    char checkpoint[FILE_PATH_MAX + 64];
+
+    (void)state;
+    make_run(path, "lost", STEPS, NULL);
+    (void)snprintf(checkpoint, sizeof(checkpoint), "%s/checkpoints/000000000008.safetensors", path);
+    assert_int_equal(unlink(checkpoint), 0);
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        struct audit_result result = audit_path(path, 1, seed);
+
+        assert_int_equal(result.answer, AUDIT_PROVEN);
+        assert_int_equal(result.steps_checked, SEGMENT);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_honest_bundle_is_proven),
+        cmocka_unit_test(test_each_cheat_is_refuted_at_its_step),
+        cmocka_unit_test(test_a_sample_refutes_when_it_holds_the_wrong_segment),
+        cmocka_unit_test(test_an_unfinished_run_is_proven_as_far_as_it_goes),
+        cmocka_unit_test(test_an_empty_journal_cannot_be_told),
+        cmocka_unit_test(test_foreign_data_cannot_be_told),
+        cmocka_unit_test(test_a_lost_checkpoint_is_made_up_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+/*
+ * Goal: whatever mirrors do, a check comes to the true verdict or to none, in bounded time and
+ * space, and the mirror that did wrong is the one that is marked.
+ * Method: a whole check, with the same small bundle, over mirrors that truncate, change, swap,
+ * drip, stall, flood and redirect, each alone and before a good one; mirrors that are folders,
+ * bundles and endpoints.
+ */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "proofs/bundle/bundle.h"
+#include "proofs/commit/commit.h"
+#include "tests/support/dispute/cheat.h"
+#include "verifier/check/check.h"
+
+enum {
+    STEPS = 12,
+    SEGMENT = 4,
+    LEDGER_RETRY_S = 120,     /* with a mirror that gives something: a busy machine has time */
+    LEDGER_RETRY_S_SHORT = 2, /* with one that gives nothing */
+};
+
+struct fixture {
+    char bundle[600];
+    char tree[600];
+    char url[64];
+    pid_t server;
+    int server_input;
+    struct digest job_id;
+    struct check_segment segments[3];
+};
+
+/* ---- what is served ------------------------------------------------------- */
+
+static void copy_file(const char *to, const char *from)
+{
+    struct file_bytes bytes;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(file_read(&bytes, &error, from, 1 << 24), STATUS_OK);
+    assert_int_equal(file_write(to, &error, bytes.data, bytes.size, 0600), STATUS_OK);
+    file_bytes_release(&bytes);
+}
+
+static void make_folder(const char *path)
+{
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(file_make_folder(path, &error, 0700), STATUS_OK);
+}
+
+/* The tree that a solver publishes, of one bundle. */
+static void publish(struct fixture *fixture)
+{
+    struct bundle *bundle = NULL;
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char folder[1200];
+    char from[1400];
+    char to[1400];
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(bundle_open(&bundle, fixture->bundle, BUNDLE_READ, &error), STATUS_OK);
+    fixture->job_id = bundle_job(bundle)->id;
+    hex_encode(id, fixture->job_id.bytes, DIGEST_SIZE);
+    (void)snprintf(folder, sizeof(folder), "%s/v1/jobs/%s", fixture->tree, id);
+    (void)snprintf(to, sizeof(to), "%s/segments", folder);
+    make_folder(to);
+    (void)snprintf(to, sizeof(to), "%s/checkpoints", folder);
+    make_folder(to);
+    (void)snprintf(from, sizeof(from), "%s/job", fixture->bundle);
+    (void)snprintf(to, sizeof(to), "%s/job", folder);
+    copy_file(to, from);
+    for (uint32_t i = 0; i < STEPS / SEGMENT; i++) {
+        struct digest roots[SEGMENT];
+
+        for (uint32_t k = 0; k < SEGMENT; k++) {
+            assert_int_equal(bundle_state_root(&roots[k], bundle, i * SEGMENT + k + 1, &error),
+                             STATUS_OK);
+        }
+        (void)snprintf(to, sizeof(to), "%s/segments/%u", folder, i);
+        assert_int_equal(file_write(to, &error, roots, sizeof(roots), 0600), STATUS_OK);
+        (void)snprintf(from, sizeof(from), "%s/checkpoints/%012u.safetensors", fixture->bundle,
+                       (i + 1) * SEGMENT);
+        (void)snprintf(to, sizeof(to), "%s/checkpoints/%012u.safetensors", folder,
+                       (i + 1) * SEGMENT);
+        copy_file(to, from);
+        fixture->segments[i].steps = SEGMENT;
+        assert_int_equal(bundle_segment_root(&fixture->segments[i].root, bundle, i, &error),
+                         STATUS_OK);
+    }
+    bundle_close(bundle);
+}
+
+static void start_server(struct fixture *fixture)
+{
+    int input[2];
+    int output[2];
+    char text[16] = "";
+    ssize_t size;
+
+    assert_int_equal(pipe(input), 0);
+    assert_int_equal(pipe(output), 0);
+    fixture->server = fork();
+    assert_true(fixture->server >= 0);
+    if (fixture->server == 0) {
+        (void)dup2(input[0], STDIN_FILENO);
+        (void)dup2(output[1], STDOUT_FILENO);
+        (void)close(input[1]);
+        (void)execlp("python3", "python3", "tests/verifier/check/hostile_mirror.py", fixture->tree,
+                     (char *)NULL);
+        _exit(127);
+    }
+    (void)close(input[0]);
+    (void)close(output[1]);
+    fixture->server_input = input[1];
+    size = read(output[0], text, sizeof(text) - 1);
+    (void)close(output[0]);
+    if (size <= 0) {
+        fail_msg("the mirror did not start: is python3 there?");
+    }
+    (void)snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", atoi(text));
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct small_job_options options;
+    uint64_t random = 3;
+
+    (void)snprintf(fixture->bundle, sizeof(fixture->bundle), "%s/bundle", test_temp_dir());
+    (void)snprintf(fixture->tree, sizeof(fixture->tree), "%s/tree", test_temp_dir());
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    cheat_bundle_new(fixture->bundle, small_job_new(&options), CHEAT_ULP, 9, &random);
+    publish(fixture);
+    start_server(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    (void)close(fixture->server_input);
+    (void)waitpid(fixture->server, NULL, 0);
+    free(fixture);
+    return 0;
+}
+
+/* ---- checks --------------------------------------------------------------- */
+
+static struct check_request *request_of(const struct fixture *fixture, uint32_t index)
+{
+    static int caches;
+    struct check_request *request = calloc(1, sizeof(*request));
+
+    request->job_id = fixture->job_id;
+    request->steps = STEPS;
+    request->segment_steps = SEGMENT;
+    request->index = index;
+    request->segment_count = index + 1;
+    memcpy(request->segments, fixture->segments, sizeof(fixture->segments));
+    (void)snprintf(request->cache, sizeof(request->cache), "%s/cache-%d", test_temp_dir(),
+                   caches++);
+    request->data_count = 2;
+    (void)snprintf(request->data[0], FILE_PATH_MAX, "fixtures/images/shapes-labels.npy");
+    (void)snprintf(request->data[1], FILE_PATH_MAX, "fixtures/images/shapes.npy");
+    request->memory_max = (uint64_t)1 << 30;
+    request->file_max = (uint64_t)64 << 20;
+    request->ledger_retry_s = LEDGER_RETRY_S;
+    request->threads = 1;
+    return request;
+}
+
+static void add_mirror(struct check_request *request, const struct fixture *fixture,
+                       const char *how)
+{
+    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/%s", fixture->url,
+                   how);
+}
+
+static uint64_t folder_size(const char *path)
+{
+    char command[700];
+    unsigned long long size = 0;
+    FILE *pipe;
+
+    (void)snprintf(command, sizeof(command), "du -sb '%.600s' | cut -f1", path);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_int_equal(fscanf(pipe, "%llu", &size), 1);
+    (void)pclose(pipe);
+    return size;
+}
+
+/* ---- tests ---------------------------------------------------------------- */
+
+static void test_good_mirrors_of_each_kind_give_the_same_verdicts(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+
+    for (int kind = 0; kind < 3; kind++) {
+        for (uint32_t index = 0; index < STEPS / SEGMENT; index++) {
+            struct check_request *request = request_of(fixture, index);
+
+            if (kind == 0) {
+                add_mirror(request, fixture, "good/");
+            } else {
+                (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
+                               kind == 1 ? fixture->tree : fixture->bundle);
+            }
+            check_run(result, request);
+            assert_int_equal(result->outcome, index == 2 ? CHECK_REFUTED : CHECK_PROVEN);
+            assert_int_equal(result->mirrors[0].bad, 0);
+            assert_true(result->mirrors[0].good > 0);
+            if (index == 2) {
+                assert_int_equal(result->index, 2);
+                assert_int_equal(result->step, 1);
+                assert_int_equal(result->flaw, CHECK_FLAW_STATE);
+            }
+            free(request);
+        }
+    }
+    free(result);
+}
+
+static const char *const hostile[] = {"truncate", "wrong", "foreign",  "huge",   "slow", "drip",
+                                      "error",    "old",   "redirect", "silent", "loris"};
+#define HOSTILE (sizeof(hostile) / sizeof(hostile[0]))
+
+static bool lies(const char *how)
+{
+    return strcmp(how, "wrong") == 0 || strcmp(how, "foreign") == 0 || strcmp(how, "huge") == 0 ||
+           strcmp(how, "old") == 0;
+}
+
+/* Only patience ends what it sends. */
+static bool wears_out(const char *how)
+{
+    return strcmp(how, "slow") == 0 || strcmp(how, "drip") == 0 || strcmp(how, "silent") == 0 ||
+           strcmp(how, "loris") == 0;
+}
+
+/* Alone, none of them can make a true segment false or a false one true. Some would go on for
+ * hours: that this test ends shows that they do not. */
+static void test_a_hostile_mirror_alone_cannot_be_told(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+
+    for (size_t i = 0; i < HOSTILE; i++) {
+        struct check_request *request = request_of(fixture, 1);
+
+        request->ledger_retry_s = wears_out(hostile[i]) ? LEDGER_RETRY_S_SHORT : LEDGER_RETRY_S;
+        add_mirror(request, fixture, hostile[i]);
+        check_run(result, request);
+        assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+        assert_string_not_equal(result->reason, "");
+        assert_true(folder_size(request->cache) < ((uint64_t)1 << 25));
+        if (lies(hostile[i])) {
+            assert_true(result->mirrors[0].bad > 0);
+        }
+        assert_string_not_equal(result->mirrors[0].trouble, "");
+        free(request);
+    }
+    free(result);
+}
+
+/* Before a good one they cost time, and are the ones that are marked. */
+static void test_the_next_mirror_is_tried(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+
+    for (size_t i = 0; i < HOSTILE; i++) {
+        struct check_request *request = NULL;
+        uint32_t ledger_retry_s = wears_out(hostile[i]) ? LEDGER_RETRY_S_SHORT : LEDGER_RETRY_S;
+
+        /* So short a patience may be too short for the good one as well, on a busy machine. */
+        do {
+            free(request);
+            request = request_of(fixture, 2);
+            request->ledger_retry_s = ledger_retry_s;
+            add_mirror(request, fixture, hostile[i]);
+            add_mirror(request, fixture, "good");
+            check_run(result, request);
+            ledger_retry_s *= 2;
+        } while (result->outcome == CHECK_CANNOT_TELL && ledger_retry_s <= LEDGER_RETRY_S);
+        assert_int_equal(result->outcome, CHECK_REFUTED);
+        /* The job itself is not numbered: an old one is as good. */
+        assert_int_equal(result->mirrors[0].good, strcmp(hostile[i], "old") == 0);
+        assert_int_equal(result->mirrors[0].bad > 0, lies(hostile[i]));
+        assert_int_equal(result->mirrors[1].bad, 0);
+        free(request);
+    }
+    free(result);
+}
+
+/* What broke off is gone on with where it stopped; what cannot be is begun again. */
+static void test_broken_downloads_are_resumed(void **state)
+{
+    const struct fixture *fixture = *state;
+    static const char *const ways[] = {"cut", "norange"};
+    struct check_result *result = malloc(sizeof(*result));
+
+    for (size_t i = 0; i < 2; i++) {
+        struct check_request *request = request_of(fixture, 1);
+
+        add_mirror(request, fixture, ways[i]);
+        check_run(result, request);
+        assert_int_equal(result->outcome, CHECK_PROVEN);
+        assert_int_equal(result->mirrors[0].bad, 0);
+        free(request);
+    }
+    free(result);
+}
+
+/* The cache is believed no more than a mirror. */
+static void test_a_damaged_cache_is_made_up_for(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct check_request *request = request_of(fixture, 1);
+    char command[900];
+
+    add_mirror(request, fixture, "good");
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_PROVEN);
+    (void)snprintf(command, sizeof(command),
+                   "for f in '%.700s'/*; do case $f in *.lock) ;; *) echo lies > $f;; esac; done",
+                   request->cache);
+    assert_int_equal(system(command), 0);
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_PROVEN);
+    assert_true(result->mirrors[0].good > 0);
+    free(request);
+    free(result);
+}
+
+static void test_terms_and_data_that_are_not_the_jobs_cannot_be_told(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct check_request *request = request_of(fixture, 1);
+
+    add_mirror(request, fixture, "good");
+    request->steps = STEPS + 1;
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+    assert_true(result->permanent);
+    free(request);
+    request = request_of(fixture, 1);
+    add_mirror(request, fixture, "good");
+    request->data_count = 1; /* the samples are nowhere */
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+    assert_non_null(strstr(result->reason, "data"));
+    free(request);
+    request = request_of(fixture, 1);
+    add_mirror(request, fixture, "good");
+    request->segments[1].root.bytes[0] ^= 1; /* nobody has the roots of what was committed */
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+    free(request);
+    request = request_of(fixture, 1);
+    add_mirror(request, fixture, "good");
+    request->memory_max = 1 << 16;
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+    assert_non_null(strstr(result->reason, "memory"));
+    free(request);
+    free(result);
+}
+
+/* Who gives a job that this program is too old for has given what was asked for. */
+static void test_a_job_of_unknown_rules_is_no_fault_of_the_mirror(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct check_request *request = request_of(fixture, 1);
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char path[1400];
+    struct file_bytes job;
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(path, sizeof(path), "%s/job", fixture->bundle);
+    assert_int_equal(file_read(&job, &error, path, 1 << 24), STATUS_OK);
+    job.data[11]++; /* FORMATS 5: the version of the rules, at 8 */
+    commit_job_id(&request->job_id, job.data, JOB_HEADER_SIZE);
+    hex_encode(id, request->job_id.bytes, DIGEST_SIZE);
+    (void)snprintf(path, sizeof(path), "%s/newer/v1/jobs/%s", test_temp_dir(), id);
+    make_folder(path);
+    (void)snprintf(path, sizeof(path), "%s/newer/v1/jobs/%s/job", test_temp_dir(), id);
+    assert_int_equal(file_write(path, &error, job.data, job.size, 0600), STATUS_OK);
+    (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s/newer",
+                   test_temp_dir());
+    check_run(result, request);
+    assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
+    assert_true(result->permanent);
+    assert_non_null(strstr(result->reason, "version 2 of the rules"));
+    assert_int_equal(result->mirrors[0].bad, 0);
+    assert_int_equal(result->mirrors[0].good, 1);
+
+    job.data[20] ^= 1; /* another header: not the job that was asked for */
+    assert_int_equal(file_write(path, &error, job.data, job.size, 0600), STATUS_OK);
+    (void)snprintf(request->cache, sizeof(request->cache), "%s/other-cache", test_temp_dir());
+    make_folder(request->cache);
+    check_run(result, request);
+    assert_false(result->permanent);
+    assert_int_equal(result->mirrors[0].bad, 1);
+    file_bytes_release(&job);
+    free(request);
+    free(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_mirrors_of_each_kind_give_the_same_verdicts),
+        cmocka_unit_test(test_a_hostile_mirror_alone_cannot_be_told),
+        cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
+        cmocka_unit_test(test_the_next_mirror_is_tried),
+        cmocka_unit_test(test_broken_downloads_are_resumed),
+        cmocka_unit_test(test_a_damaged_cache_is_made_up_for),
+        cmocka_unit_test(test_terms_and_data_that_are_not_the_jobs_cannot_be_told),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,406 @@
+/*
+ * Goal: a node finds every cheat whose step it samples and claims it at the very step, never claims
+ * against an honest solver, attests and is paid for what is true, on both ledgers.
+ * Method: whole jobs of every model with random lies at random steps, with the real node, which
+ * samples at random, and its children; every event on the ledger and the exact money are looked at.
+ */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hex.h"
+#include "tests/support/dispute/cheat.h"
+#include "tests/support/game/market.h"
+
+enum {
+    STEPS = 12,
+    SEGMENT = 4,
+    SEGMENTS = 3,
+    RUNS_SOAK = 280,
+    RUNS = 14,
+    JOBS_SOAK = 200,
+    JOBS = 24,
+};
+
+static struct job *small_mlp(uint64_t seed)
+{
+    struct small_job_options options;
+
+    small_job_of_kind(&options, MODEL_MLP);
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    options.model.seed = seed;
+    return small_job_new(&options);
+}
+
+static const char *run_path(uint64_t number)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof(name), "run-%llu", (unsigned long long)number);
+    return small_path(name);
+}
+
+static const struct address *verifier(const struct market *market)
+{
+    return signer_address(market->signers[MARKET_VERIFIER]);
+}
+
+/* ---- endings -------------------------------------------------------------- */
+
+/* Every segment is attested, revealed, final and paid. */
+static void see_honest_job_paid(struct market *market, struct market_node *node,
+                                const struct hash32 *job)
+{
+    uint32_t before = market_count(market, GAME_SETTLED, verifier(market));
+
+    market_node_settle(node);
+    market_pass_time(market, MARKET_ATTEST_S + 1);
+    market_node_settle(node);
+    market_pass_time(market, MARKET_REVEAL_S + MARKET_CLAIM_S);
+    for (uint32_t i = 0; i < SEGMENTS; i++) {
+        market_finalize(market, job, i);
+    }
+    market_node_settle(node);
+    assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);
+    assert_int_equal(market_count(market, GAME_SETTLED, verifier(market)) - before, SEGMENTS);
+}
+
+/* The claim names the step that was lied about; the solver says nothing and is convicted. */
+static void see_cheat_convicted(struct market *market, struct market_node *node,
+                                const struct hash32 *job, uint64_t step)
+{
+    struct ledger_entry entry = {0};
+    struct error error;
+    uint32_t claims = 0;
+
+    market_node_settle(node);
+    error_init(&error);
+    (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
+    while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
+           STATUS_OK) {
+        if (entry.event.kind == GAME_CLAIMED && hash32_equal(&entry.event.job, job)) {
+            assert_int_equal(entry.event.index, step / SEGMENT);
+            assert_int_equal(entry.event.step, step % SEGMENT);
+            assert_true(address_equal(&entry.event.account, verifier(market)));
+            claims++;
+        }
+    }
+    assert_int_equal(claims, 1);
+    market_pass_time(market, MARKET_RESPONSE_S + 1);
+    market_node_settle(node);
+    assert_int_equal(market_job(market, job).phase, GAME_PHASE_OPEN);
+    assert_int_equal(market_job(market, job).generation, 1);
+}
+
+static void play(struct market *market, uint64_t number, enum cheat cheat, uint64_t step,
+                 uint64_t *random)
+{
+    const char *path = run_path(number);
+    struct market_node node;
+    struct hash32 job;
+    uint32_t claims = market_count(market, GAME_CLAIMED, NULL);
+
+    cheat_bundle_new(path, small_mlp(1000 + number), cheat, step, random);
+    job = market_commit(market, path);
+    market_node_defaults(&node, market, path);
+    market_node_open(&node);
+    if (cheat == CHEAT_NOT) {
+        see_honest_job_paid(market, &node, &job);
+        assert_int_equal(market_count(market, GAME_CLAIMED, NULL), claims);
+    } else {
+        see_cheat_convicted(market, &node, &job, step);
+    }
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM facts WHERE name = 'fault'"),
+                     0);
+    market_node_close(&node);
+}
+
+/* ---- random runs ------------------------------------------------------------ */
+
+struct tally {
+    uint32_t made;
+    uint32_t sampled;
+    uint32_t claimed;
+};
+
+static uint32_t claims_about(struct market *market, const struct hash32 *job, uint32_t index,
+                             uint32_t step)
+{
+    struct ledger_entry entry = {0};
+    struct error error;
+    uint32_t claims = 0;
+
+    error_init(&error);
+    while (ledger_next(market->ledgers[MARKET_CLIENT], &entry, entry.number, 0, &error) ==
+           STATUS_OK) {
+        if (entry.event.kind == GAME_CLAIMED && hash32_equal(&entry.event.job, job)) {
+            assert_int_equal(entry.event.index, index);
+            assert_int_equal(entry.event.step, step);
+            claims++;
+        }
+    }
+    return claims;
+}
+
+/* Did the node choose to look at this segment? */
+static bool is_sampled(struct market_node *node, const struct hash32 *job, uint32_t index)
+{
+    char text[HEX_SIZE(HASH32_SIZE)];
+    char query[256];
+
+    hex_encode(text, job->bytes, HASH32_SIZE);
+    (void)snprintf(query, sizeof(query),
+                   "SELECT count(*) FROM tasks WHERE job = x'%s' AND idx = %u AND state = %d", text,
+                   index, TASK_DONE);
+    return market_node_number(node, query) > 0;
+}
+
+/* One job, and a node that samples what it likes. What it saw it must judge right. */
+static void play_random(struct market *market, uint64_t number, struct tally *tally,
+                        enum cheat cheat, uint64_t *random)
+{
+    struct small_job_options options;
+    const char *path = run_path(number);
+    uint64_t step = cheat == CHEAT_SEED ? 0 : test_random_below(random, STEPS);
+    struct market_node node;
+    struct hash32 job;
+    uint32_t claims;
+    bool sampled;
+
+    small_job_of_kind(&options, (enum model_kind)test_random_below(random, MODEL_COUNT));
+    options.steps = STEPS;
+    options.segment_length = SEGMENT;
+    options.model.seed = 1000 + number;
+    cheat_bundle_new(path, small_job_new(&options), cheat, step, random);
+    job = market_commit(market, path);
+    market_node_defaults(&node, market, path);
+    node.options.share = (double)test_random_below(random, 5) / 4;
+    node.options.extra = (double)test_random_below(random, 5) / 4;
+    node.options.mode = test_random_below(random, 4) == 0 ? NODE_DEFEND : NODE_ACT;
+    market_node_open(&node);
+    market_node_settle(&node);
+    sampled = is_sampled(&node, &job, (uint32_t)(step / SEGMENT));
+    claims = claims_about(market, &job, (uint32_t)(step / SEGMENT), (uint32_t)(step % SEGMENT));
+    assert_int_equal(claims, cheat != CHEAT_NOT && sampled);
+    if (claims > 0) {
+        market_pass_time(market, MARKET_RESPONSE_S + 1);
+        market_node_settle(&node);
+        assert_int_equal(market_job(market, &job).generation, 1);
+    }
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM facts WHERE name = 'fault'"),
+                     0);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM tasks WHERE state = 2 AND outcome = 0"), 0);
+    market_node_close(&node);
+    tally->made++;
+    tally->sampled += sampled;
+    tally->claimed += claims;
+}
+
+/* ---- tests ---------------------------------------------------------------- */
+
+static void test_each_cheat_that_is_sampled_is_claimed_and_no_honest_solver_is(void **state)
+{
+    uint64_t random = 2026;
+    uint64_t runs = test_share(RUNS_SOAK, RUNS);
+    struct tally tallies[CHEAT_KINDS] = {{0}};
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "many");
+    /* Past the ledger's birth, blocks come with time and not with moves alone: a draw waits for
+     * one, and a node that samples little may be all that moves. */
+    market_pass_time(&market, (uint32_t)time(NULL));
+    for (uint64_t i = 0; i < runs; i++) {
+        enum cheat cheat = (enum cheat)(i % CHEAT_KINDS);
+
+        play_random(&market, i, &tallies[cheat], cheat, &random);
+    }
+    market_close(&market);
+    for (int i = 0; i < CHEAT_KINDS; i++) {
+        print_message("# %s: %u made, %u sampled, %u claimed\n", cheat_name((enum cheat)i),
+                      tallies[i].made, tallies[i].sampled, tallies[i].claimed);
+    }
+}
+
+/* A node that looks at everything: each kind of cheat at a random step, and an honest job. */
+static void test_each_cheat_is_convicted(void **state)
+{
+    uint64_t random = 2027;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "each");
+    for (int i = 0; i < CHEAT_KINDS; i++) {
+        uint64_t step = i == CHEAT_SEED ? 0 : test_random_below(&random, STEPS);
+
+        play(&market, 4000 + (uint64_t)i, (enum cheat)i, step, &random);
+    }
+    market_close(&market);
+}
+
+static void test_a_cheat_and_an_honest_solver_on_a_chain(void **state)
+{
+    uint64_t random = 7;
+    struct market market;
+
+    (void)state;
+    market_open(&market, false, "chain");
+    play(&market, 5001, CHEAT_NOT, 0, &random);
+    play(&market, 5002, CHEAT_ULP, 6, &random);
+    market_close(&market);
+}
+
+static void test_what_the_node_earns_is_exact(void **state)
+{
+    uint64_t random = 9;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "money");
+    play(&market, 6001, CHEAT_NOT, 0, &random);
+    assert_true(market_owed(&market, MARKET_VERIFIER) ==
+                SEGMENTS * (WEI_PER_ETHER / 20 + WEI_PER_ETHER / 100));
+    play(&market, 6002, CHEAT_SKIP, 5, &random);
+    /* The claim's bond and half of the stake; bonds of attestations that became void are settled
+     * too. */
+    assert_true(market_owed(&market, MARKET_VERIFIER) >=
+                SEGMENTS * (WEI_PER_ETHER / 20 + WEI_PER_ETHER / 100) + WEI_PER_ETHER / 10 +
+                    WEI_PER_ETHER);
+    market_close(&market);
+}
+
+static void test_an_observer_signs_nothing(void **state)
+{
+    uint64_t random = 11;
+    const char *path = run_path(7001);
+    struct market_node node;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "observer");
+    cheat_bundle_new(path, small_mlp(3), CHEAT_ULP, 9, &random);
+    (void)market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.mode = NODE_OBSERVE;
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 2"), 1);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"), 2);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM actions"), 0);
+    assert_int_equal(market_count(&market, GAME_SEALED, NULL), 0);
+    assert_int_equal(market_count(&market, GAME_ATTESTED, NULL), 0);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+/* A defender claims and attests nothing; a segment whose state is withheld is no fraud. */
+static void test_a_defender_only_claims_and_what_is_withheld_is_not_claimed(void **state)
+{
+    uint64_t random = 12;
+    const char *path = run_path(7101);
+    char lost[700];
+    struct market_node node;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "defender");
+    cheat_bundle_new(path, small_mlp(4), CHEAT_STALE_DATA, 9, &random);
+    (void)market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.mode = NODE_DEFEND;
+    node.options.reach = 0;
+    (void)snprintf(lost, sizeof(lost), "%s/checkpoints/000000000004.safetensors", path);
+    assert_int_equal(remove(lost), 0);
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1); /* segment 2 */
+    assert_int_equal(market_count(&market, GAME_ATTESTED, NULL), 0);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM tasks WHERE idx = 1 AND outcome = 0 AND"
+                                  " reason LIKE '%no mirror gives the checkpoint%'"),
+        1);
+    market_pass_time(&market, MARKET_ATTEST_S + MARKET_REVEAL_S + MARKET_CLAIM_S + 1);
+    market_node_settle(&node);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM tasks WHERE idx = 1 AND state = 3"), 1);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+/* Where the checkpoint before a segment is gone, the node comes from an older one. */
+static void test_a_lost_checkpoint_is_made_up_for(void **state)
+{
+    uint64_t random = 13;
+    const char *path = run_path(7201);
+    char lost[700];
+    struct market_node node;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "lost");
+    cheat_bundle_new(path, small_mlp(5), CHEAT_ULP, 10, &random);
+    for (int step = 4; step <= 8; step += 4) {
+        (void)snprintf(lost, sizeof(lost), "%s/checkpoints/%012d.safetensors", path, step);
+        assert_int_equal(remove(lost), 0);
+    }
+    (void)market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"), 2);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+/* One job gives nothing but trouble; the others are finished all the same. */
+static void test_many_jobs_and_a_poisoned_one(void **state)
+{
+    uint64_t random = 14;
+    uint64_t jobs = test_share(JOBS_SOAK, JOBS);
+    const char *path = run_path(8001);
+    const char *poison = run_path(8002);
+    struct market_node node;
+    struct market market;
+
+    (void)state;
+    market_open(&market, true, "crowd");
+    cheat_bundle_new(path, small_mlp(6), CHEAT_NOT, 0, &random);
+    cheat_bundle_new(poison, small_mlp(7), CHEAT_NOT, 0, &random);
+    (void)market_commit(&market, poison); /* its files are on no mirror; its deadlines come first */
+    for (uint64_t i = 0; i < jobs; i++) {
+        (void)market_commit(&market, path);
+    }
+    market_node_defaults(&node, &market, path);
+    market_node_open(&node);
+    market_node_settle(&node);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"),
+                     jobs * SEGMENTS);
+    assert_int_equal(market_count(&market, GAME_ATTESTED, verifier(&market)), jobs * SEGMENTS);
+    assert_true(market_node_number(&node, "SELECT min(attempts) FROM tasks WHERE outcome = 0") > 0);
+    market_node_close(&node);
+    market_close(&market);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_cheat_that_is_sampled_is_claimed_and_no_honest_solver_is),
+        cmocka_unit_test(test_each_cheat_is_convicted),
+        cmocka_unit_test(test_a_cheat_and_an_honest_solver_on_a_chain),
+        cmocka_unit_test(test_what_the_node_earns_is_exact),
+        cmocka_unit_test(test_an_observer_signs_nothing),
+        cmocka_unit_test(test_a_defender_only_claims_and_what_is_withheld_is_not_claimed),
+        cmocka_unit_test(test_a_lost_checkpoint_is_made_up_for),
+        cmocka_unit_test(test_many_jobs_and_a_poisoned_one),
+    };
+
+    if (workers_asked(argc, argv)) {
+        return workers_serve();
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+/*
+ * Goal: nothing that contradicts the verdict database gets into it, by entry, by import or by a
+ * second node, and everything that is in it stays. Method: each way to contradict, one by one;
+ * exports that are changed in each place; a second process; a process that is killed at random
+ * instants while it enters verdicts.
+ */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io/file.h"
+#include "verifier/store/verdict_db.h"
+
+enum {
+    KILLS = 12,
+    KILLS_SOAK = 200,
+};
+
+static const char *path_of(const char *name)
+{
+    static char paths[8][600];
+    static int next;
+
+    next = (next + 1) % 8;
+    (void)snprintf(paths[next], sizeof(paths[0]), "%s/%s", test_temp_dir(), name);
+    return paths[next];
+}
+
+static struct verdict_db *open_book(const char *path)
+{
+    struct verdict_db *verdicts = NULL;
+    struct error error;
+
+    error_init(&error);
+    if (verdict_db_open(&verdicts, path, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return verdicts;
+}
+
+static struct verdict_db_entry entry_of(uint32_t segment, uint32_t step,
+                                        enum verdict_db_verdict verdict)
+{
+    struct verdict_db_entry entry;
+
+    memset(&entry, 0, sizeof(entry));
+    (void)snprintf(entry.place.chain, sizeof(entry.place.chain), "eip155:1");
+    entry.place.registry.bytes[0] = 1;
+    entry.job.bytes[0] = 2;
+    entry.segment = segment;
+    entry.before.bytes[0] = 3;
+    entry.root.bytes[0] = 4;
+    entry.step = step;
+    entry.verdict = verdict;
+    if (verdict == VERDICT_DB_PROVEN) {
+        entry.trace_root.bytes[0] = (uint8_t)(5 + step);
+    } else {
+        entry.pre_state.bytes[0] = 6;
+        entry.post_state.bytes[0] = 7;
+    }
+    return entry;
+}
+
+static enum status enter(struct verdict_db *verdicts, struct verdict_db_entry entry)
+{
+    struct error error;
+
+    error_init(&error);
+    return verdict_db_enter(verdicts, &entry, &error);
+}
+
+/* ---- tests ---------------------------------------------------------------- */
+
+static void test_what_contradicts_is_refused(void **state)
+{
+    struct verdict_db *verdicts = open_book(path_of("contradictions"));
+    struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+
+    (void)state;
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry), STATUS_OK); /* the same again is no contradiction */
+    entry.trace_root.bytes[31] ^= 1;
+    assert_int_equal(enter(verdicts, entry), STATUS_REFUSED); /* another trace */
+    assert_int_equal(enter(verdicts, entry_of(1, 5, VERDICT_DB_REFUTED)), STATUS_REFUSED);
+    assert_int_equal(enter(verdicts, entry_of(1, 4, VERDICT_DB_REFUTED)), STATUS_REFUSED);
+    assert_int_equal(enter(verdicts, entry_of(1, 6, VERDICT_DB_REFUTED)), STATUS_REFUSED);
+    assert_int_equal(enter(verdicts, entry_of(1, 4, VERDICT_DB_PROVEN)),
+                     STATUS_OK); /* another sample */
+
+    assert_int_equal(enter(verdicts, entry_of(2, 5, VERDICT_DB_REFUTED)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 5, VERDICT_DB_REFUTED)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 4, VERDICT_DB_PROVEN)), STATUS_REFUSED);
+    assert_int_equal(enter(verdicts, entry_of(2, 6, VERDICT_DB_REFUTED)),
+                     STATUS_REFUSED); /* two claims */
+    entry = entry_of(2, 5, VERDICT_DB_REFUTED);
+    entry.post_state.bytes[9] ^= 1;
+    assert_int_equal(enter(verdicts, entry), STATUS_REFUSED);
+    verdict_db_close(verdicts);
+}
+
+/* Another segment, root, state before it, job, contract or chain is another matter. */
+static void test_other_matters_do_not_contradict(void **state)
+{
+    struct verdict_db *verdicts = open_book(path_of("others"));
+    struct verdict_db_entry entry;
+
+    (void)state;
+    assert_int_equal(enter(verdicts, entry_of(1, 5, VERDICT_DB_PROVEN)), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(3, 5, VERDICT_DB_REFUTED)), STATUS_OK);
+    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry.root.bytes[31] ^= 1;
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry.before.bytes[31] ^= 1;
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry.job.bytes[31] ^= 1;
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry.place.registry.bytes[19] ^= 1;
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    entry = entry_of(1, 5, VERDICT_DB_REFUTED);
+    entry.place.chain[7] = '5';
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    verdict_db_close(verdicts);
+}
+
+static void test_entries_are_found_again(void **state)
+{
+    const char *path = path_of("found");
+    struct verdict_db *verdicts = open_book(path);
+    struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+    struct error error;
+
+    (void)state;
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 9, VERDICT_DB_REFUTED)), STATUS_OK);
+    verdict_db_close(verdicts);
+    verdicts = open_book(path);
+    memset(&entry.trace_root, 0, sizeof(entry.trace_root));
+    assert_int_equal(verdict_db_find(&entry, verdicts, &error), STATUS_OK);
+    assert_int_equal(entry.trace_root.bytes[0], 10);
+    entry.step = 6;
+    assert_int_equal(verdict_db_find(&entry, verdicts, &error), STATUS_NOT_FOUND);
+    verdict_db_close(verdicts);
+}
+
+/* Two nodes with one key share a book; the second one must not even start. */
+static void test_a_second_node_is_refused(void **state)
+{
+    const char *path = path_of("locked");
+    struct verdict_db *verdicts = open_book(path);
+    int result = -1;
+    pid_t child = fork();
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct verdict_db *second = NULL;
+        struct error error;
+
+        error_init(&error);
+        _exit(verdict_db_open(&second, path, &error) == STATUS_REFUSED &&
+                      strstr(error.text, "another node") != NULL && error.advice[0] != '\0'
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    verdict_db_close(verdicts);
+    verdict_db_close(open_book(path)); /* the lock goes with the process */
+}
+
+static void test_an_export_moves_the_book(void **state)
+{
+    struct verdict_db *verdicts = open_book(path_of("from"));
+    struct verdict_db *other = open_book(path_of("to"));
+    struct hash32 before = verdict_db_derive(verdicts, "x", "y", 1);
+    struct hash32 after;
+    struct verdict_db_entry entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+    json_t *view = NULL;
+    uint64_t added = 0;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(enter(verdicts, entry), STATUS_OK);
+    assert_int_equal(enter(verdicts, entry_of(2, 9, VERDICT_DB_REFUTED)), STATUS_OK);
+    assert_int_equal(verdict_db_export(&view, verdicts, &error), STATUS_OK);
+    after = verdict_db_derive(other, "x", "y", 1);
+    assert_false(hash32_equal(&before, &after));
+    if (verdict_db_import(&added, other, view, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(added, 2);
+    after = verdict_db_derive(other, "x", "y", 1);
+    assert_true(hash32_equal(&before, &after)); /* salts of claims stay what they were */
+    assert_int_equal(verdict_db_import(&added, other, view, &error), STATUS_OK);
+    assert_int_equal(added, 0);
+    entry.trace_root.bytes[0] ^= 1;
+    assert_int_equal(enter(other, entry), STATUS_REFUSED);
+    json_decref(view);
+    verdict_db_close(verdicts);
+    verdict_db_close(other);
+}
+
+/* One row of many contradicts: nothing of the import is taken. */
+static void test_an_import_that_contradicts_changes_nothing(void **state)
+{
+    struct verdict_db *verdicts = open_book(path_of("source"));
+    struct verdict_db *other = open_book(path_of("target"));
+    struct verdict_db_entry entry = entry_of(9, 5, VERDICT_DB_PROVEN);
+    json_t *view = NULL;
+    uint64_t added = 1;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    for (uint32_t i = 0; i < 10; i++) {
+        assert_int_equal(enter(verdicts, entry_of(i, 5, VERDICT_DB_PROVEN)), STATUS_OK);
+    }
+    entry.trace_root.bytes[0] ^= 1;
+    assert_int_equal(enter(other, entry), STATUS_OK);
+    assert_int_equal(verdict_db_export(&view, verdicts, &error), STATUS_OK);
+    assert_int_equal(verdict_db_import(&added, other, view, &error), STATUS_REFUSED);
+    assert_int_equal(added, 0);
+    entry = entry_of(1, 5, VERDICT_DB_PROVEN);
+    assert_int_equal(verdict_db_find(&entry, other, &error), STATUS_NOT_FOUND);
+    json_decref(view);
+    verdict_db_close(verdicts);
+    verdict_db_close(other);
+}
+
+static void test_a_damaged_export_is_refused(void **state)
+{
+    static const struct {
+        const char *key;
+        const char *value;
+    } changes[] = {{"verdict", "\"maybe\""}, {"trace_root", "\"12\""}, {"step", "-1"},
+                   {"step", "99999999999"},  {"chain", "7"},           {"surprise", "1"}};
+    struct verdict_db *verdicts = open_book(path_of("damaged"));
+    json_t *view = NULL;
+    uint64_t added;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    assert_int_equal(enter(verdicts, entry_of(1, 5, VERDICT_DB_PROVEN)), STATUS_OK);
+    assert_int_equal(verdict_db_export(&view, verdicts, &error), STATUS_OK);
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        json_t *copy = json_deep_copy(view);
+        json_t *row = json_array_get(json_object_get(copy, "verdicts"), 0);
+
+        (void)json_object_set_new(row, changes[i].key,
+                                  json_loads(changes[i].value, JSON_DECODE_ANY, NULL));
+        assert_int_not_equal(verdict_db_import(&added, verdicts, copy, &error), STATUS_OK);
+        json_decref(copy);
+    }
+    (void)json_object_set_new(view, "lockstep_verdict_book", json_integer(2));
+    assert_int_equal(verdict_db_import(&added, verdicts, view, &error), STATUS_REFUSED);
+    json_decref(view);
+    verdict_db_close(verdicts);
+}
+
+/* Enters verdicts one after the other, and tells of each when it is in. */
+static void enter_until_killed(const char *path, int reply)
+{
+    struct verdict_db *verdicts = NULL;
+    struct error error;
+
+    error_init(&error);
+    if (verdict_db_open(&verdicts, path, &error) != STATUS_OK) {
+        _exit(1);
+    }
+    for (uint32_t i = 0;; i++) {
+        struct verdict_db_entry entry = entry_of(i, 3, VERDICT_DB_PROVEN);
+
+        if (verdict_db_enter(verdicts, &entry, &error) != STATUS_OK ||
+            write(reply, &i, sizeof(i)) != (ssize_t)sizeof(i)) {
+            _exit(1);
+        }
+    }
+}
+
+static void test_what_was_entered_survives_a_kill(void **state)
+{
+    uint64_t random = 5;
+    uint64_t kills = test_share(KILLS_SOAK, KILLS);
+
+    (void)state;
+    for (uint64_t i = 0; i < kills; i++) {
+        const char *path = path_of("killed");
+        struct verdict_db_entry entry;
+        struct verdict_db *verdicts;
+        struct error error;
+        uint32_t last = UINT32_MAX;
+        uint32_t number;
+        int pipes[2];
+        pid_t child;
+
+        (void)unlink(path);
+        assert_int_equal(pipe(pipes), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            enter_until_killed(path, pipes[1]);
+        }
+        (void)close(pipes[1]);
+        (void)usleep((useconds_t)test_random_below(&random, 60000));
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+        while (read(pipes[0], &number, sizeof(number)) == (ssize_t)sizeof(number)) {
+            last = number;
+        }
+        (void)close(pipes[0]);
+        verdicts = open_book(path);
+        for (uint32_t k = 0; last != UINT32_MAX && k <= last; k++) {
+            entry = entry_of(k, 3, VERDICT_DB_PROVEN);
+            assert_int_equal(verdict_db_find(&entry, verdicts, &error), STATUS_OK);
+        }
+        verdict_db_close(verdicts);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_contradicts_is_refused),
+        cmocka_unit_test(test_other_matters_do_not_contradict),
+        cmocka_unit_test(test_entries_are_found_again),
+        cmocka_unit_test(test_a_second_node_is_refused),
+        cmocka_unit_test(test_an_export_moves_the_book),
+        cmocka_unit_test(test_an_import_that_contradicts_changes_nothing),
+        cmocka_unit_test(test_a_damaged_export_is_refused),
+        cmocka_unit_test(test_what_was_entered_survives_a_kill),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

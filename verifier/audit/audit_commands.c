@@ -1,0 +1,389 @@
+/*
+ * audit_commands.c - `lockstep audit`: the replay of bundles, offline.
+ */
+#include <inttypes.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cli/progress.h"
+#include "verifier/audit/accused.h"
+#include "verifier/audit/audit_evidence.h"
+#include "verifier/audit/audit_ranks.h"
+#include "verifier/audit/audit_views.h"
+#include "verifier/audit/report.h"
+#include "verifier/node/commands.h"
+
+static const struct option_spec options[] = {
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "a data file of the job; once for each, in the job's order (default: where the "
+             "bundle's own solver had it)"},
+    {.name = "sample",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "replay only N segments, drawn by --sample-seed; 0: all"},
+    {.name = "sample-seed",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "what the sample is drawn by; a cheat must not know it before"},
+    {.name = "device",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .fallback = "cpu",
+     .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
+    {.name = "threads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = MACHINE_THREADS_MAX,
+     .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
+    {.name = "memory-max",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "refuse a job that needs more memory"},
+    {.name = "evidence",
+     .kind = OPTION_FLAG,
+     .help = "the arguments are evidence files: judge them, without bundle, data or ledger",
+     .command_line_only = true},
+    {.name = "evidence-dir",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .fallback = ".",
+     .help = "where evidence of a difference is written"},
+    {.name = "trace-from",
+     .kind = OPTION_LIST,
+     .value = "URL",
+     .help = "an endpoint ('lockstep prover serve') or a folder with the solver's answers about "
+             "the trace of a step: a difference is then followed to the operation and element"},
+    {.name = "report",
+     .kind = OPTION_TEXT,
+     .value = "FILE.html",
+     .help = "write a page with plots: verdict, loss, what was checked and what was not"},
+};
+
+/* ---- one bundle --------------------------------------------------------- */
+
+struct data_paths {
+    const char *paths[JOB_DATA_MAX];
+    char noted[JOB_DATA_MAX][FILE_PATH_MAX];
+    size_t count;
+};
+
+static enum status find_data(struct data_paths *data, struct bundle *bundle,
+                             const struct options *given, struct error *error)
+{
+    data->count = options_list_count(given, "data");
+    for (size_t i = 0; i < data->count && i < JOB_DATA_MAX; i++) {
+        data->paths[i] = options_list_item(given, "data", i);
+    }
+    if (data->count > 0) {
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < bundle_job(bundle)->data_count; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "data.%u", i);
+        if (bundle_note(data->noted[i], bundle, name, error) != STATUS_OK) {
+            (void)error_set(error, STATUS_USAGE, "the bundle does not say where its data is");
+            error_advise(error, "name the %u files with --data", bundle_job(bundle)->data_count);
+            return STATUS_USAGE;
+        }
+        data->paths[i] = data->noted[i];
+        data->count = i + 1;
+    }
+    return STATUS_OK;
+}
+
+static void tell(void *context, uint64_t done, uint64_t wanted)
+{
+    struct progress *progress = context;
+
+    progress->total = wanted;
+    progress_update(progress, done, "", progress_now());
+}
+
+/* sources has room for ACCUSED_SOURCES_MAX. */
+static enum status prepare(struct audit_options *audit_options, const char **sources,
+                           struct command_context *context, struct progress *progress,
+                           struct stop *stop, struct error *error)
+{
+    const struct options *given = context->options;
+    enum status status = machine_options_default(&audit_options->machine, error);
+
+    audit_options->machine.thread_count = (int)options_number(given, "threads");
+    if (audit_options->machine.thread_count == 0) {
+        audit_options->machine.thread_count = omp_get_max_threads();
+    }
+    audit_options->machine.memory_max = options_number(given, "memory-max");
+    audit_options->machine.device_memory = options_number(given, "device-memory");
+    audit_options->sample = options_number(given, "sample");
+    audit_options->sample_seed = options_number(given, "sample-seed");
+    audit_options->seek = true;
+    audit_options->source_count = options_list_count(given, "trace-from");
+    if (audit_options->source_count > ACCUSED_SOURCES_MAX) {
+        return error_set(error, STATUS_USAGE, "at most %d places for a trace can be named",
+                         ACCUSED_SOURCES_MAX);
+    }
+    for (size_t i = 0; i < audit_options->source_count; i++) {
+        sources[i] = options_list_item(given, "trace-from", i);
+    }
+    audit_options->sources = sources;
+    audit_options->stop = stop;
+    audit_options->progress_context = progress;
+    return status == STATUS_OK ? machine_options_device(&audit_options->machine,
+                                                        options_text(given, "device"), error)
+                               : status;
+}
+
+/* The audit as it goes, for the page. */
+static void watch(struct report *report, struct audit_options *audit_options, const char *path,
+                  struct bundle *bundle)
+{
+    report_begin(report, path, bundle_job(bundle));
+    run_describe(report->device, sizeof(report->device), &audit_options->machine);
+    audit_options->reply = report_told;
+    audit_options->told_context = report;
+}
+
+/* Which part of each bundle this process replays; share_count 0: all of it. */
+struct audit_part {
+    uint32_t share;
+    uint32_t share_count;
+    struct stop *stop;
+    bool quiet; /* another process shows how far the audit is */
+};
+
+/* report NULL: none is wanted. */
+static void audit_path(struct audit_result *result, struct report *report,
+                       struct command_context *context, const char *path,
+                       const struct audit_part *part)
+{
+    struct data_paths *data = calloc(1, sizeof(*data));
+    const char *sources[ACCUSED_SOURCES_MAX];
+    struct audit_options audit_options = {0};
+    struct bundle *bundle = NULL;
+    struct progress progress;
+    struct error *error = &result->reason;
+    double start = progress_now();
+    enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
+
+    if (data == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory to audit");
+    }
+    if (status == STATUS_OK) {
+        status = prepare(&audit_options, sources, context, &progress, part->stop, error);
+    }
+    if (status == STATUS_OK) {
+        status = find_data(data, bundle, context->options, error);
+    }
+    if (status == STATUS_OK) {
+        if (report != NULL) {
+            watch(report, &audit_options, path, bundle);
+        }
+        audit_options.share = part->share;
+        audit_options.share_count = part->share_count;
+        audit_options.progress = part->quiet ? NULL : tell;
+        progress_init(&progress, stderr, "auditing", "steps", 0, 0, progress_now());
+        audit(result, bundle, data->paths, data->count, &audit_options);
+        if (!part->quiet) {
+            progress_finish(&progress, result->steps_checked, audit_answer_name(result->answer),
+                            progress_now());
+        }
+    }
+    if (report != NULL) {
+        struct error journal;
+
+        error_init(&journal);
+        if (report->cell_count > 0 && report_journal(report, bundle, &journal) != STATUS_OK &&
+            result->reason.text[0] == '\0') {
+            result->answer = AUDIT_CANNOT_TELL;
+            result->reason = journal;
+        }
+        report->seconds = progress_now() - start;
+    }
+    bundle_close(bundle);
+    free(data);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+/* Refuted beats cannot tell, which beats proven. */
+static int worse(int code, enum audit_answer answer)
+{
+    if (code == COMMAND_REFUSED || answer == AUDIT_REFUTED) {
+        return COMMAND_REFUSED;
+    }
+    return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
+}
+
+struct audits {
+    struct command_context *context;
+    struct audit_view *views; /* one for each bundle */
+    struct report *reports;   /* likewise; NULL: no page is wanted */
+    size_t count;
+    json_t *json;
+    int code;
+};
+
+/* Tells a bundle whose audit has ended. */
+static void tell_one(struct audits *audits, size_t index)
+{
+    struct command_context *context = audits->context;
+    struct audit_view *view = &audits->views[index];
+
+    audit_view_keep(view, options_text(context->options, "evidence-dir"));
+    if (audits->reports != NULL) {
+        report_end(&audits->reports[index], view);
+    }
+    audits->code = worse(audits->code, view->result.answer);
+    if (context->json) {
+        (void)json_array_append_new(audits->json, audit_view_json(view));
+    } else {
+        audit_view_print(context->out, view);
+    }
+}
+
+/* One after another; each is told as it ends. */
+static enum status audit_here(struct audits *audits, struct error *error)
+{
+    struct stop stop = {.descriptor = -1};
+    const struct audit_part whole = {.stop = &stop};
+    enum status status = stop_open(&stop, error);
+
+    for (size_t i = 0; i < audits->count && status == STATUS_OK; i++) {
+        audit_path(&audits->views[i].result, audits->reports == NULL ? NULL : &audits->reports[i],
+                   audits->context, audits->views[i].path, &whole);
+        tell_one(audits, i);
+    }
+    stop_close(&stop);
+    return status;
+}
+
+/* ---- with others under mpirun -------------------------------------------- */
+
+static void audit_share(void *context, struct audit_result *result, struct report *report,
+                        size_t index, uint32_t share, uint32_t share_count, struct stop *stop)
+{
+    struct command_context *command = context;
+    const struct audit_part part = {share, share_count, stop, share != index % share_count};
+
+    audit_path(result, report, command, command->options->arguments[index], &part);
+}
+
+static enum status audit_with_others(struct audits *audits, struct audit_ranks *ranks,
+                                     struct error *error)
+{
+    enum status status;
+
+    ranks->bundle_count = audits->count;
+    ranks->audit_one = audit_share;
+    ranks->context = audits->context;
+    status = audit_ranks_run(audits->views, audits->reports, ranks, error);
+    for (size_t i = 0; i < audits->count && status == STATUS_OK && ranks->rank == 0; i++) {
+        tell_one(audits, i);
+    }
+    return status;
+}
+
+/* ---- the command ---------------------------------------------------------- */
+
+static enum status audits_open(struct audits *audits, struct command_context *context, bool paged,
+                               struct error *error)
+{
+    *audits = (struct audits){.context = context,
+                              .count = context->options->argument_count,
+                              .json = json_array(),
+                              .code = COMMAND_OK};
+    audits->views = calloc(audits->count + 1, sizeof(*audits->views));
+    audits->reports = paged ? calloc(audits->count + 1, sizeof(*audits->reports)) : NULL;
+    if (audits->json == NULL || audits->views == NULL || (paged && audits->reports == NULL)) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu audits", audits->count);
+    }
+    for (size_t i = 0; i < audits->count; i++) {
+        error_init(&audits->views[i].result.reason);
+        audits->views[i].path = context->options->arguments[i];
+    }
+    return STATUS_OK;
+}
+
+static void audits_close(struct audits *audits)
+{
+    for (size_t i = 0; audits->views != NULL && i < audits->count; i++) {
+        audit_result_release(&audits->views[i].result);
+    }
+    free(audits->views);
+    free(audits->reports);
+    json_decref(audits->json);
+}
+
+static int run_audit(struct command_context *context)
+{
+    const char *page = options_text(context->options, "report");
+    struct audit_ranks ranks = {0};
+    struct audits audits;
+    struct error error;
+    enum status status;
+    int code;
+
+    if (options_flag(context->options, "evidence")) {
+        return audit_evidence(context);
+    }
+    error_init(&error);
+    status = audits_open(&audits, context, page != NULL, &error);
+    if (audit_ranks_wanted(&ranks) && ranks.rank > 0) {
+        context->json = false; /* the first rank speaks; what fails here goes to stderr */
+    }
+    if (status == STATUS_OK) {
+        status = ranks.count > 1 ? audit_with_others(&audits, &ranks, &error)
+                                 : audit_here(&audits, &error);
+    }
+    if (status == STATUS_OK && page != NULL && ranks.rank == 0) {
+        status = report_write(page, audits.reports, audits.count, &error);
+    }
+    code = audits.code;
+    if (status != STATUS_OK) {
+        code = command_fail(context, &error);
+        /* What cannot be done is not what was found. */
+        code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
+    } else if (context->json && ranks.rank == 0) {
+        int emitted = command_emit(context, json_pack("{s:O}", "audits", audits.json));
+
+        code = emitted == COMMAND_OK ? code : emitted;
+    }
+    audits_close(&audits);
+    return code;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct command commands[] = {
+    {.name = "audit",
+     .summary = "replay bundles offline and say whether they are true",
+     .description =
+         "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
+         "compares every state with the journal. Exit code 0: proven, every step that was asked "
+         "for gave the same bits. 1: refuted, some step does not, and a second replay with other "
+         "instructions confirmed it. 2: could not tell, and why. A difference is followed to the "
+         "tensor and element, and to the operation where the solver's trace can be had "
+         "(--trace-from); the evidence is written to a file that 'lockstep audit --evidence' and "
+         "the contract judge without the bundle. Under mpirun the segments of each bundle are "
+         "dealt out to the ranks, and the first rank tells what all of them found.",
+     .arguments = "BUNDLE...",
+     .example =
+         "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
+         "text.run\nmpirun -np 8 lockstep audit --threads 1 long.run",
+     .options = options,
+     .option_count = sizeof(options) / sizeof(options[0]),
+     .run = run_audit},
+};
+
+const struct command_group audit_commands = {
+    .commands = commands, .command_count = sizeof(commands) / sizeof(commands[0])};

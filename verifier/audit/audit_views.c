@@ -1,0 +1,232 @@
+/* audit_views.c - see audit_views.h. */
+#include "verifier/audit/audit_views.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/io/log.h"
+
+enum {
+    NAME_DIGITS = 16, /* of the job's id, in the name of an evidence file */
+};
+
+void audit_view_keep(struct audit_view *view, const char *folder)
+{
+    struct fault_location *location = &view->result.location;
+    char job[HEX_SIZE(DIGEST_SIZE)];
+    char name[80];
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    view->evidence[0] = '\0';
+    if (view->result.answer != AUDIT_REFUTED || location->evidence == NULL) {
+        return;
+    }
+    hex_encode(job, view->result.job_id.bytes, DIGEST_SIZE);
+    (void)snprintf(name, sizeof(name), "%.*s-step-%" PRIu64 ".evidence", NAME_DIGITS, job,
+                   view->result.wrong_step);
+    status = file_path_join(view->evidence, sizeof(view->evidence), &error, folder, name);
+    if (status == STATUS_OK) {
+        status =
+            file_write(view->evidence, &error, location->evidence, location->evidence_size, 0644);
+    }
+    if (status != STATUS_OK) {
+        view->evidence[0] = '\0';
+        (void)snprintf(location->lacking, sizeof(location->lacking),
+                       "the evidence could not be written: %.900s", error.text);
+    }
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static void set_text(json_t *view, const char *name, const char *text)
+{
+    char escaped[ERROR_TEXT_MAX * 6];
+
+    (void)log_escape(escaped, sizeof(escaped), text, 0);
+    (void)json_object_set_new(view, name, json_string(escaped));
+}
+
+static void set_digest(json_t *view, const char *name, const struct digest *digest)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+    (void)json_object_set_new(view, name, json_string(text));
+}
+
+static void set_value(json_t *view, const char *name, const struct fault_location *location,
+                      uint32_t bits)
+{
+    char value[FAULT_LOCATION_VALUE_MAX];
+    char hex[FAULT_LOCATION_VALUE_MAX];
+
+    fault_location_value(value, location->dtype, bits);
+    fault_location_bits(hex, location->dtype, bits);
+    (void)json_object_set_new(view, name, json_pack("{s:s, s:s}", "value", value, "bits", hex));
+}
+
+static json_t *difference_json(const struct fault_location *location)
+{
+    json_t *view = json_object();
+
+    if (view != NULL && location->op_known) {
+        (void)json_object_set_new(view, "operation", json_integer(location->op));
+        (void)json_object_set_new(view, "operation_kind", json_string(location->op_name));
+        (void)json_object_set_new(view, "output", json_integer(location->output));
+    }
+    if (view != NULL && location->tensor_known) {
+        set_text(view, "tensor", location->tensor);
+        (void)json_object_set_new(view, "type", json_string(dtype_name(location->dtype)));
+    }
+    if (view != NULL && location->element_known) {
+        (void)json_object_set_new(view, "element", json_integer((json_int_t)location->element));
+        set_value(view, "found", location, location->found);
+        if (location->wanted_known) {
+            set_value(view, "truth", location, location->wanted);
+        }
+    }
+    return view;
+}
+
+static json_t *evidence_json(const struct audit_view *view)
+{
+    const struct fault_location *location = &view->result.location;
+    json_t *evidence = json_pack("{s:s, s:s, s:I, s:s}", "file", view->evidence, "kind",
+                                 fault_location_kind_name(location->kind), "size",
+                                 (json_int_t)location->evidence_size, "trace_of",
+                                 location->own_trace ? "solver" : "truth");
+
+    if (evidence != NULL) {
+        set_digest(evidence, "trace", &location->trace_root);
+    }
+    if (evidence != NULL && location->kind == EVIDENCE_ELEMENT) {
+        (void)json_object_set_new(evidence, "element",
+                                  json_integer((json_int_t)location->proven_element));
+    }
+    return evidence;
+}
+
+static void add_refuted(json_t *json, const struct audit_view *view)
+{
+    const struct audit_result *result = &view->result;
+    const struct fault_location *location = &result->location;
+
+    (void)json_object_set_new(json, "wrong_step", json_integer((json_int_t)result->wrong_step));
+    (void)json_object_set_new(json, "flaw", json_string(audit_flaw_name(result->flaw)));
+    set_digest(json, "journal_root", &result->wrong_root);
+    set_digest(json, "true_root", &result->true_root);
+    if (location->tensor_known) {
+        (void)json_object_set_new(json, "difference", difference_json(location));
+    }
+    if (view->evidence[0] != '\0') {
+        (void)json_object_set_new(json, "evidence", evidence_json(view));
+    }
+    if (location->lacking[0] != '\0') {
+        set_text(json, "lacking", location->lacking);
+    }
+}
+
+json_t *audit_view_json(const struct audit_view *view)
+{
+    const struct audit_result *result = &view->result;
+    json_t *json = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I}", "bundle", view->path, "answer",
+        audit_answer_name(result->answer), "steps_of_job", (json_int_t)result->steps_of_job,
+        "steps_journaled", (json_int_t)result->steps_journaled, "steps_wanted",
+        (json_int_t)result->steps_wanted, "steps_checked", (json_int_t)result->steps_checked);
+
+    if (json != NULL && result->answer == AUDIT_REFUTED) {
+        add_refuted(json, view);
+    }
+    if (json != NULL && result->answer == AUDIT_CANNOT_TELL) {
+        set_text(json, "reason", result->reason.text);
+    }
+    return json;
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+static void print_value(FILE *out, const char *whose, const struct fault_location *location,
+                        uint32_t bits)
+{
+    char value[FAULT_LOCATION_VALUE_MAX];
+    char hex[FAULT_LOCATION_VALUE_MAX];
+
+    fault_location_value(value, location->dtype, bits);
+    fault_location_bits(hex, location->dtype, bits);
+    fprintf(out, "    %-8s %s (%s)\n", whose, value, hex);
+}
+
+static void print_finding(FILE *out, const struct audit_view *view)
+{
+    const struct fault_location *location = &view->result.location;
+    char place[FAULT_LOCATION_TEXT_MAX];
+
+    if (location->tensor_known) {
+        fault_location_place(place, location);
+        fprintf(out, "  differs  %s", place);
+        if (location->op_known) {
+            fprintf(out, ", made by operation %u (%s)", location->op, location->op_name);
+        }
+        fprintf(out, "\n");
+    }
+    if (location->element_known) {
+        print_value(out, "solver", location, location->found);
+        if (location->wanted_known) {
+            print_value(out, "truth", location, location->wanted);
+        }
+    }
+    if (view->evidence[0] != '\0') {
+        fprintf(out,
+                "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --evidence', take it "
+                "to the ledger with 'lockstep verifier claim JOB --evidence'\n",
+                view->evidence, fault_location_kind_name(location->kind), location->evidence_size);
+    }
+    if (location->lacking[0] != '\0') {
+        fprintf(out, "  lacking  %s\n", location->lacking);
+    }
+}
+
+static void print_refuted(FILE *out, const struct audit_view *view)
+{
+    const struct audit_result *result = &view->result;
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    fprintf(out, "  step %" PRIu64 " %s; two replays agree on it\n", result->wrong_step,
+            audit_flaw_words(result->flaw));
+    hex_encode(text, result->wrong_root.bytes, DIGEST_SIZE);
+    fprintf(out, "  journal  %s\n", text);
+    hex_encode(text, result->true_root.bytes, DIGEST_SIZE);
+    fprintf(out, "  truth    %s\n", text);
+    print_finding(out, view);
+}
+
+void audit_view_print(FILE *out, const struct audit_view *view)
+{
+    const struct audit_result *result = &view->result;
+
+    fprintf(out, "%s: %s\n", view->path, audit_answer_name(result->answer));
+    switch (result->answer) {
+    case AUDIT_PROVEN:
+        fprintf(out, "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
+                result->steps_checked, result->steps_of_job);
+        if (result->steps_checked < result->steps_of_job) {
+            fprintf(out, "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
+                    result->steps_of_job - result->steps_checked,
+                    result->steps_of_job - result->steps_journaled);
+        }
+        return;
+    case AUDIT_REFUTED:
+        print_refuted(out, view);
+        return;
+    case AUDIT_CANNOT_TELL:
+        fprintf(out, "  %s\n", result->reason.text);
+        if (result->reason.advice[0] != '\0') {
+            fprintf(out, "  try: %s\n", result->reason.advice);
+        }
+        return;
+    }
+}

@@ -1,0 +1,27 @@
+/*
+ * audit_views.h - what an audit came to, as text and as JSON.
+ */
+#ifndef VERIFIER_AUDIT_AUDIT_VIEWS_H
+#define VERIFIER_AUDIT_AUDIT_VIEWS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/io/file.h"
+#include "verifier/audit/audit.h"
+
+/* One bundle. */
+struct audit_view {
+    const char *path;
+    struct audit_result result;
+    char evidence[FILE_PATH_MAX]; /* where the evidence was written; "": there is none */
+};
+
+/* Writes the evidence of a refuted bundle into folder, under a name that follows from job and step;
+ * what keeps it from being written is said in the finding. */
+void audit_view_keep(struct audit_view *view, const char *folder);
+
+json_t *audit_view_json(const struct audit_view *view); /* NULL: no memory */
+void audit_view_print(FILE *out, const struct audit_view *view);
+
+#endif /* VERIFIER_AUDIT_AUDIT_VIEWS_H */

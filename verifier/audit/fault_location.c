@@ -1,0 +1,483 @@
+/* fault_location.c - see fault_location.h. */
+#include "verifier/audit/fault_location.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain/game/game.h"
+#include "proofs/commit/commit.h"
+#include "proofs/commit/element.h"
+#include "proofs/dispute/evidence_file.h"
+#include "proofs/dispute/fraud_proof.h"
+#include "proofs/run/replay.h"
+#include "verifier/audit/accused.h"
+
+struct seeker {
+    struct fault_location *location;
+    struct bundle *bundle;
+    const struct fault_location_request *wish;
+    struct run run;
+    struct trace_server own;
+    struct trace_walk walk;
+    struct accused accused;
+    uint32_t state; /* that differs, when the evidence is about a state after the step */
+    uint8_t *truth; /* our own bytes of it */
+    struct buffer evidence;
+};
+
+static const struct tape *tape_of(const struct seeker *seeker)
+{
+    return bundle_job(seeker->bundle)->tape;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+const char *fault_location_kind_name(enum evidence_kind kind)
+{
+    static const char *const names[] = {"none",       "element",    "first-state",
+                                        "next-state", "not-finite", "part"};
+
+    return names[kind];
+}
+
+void fault_location_value(char text[FAULT_LOCATION_VALUE_MAX], enum dtype dtype, uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    if (dtype == DTYPE_F32) {
+        (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "%.9g", (double)value);
+    } else if (dtype == DTYPE_I16 || dtype == DTYPE_I32) {
+        (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "%" PRId32, (int32_t)bits);
+    } else {
+        (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "%" PRIu32, bits);
+    }
+}
+
+void fault_location_bits(char text[FAULT_LOCATION_VALUE_MAX], enum dtype dtype, uint32_t bits)
+{
+    int digits = (int)dtype_size(dtype) * 2;
+
+    (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "0x%0*x", digits,
+                   digits == 8 ? bits : bits & ((UINT32_C(1) << (4 * digits)) - 1));
+}
+
+void fault_location_place(char text[FAULT_LOCATION_TEXT_MAX], const struct fault_location *location)
+{
+    char element[40] = "";
+    char tensor[TENSOR_NAME_MAX + 40] = "an unknown tensor";
+
+    if (location->element_known) {
+        (void)snprintf(element, sizeof(element), "element %" PRIu64 " of ", location->element);
+    }
+    if (location->tensor_known && location->tensor[0] != '\0') {
+        (void)snprintf(tensor, sizeof(tensor), "'%s'", location->tensor);
+    } else if (location->op_known) {
+        (void)snprintf(tensor, sizeof(tensor), "output %u of operation %u", location->output,
+                       location->op);
+    }
+    (void)snprintf(text, FAULT_LOCATION_TEXT_MAX, "%s%s", element, tensor);
+}
+
+static void lack(struct seeker *seeker, const char *what, const struct error *error)
+{
+    struct fault_location *location = seeker->location;
+
+    if (location->lacking[0] == '\0') {
+        (void)snprintf(location->lacking, sizeof(location->lacking), "%s%s%.700s", what,
+                       error == NULL ? "" : ": ", error == NULL ? "" : error->text);
+    }
+}
+
+/* ---- naming what differs ------------------------------------------------- */
+
+static void name_item(struct seeker *seeker, uint32_t item)
+{
+    struct fault_location *location = seeker->location;
+    const struct tape *tape = tape_of(seeker);
+    const struct tensor *tensor = &tape->tensors[trace_tensor_at(tape, item)];
+
+    if (item >= tape->state_count) {
+        location->op_known = true;
+        trace_output_at(&location->op, &location->output, tape, item);
+        (void)snprintf(location->op_name, sizeof(location->op_name), "%s",
+                       op_kind_name(tape->ops[location->op].kind));
+    }
+    location->tensor_known = true;
+    location->dtype = tensor->dtype;
+    (void)snprintf(location->tensor, sizeof(location->tensor), "%s", tensor->name);
+}
+
+/* The first of count elements that differ; they stand behind `first` others of their tensor. */
+static void name_element(struct fault_location *location, const uint8_t *theirs,
+                         const uint8_t *ours, uint64_t first, uint64_t count)
+{
+    size_t width = dtype_size(location->dtype);
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (memcmp(theirs + i * width, ours + i * width, width) != 0) {
+            location->element_known = location->wanted_known = true;
+            location->element = first + i;
+            location->found = element_bits(theirs + i * width, location->dtype);
+            location->wanted = element_bits(ours + i * width, location->dtype);
+            return;
+        }
+    }
+}
+
+/* An output's leaf of the accused's trace against ours, which the conviction keeps. */
+static void name_leaf(struct seeker *seeker)
+{
+    const struct trace_walk *walk = &seeker->walk;
+    const struct trace_server_tensor *own = trace_server_tensor(&seeker->own, walk->item);
+    struct fault_location *location = seeker->location;
+    uint64_t start = walk->leaf * MERKLE_LEAF_SIZE;
+    uint64_t left;
+
+    name_item(seeker, walk->item);
+    if (own != NULL && start < own->size) {
+        left = own->size - start < MERKLE_LEAF_SIZE ? own->size - start : MERKLE_LEAF_SIZE;
+        name_element(location, walk->leaf_bytes, own->bytes + start,
+                     start / dtype_size(location->dtype), left / dtype_size(location->dtype));
+    }
+}
+
+/* A state after the step. Ours is kept for later: the machine is needed to read the accused's. */
+static enum status name_state(struct seeker *seeker, uint32_t state, struct error *error)
+{
+    struct trace_server *own = &seeker->own;
+    uint32_t item = own->next_items[state];
+    const struct trace_server_tensor *kept;
+    enum status status = trace_server_keep(own, &item, 1, error);
+
+    name_item(seeker, item);
+    (void)snprintf(seeker->location->tensor, sizeof(seeker->location->tensor), "%s",
+                   tape_of(seeker)->tensors[tape_of(seeker)->states[state].before].name);
+    kept = status == STATUS_OK ? trace_server_tensor(own, item) : NULL;
+    if (kept == NULL || seeker->accused.after == NULL) {
+        return status;
+    }
+    seeker->state = state;
+    seeker->truth = malloc(kept->size);
+    if (seeker->truth == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a state");
+    }
+    memcpy(seeker->truth, kept->bytes, kept->size);
+    return STATUS_OK;
+}
+
+/* After the trace server: which element of the state differs. */
+static enum status compare_state(struct seeker *seeker, struct error *error)
+{
+    const struct tape *tape = tape_of(seeker);
+    const struct tensor *tensor = &tape->tensors[tape->states[seeker->state].before];
+    uint8_t *bytes = malloc(commit_tensor_size(tensor));
+    enum status status = bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a state")
+                                       : accused_read_state(bytes, &seeker->accused, &seeker->run,
+                                                            seeker->state, error);
+
+    if (status == STATUS_OK) {
+        name_element(seeker->location, bytes, seeker->truth, 0, tensor->count);
+    }
+    free(bytes);
+    return status;
+}
+
+/* ---- the evidence -------------------------------------------------------- */
+
+/* All of it: nobody is there who could be asked for the parts of a long sum. */
+static enum status write_evidence(struct seeker *seeker, struct error *error)
+{
+    struct record_given given;
+    struct run_data data;
+    struct fraud_proof proof = {0};
+    enum status status;
+
+    run_given(&given, &data, &seeker->run);
+    status = fraud_proof_open(&proof, &seeker->walk, &given, error);
+    if (status == STATUS_OK && seeker->walk.end == TRACE_WALK_ELEMENT) {
+        seeker->location->proven_element = proof.target.element;
+        name_leaf(seeker);
+    }
+    if (status == STATUS_OK) {
+        status = fraud_proof_write_whole(&seeker->evidence, &proof, EVIDENCE_SIZE_MAX, error);
+    }
+    fraud_proof_close(&proof);
+    return status == STATUS_OK ? buffer_check(&seeker->evidence, error, "the evidence") : status;
+}
+
+/* Where the state after `step` stands, when its segment is complete in the journal. */
+static enum status find_place(struct evidence_place *place, bool *found, struct bundle *bundle,
+                              uint64_t step, struct error *error)
+{
+    uint64_t length = bundle_job(bundle)->segment_length;
+    uint64_t first = step - step % length;
+    uint64_t end = job_segment_end(bundle_job(bundle), step / length);
+    struct digest *hashes = calloc(end - first + 1, sizeof(*hashes));
+    struct merkle_leaves leaves;
+    uint64_t count = 0;
+    enum status status =
+        hashes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment")
+                       : bundle_segment_root(&place->segment, bundle, step / length, error);
+
+    while (status == STATUS_OK && first + count < end) {
+        struct digest root;
+
+        status = bundle_state_root(&root, bundle, first + count + 1, error);
+        if (status == STATUS_NOT_FOUND) {
+            status = STATUS_OK; /* the run diverged before */
+            break;
+        }
+        merkle_leaf_hash(&hashes[count++], root.bytes, DIGEST_SIZE);
+    }
+    *found = status == STATUS_OK && step - first < count;
+    if (*found) {
+        merkle_leaves_init_hashes(&leaves, hashes, count);
+        merkle_path_build(&place->path, &leaves, step - first);
+    }
+    free(hashes);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status find_places(struct evidence_file *file, const struct seeker *seeker,
+                               struct error *error)
+{
+    bool placed = false;
+    bool before = true;
+    enum status status = find_place(&file->after, &placed, seeker->bundle, file->step, error);
+
+    if (status == STATUS_OK && placed && file->step > 0) {
+        status = find_place(&file->before, &before, seeker->bundle, file->step - 1, error);
+    }
+    file->placed = placed && before;
+    return status;
+}
+
+/* What a stranger will make of the file. */
+static enum status judge(struct fault_location *location, const struct buffer *bytes,
+                         struct error *error)
+{
+    struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
+    struct evidence_file file;
+    enum status status = evidence_file_read(&file, bytes->data, bytes->size, error);
+
+    if (status == STATUS_OK) {
+        status = evidence_judge(&ruling, &file.context, file.evidence, file.size, error);
+    }
+    if (status == STATUS_OK && ruling.answer != EVIDENCE_UPHELD) {
+        return error_set(error, STATUS_DEVICE, "the evidence does not convict here: %s",
+                         evidence_reason_text(ruling.reason));
+    }
+    if (status == STATUS_OK) {
+        location->evidence = malloc(bytes->size);
+        if (location->evidence == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for evidence");
+        }
+        memcpy(location->evidence, bytes->data, bytes->size);
+        location->evidence_size = bytes->size;
+    }
+    return status;
+}
+
+static enum status write_file(struct seeker *seeker, enum evidence_kind kind, struct error *error)
+{
+    struct evidence_file file = {.step = seeker->wish->step,
+                                 .context = {.before = seeker->own.trace.state_root,
+                                             .after = seeker->wish->after,
+                                             .trace = seeker->location->trace_root},
+                                 .evidence = seeker->evidence.data,
+                                 .size = seeker->evidence.size};
+    struct buffer bytes;
+    enum status status = find_places(&file, seeker, error);
+
+    buffer_init(&bytes, EVIDENCE_FILE_SIZE_MAX);
+    memcpy(file.header, bundle_job(seeker->bundle)->header, sizeof(file.header));
+    if (status == STATUS_OK) {
+        status = evidence_file_write(&bytes, &file, error);
+    }
+    if (status == STATUS_OK) {
+        status = judge(seeker->location, &bytes, error);
+    }
+    seeker->location->kind = status == STATUS_OK ? kind : (enum evidence_kind)0;
+    buffer_release(&bytes);
+    return status;
+}
+
+/* ---- the walk ------------------------------------------------------------ */
+
+static enum status trace_walk_with(struct seeker *seeker, const struct digest *trace,
+                                   struct error *error)
+{
+    const struct trace_walk_case about = {.trace_root = *trace,
+                                          .state_root = seeker->own.trace.state_root,
+                                          .next_root = seeker->wish->after};
+    enum status status;
+
+    trace_walk_close(&seeker->walk);
+    seeker->location->trace_root = *trace;
+    status = trace_walk_open(&seeker->walk, &seeker->own, &about, error);
+    return status == STATUS_OK ? accused_answer(&seeker->accused, &seeker->walk, error) : status;
+}
+
+/* With the accused's trace as far as anybody has it, else with the true one. */
+static enum status seek_lie(struct seeker *seeker, struct error *error)
+{
+    struct fault_location *location = seeker->location;
+    struct digest trace;
+    struct error passed_over;
+    enum status status;
+
+    error_init(&passed_over);
+    status = accused_trace(&trace, &seeker->accused, tape_of(seeker), &passed_over);
+    if (status == STATUS_OK) {
+        status = trace_walk_with(seeker, &trace, &passed_over);
+        location->own_trace = status == STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        return STATUS_OK;
+    }
+    status = trace_walk_with(seeker, &seeker->own.trace.root, error);
+    if (status == STATUS_NOT_FOUND || status == STATUS_UNREACHABLE) {
+        lack(seeker,
+             "only the root of the state after the step is at hand: to know which tensor and "
+             "element differ, and for evidence, get a checkpoint of that state, or name what "
+             "answers for the solver's trace with --trace-from",
+             seeker->wish->source_count == 0 ? NULL : &passed_over);
+    } else if (status == STATUS_OK) {
+        lack(seeker,
+             "the operation is the one that makes the state: the solver's own trace is not at "
+             "hand, and the evidence takes the true one. A solver who answers a claim with another "
+             "is walked on the ledger; with --trace-from the walk is made here",
+             seeker->wish->source_count == 0 ? NULL : &passed_over);
+    }
+    return status;
+}
+
+/* Writes the evidence that the walk has led to. */
+static enum status convict(struct seeker *seeker, struct error *error)
+{
+    static const enum evidence_kind kinds[] = {
+        [TRACE_WALK_ELEMENT] = EVIDENCE_ELEMENT,
+        [TRACE_WALK_FIRST_STATE] = EVIDENCE_FIRST_STATE,
+        [TRACE_WALK_NEXT_STATE] = EVIDENCE_NEXT_STATE,
+    };
+    enum status status = write_evidence(seeker, error);
+
+    if (seeker->walk.end == TRACE_WALK_FIRST_STATE) {
+        name_item(seeker, seeker->walk.item);
+        lack(seeker,
+             "the element: the trace begins in another state, whose bytes were not asked "
+             "for",
+             NULL);
+    }
+    if (status == STATUS_OK) {
+        status = write_file(seeker, kinds[seeker->walk.end], error);
+    }
+    if (status == STATUS_OK && seeker->walk.end == TRACE_WALK_NEXT_STATE) {
+        status = name_state(seeker, seeker->walk.item, error);
+        if (status == STATUS_OK && seeker->truth == NULL) {
+            lack(seeker, "the element: the bundle has no checkpoint of the state after the step",
+                 NULL);
+        }
+    }
+    return status;
+}
+
+/* The state is true and holds a number that ends a job. */
+static enum status convict_went_on(struct seeker *seeker, struct error *error)
+{
+    struct fault_location *location = seeker->location;
+    const struct trace_server_tensor *kept;
+    uint32_t state = 0;
+    enum status status = trace_server_diverged(&state, &location->element, &seeker->own, error);
+
+    location->trace_root = seeker->own.trace.root;
+    if (status == STATUS_OK) {
+        status = fraud_proof_not_finite(&seeker->evidence, &seeker->own, error);
+    }
+    if (status == STATUS_OK) {
+        status = buffer_check(&seeker->evidence, error, "the evidence");
+    }
+    if (status == STATUS_OK) {
+        status = write_file(seeker, EVIDENCE_NOT_FINITE, error);
+    }
+    if (status == STATUS_OK) {
+        status = name_state(seeker, state, error);
+    }
+    kept = status == STATUS_OK ? trace_server_tensor(&seeker->own, seeker->own.next_items[state])
+                               : NULL;
+    if (kept != NULL) {
+        location->element_known = true;
+        location->found = element_bits(
+            kept->bytes + location->element * dtype_size(location->dtype), location->dtype);
+    }
+    free(seeker->truth); /* nothing differs */
+    seeker->truth = NULL;
+    return status;
+}
+
+static enum status seek(struct seeker *seeker, struct error *error)
+{
+    const struct fault_location_request *wish = seeker->wish;
+    const struct replay_options replay = {.threads = wish->machine->thread_count,
+                                          .stop = wish->stop};
+    enum status status = accused_open(&seeker->accused, seeker->bundle, wish->step, wish->sources,
+                                      wish->source_count, error);
+
+    if (status == STATUS_OK) {
+        status = run_open(&seeker->run, bundle_job(seeker->bundle), wish->paths, wish->path_count,
+                          wish->machine, error);
+    }
+    if (status == STATUS_OK && !wish->went_on) {
+        status = accused_find_state(&seeker->accused, &seeker->run, error);
+    }
+    if (status == STATUS_OK) {
+        status = replay_trace_server(&seeker->own, &seeker->run, seeker->bundle, wish->step,
+                                     &replay, error);
+    }
+    if (status == STATUS_OK && wish->went_on) {
+        status = convict_went_on(seeker, error);
+    } else if (status == STATUS_OK) {
+        status = seek_lie(seeker, error);
+        if (status == STATUS_OK) {
+            status = convict(seeker, error);
+        }
+    }
+    trace_walk_close(&seeker->walk);
+    trace_server_close(&seeker->own);
+    return status == STATUS_OK && seeker->truth != NULL ? compare_state(seeker, error) : status;
+}
+
+void fault_location_make(struct fault_location *location, struct bundle *bundle,
+                         const struct fault_location_request *wish)
+{
+    struct seeker *seeker = calloc(1, sizeof(*seeker));
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    memset(location, 0, sizeof(*location));
+    if (seeker == NULL) {
+        (void)snprintf(location->lacking, sizeof(location->lacking), "no memory to look into it");
+        return;
+    }
+    *seeker = (struct seeker){.location = location, .bundle = bundle, .wish = wish};
+    buffer_init(&seeker->evidence, EVIDENCE_FILE_SIZE_MAX);
+    status = seek(seeker, &error);
+    if (status != STATUS_OK) {
+        lack(seeker, "the step could not be looked into", &error);
+    }
+    run_close(&seeker->run);
+    accused_close(&seeker->accused);
+    buffer_release(&seeker->evidence);
+    free(seeker->truth);
+    free(seeker);
+}
+
+void fault_location_release(struct fault_location *location)
+{
+    free(location->evidence);
+    memset(location, 0, sizeof(*location));
+}

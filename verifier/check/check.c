@@ -1,0 +1,370 @@
+/* check.c - see check.h. */
+#include "verifier/check/check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proofs/commit/state_root.h"
+#include "proofs/commit/trace.h"
+#include "verifier/check/check_inputs.h"
+#include "verifier/dispute/duel.h"
+
+/* ---- replaying ---------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static enum status open_run(struct checker *checker, struct run *run, bool other,
+                            struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct machine_options options;
+    enum status status = check_machine(&options, request, other, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    options.room_to_trace = request->traced && !other;
+    /* Data that was seen before is hashed again only for a second opinion and in a dispute: before
+     * anybody is accused. */
+    return (other || request->disputed ? run_open : run_open_compared)(
+        run, checker->job, checker->paths, checker->path_count, &options, error);
+}
+
+/* What is wrong with the state after a step that has the committed root: nothing, usually. */
+static enum check_flaw judge_finite(const struct checker *checker, uint32_t place, uint32_t step,
+                                    bool finite)
+{
+    const struct check_request *request = checker->request;
+    bool end = request->diverged && place == request->segment_count - 1 &&
+               step == request->segments[place].steps - 1;
+
+    if (finite) {
+        return end ? CHECK_FLAW_NOT_DIVERGED : CHECK_FLAW_NONE;
+    }
+    return end ? CHECK_FLAW_NONE : CHECK_FLAW_WENT_ON;
+}
+
+/* The second opinion: from the same start to the end of the same step, elsewhere on the chip. */
+static enum status replay_again(struct checker *checker, struct digest *root, bool *finite,
+                                uint32_t place, uint32_t step, struct error *error)
+{
+    uint64_t left = check_first_step_at(checker, place) + step + 1 -
+                    check_first_step_at(checker, checker->start);
+    struct run run;
+    enum status status;
+
+    run_close(&checker->run);
+    status = open_run(checker, &run, true, error);
+    if (status == STATUS_OK) {
+        status = check_begin_at(checker, run.machine, checker->start, error);
+    }
+    for (; left > 0 && status == STATUS_OK; left--) {
+        status = run.machine->backend->step(run.machine, NULL, error);
+        checker->result->steps_run++;
+    }
+    if (status == STATUS_OK) {
+        status = state_root_find(root, finite, run.machine, (int)checker->request->threads, error);
+    }
+    if (status == STATUS_OK && checker->request->disagree) {
+        root->bytes[0] ^= 1;
+    }
+    run_close(&run);
+    return status;
+}
+
+static enum status judge_flaw(struct checker *checker, enum check_flaw flaw,
+                              const struct digest *ours, uint32_t place, uint32_t step,
+                              struct error *error)
+{
+    struct check_result *result = checker->result;
+    const struct digest *list = checker->lists[place];
+    bool finite = true;
+    enum check_flaw again;
+    enum status status;
+
+    result->index = check_index_at(checker, place);
+    result->step = step;
+    result->post_state = list[step];
+    result->true_state = *ours;
+    status = check_first_root(&result->before, checker, place, error);
+    result->pre_state = step > 0 ? list[step - 1] : result->before;
+    if (status == STATUS_OK) {
+        status = replay_again(checker, &result->other_state, &finite, place, step, error);
+    }
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "segment %u step %u looks wrong, but the second replay failed",
+                         result->index, step);
+        return status;
+    }
+    again = digest_equal(&result->other_state, &list[step])
+                ? judge_finite(checker, place, step, finite)
+                : CHECK_FLAW_STATE;
+    if (!digest_equal(&result->other_state, ours) || again != flaw) {
+        result->outcome = CHECK_FAULT;
+        return error_set(error, STATUS_DEVICE,
+                         "two replays of segment %u step %u on this machine disagree",
+                         result->index, step);
+    }
+    result->outcome = CHECK_REFUTED;
+    result->flaw = flaw;
+    return STATUS_OK;
+}
+
+/* Where a plot of the job gets its points: the last step of what was checked. */
+static enum status note_loss(struct checker *checker, uint32_t place, uint32_t step,
+                             struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct check_result *result = checker->result;
+    enum status status = STATUS_OK;
+    float loss;
+
+    if (place != request->segment_count - 1 || step != request->segments[place].steps - 1) {
+        return STATUS_OK;
+    }
+    status = run_loss(&result->loss_bits, &checker->run, error);
+    memcpy(&loss, &result->loss_bits, sizeof(loss));
+    result->loss_known = status == STATUS_OK && isfinite(loss);
+    return status;
+}
+
+/* One step in trace mode, on a machine of its own; the fast one then goes on from its end. The
+ * trace holds the roots of the next states, so they are not hashed once more. */
+static enum status trace_step(struct checker *checker, struct digest *root, bool *finite,
+                              struct error *error)
+{
+    struct run *run = &checker->run;
+    struct machine_options traced = run->options;
+    struct trace trace;
+    bool diverged = true;
+    enum status status;
+
+    traced.trace = true;
+    status = run_enter(run, &traced, error);
+    if (status == STATUS_OK) {
+        status = trace_run(&trace, run->machine, NULL, 0, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    checker->result->trace_root = trace.root;
+    *root = trace.next_root;
+    trace_release(&trace);
+    status = note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
+                       error);
+    if (status == STATUS_OK) {
+        status = run->machine->backend->diverged(run->machine, &diverged, error);
+    }
+    *finite = !diverged;
+    return status == STATUS_OK ? run_return(run, error) : status;
+}
+
+/* The second opinion about a trace that somebody else has attested otherwise. */
+static enum status confirm_trace(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    struct check_result *result = checker->result;
+    uint64_t left = check_first_step_at(checker, request->segment_count - 1) +
+                    request->traced_step - check_first_step_at(checker, checker->start);
+    struct machine_options traced;
+    struct trace trace = {0};
+    struct run run;
+    enum status status;
+
+    run_close(&checker->run);
+    status = open_run(checker, &run, true, error);
+    if (status == STATUS_OK) {
+        status = check_begin_at(checker, run.machine, checker->start, error);
+    }
+    for (; left > 0 && status == STATUS_OK; left--) {
+        status = run.machine->backend->step(run.machine, NULL, error);
+        result->steps_run++;
+    }
+    if (status == STATUS_OK) {
+        traced = run.options;
+        traced.trace = true;
+        status = run_reopen(&run, &traced, error);
+    }
+    if (status == STATUS_OK) {
+        status = trace_run(&trace, run.machine, NULL, 0, error);
+    }
+    run_close(&run);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    result->true_state = result->trace_root;
+    result->other_state = trace.root;
+    result->other_state.bytes[0] ^= (uint8_t)request->disagree;
+    trace_release(&trace);
+    result->confirmed = digest_equal(&result->true_state, &result->other_state);
+    if (!result->confirmed) {
+        result->outcome = CHECK_FAULT;
+        return error_set(error, STATUS_DEVICE,
+                         "two traces of segment %u step %u on this machine disagree",
+                         request->index, request->traced_step);
+    }
+    return STATUS_OK;
+}
+
+/* STATUS_OK with outcome REFUTED ends the replay. */
+static enum status replay_step(struct checker *checker, uint32_t place, uint32_t step,
+                               struct error *error)
+{
+    const struct check_request *request = checker->request;
+    bool traced =
+        request->traced && place == request->segment_count - 1 && step == request->traced_step;
+    enum check_flaw flaw = CHECK_FLAW_STATE;
+    struct digest root;
+    bool finite = true;
+    enum status status;
+
+    if (traced) {
+        status = trace_step(checker, &root, &finite, error);
+    } else {
+        struct machine *machine = checker->run.machine;
+
+        status = machine->backend->step(machine, NULL, error);
+        if (status == STATUS_OK) {
+            status = note_loss(checker, place, step, error);
+        }
+        if (status == STATUS_OK) {
+            status = state_root_find(&root, &finite, machine, (int)request->threads, error);
+        }
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    checker->result->steps_run++;
+    if (digest_equal(&root, &checker->lists[place][step])) {
+        flaw = judge_finite(checker, place, step, finite);
+    }
+    return flaw == CHECK_FLAW_NONE ? STATUS_OK
+                                   : judge_flaw(checker, flaw, &root, place, step, error);
+}
+
+/* The step of a dispute. Where the state before it is not the committed one, there is none. */
+static enum status dispute(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    uint32_t place = request->segment_count - 1;
+    uint32_t earlier = request->disputed_step > 0 ? place : place - 1; /* of place 0: wraps */
+    struct duel duel = {.request = request,
+                        .fetch = checker->fetch,
+                        .run = &checker->run,
+                        .list = checker->lists[place],
+                        .list_count = request->segments[place].steps,
+                        .is_last = request->diverged &&
+                                   request->disputed_step + 1 == request->segments[place].steps,
+                        .step = check_first_step_at(checker, place) + request->disputed_step};
+    enum status status = check_first_root(&duel.pre_state, checker, place, error);
+
+    if (status == STATUS_OK && duel.step > 0) {
+        duel.earlier = checker->lists[earlier];
+        duel.earlier_count = request->segments[earlier].steps;
+        duel.pre_state = duel.earlier[request->disputed_step > 0 ? request->disputed_step - 1
+                                                                 : duel.earlier_count - 1];
+    }
+    if (status == STATUS_OK) {
+        status = duel_play(&duel, error);
+    }
+    checker->result->outcome = status == STATUS_OK ? CHECK_PROVEN : CHECK_CANNOT_TELL;
+    return status;
+}
+
+static bool is_disputed(const struct checker *checker, uint32_t place, uint32_t step)
+{
+    const struct check_request *request = checker->request;
+
+    return request->disputed && place == request->segment_count - 1 &&
+           step == request->disputed_step;
+}
+
+static enum status replay(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    uint64_t begun = now_ns();
+    enum status status = STATUS_OK;
+
+    for (uint32_t place = checker->start; place < request->segment_count; place++) {
+        for (uint32_t step = 0; step < request->segments[place].steps; step++) {
+            status = is_disputed(checker, place, step) ? dispute(checker, error)
+                                                       : replay_step(checker, place, step, error);
+            checker->result->compute_ns = now_ns() - begun;
+            if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
+                return status;
+            }
+        }
+    }
+    status = check_first_root(&checker->result->before, checker, request->segment_count - 1, error);
+    if (status == STATUS_OK && request->traced && request->doubted &&
+        !digest_equal(&request->doubted_root, &checker->result->trace_root)) {
+        status = confirm_trace(checker, error);
+    }
+    if (status == STATUS_OK) {
+        checker->result->index = request->index;
+        checker->result->outcome = CHECK_PROVEN;
+    }
+    return status;
+}
+
+static enum status check_all(struct checker *checker, struct error *error)
+{
+    enum status status = fetch_open(&checker->fetch, checker->request, checker->result, error);
+
+    if (status == STATUS_OK) {
+        status = check_get_job(checker, error);
+    }
+    if (status == STATUS_OK) {
+        status = check_get_list(checker, checker->request->segment_count - 1, error);
+    }
+    if (status == STATUS_OK) {
+        status = check_get_data(checker, error);
+    }
+    if (status == STATUS_OK) {
+        status = open_run(checker, &checker->run, false, error);
+    }
+    if (status == STATUS_OK) {
+        status = check_find_start(checker, error);
+    }
+    return status == STATUS_OK ? replay(checker, error) : status;
+}
+
+void check_run(struct check_result *result, const struct check_request *request)
+{
+    struct checker *checker = calloc(1, sizeof(*checker));
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    memset(result, 0, sizeof(*result));
+    if (checker == NULL) {
+        (void)snprintf(result->reason, sizeof(result->reason), "no memory to check anything");
+        return;
+    }
+    checker->request = request;
+    checker->result = result;
+    status = check_all(checker, &error);
+    if (status != STATUS_OK) {
+        if (result->outcome != CHECK_FAULT) {
+            result->outcome = CHECK_CANNOT_TELL;
+        }
+        (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
+    }
+    run_close(&checker->run);
+    for (size_t i = 0; i < CHECK_REACH_MAX + 1; i++) {
+        free(checker->lists[i]);
+    }
+    job_free(checker->job);
+    fetch_close(checker->fetch);
+    free(checker);
+}

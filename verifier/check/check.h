@@ -1,0 +1,145 @@
+/*
+ * check.h - one piece of work: is this segment, as it was committed, what its job gives?
+ *
+ * The job, the state roots of the segment, a checkpoint and the data are fetched by their roots
+ * (fetch.h), the steps are run again and every state is compared on the way. A difference is only
+ * REFUTED once a second replay on another instruction set gave the same true state; when the two
+ * replays disagree the machine is at FAULT. Everything that could not be had or done is CANNOT_TELL
+ * with a reason, and `permanent` when trying again makes no sense.
+ *
+ * It runs in a child process (workers.h), since every byte it reads is a stranger's.
+ */
+#ifndef VERIFIER_CHECK_CHECK_H
+#define VERIFIER_CHECK_CHECK_H
+
+#include <jansson.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/io/file.h"
+
+#define CHECK_REACH_MAX   64 /* segments before the one to check that may be replayed on the way */
+#define CHECK_MIRRORS_MAX 32
+#define CHECK_DATA_MAX    32
+#define CHECK_NOTE_MAX    160
+#define CHECK_DEVICE_MAX  120
+#define CHECK_WIRE_MAX    ((size_t)1 << 20) /* bytes of a request or a result */
+
+struct check_segment {
+    uint32_t steps;
+    struct digest root;
+};
+
+struct check_request {
+    struct digest job_id;
+    uint64_t steps; /* of the job, by its terms */
+    uint32_t segment_steps;
+    uint32_t index;                                     /* of the segment to check */
+    uint32_t segment_count;                             /* the last is the one to check */
+    struct check_segment segments[CHECK_REACH_MAX + 1]; /* without a gap up to it */
+    uint32_t reach; /* at how many segments before it the replay may begin */
+    bool diverged;  /* it is said to end in a NaN or an infinity */
+    bool traced;    /* the trace root of one step is wanted: */
+    uint32_t traced_step;
+    bool doubted; /* and somebody has attested another root, perhaps: where it is not ours, a second
+                     replay must give ours again */
+    struct digest doubted_root;
+
+    char cache[FILE_PATH_MAX];
+    uint32_t mirror_count;
+    uint32_t mirrors_tired; /* that many of the last: they failed lately, and get less patience */
+    char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
+    uint32_t data_count;
+    char data[CHECK_DATA_MAX][FILE_PATH_MAX];
+    uint64_t memory_max;     /* bytes */
+    uint64_t file_max;       /* bytes of any one file */
+    uint64_t bandwidth_max;  /* bytes a second; 0: no limit */
+    uint32_t ledger_retry_s; /* how long an endpoint may be silent, or slower than a trickle */
+    uint32_t processor_s;    /* of computing */
+    uint32_t threads;
+    char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
+    uint64_t device_memory;        /* of each device; 0: all of it */
+    bool other;    /* compute with the other instruction set: for tests and the self-test */
+    bool disagree; /* the self-test: pretend that the second replay disagrees */
+
+    /* A dispute (duel.h) instead of a check: the next move about a step of the last segment. */
+    bool disputed;
+    bool against_attestor;
+    bool answering; /* we are the accused: what is asked lies in the folder */
+    uint32_t disputed_step;
+    struct digest accused_root; /* the trace root that the accused gave */
+    uint32_t acquitted;         /* elements that the ledger would not convict for */
+    uint32_t move_max;          /* bytes of a move's payload */
+    char folder[FILE_PATH_MAX]; /* the dispute's memory */
+    char move[CHECK_NOTE_MAX];  /* the name of the file for the move */
+};
+
+enum check_outcome {
+    CHECK_CANNOT_TELL = 0,
+    CHECK_PROVEN,
+    CHECK_REFUTED,
+    CHECK_FAULT, /* of this machine */
+};
+
+/* Why a step is refuted; how a claim about it is shown to be right depends on it. */
+enum check_flaw {
+    CHECK_FLAW_NONE = 0,
+    CHECK_FLAW_STATE,        /* the step gives another state */
+    CHECK_FLAW_WENT_ON,      /* the state after it is not finite, and the job went on */
+    CHECK_FLAW_NOT_DIVERGED, /* the job is said to have diverged there, and did not */
+};
+
+struct check_mirror_note {
+    uint32_t good;   /* answers that were what they should be */
+    uint32_t bad;    /* and that were something else */
+    uint32_t silent; /* times that it could not be asked, or gave up in the middle */
+    uint64_t bytes;
+    char trouble[CHECK_NOTE_MAX]; /* the last */
+};
+
+struct check_result {
+    enum check_outcome outcome;
+    bool permanent;
+    char reason[ERROR_TEXT_MAX];
+    enum check_flaw flaw;
+    struct digest trace_root; /* PROVEN and traced */
+    bool confirmed;           /* and doubted: a second replay gave it too */
+    uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
+    uint32_t step;
+    struct digest
+        before; /* the state root that this segment (PROVEN: the checked one) begins with */
+    struct digest pre_state; /* the states as they were committed, */
+    struct digest post_state;
+    struct digest true_state;  /* what the first replay gave */
+    struct digest other_state; /* and the second */
+    bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
+    uint32_t loss_bits;
+    uint64_t steps_run;
+    uint64_t compute_ns;
+    uint32_t mirror_count;
+    struct check_mirror_note mirrors[CHECK_MIRRORS_MAX];
+};
+
+/* Does the work; whatever happens is in result. */
+void check_run(struct check_result *result, const struct check_request *request);
+
+/* The machine that a request wants; other: the one for a second opinion. */
+struct machine_options;
+MUST_CHECK enum status check_machine(struct machine_options *options,
+                                     const struct check_request *request, bool other,
+                                     struct error *error);
+
+const char *check_outcome_name(enum check_outcome outcome); /* "cannot-tell" */
+const char *check_flaw_name(enum check_flaw flaw);          /* "state" */
+
+/* ---- as JSON, for the pipes between the node and its children ---- */
+
+json_t *check_request_json(const struct check_request *request); /* NULL: no memory */
+MUST_CHECK enum status check_request_parse(struct check_request *request, const void *bytes,
+                                           size_t size, struct error *error);
+json_t *check_result_json(const struct check_result *result);
+/* What a child says is checked as a stranger's words: it read hostile bytes. */
+MUST_CHECK enum status check_result_parse(struct check_result *result, const void *bytes,
+                                          size_t size, struct error *error);
+
+#endif /* VERIFIER_CHECK_CHECK_H */

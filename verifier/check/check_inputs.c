@@ -1,0 +1,411 @@
+/*
+ * check_inputs.c - what a check needs and has fetched by its roots: the job, its data, the state
+ * roots of segments, and a state to begin with. Nothing here runs a step.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/rules/rule.h"
+#include "proofs/commit/commit.h"
+#include "proofs/commit/state_root.h"
+#include "proofs/format/safetensors.h"
+#include "verifier/check/check_inputs.h"
+#include "verifier/check/known_data.h"
+
+static enum status give_up(struct checker *checker, enum status status)
+{
+    checker->result->permanent = true;
+    return status;
+}
+
+/* ---- the job ------------------------------------------------------------ */
+
+static enum status take_job(void *context, const char *path, struct error *error)
+{
+    struct checker *checker = context;
+    struct job *job = NULL;
+    enum status status;
+
+    checker->unknown_rules = job_unknown_rules(path, &checker->request->job_id);
+    if (checker->unknown_rules != 0) {
+        return STATUS_OK; /* who gives it gives what was asked for */
+    }
+    status = job_read(&job, path, error);
+    if (status == STATUS_OK && !digest_equal(&job->id, &checker->request->job_id)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "it is another job");
+    }
+    if (status != STATUS_OK) {
+        job_free(job);
+        return status;
+    }
+    job_free(checker->job);
+    checker->job = job;
+    return STATUS_OK;
+}
+
+enum status check_get_job(struct checker *checker, struct error *error)
+{
+    const struct check_request *request = checker->request;
+    const struct fetch_wish wish = {
+        .kind = FETCH_JOB,
+        .root = request->job_id,
+        .job = request->job_id,
+        .size_max = request->file_max < JOB_FILE_SIZE_MAX ? request->file_max : JOB_FILE_SIZE_MAX,
+        .check = take_job,
+        .context = checker};
+    char path[FILE_PATH_MAX];
+    enum status status = fetch_get(path, checker->fetch, &wish, error);
+
+    for (uint32_t i = 0; status == STATUS_NOT_FOUND && i < checker->result->mirror_count; i++) {
+        if (checker->result->mirrors[i].bad > 0) {
+            return error_set(error, STATUS_REFUSED, "no mirror gives the job; one gives: %s",
+                             checker->result->mirrors[i].trouble);
+        }
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (checker->unknown_rules != 0) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the job is made for version %u of the rules; this program knows %d",
+                        checker->unknown_rules, RULES_VERSION);
+        return give_up(checker, STATUS_REFUSED);
+    }
+    if (checker->job->steps != request->steps ||
+        checker->job->segment_length != request->segment_steps) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the terms on the ledger (%" PRIu64 " steps, segments of %u) are not those "
+                        "of the job (%" PRIu64 ", %" PRIu64 ")",
+                        request->steps, request->segment_steps, checker->job->steps,
+                        checker->job->segment_length);
+        return give_up(checker, STATUS_REFUSED);
+    }
+    return STATUS_OK;
+}
+
+/* ---- the data ----------------------------------------------------------- */
+
+struct data_wish {
+    const char *cache;
+    const struct tensor *tensor;
+    const struct digest *root;
+};
+
+static enum status take_data(void *context, const char *path, struct error *error)
+{
+    const struct data_wish *wish = context;
+    struct known_data known;
+    struct dataset dataset;
+    struct digest root = *wish->root;
+    bool seen = known_data_find(&known, wish->cache, wish->root, path);
+    enum status status = run_data_open(&dataset, seen ? NULL : &root, wish->tensor, path, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    dataset_close(&dataset);
+    if (!digest_equal(&root, wish->root)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s has another root", path);
+    }
+    if (!seen) {
+        known_data_note(&known, wish->cache, wish->root, path);
+    }
+    return STATUS_OK;
+}
+
+/* Files of another size are not hashed. */
+static bool may_be_data(const char *path, const struct tensor *tensor)
+{
+    uint64_t size = commit_tensor_size(tensor);
+    struct stat about;
+
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && (uint64_t)about.st_size >= size &&
+           (uint64_t)about.st_size <= size + 65536;
+}
+
+static enum status get_data(struct checker *checker, uint32_t place, const struct tensor *tensor,
+                            struct error *error)
+{
+    struct data_wish about = {checker->request->cache, tensor, &checker->job->data_roots[place]};
+    const struct fetch_wish wish = {.kind = FETCH_DATA,
+                                    .root = *about.root,
+                                    .job = checker->job->id,
+                                    .size_max = commit_tensor_size(tensor) + 65536,
+                                    .check = take_data,
+                                    .context = &about};
+    char *path = checker->data[place];
+
+    for (uint32_t i = 0; i < checker->request->data_count; i++) {
+        struct error passed_over;
+
+        error_init(&passed_over);
+        if (may_be_data(checker->request->data[i], tensor) &&
+            take_data(&about, checker->request->data[i], &passed_over) == STATUS_OK) {
+            (void)snprintf(path, FILE_PATH_MAX, "%s", checker->request->data[i]);
+            return STATUS_OK;
+        }
+    }
+    if (wish.size_max > checker->request->file_max) {
+        (void)error_set(error, STATUS_OVER_LIMIT, "the data is larger than a file may be here");
+        return STATUS_OVER_LIMIT;
+    }
+    return fetch_get(path, checker->fetch, &wish, error);
+}
+
+enum status check_get_data(struct checker *checker, struct error *error)
+{
+    uint32_t ids[JOB_DATA_MAX];
+    enum status status = STATUS_OK;
+
+    checker->path_count = job_tensors(ids, JOB_DATA_MAX, checker->job, ROLE_DATA);
+    for (uint32_t i = 0; i < checker->path_count && status == STATUS_OK; i++) {
+        status = get_data(checker, i, &checker->job->tape->tensors[ids[i]], error);
+        checker->paths[i] = checker->data[i];
+    }
+    return status;
+}
+
+/* ---- the state roots ---------------------------------------------------- */
+
+struct list_wish {
+    struct digest *items;
+    uint64_t first;
+    uint64_t count;
+    const struct digest *root;
+};
+
+static enum status take_list(void *context, const char *path, struct error *error)
+{
+    struct list_wish *wish = context;
+    struct file_bytes bytes;
+    struct digest root;
+    enum status status = file_read(&bytes, error, path, wish->count * DIGEST_SIZE);
+
+    if (status == STATUS_OVER_LIMIT ||
+        (status == STATUS_OK && bytes.size != wish->count * DIGEST_SIZE)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s: not one root for each step", path);
+    }
+    if (status == STATUS_OK) {
+        memcpy(wish->items, bytes.data, bytes.size);
+        commit_list_root(&root, COMMIT_SEGMENT, wish->first, wish->items, wish->count);
+        if (!digest_equal(&root, wish->root)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "%s is not what was committed to", path);
+        }
+    }
+    file_bytes_release(&bytes);
+    return status;
+}
+
+uint32_t check_index_at(const struct checker *checker, uint32_t place)
+{
+    return checker->request->index - (checker->request->segment_count - 1 - place);
+}
+
+uint64_t check_first_step_at(const struct checker *checker, uint32_t place)
+{
+    return (uint64_t)check_index_at(checker, place) * checker->request->segment_steps;
+}
+
+enum status check_get_list(struct checker *checker, uint32_t place, struct error *error)
+{
+    const struct check_segment *segment = &checker->request->segments[place];
+    struct list_wish about = {NULL, check_first_step_at(checker, place), segment->steps,
+                              &segment->root};
+    const struct fetch_wish wish = {.kind = FETCH_SEGMENT,
+                                    .root = segment->root,
+                                    .job = checker->request->job_id,
+                                    .number = check_index_at(checker, place),
+                                    .first = about.first,
+                                    .count = about.count,
+                                    .size_max = (uint64_t)segment->steps * DIGEST_SIZE,
+                                    .check = take_list,
+                                    .context = &about};
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    if (checker->lists[place] != NULL) {
+        return STATUS_OK;
+    }
+    about.items = calloc((size_t)segment->steps + 1, sizeof(*about.items));
+    if (about.items == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment");
+    }
+    status = fetch_get(path, checker->fetch, &wish, error);
+    if (status != STATUS_OK) {
+        free(about.items);
+        return status;
+    }
+    checker->lists[place] = about.items;
+    return STATUS_OK;
+}
+
+enum status check_first_root(struct digest *root, struct checker *checker, uint32_t place,
+                             struct error *error)
+{
+    enum status status;
+
+    if (check_index_at(checker, place) == 0) {
+        *root = checker->job->first_state_root;
+        return STATUS_OK;
+    }
+    if (place == 0) {
+        return error_set(error, STATUS_NOT_FOUND, "no checkpoint within reach");
+    }
+    status = check_get_list(checker, place - 1, error);
+    if (status == STATUS_OK) {
+        *root = checker->lists[place - 1][checker->request->segments[place - 1].steps - 1];
+    }
+    return status;
+}
+
+/* ---- the state to begin with -------------------------------------------- */
+
+struct state_wish {
+    struct machine *machine;
+    const struct digest *root;
+};
+
+static enum status load_tensor(struct machine *machine, const struct safetensors *file,
+                               uint32_t tensor, struct error *error)
+{
+    const struct tensor *shape = &machine->tape->tensors[tensor];
+    const struct safetensors_entry *entry = safetensors_find(file, shape->name);
+    enum status status;
+    void *bytes;
+
+    if (entry == NULL || entry->element != element_of_dtype(shape->dtype) ||
+        entry->rank != shape->rank || entry->size != commit_tensor_size(shape) ||
+        memcmp(entry->dims, shape->dims, shape->rank * sizeof(shape->dims[0])) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s has no '%s' as the job wants it", file->path,
+                         shape->name);
+    }
+    bytes = malloc(entry->size);
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
+    }
+    status = safetensors_read(file, error, bytes, entry, entry->size, 0);
+    if (status == STATUS_OK) {
+        status = machine->backend->write(machine, tensor, bytes, error);
+    }
+    free(bytes);
+    return status;
+}
+
+/* Loading is the check: what the machine then holds is hashed. */
+static enum status take_state(void *context, const char *path, struct error *error)
+{
+    const struct state_wish *wish = context;
+    const struct tape *tape = wish->machine->tape;
+    struct safetensors file;
+    struct digest root;
+    enum status status = safetensors_open(&file, error, path);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+        status = load_tensor(wish->machine, &file, tape->states[i].before, error);
+    }
+    safetensors_close(&file);
+    if (status == STATUS_OK) {
+        status = machine_state_root(&root, wish->machine, error);
+    }
+    if (status == STATUS_OK && !digest_equal(&root, wish->root)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
+    }
+    return status;
+}
+
+static enum status draw_first_state(struct checker *checker, struct machine *machine,
+                                    struct error *error)
+{
+    const struct job *job = checker->job;
+    struct digest root;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < job->tape->state_count && status == STATUS_OK; i++) {
+        uint32_t tensor = job->tape->states[i].before;
+        void *bytes = malloc(commit_tensor_size(&job->tape->tensors[tensor]));
+
+        if (bytes == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the first state");
+        }
+        job_first_state(bytes, job, tensor);
+        status = machine->backend->write(machine, tensor, bytes, error);
+        free(bytes);
+    }
+    if (status == STATUS_OK) {
+        status = machine_state_root(&root, machine, error);
+    }
+    if (status == STATUS_OK && !digest_equal(&root, &job->first_state_root)) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the job's draws do not give the first state that it commits to");
+        return give_up(checker, STATUS_REFUSED);
+    }
+    return status;
+}
+
+enum status check_begin_at(struct checker *checker, struct machine *machine, uint32_t place,
+                           struct error *error)
+{
+    const struct tape *tape = checker->job->tape;
+    struct digest root;
+    struct state_wish about = {machine, &root};
+    struct fetch_wish wish = {.kind = FETCH_CHECKPOINT,
+                              .job = checker->request->job_id,
+                              .number = check_first_step_at(checker, place),
+                              .size_max = SAFETENSORS_HEADER_MAX + 8,
+                              .check = take_state,
+                              .context = &about};
+    char path[FILE_PATH_MAX];
+    enum status status = check_first_root(&root, checker, place, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (wish.number == 0 && !checker->job->first_state_given) {
+        return draw_first_state(checker, machine, error);
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        wish.size_max += commit_tensor_size(&tape->tensors[tape->states[i].before]);
+    }
+    if (wish.size_max > checker->request->file_max) {
+        return error_set(error, STATUS_OVER_LIMIT, "a checkpoint is larger than a file may be");
+    }
+    wish.root = root;
+    return fetch_get(path, checker->fetch, &wish, error);
+}
+
+enum status check_find_start(struct checker *checker, struct error *error)
+{
+    uint32_t place = checker->request->segment_count;
+    uint32_t tries = checker->request->reach + 1;
+    enum status first = STATUS_OK;
+    struct error why;
+
+    error_init(&why);
+    while (place-- > 0 && tries-- > 0) {
+        enum status status = check_get_list(checker, place, &why);
+
+        if (status == STATUS_OK) {
+            status = check_begin_at(checker, checker->run.machine, place, &why);
+        }
+        if (status == STATUS_OK) {
+            checker->start = place;
+            return STATUS_OK;
+        }
+        if (first == STATUS_OK) {
+            first = status;
+            *error = why;
+        }
+        if ((status != STATUS_NOT_FOUND && status != STATUS_UNREACHABLE) ||
+            checker->lists[place] == NULL) {
+            *error = why;
+            return status;
+        }
+    }
+    return first;
+}

@@ -1,0 +1,47 @@
+/*
+ * check_inputs.h - what a check needs and has fetched by its roots; for check.c alone.
+ *
+ * Whatever comes from a mirror is held to a root before it is used. What can never be had, however
+ * often it is tried, is marked as permanent in the result.
+ */
+#ifndef VERIFIER_CHECK_CHECK_INPUTS_H
+#define VERIFIER_CHECK_CHECK_INPUTS_H
+
+#include "proofs/run/run.h"
+#include "verifier/check/fetch.h"
+
+/* A check under way. */
+struct checker {
+    const struct check_request *request;
+    struct check_result *result;
+    struct fetch *fetch;
+    struct job *job;
+    uint32_t unknown_rules; /* the job is made for this version, which is not ours; 0: it is not */
+    struct digest
+        *lists[CHECK_REACH_MAX + 1]; /* state roots of request->segments; NULL: not here */
+    char data[JOB_DATA_MAX][FILE_PATH_MAX];
+    const char *paths[JOB_DATA_MAX];
+    uint32_t path_count;
+    uint32_t start; /* the segment, by its place in the request, that the replay begins with */
+    struct run run;
+};
+
+/* The ledger's number of the segment at a place of the request, and its first step in the job. */
+uint32_t check_index_at(const struct checker *checker, uint32_t place);
+uint64_t check_first_step_at(const struct checker *checker, uint32_t place);
+
+MUST_CHECK enum status check_get_job(struct checker *checker, struct error *error);
+MUST_CHECK enum status check_get_data(struct checker *checker, struct error *error);
+/* The state roots of the segment at place; nothing where they are here already. */
+MUST_CHECK enum status check_get_list(struct checker *checker, uint32_t place, struct error *error);
+
+/* The root of the state that a segment begins with. */
+MUST_CHECK enum status check_first_root(struct digest *root, struct checker *checker,
+                                        uint32_t place, struct error *error);
+/* Puts machine into the state that the segment at place begins with. */
+MUST_CHECK enum status check_begin_at(struct checker *checker, struct machine *machine,
+                                      uint32_t place, struct error *error);
+/* Begins at the nearest checkpoint before or at the segment to check. */
+MUST_CHECK enum status check_find_start(struct checker *checker, struct error *error);
+
+#endif /* VERIFIER_CHECK_CHECK_INPUTS_H */

@@ -1,0 +1,33 @@
+/*
+ * check_machine.c - which machine a check computes with, by its request.
+ *
+ * The first replay runs where the operator said. The second opinion of a GPU's is the CPU's; of a
+ * CPU's, another instruction set's.
+ */
+#include "engine/plan/backend.h"
+#include "verifier/check/check.h"
+
+/* Memory that a replay needs beside its machine: the job, a tensor being read, the program. */
+#define MEMORY_BESIDE ((uint64_t)64 << 20)
+
+enum status check_machine(struct machine_options *options, const struct check_request *request,
+                          bool other, struct error *error)
+{
+    const char *device = request->device[0] == '\0' ? "cpu" : request->device;
+    enum status status = machine_options_default(options, error);
+
+    if (status == STATUS_OK) {
+        status = machine_options_device(options, device, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    options->thread_count = (int)request->threads;
+    options->device_memory = request->device_memory;
+    options->memory_max =
+        request->memory_max > MEMORY_BESIDE ? request->memory_max - MEMORY_BESIDE : 1;
+    if (other != request->other) {
+        machine_options_other(options);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,455 @@
+/* check_wire.c - requests and results of checks as JSON: see check.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/io/strict_json.h"
+#include "chain/game/game.h"
+#include "verifier/check/check.h"
+
+enum {
+    DEPTH_MAX = 4,
+};
+
+/* Numbers above what JSON can hold are as good as no limit. */
+#define NUMBER_MAX ((uint64_t)INT64_MAX)
+
+static json_t *number_json(uint64_t number)
+{
+    return json_integer((json_int_t)(number > NUMBER_MAX ? NUMBER_MAX : number));
+}
+
+static json_t *digest_json(const struct digest *digest)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, digest->bytes, DIGEST_SIZE);
+    return json_string(text);
+}
+
+/* ---- tables: one row for each plain field ------------------------------- */
+
+enum field_kind {
+    FIELD_U32,
+    FIELD_U64,
+    FIELD_FLAG,
+    FIELD_DIGEST,
+};
+
+struct field {
+    const char *key;
+    enum field_kind kind;
+    size_t offset;
+    uint64_t maximum;
+};
+
+#define REQUEST(name, kind, maximum)                                                               \
+    {                                                                                              \
+#name, kind, offsetof(struct check_request, name), maximum                                 \
+    }
+#define RESULT(name, kind, maximum)                                                                \
+    {                                                                                              \
+#name, kind, offsetof(struct check_result, name), maximum                                  \
+    }
+
+static const struct field request_fields[] = {
+    REQUEST(job_id, FIELD_DIGEST, 0),
+    REQUEST(steps, FIELD_U64, NUMBER_MAX),
+    REQUEST(segment_steps, FIELD_U32, GAME_PERIOD_MAX),
+    REQUEST(index, FIELD_U32, GAME_SEGMENTS_MAX),
+    REQUEST(reach, FIELD_U32, CHECK_REACH_MAX),
+    REQUEST(diverged, FIELD_FLAG, 0),
+    REQUEST(traced, FIELD_FLAG, 0),
+    REQUEST(traced_step, FIELD_U32, GAME_PERIOD_MAX),
+    REQUEST(memory_max, FIELD_U64, NUMBER_MAX),
+    REQUEST(file_max, FIELD_U64, NUMBER_MAX),
+    REQUEST(bandwidth_max, FIELD_U64, NUMBER_MAX),
+    REQUEST(ledger_retry_s, FIELD_U32, UINT32_MAX),
+    REQUEST(mirrors_tired, FIELD_U32, CHECK_MIRRORS_MAX),
+    REQUEST(processor_s, FIELD_U32, UINT32_MAX),
+    REQUEST(threads, FIELD_U32, 1024),
+    REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
+    REQUEST(other, FIELD_FLAG, 0),
+    REQUEST(disagree, FIELD_FLAG, 0),
+    REQUEST(disputed, FIELD_FLAG, 0),
+    REQUEST(doubted, FIELD_FLAG, 0),
+    REQUEST(doubted_root, FIELD_DIGEST, 0),
+    REQUEST(against_attestor, FIELD_FLAG, 0),
+    REQUEST(answering, FIELD_FLAG, 0),
+    REQUEST(acquitted, FIELD_U32, UINT32_MAX),
+    REQUEST(move_max, FIELD_U32, GAME_PAYLOAD_MAX),
+    REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
+    REQUEST(accused_root, FIELD_DIGEST, 0),
+};
+
+static const struct field result_fields[] = {
+    RESULT(permanent, FIELD_FLAG, 0),
+    RESULT(trace_root, FIELD_DIGEST, 0),
+    RESULT(index, FIELD_U32, GAME_SEGMENTS_MAX),
+    RESULT(step, FIELD_U32, GAME_PERIOD_MAX),
+    RESULT(before, FIELD_DIGEST, 0),
+    RESULT(pre_state, FIELD_DIGEST, 0),
+    RESULT(post_state, FIELD_DIGEST, 0),
+    RESULT(true_state, FIELD_DIGEST, 0),
+    RESULT(other_state, FIELD_DIGEST, 0),
+    RESULT(steps_run, FIELD_U64, NUMBER_MAX),
+    RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
+};
+
+/* Not in the results that an older program kept. */
+static const struct field attestation_audit_fields[] = {RESULT(confirmed, FIELD_FLAG, 0)};
+static const struct field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void write_fields(json_t *object, const void *from, const struct field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const void *at = (const uint8_t *)from + fields[i].offset;
+        json_t *value = NULL;
+
+        switch (fields[i].kind) {
+        case FIELD_U32:
+            value = number_json(*(const uint32_t *)at);
+            break;
+        case FIELD_U64:
+            value = number_json(*(const uint64_t *)at);
+            break;
+        case FIELD_FLAG:
+            value = json_boolean(*(const bool *)at);
+            break;
+        case FIELD_DIGEST:
+            value = digest_json(at);
+            break;
+        }
+        (void)json_object_set_new(object, fields[i].key, value);
+    }
+}
+
+static enum status read_fields(void *to, const json_t *object, const struct field *fields,
+                               size_t count, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        void *at = (uint8_t *)to + fields[i].offset;
+        uint64_t number = 0;
+
+        switch (fields[i].kind) {
+        case FIELD_U32:
+            status = strict_json_number(object, error, &number, fields[i].key, fields[i].maximum);
+            *(uint32_t *)at = (uint32_t)number;
+            break;
+        case FIELD_U64:
+            status = strict_json_number(object, error, &number, fields[i].key, fields[i].maximum);
+            *(uint64_t *)at = number;
+            break;
+        case FIELD_FLAG:
+            status = strict_json_flag(object, error, at, fields[i].key);
+            break;
+        case FIELD_DIGEST:
+            status = strict_json_hex(object, error, at, DIGEST_SIZE, fields[i].key);
+            break;
+        }
+    }
+    return status;
+}
+
+/* ---- names ---- */
+
+const char *check_outcome_name(enum check_outcome outcome)
+{
+    static const char *const names[] = {"cannot-tell", "proven", "refuted", "fault"};
+
+    return names[outcome];
+}
+
+const char *check_flaw_name(enum check_flaw flaw)
+{
+    static const char *const names[] = {"none", "state", "went-on", "not-diverged"};
+
+    return names[flaw];
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static json_t *texts_json(const char (*texts)[FILE_PATH_MAX], uint32_t count)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        (void)json_array_append_new(array, json_string(texts[i]));
+    }
+    return array;
+}
+
+json_t *check_request_json(const struct check_request *request)
+{
+    json_t *object = json_object();
+    json_t *segments = json_array();
+
+    write_fields(object, request, request_fields, COUNT(request_fields));
+    for (uint32_t i = 0; i < request->segment_count; i++) {
+        (void)json_array_append_new(
+            segments, json_pack("{s:I, s:o}", "steps", (json_int_t)request->segments[i].steps,
+                                "root", digest_json(&request->segments[i].root)));
+    }
+    (void)json_object_set_new(object, "segments", segments);
+    (void)json_object_set_new(object, "cache", json_string(request->cache));
+    (void)json_object_set_new(object, "folder", json_string(request->folder));
+    (void)json_object_set_new(object, "move", json_string(request->move));
+    (void)json_object_set_new(object, "device", json_string(request->device));
+    (void)json_object_set_new(object, "mirrors",
+                              texts_json(request->mirrors, request->mirror_count));
+    (void)json_object_set_new(object, "data", texts_json(request->data, request->data_count));
+    return object;
+}
+
+static enum status read_short_text(char *text, size_t size, const json_t *value,
+                                   struct error *error)
+{
+    if (!json_is_string(value) || json_string_length(value) >= size) {
+        return error_set(error, STATUS_BAD_FORMAT, "a text is missing or too long");
+    }
+    memcpy(text, json_string_value(value), json_string_length(value) + 1);
+    return STATUS_OK;
+}
+
+static enum status read_text(char text[FILE_PATH_MAX], const json_t *value, struct error *error)
+{
+    return read_short_text(text, FILE_PATH_MAX, value, error);
+}
+
+static enum status read_texts(char (*texts)[FILE_PATH_MAX], uint32_t *count, const json_t *object,
+                              const char *key, size_t count_max, struct error *error)
+{
+    const json_t *array = NULL;
+    enum status status = strict_json_array(object, error, &array, key, count_max);
+
+    *count = 0;
+    for (size_t i = 0; status == STATUS_OK && i < json_array_size(array); i++) {
+        status = read_text(texts[i], json_array_get(array, i), error);
+        (*count)++;
+    }
+    return status;
+}
+
+static enum status read_segments(struct check_request *request, const json_t *object,
+                                 struct error *error)
+{
+    const json_t *array = NULL;
+    enum status status = strict_json_array(object, error, &array, "segments", CHECK_REACH_MAX + 1);
+
+    for (size_t i = 0; status == STATUS_OK && i < json_array_size(array); i++) {
+        const json_t *segment = json_array_get(array, i);
+        uint64_t steps = 0;
+
+        status = strict_json_number(segment, error, &steps, "steps", GAME_PERIOD_MAX);
+        if (status == STATUS_OK) {
+            status = strict_json_hex(segment, error, request->segments[i].root.bytes, DIGEST_SIZE,
+                                     "root");
+        }
+        request->segments[i].steps = (uint32_t)steps;
+        request->segment_count = (uint32_t)i + 1;
+    }
+    if (status == STATUS_OK &&
+        (request->segment_count == 0 || request->segment_count > request->index + 1)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "the number of segments makes no sense");
+    }
+    return status;
+}
+
+enum status check_request_parse(struct check_request *request, const void *bytes, size_t size,
+                                struct error *error)
+{
+    const char *cache = NULL;
+    json_t *object = NULL;
+    enum status status =
+        strict_json_parse(&object, error, "the request", bytes, size, CHECK_WIRE_MAX, DEPTH_MAX);
+
+    memset(request, 0, sizeof(*request));
+    if (status == STATUS_OK) {
+        status = read_fields(request, object, request_fields, COUNT(request_fields), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_segments(request, object, error);
+    }
+    if (status == STATUS_OK) {
+        status = strict_json_text(object, error, &cache, "cache");
+    }
+    if (status == STATUS_OK) {
+        status = read_text(request->cache, json_object_get(object, "cache"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_text(request->folder, json_object_get(object, "folder"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_short_text(request->move, sizeof(request->move),
+                                 json_object_get(object, "move"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_short_text(request->device, sizeof(request->device),
+                                 json_object_get(object, "device"), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_texts(request->mirrors, &request->mirror_count, object, "mirrors",
+                            CHECK_MIRRORS_MAX, error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            read_texts(request->data, &request->data_count, object, "data", CHECK_DATA_MAX, error);
+    }
+    json_decref(object);
+    return status;
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+/* What is left of a stranger's words in a reason must be UTF-8 for the pipe. */
+static json_t *plain_json(const char *text)
+{
+    char plain[ERROR_TEXT_MAX];
+    size_t used = 0;
+
+    for (const char *at = text; *at != '\0' && used + 1 < sizeof(plain); at++) {
+        plain[used++] = (char)(*at >= ' ' && *at <= '~' ? *at : '?');
+    }
+    return json_stringn(plain, used);
+}
+
+json_t *check_result_json(const struct check_result *result)
+{
+    json_t *object = json_object();
+    json_t *mirrors = json_array();
+
+    write_fields(object, result, result_fields, COUNT(result_fields));
+    for (uint32_t i = 0; i < result->mirror_count; i++) {
+        const struct check_mirror_note *note = &result->mirrors[i];
+
+        (void)json_array_append_new(
+            mirrors, json_pack("{s:I, s:I, s:I, s:o, s:o}", "good", (json_int_t)note->good, "bad",
+                               (json_int_t)note->bad, "silent", (json_int_t)note->silent, "bytes",
+                               number_json(note->bytes), "trouble", plain_json(note->trouble)));
+    }
+    (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
+    if (result->loss_known) {
+        (void)json_object_set_new(object, "loss_bits", number_json(result->loss_bits));
+    }
+    if (result->confirmed) {
+        (void)json_object_set_new(object, "confirmed", json_true());
+    }
+    (void)json_object_set_new(object, "flaw", json_string(check_flaw_name(result->flaw)));
+    (void)json_object_set_new(object, "reason", plain_json(result->reason));
+    (void)json_object_set_new(object, "mirrors", mirrors);
+    return object;
+}
+
+static enum status read_notes(struct check_result *result, const json_t *object,
+                              struct error *error)
+{
+    const json_t *array = NULL;
+    enum status status = strict_json_array(object, error, &array, "mirrors", CHECK_MIRRORS_MAX);
+
+    for (size_t i = 0; status == STATUS_OK && i < json_array_size(array); i++) {
+        struct check_mirror_note *note = &result->mirrors[i];
+        const json_t *item = json_array_get(array, i);
+        const char *trouble = "";
+        uint64_t good = 0;
+        uint64_t bad = 0;
+        uint64_t silent = 0;
+
+        status = strict_json_number(item, error, &good, "good", UINT32_MAX);
+        status =
+            status == STATUS_OK ? strict_json_number(item, error, &bad, "bad", UINT32_MAX) : status;
+        status = status == STATUS_OK
+                     ? strict_json_number(item, error, &silent, "silent", UINT32_MAX)
+                     : status;
+        status = status == STATUS_OK
+                     ? strict_json_number(item, error, &note->bytes, "bytes", NUMBER_MAX)
+                     : status;
+        status = status == STATUS_OK ? strict_json_text(item, error, &trouble, "trouble") : status;
+        note->good = (uint32_t)good;
+        note->bad = (uint32_t)bad;
+        note->silent = (uint32_t)silent;
+        (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", CHECK_NOTE_MAX - 1, trouble);
+        result->mirror_count = (uint32_t)i + 1;
+    }
+    return status;
+}
+
+/* The position of a word in a row of names; the count when it is none of them. */
+static uint32_t find_word(const char *word, const char *(*name)(uint32_t), uint32_t count)
+{
+    uint32_t i = 0;
+
+    while (i < count && strcmp(word, name(i)) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static const char *outcome_of(uint32_t number)
+{
+    return check_outcome_name((enum check_outcome)number);
+}
+
+static const char *flaw_of(uint32_t number)
+{
+    return check_flaw_name((enum check_flaw)number);
+}
+
+static enum status read_words(struct check_result *result, const json_t *object,
+                              struct error *error)
+{
+    const char *outcome = "";
+    const char *flaw = "";
+    const char *reason = "";
+    uint32_t number;
+    enum status status = strict_json_text(object, error, &outcome, "outcome");
+
+    status = status == STATUS_OK ? strict_json_text(object, error, &flaw, "flaw") : status;
+    status = status == STATUS_OK ? strict_json_text(object, error, &reason, "reason") : status;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    number = find_word(outcome, outcome_of, CHECK_FAULT + 1);
+    result->outcome = (enum check_outcome)(number <= CHECK_FAULT ? number : 0);
+    result->flaw = (enum check_flaw)find_word(flaw, flaw_of, CHECK_FLAW_NOT_DIVERGED + 1);
+    (void)snprintf(result->reason, sizeof(result->reason), "%.*s", ERROR_TEXT_MAX - 1, reason);
+    return number <= CHECK_FAULT && result->flaw <= CHECK_FLAW_NOT_DIVERGED &&
+                   (result->outcome == CHECK_REFUTED) == (result->flaw != CHECK_FLAW_NONE)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "the outcome makes no sense");
+}
+
+enum status check_result_parse(struct check_result *result, const void *bytes, size_t size,
+                               struct error *error)
+{
+    json_t *object = NULL;
+    enum status status = strict_json_parse(&object, error, "the result of a check", bytes, size,
+                                           CHECK_WIRE_MAX, DEPTH_MAX);
+
+    memset(result, 0, sizeof(*result));
+    if (status == STATUS_OK) {
+        status = read_fields(result, object, result_fields, COUNT(result_fields), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_notes(result, object, error);
+    }
+    if (status == STATUS_OK && json_object_get(object, "loss_bits") != NULL) {
+        result->loss_known = true;
+        status = read_fields(result, object, loss_fields, COUNT(loss_fields), error);
+    }
+    if (status == STATUS_OK && json_object_get(object, "confirmed") != NULL) {
+        status = read_fields(result, object, attestation_audit_fields,
+                             COUNT(attestation_audit_fields), error);
+    }
+    if (status == STATUS_OK) {
+        status = read_words(result, object, error);
+    }
+    json_decref(object);
+    if (status != STATUS_OK) {
+        memset(result, 0, sizeof(*result));
+    }
+    return status;
+}

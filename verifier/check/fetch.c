@@ -1,0 +1,444 @@
+/* fetch.c - see fetch.h. */
+#include "verifier/check/fetch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "proofs/bundle/bundle.h"
+#include "verifier/check/fetch_http.h"
+
+enum {
+    LOCK_WAITS_MAX = 600, /* of a tenth of a second: another child is fetching the same */
+    LOCK_WAIT_US = 100000,
+    NPY_MAGIC_SIZE = 6,
+    FETCH_TIRED = 8, /* the share of patience with one that failed lately */
+};
+
+struct fetch {
+    const struct check_request *request;
+    struct check_result *result;
+    struct fetch_http *http;
+    bool unreachable;                /* some mirror could not be asked */
+    bool avoided[CHECK_MIRRORS_MAX]; /* did not answer before: asked last */
+};
+
+enum status fetch_open(struct fetch **fetch, const struct check_request *request,
+                       struct check_result *result, struct error *error)
+{
+    struct fetch *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *fetch = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to fetch");
+    }
+    made->request = request;
+    made->result = result;
+    result->mirror_count = request->mirror_count;
+    status = file_make_folder(request->cache, error, 0700);
+    if (status == STATUS_OK) {
+        status =
+            fetch_http_open(&made->http, request->bandwidth_max, request->ledger_retry_s, error);
+    }
+    if (status != STATUS_OK) {
+        fetch_close(made);
+        return status;
+    }
+    *fetch = made;
+    return STATUS_OK;
+}
+
+void fetch_close(struct fetch *fetch)
+{
+    if (fetch != NULL) {
+        fetch_http_close(fetch->http);
+        free(fetch);
+    }
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+/* Where the content lies in the tree that all mirrors share; by_root: under its root alone. */
+static void tree_path(char *text, size_t size, const struct fetch_wish *wish, bool by_root)
+{
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    char job[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(root, wish->root.bytes, DIGEST_SIZE);
+    hex_encode(job, wish->job.bytes, DIGEST_SIZE);
+    if ((by_root && wish->kind != FETCH_TRACE) || wish->kind == FETCH_DATA) {
+        (void)snprintf(text, size, "v1/roots/%s", root);
+        return;
+    }
+    switch (wish->kind) {
+    case FETCH_JOB:
+        (void)snprintf(text, size, "v1/jobs/%s/job", job);
+        return;
+    case FETCH_SEGMENT:
+        (void)snprintf(text, size, "v1/jobs/%s/segments/%" PRIu64, job, wish->number);
+        return;
+    case FETCH_CHECKPOINT:
+        (void)snprintf(text, size, "v1/jobs/%s/checkpoints/%012" PRIu64 ".safetensors", job,
+                       wish->number);
+        return;
+    case FETCH_TRACE:
+        (void)snprintf(text, size, "v1/jobs/%s/trace/%" PRIu64 "/%s", job, wish->number,
+                       wish->query);
+        return;
+    case FETCH_DATA:
+        return;
+    }
+}
+
+static enum status cache_path(char path[FILE_PATH_MAX], const struct fetch *fetch,
+                              const struct digest *root, const char *suffix, struct error *error)
+{
+    char text[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(text, root->bytes, DIGEST_SIZE);
+    return snprintf(path, FILE_PATH_MAX, "%s/%s%s", fetch->request->cache, text, suffix) <
+                   FILE_PATH_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "the path of the cache is too long");
+}
+
+/* A dataset says by its name's end what it is; what comes from a mirror says it by its start. */
+static bool is_npy(const char *path)
+{
+    static const char magic[] = "\x93NUMPY";
+    char start[NPY_MAGIC_SIZE];
+    FILE *file = fopen(path, "rb");
+    bool found = file != NULL && fread(start, 1, sizeof(start), file) == sizeof(start) &&
+                 memcmp(start, magic, sizeof(start)) == 0;
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return found;
+}
+
+/* ---- judging ------------------------------------------------------------ */
+
+static void note(struct fetch *fetch, uint32_t mirror, bool good, const char *trouble)
+{
+    struct check_mirror_note *about = &fetch->result->mirrors[mirror];
+
+    about->good += good;
+    if (!good) {
+        (void)snprintf(about->trouble, sizeof(about->trouble), "%.*s", CHECK_NOTE_MAX - 1, trouble);
+    }
+}
+
+static void blame(struct fetch *fetch, uint32_t mirror, const char *trouble)
+{
+    note(fetch, mirror, false, trouble);
+    fetch->result->mirrors[mirror].bad++;
+}
+
+static bool is_wrong_content(enum status status)
+{
+    return status == STATUS_BAD_FORMAT || status == STATUS_REFUSED || status == STATUS_OVER_LIMIT;
+}
+
+/* A file that lies there: STATUS_NOT_FOUND when it is not the content, and says so. */
+static enum status judge(char *path, const char *candidate, const struct fetch_wish *wish,
+                         struct error *error)
+{
+    struct stat about;
+
+    if (stat(candidate, &about) != 0 || !S_ISREG(about.st_mode)) {
+        return STATUS_NOT_FOUND;
+    }
+    if ((uint64_t)about.st_size > wish->size_max) {
+        return error_set(error, STATUS_OVER_LIMIT, "%s is larger than it can be", candidate);
+    }
+    (void)snprintf(path, FILE_PATH_MAX, "%s", candidate);
+    return wish->check(wish->context, candidate, error);
+}
+
+/* ---- folders ------------------------------------------------------------ */
+
+/* The state roots of a segment from a bundle's journal, written into the cache. */
+static enum status list_of_bundle(char path[FILE_PATH_MAX], struct fetch *fetch, const char *folder,
+                                  const struct fetch_wish *wish, struct error *error)
+{
+    struct bundle *bundle = NULL;
+    struct digest *items = calloc(wish->count + 1, sizeof(*items));
+    enum status status = items == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for roots")
+                                       : bundle_open(&bundle, folder, BUNDLE_READ, error);
+
+    if (status == STATUS_OK && !digest_equal(&bundle_job(bundle)->id, &wish->job)) {
+        status = STATUS_NOT_FOUND;
+    }
+    for (uint64_t i = 0; i < wish->count && status == STATUS_OK; i++) {
+        status = bundle_state_root(&items[i], bundle, wish->first + i + 1, error);
+    }
+    if (status == STATUS_OK) {
+        status = cache_path(path, fetch, &wish->root, "", error);
+    }
+    if (status == STATUS_OK) {
+        status = file_write(path, error, items, wish->count * sizeof(*items), 0600);
+    }
+    bundle_close(bundle);
+    free(items);
+    return status;
+}
+
+static enum status try_bundle(char *path, struct fetch *fetch, const char *folder,
+                              const struct fetch_wish *wish, struct error *error)
+{
+    char candidate[FILE_PATH_MAX];
+    enum status status = STATUS_NOT_FOUND;
+
+    switch (wish->kind) {
+    case FETCH_JOB:
+        if (file_path_join(candidate, sizeof(candidate), error, folder, "job") == STATUS_OK) {
+            status = judge(path, candidate, wish, error);
+        }
+        return status;
+    case FETCH_SEGMENT:
+        status = list_of_bundle(candidate, fetch, folder, wish, error);
+        if (status == STATUS_OK) {
+            status = judge(path, candidate, wish, error);
+            if (status != STATUS_OK) {
+                (void)unlink(candidate);
+            }
+        }
+        return status;
+    case FETCH_CHECKPOINT:
+        if (snprintf(candidate, sizeof(candidate), "%.3900s/checkpoints/%012" PRIu64 ".safetensors",
+                     folder, wish->number) < (int)sizeof(candidate)) {
+            status = judge(path, candidate, wish, error);
+        }
+        return status;
+    case FETCH_TRACE:
+    case FETCH_DATA:
+        return STATUS_NOT_FOUND;
+    }
+    return STATUS_NOT_FOUND;
+}
+
+static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
+                              const struct fetch_wish *wish, struct error *error)
+{
+    const char *folder = fetch->request->mirrors[mirror];
+    char candidate[FILE_PATH_MAX];
+    char journal[FILE_PATH_MAX];
+    char name[256];
+
+    for (int by_root = 0; by_root < 2; by_root++) {
+        enum status status;
+
+        tree_path(name, sizeof(name), wish, by_root != 0);
+        status = file_path_join(candidate, sizeof(candidate), error, folder, name);
+        if (status == STATUS_OK) {
+            status = judge(path, candidate, wish, error);
+        }
+        if (status != STATUS_NOT_FOUND) {
+            return status;
+        }
+    }
+    if (file_path_join(journal, sizeof(journal), error, folder, "journal.db") != STATUS_OK ||
+        !file_exists(journal)) {
+        return STATUS_NOT_FOUND;
+    }
+    return try_bundle(path, fetch, folder, wish, error);
+}
+
+/* ---- endpoints ---------------------------------------------------------- */
+
+/* One that failed lately is not waited for as long again. What a solver tells of a step it may have
+ * to compute first: that takes its time. */
+static uint32_t ledger_retry_with(const struct fetch *fetch, uint32_t mirror,
+                                  const struct fetch_wish *wish)
+{
+    const struct check_request *request = fetch->request;
+    bool tired = fetch->avoided[mirror] ||
+                 (uint64_t)mirror + request->mirrors_tired >= request->mirror_count;
+
+    return tired && wish->kind != FETCH_TRACE ? request->ledger_retry_s / FETCH_TIRED
+                                              : request->ledger_retry_s;
+}
+
+/* The download into its own part file; so what is resumed comes from one mirror alone. */
+static enum status download(struct fetch *fetch, uint32_t mirror, const char *part,
+                            const struct fetch_wish *wish, struct error *error)
+{
+    enum status status = STATUS_NOT_FOUND;
+    uint64_t bytes = 0;
+
+    fetch_http_be_patient(fetch->http, ledger_retry_with(fetch, mirror, wish));
+    for (int by_root = 0; by_root < 2 && status == STATUS_NOT_FOUND; by_root++) {
+        char name[256];
+
+        tree_path(name, sizeof(name), wish, by_root != 0);
+        status = fetch_http_get(fetch->http, &bytes, fetch->request->mirrors[mirror], name, part,
+                                wish->size_max, error);
+        fetch->result->mirrors[mirror].bytes += bytes;
+    }
+    return status;
+}
+
+static enum status try_endpoint(char *path, struct fetch *fetch, uint32_t mirror,
+                                const struct fetch_wish *wish, struct error *error)
+{
+    char suffix[32];
+    char part[FILE_PATH_MAX];
+    char whole[FILE_PATH_MAX];
+    enum status status;
+
+    (void)snprintf(suffix, sizeof(suffix), ".%08x.part",
+                   fetch_http_mark(fetch->request->mirrors[mirror]));
+    status = cache_path(part, fetch, &wish->root, suffix, error);
+    if (status == STATUS_OK) {
+        status = download(fetch, mirror, part, wish, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = cache_path(whole, fetch, &wish->root,
+                        wish->kind == FETCH_DATA && is_npy(part) ? ".npy" : "", error);
+    if (status == STATUS_OK && rename(part, whole) != 0) {
+        status = error_set_errno(error, "cannot keep %s", whole);
+    }
+    if (status == STATUS_OK) {
+        status = judge(path, whole, wish, error);
+        if (is_wrong_content(status)) {
+            (void)unlink(whole);
+        }
+    }
+    return status;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static enum status try_cache(char *path, struct fetch *fetch, const struct fetch_wish *wish,
+                             struct error *error)
+{
+    static const char *const suffixes[] = {"", ".npy"};
+
+    for (size_t i = 0; i < 2; i++) {
+        char candidate[FILE_PATH_MAX];
+        enum status status = cache_path(candidate, fetch, &wish->root, suffixes[i], error);
+
+        if (status == STATUS_OK) {
+            status = judge(path, candidate, wish, error);
+        }
+        if (is_wrong_content(status)) {
+            (void)unlink(candidate);
+        } else if (status != STATUS_NOT_FOUND) {
+            return status;
+        }
+    }
+    return STATUS_NOT_FOUND;
+}
+
+/* STATUS_NOT_FOUND: not there, or not the content: the next one is to be tried. */
+static enum status try_mirror(char *path, struct fetch *fetch, uint32_t mirror,
+                              const struct fetch_wish *wish, struct error *error)
+{
+    struct error why;
+    enum status status;
+
+    error_init(&why);
+    status = fetch_http_is_url(fetch->request->mirrors[mirror])
+                 ? try_endpoint(path, fetch, mirror, wish, &why)
+                 : try_folder(path, fetch, mirror, wish, &why);
+    if (status == STATUS_OK) {
+        note(fetch, mirror, true, "");
+        return STATUS_OK;
+    }
+    if (is_wrong_content(status)) {
+        blame(fetch, mirror, why.text);
+    } else if (status == STATUS_UNREACHABLE) {
+        fetch->unreachable = fetch->avoided[mirror] = true;
+        note(fetch, mirror, false, why.text);
+        fetch->result->mirrors[mirror].silent++;
+    } else if (status != STATUS_NOT_FOUND) {
+        *error = why;
+        return status;
+    }
+    return STATUS_NOT_FOUND;
+}
+
+static enum status try_mirrors(char *path, struct fetch *fetch, const struct fetch_wish *wish,
+                               struct error *error)
+{
+    bool avoided[CHECK_MIRRORS_MAX];
+
+    memcpy(avoided, fetch->avoided, sizeof(avoided));
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < fetch->request->mirror_count; i++) {
+            if (avoided[i] == (pass == 1)) {
+                enum status status = try_mirror(path, fetch, i, wish, error);
+
+                if (status != STATUS_NOT_FOUND) {
+                    return status;
+                }
+            }
+        }
+    }
+    return STATUS_NOT_FOUND;
+}
+
+static const char *kind_name(enum fetch_kind kind)
+{
+    static const char *const names[] = {"job", "state roots of the segment", "checkpoint", "data",
+                                        "answer about the trace"};
+
+    return names[kind];
+}
+
+/* Waits while another child fetches the same; then it is in the cache, or that child failed. */
+static enum status lock_root(struct file_lock *lock, char *path, struct fetch *fetch,
+                             const struct fetch_wish *wish, struct error *error)
+{
+    char lock_path[FILE_PATH_MAX];
+    enum status status = cache_path(lock_path, fetch, &wish->root, ".lock", error);
+
+    for (int i = 0; i < LOCK_WAITS_MAX && status == STATUS_OK; i++) {
+        status = file_lock_open(lock, error, lock_path);
+        if (status != STATUS_REFUSED) {
+            return status;
+        }
+        (void)usleep(LOCK_WAIT_US);
+        status = try_cache(path, fetch, wish, error);
+        if (status != STATUS_NOT_FOUND) {
+            return status;
+        }
+        status = STATUS_OK;
+    }
+    return status == STATUS_OK
+               ? error_set(error, STATUS_UNREACHABLE, "another check is still fetching the %s",
+                           kind_name(wish->kind))
+               : status;
+}
+
+enum status fetch_get(char *path, struct fetch *fetch, const struct fetch_wish *wish,
+                      struct error *error)
+{
+    struct file_lock lock = {-1};
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    enum status status = try_cache(path, fetch, wish, error);
+
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    fetch->unreachable = false;
+    status = lock_root(&lock, path, fetch, wish, error);
+    if (status == STATUS_OK && lock.descriptor >= 0) {
+        status = try_mirrors(path, fetch, wish, error);
+        file_lock_close(&lock);
+    }
+    if (status == STATUS_NOT_FOUND) {
+        hex_encode(root, wish->root.bytes, DIGEST_SIZE);
+        status = error_set(error, fetch->unreachable ? STATUS_UNREACHABLE : STATUS_NOT_FOUND,
+                           "no mirror gives the %s of root %.16s...", kind_name(wish->kind), root);
+    }
+    return status;
+}

@@ -1,0 +1,257 @@
+/* fetch_http.c - see fetch_http.h. */
+#include "verifier/check/fetch_http.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io/http_only.h"
+
+enum {
+    HTTP_OK = 200,
+    HTTP_PARTIAL = 206,
+    HTTP_NOT_FOUND = 404,
+    HTTP_GONE = 410,
+    HTTP_RANGE = 416,
+    TRIES_MAX = 4,
+    URL_MAX = 4600,
+    LABEL_MAX = 120,
+};
+
+struct fetch_http {
+    CURL *curl;
+    uint64_t bandwidth_max;
+    uint32_t ledger_retry_s;
+    char curl_error[CURL_ERROR_SIZE];
+};
+
+/* One transfer in progress. */
+struct transfer {
+    CURL *curl;
+    int descriptor;
+    uint64_t have; /* bytes in the part file */
+    uint64_t came; /* over the line in this transfer */
+    uint64_t size_max;
+    bool begun; /* the first byte of the body was seen */
+    bool over;
+    bool not_content; /* an answer whose body is not for the file */
+    bool disk_failed;
+    bool stalled; /* silence, or a trickle: patience is not spent twice on it */
+};
+
+enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max,
+                            uint32_t ledger_retry_s, struct error *error)
+{
+    struct fetch_http *made = calloc(1, sizeof(*made));
+
+    *http = NULL;
+    if (made == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+        (made->curl = curl_easy_init()) == NULL) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
+    }
+    made->bandwidth_max = bandwidth_max;
+    fetch_http_be_patient(made, ledger_retry_s);
+    *http = made;
+    return STATUS_OK;
+}
+
+void fetch_http_be_patient(struct fetch_http *http, uint32_t ledger_retry_s)
+{
+    http->ledger_retry_s = ledger_retry_s == 0 ? 1 : ledger_retry_s;
+}
+
+void fetch_http_close(struct fetch_http *http)
+{
+    if (http != NULL) {
+        curl_easy_cleanup(http->curl);
+        curl_global_cleanup();
+        free(http);
+    }
+}
+
+bool fetch_http_is_url(const char *mirror)
+{
+    return strncmp(mirror, "http://", 7) == 0 || strncmp(mirror, "https://", 8) == 0;
+}
+
+/* FNV-1a. */
+uint32_t fetch_http_mark(const char *mirror)
+{
+    uint32_t mark = 2166136261u;
+
+    for (const char *at = mirror; *at != '\0'; at++) {
+        mark = (mark ^ (uint8_t)*at) * 16777619u;
+    }
+    return mark;
+}
+
+/* With the first byte it is known what the body is: all of it, the rest of it, or an excuse. */
+static bool begin_body(struct transfer *transfer)
+{
+    long code = 0;
+
+    transfer->begun = true;
+    (void)curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &code);
+    if (code == HTTP_PARTIAL && transfer->have > 0) {
+        return true;
+    }
+    if (code != HTTP_OK) {
+        transfer->not_content = true;
+        return false;
+    }
+    transfer->have = 0;
+    if (ftruncate(transfer->descriptor, 0) != 0 || lseek(transfer->descriptor, 0, SEEK_SET) != 0) {
+        transfer->disk_failed = true;
+        return false;
+    }
+    return true;
+}
+
+/* libcurl's write callback: anything but size * count ends the transfer. */
+static size_t receive(char *bytes, size_t size, size_t count, void *context)
+{
+    struct transfer *transfer = context;
+    size_t more = size * count;
+    size_t done = 0;
+
+    if (!transfer->begun && !begin_body(transfer)) {
+        return 0;
+    }
+    transfer->came += more;
+    if (more > transfer->size_max || transfer->have > transfer->size_max - more) {
+        transfer->over = true;
+        return 0;
+    }
+    while (done < more) {
+        ssize_t written = write(transfer->descriptor, bytes + done, more - done);
+
+        if (written <= 0) {
+            transfer->disk_failed = true;
+            return 0;
+        }
+        done += (size_t)written;
+    }
+    transfer->have += more;
+    return more;
+}
+
+static bool set_up(struct fetch_http *http, struct transfer *transfer, const char *url)
+{
+    CURL *curl = http->curl;
+    char range[32];
+
+    /* Not libcurl's own resuming, which gives up where a server sends all of it instead. */
+    (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
+    curl_easy_reset(curl);
+    http->curl_error[0] = '\0';
+    return curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK && http_only_set(curl) &&
+           curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->curl_error) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->ledger_retry_s) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_TRICKLE) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->ledger_retry_s) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
+               CURLE_OK &&
+           (transfer->have == 0 || curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK) &&
+           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
+}
+
+static enum status unreachable(const struct fetch_http *http, const char *base, CURLcode result,
+                               long code, struct error *error)
+{
+    const char *why = http->curl_error[0] != '\0' ? http->curl_error : curl_easy_strerror(result);
+
+    if (result == CURLE_OK || code >= 300) {
+        return error_set(error, STATUS_UNREACHABLE, "%.*s answers with status %ld", LABEL_MAX, base,
+                         code);
+    }
+    return error_set(error, STATUS_UNREACHABLE, "%.*s: %s", LABEL_MAX, base, why);
+}
+
+/* STATUS_UNREACHABLE with transfer->came > 0 may be gone on with at once. */
+static enum status transfer_once(struct fetch_http *http, struct transfer *transfer,
+                                 const char *base, const char *url, struct error *error)
+{
+    long code = 0;
+    CURLcode result;
+
+    transfer->begun = transfer->over = transfer->not_content = false;
+    transfer->came = 0;
+    transfer->curl = http->curl;
+    if (!set_up(http, transfer, url)) {
+        return error_set(error, STATUS_UNREACHABLE, "%.*s cannot be asked", LABEL_MAX, base);
+    }
+    result = curl_easy_perform(http->curl);
+    (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
+    transfer->stalled = result == CURLE_OPERATION_TIMEDOUT;
+    if (transfer->disk_failed) {
+        return error_set(error, STATUS_IO, "the disk is full, or its limit is reached");
+    }
+    if (transfer->over) {
+        return error_set(error, STATUS_OVER_LIMIT, "%.*s sends more than there can be", LABEL_MAX,
+                         base);
+    }
+    if (code == HTTP_NOT_FOUND || code == HTTP_GONE) {
+        return STATUS_NOT_FOUND;
+    }
+    if (code == HTTP_RANGE) { /* the part is not the beginning of what is there now */
+        transfer->have = 0;
+        return unreachable(http, base, result, code, error);
+    }
+    if (result == CURLE_OK && (code == HTTP_OK || code == HTTP_PARTIAL)) {
+        if (!transfer->begun && code == HTTP_OK && ftruncate(transfer->descriptor, 0) != 0) {
+            return error_set_errno(error, "cannot empty a part file");
+        }
+        return STATUS_OK;
+    }
+    return unreachable(http, base, result, code, error);
+}
+
+enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char *base,
+                           const char *name, const char *part, uint64_t size_max,
+                           struct error *error)
+{
+    struct transfer transfer = {.size_max = size_max};
+    enum status status = STATUS_UNREACHABLE;
+    char url[URL_MAX];
+    size_t length = strlen(base);
+    uint64_t best = 0; /* the most that the part has ever held: only more of it is progress */
+
+    *bytes = 0;
+    while (length > 0 && base[length - 1] == '/') {
+        length--;
+    }
+    if (snprintf(url, sizeof(url), "%.*s/%s", (int)length, base, name) >= (int)sizeof(url)) {
+        return error_set(error, STATUS_USAGE, "the mirror's URL is too long");
+    }
+    transfer.descriptor = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (transfer.descriptor < 0) {
+        return error_set_errno(error, "cannot write %s", part);
+    }
+    for (int i = 0, barren = 0; barren < TRIES_MAX && status == STATUS_UNREACHABLE; i++) {
+        off_t end = transfer.have == 0 && i > 0 ? 0 : lseek(transfer.descriptor, 0, SEEK_END);
+
+        transfer.have = end < 0 ? 0 : (uint64_t)end;
+        status = transfer_once(http, &transfer, base, url, error);
+        *bytes += transfer.came;
+        barren = transfer.have >= best + FETCH_TRICKLE ? 0 : barren + 1;
+        best = transfer.have > best ? transfer.have : best;
+        if (transfer.stalled || (transfer.came == 0 && (transfer.have != 0 || end == 0))) {
+            break; /* it gives nothing more: the next mirror */
+        }
+    }
+    (void)close(transfer.descriptor);
+    if (status == STATUS_OVER_LIMIT || status == STATUS_NOT_FOUND) {
+        (void)unlink(part);
+    }
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * self_test.h - does this machine, with this program, tell true steps from false ones?
+ *
+ * Each round trains a small job of its own making, sometimes lies about one element of one step,
+ * sometimes withholds a state, and hands it to the same checks that a node makes, in the same
+ * children. What must come out is known; anything else is told with the seed that gave it.
+ */
+#ifndef VERIFIER_CHECK_SELF_TEST_H
+#define VERIFIER_CHECK_SELF_TEST_H
+
+#include "base/io/stop.h"
+#include "verifier/check/workers.h"
+
+struct self_test_options {
+    const char *folder; /* for its files; made, and emptied again */
+    uint64_t rounds;    /* 0: until it is stopped */
+    uint64_t seed;
+    uint32_t threads;
+    const char *device; /* where a check computes; NULL: on the CPU */
+    uint64_t device_memory;
+    struct stop *stop;
+    struct check_port checks;
+    void (*reply)(void *context, const char *line); /* NULL: nobody */
+    void *context;
+};
+
+struct self_test_result {
+    uint64_t proven;
+    uint64_t refuted;
+    uint64_t cannot_tell;
+    uint64_t fault; /* pretended ones, that were seen */
+    uint64_t wrong; /* answers that should have been others */
+    char first_wrong[512];
+};
+
+MUST_CHECK enum status self_test(struct self_test_result *result,
+                                 const struct self_test_options *options, struct error *error);
+
+#endif /* VERIFIER_CHECK_SELF_TEST_H */

@@ -1,0 +1,486 @@
+/* workers.c - see workers.h. */
+#include "verifier/check/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "engine/cuda/loader.h"
+#include "engine/cuda/paths.h"
+#include "engine/plan/backend.h"
+
+#define WORKER_WORD "--lockstep-check-worker"
+
+extern char **environ;
+
+enum {
+    READ_SIZE = 65536,
+    FILES_MAX = 256,
+    NICENESS = 5,
+    GOODBYE_MS = 10, /* to wait at once for the end of a child that has said all */
+};
+
+struct worker {
+    bool used;
+    uint64_t number;
+    pid_t process;
+    int request; /* -1: all of it is written */
+    int result;
+    char *sent;
+    size_t sent_size;
+    size_t sent_done;
+    struct buffer received;
+    bool silent; /* it has closed its end */
+    uint64_t deadline_ms;
+};
+
+struct workers {
+    uint32_t count_max;
+    uint32_t time_max_s;
+    char program[FILE_PATH_MAX];
+    struct worker workers[WORKERS_MAX];
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t time_max_s,
+                         const char *program, struct error *error)
+{
+    struct workers *made = calloc(1, sizeof(*made));
+
+    *workers = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for workers");
+    }
+    made->count_max = count_max < WORKERS_MAX ? count_max : WORKERS_MAX;
+    made->time_max_s = time_max_s;
+    (void)snprintf(made->program, sizeof(made->program), "%s",
+                   program == NULL ? "/proc/self/exe" : program);
+    *workers = made;
+    return STATUS_OK;
+}
+
+/* ---- the life of a child ------------------------------------------------ */
+
+static void forget(struct worker *worker)
+{
+    if (worker->request >= 0) {
+        (void)close(worker->request);
+    }
+    if (worker->result >= 0) {
+        (void)close(worker->result);
+    }
+    free(worker->sent);
+    buffer_release(&worker->received);
+    memset(worker, 0, sizeof(*worker));
+}
+
+static void end_child(struct worker *worker, int *how)
+{
+    (void)kill(worker->process, SIGKILL);
+    while (waitpid(worker->process, how, 0) < 0 && errno == EINTR) {
+    }
+}
+
+void workers_close(struct workers *workers)
+{
+    if (workers == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
+        if (workers->workers[i].used) {
+            end_child(&workers->workers[i], &(int){0});
+            forget(&workers->workers[i]);
+        }
+    }
+    free(workers);
+}
+
+/* The child's signals are as they are by default: it must not inherit what the node waits for. */
+static int spawn_child(struct worker *worker, const char *program, int input, int output)
+{
+    char *const arguments[] = {(char *)(uintptr_t) "lockstep", (char *)(uintptr_t)WORKER_WORD,
+                               NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int result;
+
+    (void)sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    result = posix_spawn(&worker->process, program, &actions, &attributes, arguments, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attributes);
+    return result;
+}
+
+static enum status launch(struct worker *worker, const char *program, struct error *error)
+{
+    int down[2] = {-1, -1};
+    int up[2] = {-1, -1};
+    int result = 0;
+
+    /* A socket, not a pipe: writing to a child that is gone must not raise a signal. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down) != 0 ||
+        pipe2(up, O_CLOEXEC) != 0) {
+        result = errno;
+    }
+    if (result == 0) {
+        result = spawn_child(worker, program, down[0], up[1]);
+    }
+    (void)close(down[0]);
+    (void)close(up[1]);
+    if (result != 0) {
+        (void)close(down[1]);
+        (void)close(up[0]);
+        return error_set(error, STATUS_IO, "cannot start %s: %s", program, strerror(result));
+    }
+    worker->request = down[1];
+    worker->result = up[0];
+    (void)fcntl(worker->request, F_SETFL, O_NONBLOCK);
+    (void)fcntl(worker->result, F_SETFL, O_NONBLOCK);
+    return STATUS_OK;
+}
+
+static void write_more(struct worker *worker)
+{
+    while (worker->request >= 0) {
+        ssize_t written = send(worker->request, worker->sent + worker->sent_done,
+                               worker->sent_size - worker->sent_done, MSG_NOSIGNAL);
+
+        if (written < 0 && errno == EAGAIN) {
+            return;
+        }
+        worker->sent_done += written > 0 ? (size_t)written : 0;
+        if (written <= 0 || worker->sent_done == worker->sent_size) {
+            (void)close(worker->request); /* a child that does not read will not answer either */
+            worker->request = -1;
+        }
+    }
+}
+
+static enum status start(void *context, uint64_t number, const struct check_request *request,
+                         struct error *error)
+{
+    struct workers *workers = context;
+    struct worker *worker = NULL;
+    json_t *object;
+    enum status status;
+
+    for (uint32_t i = 0; i < workers->count_max && worker == NULL; i++) {
+        worker = workers->workers[i].used ? NULL : &workers->workers[i];
+    }
+    if (worker == NULL) {
+        return error_set(error, STATUS_OVER_LIMIT, "all workers are busy");
+    }
+    memset(worker, 0, sizeof(*worker));
+    worker->request = worker->result = -1;
+    object = check_request_json(request);
+    worker->sent = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    if (worker->sent == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    worker->sent_size = strlen(worker->sent);
+    buffer_init(&worker->received, CHECK_WIRE_MAX);
+    status = launch(worker, workers->program, error);
+    if (status != STATUS_OK) {
+        forget(worker);
+        return status;
+    }
+    worker->used = true;
+    worker->number = number;
+    worker->deadline_ms = now_ms() + (uint64_t)workers->time_max_s * 1000;
+    write_more(worker);
+    return STATUS_OK;
+}
+
+/* True at the end of what the child says. */
+static bool read_more(struct worker *worker)
+{
+    uint8_t bytes[READ_SIZE];
+
+    for (;;) {
+        ssize_t size = read(worker->result, bytes, sizeof(bytes));
+
+        if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return false;
+        }
+        if (size <= 0) {
+            return true;
+        }
+        buffer_add(&worker->received, bytes, (size_t)size);
+        if (worker->received.status != STATUS_OK) {
+            return true; /* no result is that long */
+        }
+    }
+}
+
+static void explain_death(struct check_result *result, int how, bool late)
+{
+    if (late) {
+        (void)snprintf(result->reason, sizeof(result->reason), "the check took too long");
+    } else if (WIFSIGNALED(how)) {
+        (void)snprintf(result->reason, sizeof(result->reason), "the check died of signal %d (%s)",
+                       WTERMSIG(how), strsignal(WTERMSIG(how)));
+    } else {
+        (void)snprintf(result->reason, sizeof(result->reason),
+                       "the check ended with code %d and no answer", WEXITSTATUS(how));
+    }
+}
+
+/* A child that has said all is about to end, sooner or later: how it ends is part of the answer. */
+static bool has_ended(struct worker *worker, int *how)
+{
+    const struct timespec pause = {0, 1000000};
+
+    for (int i = 0; i < GOODBYE_MS; i++) {
+        if (waitpid(worker->process, how, WNOHANG) != 0) {
+            return true;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static void finish(struct worker *worker, struct check_result *result, int how, bool late)
+{
+    struct error error;
+
+    error_init(&error);
+    memset(result, 0, sizeof(*result));
+    if (late || !WIFEXITED(how) || WEXITSTATUS(how) != 0 || worker->received.status != STATUS_OK) {
+        explain_death(result, how, late);
+    } else if (check_result_parse(result, worker->received.data, worker->received.size, &error) !=
+               STATUS_OK) {
+        (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
+    }
+    forget(worker);
+}
+
+static enum status take(void *context, uint64_t *number, struct check_result *result,
+                        struct error *error)
+{
+    struct workers *workers = context;
+    uint64_t now = now_ms();
+
+    (void)error;
+    for (uint32_t i = 0; i < workers->count_max; i++) {
+        struct worker *worker = &workers->workers[i];
+        bool ended;
+        bool late;
+        int how = 0;
+
+        if (!worker->used) {
+            continue;
+        }
+        write_more(worker);
+        worker->silent = worker->silent || read_more(worker);
+        ended = worker->silent && has_ended(worker, &how);
+        late = !ended && now >= worker->deadline_ms;
+        if (late || (worker->received.status != STATUS_OK && !ended)) {
+            end_child(worker, &how);
+            ended = true;
+        }
+        if (ended) {
+            *number = worker->number;
+            finish(worker, result, how, late);
+            return STATUS_OK;
+        }
+    }
+    return STATUS_NOT_FOUND;
+}
+
+struct check_port workers_port(struct workers *workers)
+{
+    return (struct check_port){.context = workers, .start = start, .take = take};
+}
+
+uint32_t workers_descriptors(const struct workers *workers, int *descriptors, uint32_t count_max)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < workers->count_max && count < count_max; i++) {
+        if (workers->workers[i].used) {
+            descriptors[count++] = workers->workers[i].result;
+        }
+    }
+    return count;
+}
+
+/* ---- the child ---------------------------------------------------------- */
+
+bool workers_asked(int argc, char *const *argv)
+{
+    return argc == 2 && strcmp(argv[1], WORKER_WORD) == 0;
+}
+
+static void limit(int what, uint64_t value)
+{
+    struct rlimit bound = {value, value};
+    struct rlimit now;
+
+    /* A limit that the system has set lower stays; it cannot be raised anyway. */
+    if (getrlimit((__rlimit_resource_t)what, &now) == 0 && now.rlim_max < value) {
+        bound.rlim_cur = bound.rlim_max = now.rlim_max;
+    }
+    (void)setrlimit((__rlimit_resource_t)what, &bound);
+}
+
+/* ---- memory, and the drivers of devices ----
+ *
+ * RLIMIT_AS would end CUDA before it began: its driver reserves hundreds of gigabytes of addresses
+ * that nobody touches. RLIMIT_DATA counts private memory that may be written, touched or not. What
+ * a driver takes of that is its own affair and differs from one to the next, so it is not charged
+ * to the job: the device is started, and its kernels proven, before there is a limit, and what the
+ * process has then comes on top. That reads nothing of a stranger's. Later the driver may still
+ * take some more, for code that it loads late, and for copies.
+ */
+
+#define DRIVER_LATER ((uint64_t)512 << 20)
+
+/* Bytes of what RLIMIT_DATA counts; 0: the system does not tell. */
+static uint64_t data_now(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    unsigned long long kib = 0;
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, "VmData:", 7) == 0) {
+            kib = strtoull(line + 7, NULL, 10);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return (uint64_t)kib << 10;
+}
+
+/* One that does not start, or is not sound, is told of by the check, which opens it again. */
+static void start_device(uint32_t device)
+{
+    const struct device_calls *calls = NULL;
+    struct paths paths;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (loader_open(&calls, &ignored) != STATUS_OK ||
+        paths_of_device(&paths, calls, (int)device, &ignored) != STATUS_OK) {
+        return;
+    }
+}
+
+/* The limit of a check, with what the drivers of its devices have taken by now. */
+static uint64_t data_max(const struct check_request *request)
+{
+    struct machine_options options;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (check_machine(&options, request, request->other, &ignored) != STATUS_OK ||
+        options.backend != &backend_cuda) {
+        return request->memory_max;
+    }
+    for (uint32_t i = 0; i < options.device_count; i++) {
+        start_device(options.devices[i]);
+    }
+    return data_now() + request->memory_max + DRIVER_LATER;
+}
+
+static void limit_all(const struct check_request *request)
+{
+    const uint64_t data = data_max(request);
+
+#ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger than any limit */
+    limit(RLIMIT_DATA, data);
+#else
+    (void)data;
+#endif
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_NOFILE, FILES_MAX);
+    limit(RLIMIT_FSIZE, request->file_max);
+    limit(RLIMIT_CPU, request->processor_s);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    /* A file at its limit is then an error with a sentence, not the end of the process. */
+    (void)signal(SIGXFSZ, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_DFL);
+}
+
+static bool read_request(struct buffer *bytes)
+{
+    uint8_t piece[READ_SIZE];
+    ssize_t size;
+
+    while ((size = read(STDIN_FILENO, piece, sizeof(piece))) > 0) {
+        buffer_add(bytes, piece, (size_t)size);
+    }
+    return size == 0 && bytes->status == STATUS_OK;
+}
+
+static bool write_result(const struct check_result *result)
+{
+    json_t *object = check_result_json(result);
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    size_t size = text == NULL ? 0 : strlen(text);
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t written = write(STDOUT_FILENO, text + done, size - done);
+
+        if (written <= 0) {
+            break;
+        }
+        done += (size_t)written;
+    }
+    free(text);
+    json_decref(object);
+    return size > 0 && done == size;
+}
+
+int workers_serve(void)
+{
+    struct check_request *request = calloc(1, sizeof(*request));
+    struct check_result *result = calloc(1, sizeof(*result));
+    struct buffer bytes;
+    struct error error;
+    int code = 1;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    error_init(&error);
+    buffer_init(&bytes, CHECK_WIRE_MAX);
+    if (request != NULL && result != NULL && read_request(&bytes) &&
+        check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
+        limit_all(request);
+        check_run(result, request);
+        code = write_result(result) ? 0 : 1;
+    }
+    buffer_release(&bytes);
+    free(request);
+    free(result);
+    return code;
+}

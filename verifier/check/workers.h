@@ -1,0 +1,49 @@
+/*
+ * workers.h - checks in child processes, so that no hostile job can take the node down.
+ *
+ * A child is this very program, started anew with one hidden word. It gets its request by a pipe,
+ * limits its own memory, processor time and files before it reads a stranger's byte, and answers
+ * with one result. A child that answers anything else, dies, or takes too long is killed and its
+ * answer is "cannot tell". Children die with the node.
+ */
+#ifndef VERIFIER_CHECK_WORKERS_H
+#define VERIFIER_CHECK_WORKERS_H
+
+#include "verifier/check/check.h"
+
+#define WORKERS_MAX 256
+
+/*
+ * The node's view of whatever does checks; the simulation has another one. All calls return at
+ * once.
+ */
+struct check_port {
+    void *context;
+    /* number: the caller's, to tell checks apart. Copies request. */
+    enum status (*start)(void *context, uint64_t number, const struct check_request *request,
+                         struct error *error);
+    /* One that has ended; STATUS_NOT_FOUND: none has. */
+    enum status (*take)(void *context, uint64_t *number, struct check_result *result,
+                        struct error *error);
+};
+
+struct workers;
+
+/* time_max_s: of one check, from start to end. program NULL: the one that runs. */
+MUST_CHECK enum status workers_open(struct workers **workers, uint32_t count_max,
+                                    uint32_t time_max_s, const char *program, struct error *error);
+/* Kills the children that still run. NULL is fine. */
+void workers_close(struct workers *workers);
+
+struct check_port workers_port(struct workers *workers);
+
+/* Descriptors to wait on for an answer; returns how many of count_max were written. */
+uint32_t workers_descriptors(const struct workers *workers, int *descriptors, uint32_t count_max);
+
+/* ---- the child ---- */
+
+/* Was this process started as a worker? Then main() returns workers_serve(). */
+bool workers_asked(int argc, char *const *argv);
+int workers_serve(void);
+
+#endif /* VERIFIER_CHECK_WORKERS_H */

@@ -1,0 +1,625 @@
+/* claim_command.c - see claim_command.h. */
+#include "verifier/dispute/claim_command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "chain/codec/hex_data.h"
+#include "chain/commands/commands.h"
+#include "verifier/dispute/claim_evidence.h"
+#include "verifier/node/attestation_audit.h"
+#include "verifier/node/node_setup.h"
+
+enum {
+    IDLE_MS = 200,
+    TROUBLE_MS = 3000,
+    FOLLOW_ROUNDS_MAX = 1000000,
+    CHECK_NUMBER = 1,
+};
+
+/* Of a whole dispute, by docs/GAS.md: seal, claim, six questions, evidence of the worst rule. */
+#define GAS_LEAST 700000
+#define GAS_MOST  8000000
+
+const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
+    CHAIN_LEDGER_OPTIONS,
+    CHAIN_KEY_OPTIONS,
+    CHAIN_ACCOUNT_OPTION,
+    NODE_STATE_OPTION,
+    NODE_WORK_OPTIONS,
+    {.name = "attestor",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS",
+     .help = "accuse this attestor of a false trace root of the step, not the solver"},
+    {.name = "evidence",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "evidence about the step, as 'lockstep audit' writes it: it says which step, and is "
+             "shown as soon as the accused tells the trace that it is about",
+     .command_line_only = true},
+    {.name = "yes",
+     .kind = OPTION_FLAG,
+     .help = "stake the bond without asking",
+     .command_line_only = true},
+};
+
+/* A claim that is being made by hand. */
+struct claiming {
+    struct node_setup setup;
+    struct hash32 job;
+    uint64_t job_step;
+    bool against_attestor;
+    struct address attestor;
+    struct claim_evidence evidence;
+
+    struct store_segment segment;
+    uint32_t step; /* within it */
+    struct store_reveal reveal;
+    struct check_request *request;
+    struct check_result *result;
+    struct hash32 claim;
+    wei purse;
+    char outcome[16]; /* "upheld"; empty: it is not over */
+    char last[STORE_REASON_MAX];
+};
+
+static bool has_evidence(const struct claiming *claiming)
+{
+    return claiming->evidence.path[0] != '\0';
+}
+
+/* ---- what is asked for ------------------------------------------------------------ */
+
+static enum status read_step(uint64_t *step, const char *text, struct error *error)
+{
+    char *end = NULL;
+
+    *step = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *step <= INT64_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "'%.40s' is not the number of a step", text);
+}
+
+/* Which step: as the evidence says, or as it was named; not two of them. */
+static enum status find_step(struct claiming *claiming, struct error *error)
+{
+    const struct options *given = claiming->setup.context->options;
+    const char *path = options_text(given, "evidence");
+    const char *named = given->argument_count > 1 ? given->arguments[1] : NULL;
+    enum status status = STATUS_OK;
+
+    if (path == NULL && named == NULL) {
+        (void)error_set(error, STATUS_USAGE, "which step is false?");
+        error_advise(error, "name it behind the job's key, or evidence about it with --evidence");
+        return STATUS_USAGE;
+    }
+    if (path != NULL) {
+        status = claim_evidence_open(&claiming->evidence, path, error);
+        claiming->job_step = claiming->evidence.file.step;
+    }
+    if (status == STATUS_OK && named != NULL) {
+        status = read_step(&claiming->job_step, named, error);
+    }
+    if (status == STATUS_OK && path != NULL && claiming->job_step != claiming->evidence.file.step) {
+        status = error_set(error, STATUS_USAGE, "%s is about step %" PRIu64 ", not %" PRIu64, path,
+                           claiming->evidence.file.step, claiming->job_step);
+    }
+    return status;
+}
+
+static enum status read_arguments(struct claiming *claiming, struct error *error)
+{
+    const struct options *given = claiming->setup.context->options;
+    const char *job = given->arguments[0];
+    const char *attestor = options_text(given, "attestor");
+
+    if (strncmp(job, "0x", 2) == 0) {
+        job += 2;
+    }
+    if (hex_decode(claiming->job.bytes, HASH32_SIZE, job, strlen(job)) != STATUS_OK) {
+        (void)error_set(error, STATUS_USAGE, "'%.80s' is not the key of a job",
+                        given->arguments[0]);
+        error_advise(error, "lockstep job list shows them");
+        return STATUS_USAGE;
+    }
+    claiming->against_attestor = attestor != NULL;
+    if (attestor != NULL && address_parse(&claiming->attestor, attestor) != STATUS_OK) {
+        return error_set(error, STATUS_USAGE, "--attestor: not an address");
+    }
+    return find_step(claiming, error);
+}
+
+/* ---- rounds ------------------------------------------------------------------------ */
+
+static enum status stopped(struct claiming *claiming, struct error *error)
+{
+    if (!stop_requested(&claiming->setup.stop)) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_STOPPED, "stopped");
+    error_advise(error, "the same command goes on, and so does a node in the same folder");
+    return STATUS_STOPPED;
+}
+
+/* As far as the ledger is told now. Nothing is signed meanwhile. */
+static enum status catch_up(struct claiming *claiming, struct error *error)
+{
+    struct node_setup *setup = &claiming->setup;
+    enum status status = ledger_catch_up(setup->ledger, error);
+    bool busy = true;
+
+    setup->node.options.mode = NODE_OBSERVE;
+    for (int i = 0; i < FOLLOW_ROUNDS_MAX && busy && status == STATUS_OK; i++) {
+        status = node_round(&setup->node, &busy, error);
+        status = status == STATUS_OK ? stopped(claiming, error) : status;
+    }
+    return status;
+}
+
+/* ---- what the claim is about ---------------------------------------------------------- */
+
+static enum status find_segment(struct claiming *claiming, struct error *error)
+{
+    struct store *store = &claiming->setup.store;
+    enum status status = store_segment(store, &claiming->segment, &claiming->job, 0, error);
+    uint64_t length;
+
+    if (status == STATUS_NOT_FOUND) {
+        return error_set(error, STATUS_REFUSED, "no segment of such a job stands on the ledger");
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    length = claiming->segment.terms.segment_steps;
+    if (claiming->job_step / length <= GAME_SEGMENTS_MAX) {
+        status = store_segment(store, &claiming->segment, &claiming->job,
+                               (uint32_t)(claiming->job_step / length), error);
+        claiming->step = (uint32_t)(claiming->job_step % length);
+    } else {
+        status = STATUS_NOT_FOUND;
+    }
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK && claiming->step >= claiming->segment.committed.steps)) {
+        return error_set(error, STATUS_REFUSED, "step %" PRIu64 " is not committed",
+                         claiming->job_step);
+    }
+    return status;
+}
+
+static enum status check_time(const struct claiming *claiming, struct error *error)
+{
+    const struct store_segment *segment = &claiming->segment;
+    uint64_t now_s = claiming->setup.node.clock.time_s;
+
+    if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
+        return error_set(error, STATUS_REFUSED, "the segment is final, or its job at an end");
+    }
+    return now_s <= node_claim_end(segment)
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the time to claim is over since %" PRIu64 " s",
+                           now_s - node_claim_end(segment));
+}
+
+/* The attestor answers for the one step that it drew. */
+static enum status find_reveal(struct claiming *claiming, struct error *error)
+{
+    const struct store_segment *segment = &claiming->segment;
+    uint32_t drawn =
+        game_sampled_step(&segment->seed, &claiming->attestor, segment->committed.steps);
+    enum status status = store_reveal(&claiming->setup.store, &claiming->reveal, &segment->hash,
+                                      &claiming->attestor, error);
+
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !claiming->reveal.stands)) {
+        return error_set(error, STATUS_REFUSED,
+                         "no trace root of this attestor stands revealed for segment %" PRIu32,
+                         segment->committed.index);
+    }
+    if (status == STATUS_OK && drawn != claiming->step) {
+        return error_set(error, STATUS_REFUSED,
+                         "the step that this attestor drew in segment %" PRIu32 " is %" PRIu64,
+                         segment->committed.index, claiming->job_step - claiming->step + drawn);
+    }
+    return status;
+}
+
+/* ---- the replay ---------------------------------------------------------------------- */
+
+static enum status run_check(struct claiming *claiming, struct error *error)
+{
+    struct node_setup *setup = &claiming->setup;
+    const struct check_port *port = &setup->node.ports.checks;
+    enum status status = node_request(&setup->node, &claiming->request, &claiming->segment, error);
+
+    if (status == STATUS_OK && claiming->against_attestor) {
+        claiming->request->traced = true;
+        claiming->request->traced_step = claiming->step;
+        claiming->request->doubted = true;
+        claiming->request->doubted_root = claiming->reveal.root;
+    }
+    if (status == STATUS_OK) {
+        status = port->start(port->context, CHECK_NUMBER, claiming->request, error);
+    }
+    while (status == STATUS_OK) {
+        uint64_t number = 0;
+
+        status = port->take(port->context, &number, claiming->result, error);
+        if (status != STATUS_NOT_FOUND) {
+            return status;
+        }
+        node_setup_wait(setup, IDLE_MS);
+        status = stopped(claiming, error);
+    }
+    return status;
+}
+
+static enum status wins_against_attestor(const struct claiming *claiming, struct error *error)
+{
+    if (digest_equal(&claiming->result->trace_root, &claiming->reveal.root)) {
+        return error_set(error, STATUS_REFUSED,
+                         "the trace root that the attestor revealed is the true one");
+    }
+    return claiming->result->confirmed
+               ? STATUS_OK
+               : error_set(error, STATUS_UNREACHABLE, "no second replay has confirmed it");
+}
+
+/* STATUS_OK: a claim would win. */
+static enum status would_win(struct claiming *claiming, struct error *error)
+{
+    const struct check_result *result = claiming->result;
+    uint64_t length = claiming->segment.terms.segment_steps;
+    uint64_t first = (uint64_t)result->index * length + result->step;
+
+    switch (result->outcome) {
+    case CHECK_CANNOT_TELL:
+        return error_set(error, STATUS_UNREACHABLE, "it cannot be told: %.400s", result->reason);
+    case CHECK_FAULT:
+        return error_set(error, STATUS_DEVICE, "this machine cannot be believed: %.400s",
+                         result->reason);
+    case CHECK_PROVEN:
+        if (claiming->against_attestor) {
+            return wins_against_attestor(claiming, error);
+        }
+        return error_set(error, STATUS_REFUSED,
+                         "every step of segment %" PRIu32
+                         " is what the job gives: a claim would lose its bond",
+                         claiming->segment.committed.index);
+    case CHECK_REFUTED:
+        break;
+    }
+    if (!claiming->against_attestor && first == claiming->job_step) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED, "the first false step is %" PRIu64 ", and the solver's",
+                    first);
+    error_advise(error, "claim that one: only there is the state before it beyond dispute");
+    return STATUS_REFUSED;
+}
+
+/* ---- what is staked -------------------------------------------------------------------- */
+
+static json_t *amount_json(wei amount)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print_plain(text, amount);
+    return json_string(text);
+}
+
+static wei prize(const struct claiming *claiming)
+{
+    const struct game_terms *terms = &claiming->segment.terms;
+
+    return claiming->against_attestor ? terms->attest_bond : terms->stake / 2;
+}
+
+static json_t *view_of(const struct claiming *claiming)
+{
+    char job[HEX_DATA_SIZE(HASH32_SIZE)];
+    char claim[HEX_DATA_SIZE(HASH32_SIZE)];
+    char accused[ADDRESS_TEXT_SIZE];
+
+    hex_write(job, claiming->job.bytes, HASH32_SIZE, true);
+    hex_write(claim, claiming->claim.bytes, HASH32_SIZE, true);
+    address_print(accused, claiming->against_attestor ? &claiming->attestor
+                                                      : &claiming->segment.committed.solver);
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:s}", "job", job, "step",
+                     (json_int_t)claiming->job_step, "segment",
+                     (json_int_t)claiming->segment.committed.index, "accused", accused, "as",
+                     claiming->against_attestor ? "attestor" : "solver", "claim", claim, "bond_wei",
+                     amount_json(claiming->segment.terms.claim_bond), "prize_wei",
+                     amount_json(prize(claiming)), "outcome", claiming->outcome);
+}
+
+static void show_stake(const struct claiming *claiming, FILE *out)
+{
+    const struct check_result *result = claiming->result;
+    char ours[HEX_SIZE(DIGEST_SIZE)];
+    char theirs[HEX_SIZE(DIGEST_SIZE)];
+    char bond[WEI_TEXT_SIZE];
+    char won[WEI_TEXT_SIZE];
+    char purse[WEI_TEXT_SIZE];
+
+    hex_encode(ours,
+               claiming->against_attestor ? result->trace_root.bytes : result->true_state.bytes,
+               DIGEST_SIZE);
+    hex_encode(theirs,
+               claiming->against_attestor ? claiming->reveal.root.bytes : result->post_state.bytes,
+               DIGEST_SIZE);
+    wei_print(bond, claiming->segment.terms.claim_bond);
+    wei_print(won, prize(claiming));
+    wei_print(purse, claiming->purse);
+    (void)fprintf(out,
+                  "step        %" PRIu64 " (segment %" PRIu32 ", step %" PRIu32 " of it)\n"
+                  "%s   %s\n"
+                  "two replays %s\n"
+                  "STAKE       %s, lost if the claim is refuted; the account has %s\n"
+                  "prize       %s, and the stake back\n",
+                  claiming->job_step, claiming->segment.committed.index, claiming->step,
+                  claiming->against_attestor ? "attested " : "committed", theirs, ours, bond, purse,
+                  won);
+    if (claiming->setup.node.ports.ledger != NULL &&
+        strncmp(ledger_get_place(claiming->setup.ledger)->chain, "local:", 6) != 0) {
+        (void)fprintf(out,
+                      "gas         about %d in 3 transactions where the accused serves its trace, "
+                      "%d at most, below %" PRIu64 " gwei each\n",
+                      GAS_LEAST, GAS_MOST,
+                      options_number(claiming->setup.context->options, "gas-ceiling"));
+    }
+}
+
+static enum status confirm(struct claiming *claiming, struct error *error)
+{
+    struct command_context *context = claiming->setup.context;
+    wei owed = 0;
+    char answer[8] = "";
+    enum status status = ledger_get_account(claiming->setup.ledger, &claiming->purse, &owed,
+                                            ledger_get_own(claiming->setup.ledger), error);
+
+    if (status == STATUS_OK && claiming->purse < claiming->segment.terms.claim_bond) {
+        status = error_set(error, STATUS_REFUSED, "the account has less than the bond of a claim");
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (!context->json) {
+        show_stake(claiming, stderr);
+    }
+    if (options_flag(context->options, "yes")) {
+        return STATUS_OK;
+    }
+    if (context->json || isatty(STDIN_FILENO) != 1) {
+        (void)error_set(error, STATUS_USAGE, "nobody is there to confirm the stake");
+        error_advise(error, "--yes claims without asking");
+        return STATUS_USAGE;
+    }
+    (void)fprintf(stderr, "Claim with this stake? Type yes: ");
+    (void)fflush(stderr);
+    if (fgets(answer, sizeof(answer), stdin) == NULL || strncmp(answer, "yes\n", 4) != 0) {
+        return error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
+    }
+    return STATUS_OK;
+}
+
+/* ---- the claim, to its end -------------------------------------------------------------- */
+
+static void name_claim(struct claiming *claiming)
+{
+    const struct address *own = ledger_get_own(claiming->setup.ledger);
+    const struct check_result *result = claiming->result;
+
+    claiming->claim = claiming->against_attestor
+                          ? game_accusation_key(own, &claiming->segment.hash, &claiming->attestor)
+                          : game_claim_key(own, &claiming->segment.hash, claiming->step,
+                                           &result->pre_state, &result->post_state);
+}
+
+/* Once: planned again it is the same claim. */
+static enum status plan(struct claiming *claiming, struct error *error)
+{
+    struct node *node = &claiming->setup.node;
+    const char *why = NULL;
+    enum status status = store_begin(&claiming->setup.store, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    node->options.mode = NODE_DEFEND;
+    status =
+        claiming->against_attestor
+            ? attestation_audit_accuse(node, &claiming->reveal, &claiming->segment, claiming->step,
+                                       claiming->result, error)
+            : node_accuse(node, &claiming->job, claiming->request, claiming->result, &why, error);
+    if (status == STATUS_OK && why != NULL) {
+        status = error_set(error, STATUS_REFUSED, "%s", why);
+    }
+    return store_end(&claiming->setup.store, status, error);
+}
+
+/* Tells what the newest move about the claim has come to, when it is news. */
+static enum status tell_progress(struct claiming *claiming, struct error *error)
+{
+    char line[STORE_REASON_MAX] = "";
+    sqlite3_stmt *row = database_query(
+        &claiming->setup.store.sql, error,
+        "SELECT name, state, trouble FROM actions WHERE claim = ? ORDER BY rowid DESC LIMIT 1", "b",
+        &(struct database_blob){claiming->claim.bytes, HASH32_SIZE});
+    enum status status =
+        row == NULL ? STATUS_IO : database_step(&claiming->setup.store.sql, row, error);
+
+    if (status == STATUS_OK) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        const char *trouble = (const char *)sqlite3_column_text(row, 2);
+        int state = sqlite3_column_int(row, 1);
+
+        (void)snprintf(line, sizeof(line), "%.*s is %s%s%.300s", (int)strcspn(name, "/"), name,
+                       state >= 0 && state <= ACTION_LATE
+                           ? action_state_name((enum action_state)state)
+                           : "lost",
+                       trouble[0] == '\0' ? "" : ": ", trouble);
+    }
+    database_done(&claiming->setup.store.sql, row);
+    if (strcmp(line, claiming->last) != 0) {
+        memcpy(claiming->last, line, sizeof(line));
+        log_info(claiming->setup.context->log, "claim", "%s", line);
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* The claim never came to be: refused, or too late. */
+static enum status look_at_claim(struct claiming *claiming, struct error *error)
+{
+    struct store_claim standing;
+    struct action action;
+    char name[LEDGER_NAME_MAX + 1];
+    enum status status = store_claim(&claiming->setup.store, &standing, &claiming->claim, error);
+
+    if (status == STATUS_OK && standing.phase == GAME_CLAIM_CLOSED) {
+        return store_claim_outcome(&claiming->setup.store, claiming->outcome,
+                                   sizeof(claiming->outcome), &claiming->claim, error);
+    }
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    for (enum action_kind kind = ACTION_SEAL; kind <= ACTION_CLAIM; kind++) {
+        action_name(name, kind, &claiming->claim);
+        status = action_find(&claiming->setup.store, &action, name, error);
+        if (status == STATUS_OK &&
+            (action.state == ACTION_REFUSED || action.state == ACTION_LATE)) {
+            return error_set(error, STATUS_REFUSED, "the %s is %s: %.300s", action_kind_name(kind),
+                             action_state_name(action.state),
+                             action.state == ACTION_LATE ? "its time was over"
+                                                         : game_refusal_text(action.refusal));
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status follow_through(struct claiming *claiming, struct error *error)
+{
+    struct node_setup *setup = &claiming->setup;
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK && claiming->outcome[0] == '\0') {
+        bool busy = false;
+
+        status = node_round(&setup->node, &busy, error);
+        if (status == STATUS_OK) {
+            status = tell_progress(claiming, error);
+        }
+        if (status == STATUS_OK) {
+            status = look_at_claim(claiming, error);
+        }
+        if (status == STATUS_OK) {
+            node_setup_wait(setup, busy ? 0 : IDLE_MS);
+            status = claiming->outcome[0] == '\0' ? stopped(claiming, error) : status;
+        }
+    }
+    return status;
+}
+
+static enum status claim(struct claiming *claiming, struct error *error)
+{
+    enum status status = catch_up(claiming, error);
+
+    if (status == STATUS_OK && claiming->setup.node.fault) {
+        return error_set(error, STATUS_REFUSED, "nothing is signed, because of an earlier fault");
+    }
+    if (status == STATUS_OK) {
+        status = find_segment(claiming, error);
+    }
+    if (status == STATUS_OK) {
+        status = check_time(claiming, error);
+    }
+    if (status == STATUS_OK && claiming->against_attestor) {
+        status = find_reveal(claiming, error);
+    }
+    if (status == STATUS_OK && has_evidence(claiming)) {
+        status = claim_evidence_fits(&claiming->evidence, &claiming->segment,
+                                     claiming->against_attestor ? &claiming->reveal : NULL, error);
+    }
+    if (status == STATUS_OK) {
+        log_info(claiming->setup.context->log, "claim", "segment %" PRIu32 " is run again",
+                 claiming->segment.committed.index);
+        status = run_check(claiming, error);
+    }
+    if (status == STATUS_OK) {
+        status = would_win(claiming, error);
+    }
+    if (status == STATUS_OK && has_evidence(claiming) && !claiming->against_attestor) {
+        status = claim_evidence_agrees(&claiming->evidence, claiming->result, error);
+    }
+    if (status == STATUS_OK) {
+        name_claim(claiming);
+        status = confirm(claiming, error);
+    }
+    if (status == STATUS_OK && has_evidence(claiming)) {
+        status = claim_evidence_keep(&claiming->evidence, &claiming->setup.node, &claiming->claim,
+                                     error);
+    }
+    if (status == STATUS_OK) {
+        status = plan(claiming, error);
+    }
+    return status == STATUS_OK ? follow_through(claiming, error) : status;
+}
+
+static int show(struct claiming *claiming)
+{
+    struct command_context *context = claiming->setup.context;
+    int code = strcmp(claiming->outcome, "refuted") == 0 ? COMMAND_REFUSED : COMMAND_OK;
+
+    if (context->json) {
+        int emitted = command_emit(context, view_of(claiming));
+
+        return emitted == COMMAND_OK ? code : emitted;
+    }
+    (void)fprintf(context->out, "the claim is %s\n", claiming->outcome);
+    return code;
+}
+
+int claim_command(struct command_context *context)
+{
+    struct claiming *claiming = calloc(1, sizeof(*claiming));
+    struct error error;
+    enum status status = STATUS_OK;
+    int code;
+
+    error_init(&error);
+    if (claiming != NULL) {
+        claiming->setup.context = context;
+        claiming->setup.options.by_hand = true;
+        claiming->setup.options.checks_max = 1;
+        claiming->result = calloc(1, sizeof(*claiming->result));
+        status = stop_open(&claiming->setup.stop, &error);
+    }
+    if (claiming == NULL || claiming->result == NULL) {
+        status = error_set(&error, STATUS_NO_MEMORY, "no memory for a claim");
+    }
+    if (status != STATUS_OK) {
+        free(claiming == NULL ? NULL : claiming->result);
+        free(claiming);
+        return command_fail(context, &error);
+    }
+    status = read_arguments(claiming, &error);
+    if (status == STATUS_OK) {
+        status = node_setup_prepare(&claiming->setup, &error);
+    }
+    if (status == STATUS_OK) {
+        status = node_setup_open(&claiming->setup, true, false, &error);
+    }
+    if (status == STATUS_OK) {
+        status = claim(claiming, &error);
+    }
+    code = status == STATUS_OK ? show(claiming) : command_fail(context, &error);
+    node_setup_close(&claiming->setup);
+    stop_close(&claiming->setup.stop);
+    claim_evidence_close(&claiming->evidence);
+    free(claiming->request);
+    free(claiming->result);
+    free(claiming);
+    return code;
+}

@@ -1,0 +1,349 @@
+/* moves.c - see moves.h. */
+#include "verifier/dispute/moves.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/backoff.h"
+#include "base/hex.h"
+
+enum {
+    RETRY_S = 2,
+    RETRY_S_MAX = 60,
+    RETRY_MS = 500,
+};
+
+enum moves_reaction moves_reaction(enum game_refusal_kind kind)
+{
+    switch (kind) {
+    case GAME_REFUSED_NOT: /* a transaction that failed for a reason that is not the game's */
+    case GAME_TOO_EARLY:
+    case GAME_WRONG_TURN: /* the other's answer was reorganized away, and comes again */
+    case GAME_WRONG_PHASE:
+        return MOVES_AGAIN;
+    case GAME_WRONG_CASE:
+    case GAME_WRONG_SEGMENT:
+    case GAME_BAD_QUESTION:
+    case GAME_NOT_QUERIED:
+    case GAME_BAD_REPLY:
+    case GAME_BAD_EVIDENCE:
+        return MOVES_ANEW;
+    case GAME_NOT_GUILTY:
+        return MOVES_OTHERWISE;
+    case GAME_TOO_LATE:
+    case GAME_OUT_OF_TURNS:
+    case GAME_NOT_YOURS:
+    case GAME_BAD_TERMS:
+    case GAME_WRONG_VALUE:
+    case GAME_JOB_EXISTS:
+    case GAME_WRONG_INDEX:
+    case GAME_WRONG_STEPS:
+    case GAME_ZERO_ROOT:
+    case GAME_ZERO_ADDRESS:
+    case GAME_SELF_DEALING:
+    case GAME_FULL:
+    case GAME_ALREADY_ATTESTED:
+    case GAME_NOT_SEALED:
+    case GAME_NOT_REVEALED:
+    case GAME_WRONG_REVEAL:
+    case GAME_COVERAGE_MISSING:
+    case GAME_NOT_NEEDED:
+    case GAME_CLAIMS_OPEN:
+    case GAME_CLAIM_EXISTS:
+    case GAME_NOT_LAPSED:
+    case GAME_NOTHING_OWED:
+    case GAME_WITHDRAW_FAILED:
+    case GAME_REFUSAL_KINDS:
+        break;
+    }
+    return MOVES_OVER;
+}
+
+/* ---- files and names ---------------------------------------------------------- */
+
+enum status moves_folder(char folder[FILE_PATH_MAX], const struct node *node,
+                         const struct hash32 *claim, struct error *error)
+{
+    char name[16 + 2 * HASH32_SIZE];
+    char text[HEX_SIZE(HASH32_SIZE)];
+
+    hex_encode(text, claim->bytes, HASH32_SIZE);
+    (void)snprintf(name, sizeof(name), "claim-%s", text);
+    return file_path_join(folder, FILE_PATH_MAX, error, node->options.cache, name);
+}
+
+static enum status path_in(char path[FILE_PATH_MAX], const struct node *node,
+                           const struct hash32 *claim, const char *name, struct error *error)
+{
+    char folder[FILE_PATH_MAX];
+    enum status status = moves_folder(folder, node, claim, error);
+
+    return status == STATUS_OK ? file_path_join(path, FILE_PATH_MAX, error, folder, name) : status;
+}
+
+enum status moves_keep(const struct node *node, const struct hash32 *claim, const char *name,
+                       const void *bytes, size_t size, struct error *error)
+{
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    enum status status = moves_folder(folder, node, claim, error);
+
+    if (status == STATUS_OK) {
+        status = file_path_join(path, sizeof(path), error, folder, name);
+    }
+    if (status != STATUS_OK || !file_exists(folder)) {
+        return status;
+    }
+    return file_write(path, error, bytes, size, 0600);
+}
+
+/* What is not there need not be removed; what cannot be is found and checked again. */
+static void drop(const struct node *node, const struct hash32 *claim, const char *name)
+{
+    char path[FILE_PATH_MAX];
+    struct error ignored;
+
+    error_init(&ignored);
+    if (path_in(path, node, claim, name, &ignored) == STATUS_OK) {
+        (void)unlink(path);
+    }
+}
+
+void moves_file(char name[CHECK_NOTE_MAX], uint32_t turn, uint32_t attempt)
+{
+    if (attempt == 0) {
+        (void)snprintf(name, CHECK_NOTE_MAX, "move-%" PRIu32, turn);
+    } else {
+        (void)snprintf(name, CHECK_NOTE_MAX, "move-%" PRIu32 "-%" PRIu32, turn, attempt);
+    }
+}
+
+static void name_of(char name[LEDGER_NAME_MAX + 1], enum action_kind kind,
+                    const struct hash32 *claim, uint32_t turn, uint32_t attempt)
+{
+    size_t size;
+
+    action_name(name, kind, claim);
+    size = strlen(name);
+    if (attempt == 0) {
+        (void)snprintf(name + size, LEDGER_NAME_MAX + 1 - size, "/%" PRIu32, turn);
+    } else {
+        (void)snprintf(name + size, LEDGER_NAME_MAX + 1 - size, "/%" PRIu32 "/%" PRIu32, turn,
+                       attempt);
+    }
+}
+
+/* The last of "ask/HASH/TURN/ATTEMPT". */
+static uint32_t attempt_of(const struct action *action)
+{
+    const char *at = action->name;
+
+    for (int i = 0; i < 3 && at != NULL; i++) {
+        at = strchr(at, '/');
+        at = at == NULL ? NULL : at + 1;
+    }
+    return at == NULL ? 0 : (uint32_t)strtoul(at, NULL, 10);
+}
+
+/* ---- planning ------------------------------------------------------------------- */
+
+enum status moves_plan(struct node *node, const struct store_claim *claim, enum duel_kind kind,
+                       uint32_t turn, uint32_t attempt, uint64_t deadline_s, struct error *error)
+{
+    struct action action = {.kind = kind == DUEL_ASK       ? ACTION_ASK
+                                    : kind == DUEL_CONVICT ? ACTION_CONVICT
+                                                           : ACTION_TELL,
+                            .segment = claim->segment,
+                            .claim = claim->key,
+                            .attestor = claim->attestor,
+                            .step = turn,
+                            .late_s = deadline_s};
+
+    name_of(action.name, action.kind, &claim->key, turn, attempt);
+    return action_plan(node->ports.store, &action, error);
+}
+
+/* ---- sending -------------------------------------------------------------------- */
+
+static enum status make_case(struct node *node, struct game_case *shown,
+                             const struct store_claim *claim, const struct duel_move *move,
+                             struct error *error)
+{
+    struct store *store = node->ports.store;
+    struct store_segment segment;
+    struct store_segment previous;
+    struct ledger_job job;
+    enum status status = store_segment_by_hash(store, &segment, &claim->segment, error);
+
+    memset(shown, 0, sizeof(*shown));
+    if (status == STATUS_OK) {
+        status = ledger_get_job(node->ports.ledger, &job, &claim->job, error);
+    }
+    if (status == STATUS_OK && claim->step == 0 && claim->index > 0) {
+        status = store_segment(store, &previous, &claim->job, claim->index - 1, error);
+        shown->previous = previous.committed;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    shown->client = job.client;
+    shown->salt = segment.terms.salt;
+    memcpy(shown->job_header, move->job_header, sizeof(shown->job_header));
+    shown->segment = segment.committed;
+    shown->step = claim->step;
+    shown->pre_state = move->pre_state;
+    shown->post_state = move->post_state;
+    shown->pre_path = move->pre_path;
+    shown->post_path = move->post_path;
+    return STATUS_OK;
+}
+
+static enum status submit(struct node *node, const struct action *action,
+                          const struct store_claim *claim, const struct duel_move *move,
+                          struct error *error)
+{
+    struct ledger *ledger = node->ports.ledger;
+    struct game_case *shown;
+    enum status status;
+
+    if (action->kind == ACTION_TELL) {
+        return ledger_tell(ledger, action->name, &claim->key,
+                           &(struct game_bytes){claim->queried, claim->asked_size}, move->payload,
+                           move->payload_size, error);
+    }
+    shown = calloc(1, sizeof(*shown));
+    status = shown == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a move")
+                           : make_case(node, shown, claim, move, error);
+    if (status == STATUS_OK) {
+        status = action->kind == ACTION_ASK
+                     ? ledger_ask(ledger, action->name, &claim->key, shown, move->payload,
+                                  move->payload_size, error)
+                     : ledger_convict(ledger, action->name, &claim->key, shown, move->payload,
+                                      move->payload_size, error);
+    }
+    free(shown);
+    return status;
+}
+
+/* Is it the turn that the move was made for? */
+static enum status check_turn(struct node *node, const struct action *action, struct error *error)
+{
+    enum game_turn ours = action->kind == ACTION_TELL ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
+    struct ledger_claim standing;
+    enum status status = ledger_get_claim(node->ports.ledger, &standing, &action->claim, error);
+
+    if (status == STATUS_OK && (standing.phase != GAME_CLAIM_TRIED || standing.turn != ours ||
+                                standing.turns != action->step)) {
+        status = error_set(error, STATUS_REFUSED, "the dispute stands elsewhere now");
+    }
+    return status;
+}
+
+enum status moves_send(struct node *node, const struct action *action, struct error *error)
+{
+    struct file_bytes bytes = {0};
+    struct store_claim claim;
+    struct duel_move move;
+    char path[FILE_PATH_MAX];
+    char file[CHECK_NOTE_MAX];
+    enum status status = store_claim(node->ports.store, &claim, &action->claim, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        return error_set(error, STATUS_REFUSED, "the claim is not on the ledger (any more)");
+    }
+    if (status == STATUS_OK) {
+        status = check_turn(node, action, error);
+    }
+    moves_file(file, action->step, attempt_of(action));
+    if (status == STATUS_OK) {
+        status = path_in(path, node, &action->claim, file, error);
+    }
+    if (status == STATUS_OK) {
+        status = file_read(&bytes, error, path, (size_t)256 * 1024);
+    }
+    if (status == STATUS_OK) {
+        status = duel_move_read(&move, bytes.data, bytes.size, error);
+    }
+    if (status == STATUS_OK) {
+        status = submit(node, action, &claim, &move, error);
+    }
+    file_bytes_release(&bytes);
+    return status;
+}
+
+/* ---- after a refusal -------------------------------------------------------------- */
+
+uint64_t moves_again_s(const struct node *node, uint32_t tries)
+{
+    return node->clock.time_s + backoff_pause(RETRY_S, RETRY_S_MAX, tries);
+}
+
+enum status moves_failed(struct node *node, const struct hash32 *claim, const char *why,
+                         struct error *error)
+{
+    struct store_effort split;
+    enum status status = store_effort(node->ports.store, &split, claim, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    split.next_ms = node->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, split.tries);
+    split.tries++;
+    return store_set_effort(node->ports.store, claim, &split, why, error);
+}
+
+enum status moves_lost(struct node *node, const struct action *action, const char *why,
+                       struct error *error)
+{
+    char file[CHECK_NOTE_MAX];
+    enum status status;
+
+    moves_file(file, action->step, attempt_of(action));
+    drop(node, &action->claim, file);
+    status = action_forget(node->ports.store, action, error);
+    return status == STATUS_OK ? moves_failed(node, &action->claim, why, error) : status;
+}
+
+static enum status make_anew(struct node *node, const struct action *action,
+                             enum moves_reaction reaction, struct error *error)
+{
+    uint32_t attempt = attempt_of(action) + 1;
+    bool left = attempt < MOVES_ATTEMPTS_MAX;
+    char why[STORE_REASON_MAX];
+
+    if (action->kind == ACTION_CONVICT) {
+        drop(node, &action->claim, DUEL_EVIDENCE); /* not shown again */
+    }
+    (void)snprintf(why, sizeof(why), "%.120s is refused: %.200s; %s", action->name,
+                   game_refusal_text(action->refusal),
+                   !left                         ? "no other is tried in this turn"
+                   : reaction == MOVES_OTHERWISE ? "other evidence is looked for"
+                                                 : "it is made anew");
+    return moves_failed(node, &action->claim, why, error);
+}
+
+enum status moves_refused(struct node *node, enum action_state *state, uint64_t *due_s,
+                          struct action *action, struct error *error)
+{
+    enum moves_reaction reaction = moves_reaction(action->refusal);
+
+    *state = ACTION_REFUSED;
+    *due_s = action->due_s;
+    switch (reaction) {
+    case MOVES_AGAIN:
+        if (action->tries++ < MOVES_TRIES_MAX) {
+            *state = ACTION_PLANNED;
+            *due_s = moves_again_s(node, action->tries);
+        }
+        return STATUS_OK;
+    case MOVES_ANEW:
+    case MOVES_OTHERWISE:
+        return make_anew(node, action, reaction, error);
+    case MOVES_OVER:
+        break;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,543 @@
+/* node_commands.c - `lockstep verifier run|status|claims|book`. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/io/notify.h"
+#include "base/io/strict_json.h"
+#include "chain/commands/commands.h"
+#include "verifier/check/self_test.h"
+#include "verifier/dispute/claim_command.h"
+#include "verifier/node/commands.h"
+#include "verifier/node/node_setup.h"
+#include "verifier/status/node_views.h"
+#include "verifier/status/plan_commands.h"
+#include "verifier/status/status_server.h"
+
+enum {
+    IDLE_MS = 500,
+    TROUBLE_MS = 3000,
+    CHECKS_DEFAULT = 2,
+};
+
+/* ---- run ------------------------------------------------------------------ */
+
+static const struct option_spec run_options[] = {
+    CHAIN_LEDGER_OPTIONS,
+    CHAIN_KEY_OPTIONS,
+    CHAIN_ACCOUNT_OPTION,
+    NODE_STATE_OPTION,
+    {.name = "mode",
+     .kind = OPTION_CHOICE,
+     .value = "MODE",
+     .fallback = "act",
+     .choices = "observe|defend|act",
+     .help = "observe: check and tell, sign nothing; defend: and claim; act: and attest, for fees"},
+    {.name = "share",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .fallback = "1",
+     .help = "the fraction of segments to attest, where attestors are paid"},
+    {.name = "extra",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .fallback = "0.1",
+     .help = "the fraction of all others to check in secret"},
+    {.name = "doubt",
+     .kind = OPTION_REAL,
+     .value = "X",
+     .fallback = "0.1",
+     .help = "the fraction of what others attested to compare with a trace of our own, in secret"},
+    {.name = "checks",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "2",
+     .minimum = 1,
+     .maximum = NODE_CHECKS_MAX,
+     .help = "checks at once, each in a process of its own; a dispute has one more to itself"},
+    NODE_WORK_OPTIONS,
+    {.name = "withdraw-at",
+     .kind = OPTION_TEXT,
+     .value = "AMOUNT",
+     .fallback = "0.1ether",
+     .help = "withdraw when that much is owed; 0: never"},
+    {.name = "grace",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "10m",
+     .maximum = GAME_PERIOD_MAX,
+     .help = "when bonds or fees of ours wait for a solver that has vanished, make the moves that "
+             "anybody may make so long after it could have"},
+    {.name = "status",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "serve a status page at /, /metrics for Prometheus, and /health; with a port alone to "
+             "this machine only (default: not at all)"},
+    {.name = "forget-fault",
+     .kind = OPTION_FLAG,
+     .help = "sign again after a fault of this machine was found, and looked into",
+     .command_line_only = true},
+    {.name = "self-test",
+     .kind = OPTION_FLAG,
+     .help = "check steps that are known to be true or false, for ever; no ledger is touched",
+     .command_line_only = true},
+    {.name = "rounds",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "0",
+     .help = "of the self-test; 0: until it is stopped",
+     .command_line_only = true},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "of the self-test",
+     .command_line_only = true},
+};
+
+struct running_node {
+    struct node_setup setup;
+    struct status_server *server;
+    struct notify notify;
+};
+
+static enum node_mode read_mode(const char *text)
+{
+    return strcmp(text, "observe") == 0  ? NODE_OBSERVE
+           : strcmp(text, "defend") == 0 ? NODE_DEFEND
+                                         : NODE_ACT;
+}
+
+static enum status read_options(struct node_options *options, const struct options *given,
+                                struct error *error)
+{
+    options->mode = read_mode(options_text(given, "mode"));
+    options->share = options_real(given, "share");
+    options->extra = options_real(given, "extra");
+    options->doubt = options_real(given, "doubt");
+    options->checks_max = (uint32_t)options_number(given, "checks");
+    options->grace_s = (uint32_t)options_number(given, "grace");
+    if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
+        return error_set(error, STATUS_USAGE,
+                         "--share, --extra and --doubt are fractions, from 0 to 1");
+    }
+    if (wei_parse(&options->withdraw_at, options_text(given, "withdraw-at")) != STATUS_OK) {
+        return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
+    }
+    return STATUS_OK;
+}
+
+static enum status open_server(struct running_node *running, struct error *error)
+{
+    const char *text = options_text(running->setup.context->options, "status");
+    struct status_server_place place;
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    status = status_server_place(&place, text, error);
+    if (status == STATUS_OK) {
+        status = node_setup_path(path, running->setup.context->options, NODE_FILE_STORE, error);
+    }
+    if (status == STATUS_OK) {
+        status = status_server_open(&running->server, path, &place, error);
+    }
+    if (status == STATUS_OK) {
+        log_info(running->setup.context->log, "verifier", "status at http://%s%s%s:%u/",
+                 strchr(place.address, ':') == NULL ? "" : "[", place.address,
+                 strchr(place.address, ':') == NULL ? "" : "]",
+                 status_server_port(running->server));
+    }
+    return status;
+}
+
+/* The page is there before the ledger is: it says what the node waits for. */
+static enum status open_node(struct running_node *running, struct error *error)
+{
+    struct node_setup *setup = &running->setup;
+    const struct options *given = setup->context->options;
+    struct ledger_retry retry = {.stop = &setup->stop,
+                                 .notify = &running->notify,
+                                 .log = setup->context->log,
+                                 .area = "verifier",
+                                 .terminal = stderr};
+    enum status status = read_options(&setup->options, given, error);
+
+    if (status == STATUS_OK) {
+        status = node_setup_prepare(setup, error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
+    }
+    if (status == STATUS_OK) {
+        status = open_server(running, error);
+    }
+    if (status == STATUS_OK) {
+        setup->retry = &retry;
+        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
+                                 options_flag(given, "forget-fault"), error);
+        setup->retry = NULL;
+    }
+    return status;
+}
+
+static void work(struct running_node *running)
+{
+    while (!stop_requested(&running->setup.stop)) {
+        struct error error;
+        bool busy = false;
+
+        error_init(&error);
+        notify_alive(&running->notify);
+        if (node_round(&running->setup.node, &busy, &error) == STATUS_OK) {
+            node_setup_wait(&running->setup, busy ? 0 : IDLE_MS);
+            continue;
+        }
+        /* A disk that is full today has room tomorrow; a node that is gone misses deadlines. */
+        if (error.status != STATUS_STOPPED) {
+            log_error(running->setup.context->log, "verifier", "%s", error.text);
+        }
+        (void)stop_wait(&running->setup.stop, TROUBLE_MS / 1000.0);
+    }
+}
+
+/* ---- the self-test -------------------------------------------------------- */
+
+static void tell_wrong(void *context, const char *line)
+{
+    const struct command_context *reply = context;
+
+    log_error(reply->log, "self-test", "%s", line);
+}
+
+static int show_self_test(struct command_context *context, const struct self_test_result *result)
+{
+    int code = result->wrong == 0 ? COMMAND_OK : COMMAND_REFUSED;
+
+    if (context->json) {
+        int emitted = command_emit(
+            context,
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "proven", (json_int_t)result->proven,
+                      "refuted", (json_int_t)result->refuted, "cannot_tell",
+                      (json_int_t)result->cannot_tell, "fault", (json_int_t)result->fault, "wrong",
+                      (json_int_t)result->wrong, "first_wrong", result->first_wrong));
+
+        return emitted == COMMAND_OK ? code : emitted;
+    }
+    (void)fprintf(context->out,
+                  "true steps proven %" PRIu64 ", false steps refuted %" PRIu64
+                  ", withheld ones not told %" PRIu64 ", pretended faults seen %" PRIu64
+                  "; wrong answers %" PRIu64 "\n",
+                  result->proven, result->refuted, result->cannot_tell, result->fault,
+                  result->wrong);
+    if (result->wrong > 0) {
+        (void)fprintf(context->out, "%s\n", result->first_wrong);
+    }
+    return code;
+}
+
+static int run_self_test(struct running_node *running)
+{
+    struct command_context *context = running->setup.context;
+    char folder[FILE_PATH_MAX];
+    struct self_test_options options = {.rounds = options_number(context->options, "rounds"),
+                                        .seed = options_number(context->options, "seed"),
+                                        .stop = &running->setup.stop,
+                                        .folder = folder,
+                                        .reply = tell_wrong,
+                                        .context = context};
+    struct self_test_result result;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = node_setup_path(folder, context->options, NODE_FILE_SELF_TEST, &error);
+    if (status == STATUS_OK) {
+        running->setup.options.checks_max = 1;
+        status = node_setup_limits(&running->setup.options, context->options, &error);
+    }
+    if (status == STATUS_OK) {
+        options.threads = running->setup.options.threads;
+        options.device = running->setup.options.device;
+        options.device_memory = running->setup.options.device_memory;
+        status = workers_open(&running->setup.workers, 1, running->setup.options.check_time_s, NULL,
+                              &error);
+    }
+    if (status == STATUS_OK) {
+        options.checks = workers_port(running->setup.workers);
+        status = self_test(&result, &options, &error);
+    }
+    workers_close(running->setup.workers);
+    return status == STATUS_OK ? show_self_test(context, &result) : command_fail(context, &error);
+}
+
+static int run_run(struct command_context *context)
+{
+    struct running_node *running = calloc(1, sizeof(*running));
+    struct error error;
+    int code = COMMAND_OK;
+
+    error_init(&error);
+    if (running == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "no memory for a node");
+        return command_fail(context, &error);
+    }
+    running->setup.context = context;
+    notify_open(&running->notify);
+    if (stop_open(&running->setup.stop, &error) != STATUS_OK) {
+        notify_close(&running->notify);
+        free(running);
+        return command_fail(context, &error);
+    }
+    if (options_flag(context->options, "self-test")) {
+        code = run_self_test(running);
+    } else {
+        enum status status = open_node(running, &error);
+
+        if (status == STATUS_OK) {
+            log_info(context->log, "verifier", "started, in %s", running->setup.folder);
+            notify_ready(&running->notify, "following the ledger");
+            work(running);
+            notify_stopping(&running->notify);
+            log_info(context->log, "verifier", "stopped");
+        } else if (status == STATUS_STOPPED) {
+            log_info(context->log, "verifier", "%s", error.text);
+        } else {
+            code = command_fail(context, &error);
+        }
+        status_server_close(running->server);
+        node_setup_close(&running->setup);
+    }
+    stop_close(&running->setup.stop);
+    notify_close(&running->notify);
+    free(running);
+    return code;
+}
+
+/* ---- status, claims ------------------------------------------------------- */
+
+static const struct option_spec view_options[] = {NODE_STATE_OPTION};
+
+static int show(struct command_context *context,
+                enum status (*view)(json_t **made, struct store *store, struct error *error),
+                void (*print)(FILE *out, const json_t *made))
+{
+    char path[FILE_PATH_MAX];
+    struct store store = {0};
+    json_t *made = NULL;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = node_setup_path(path, context->options, NODE_FILE_STORE, &error);
+    if (status == STATUS_OK) {
+        status = store_open(&store, path, STORE_READ, &error);
+    }
+    if (status == STATUS_OK) {
+        status = view(&made, &store, &error);
+        store_close(&store);
+    }
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (context->json) {
+        return command_emit(context, made);
+    }
+    print(context->out, made);
+    json_decref(made);
+    return COMMAND_OK;
+}
+
+static int run_status(struct command_context *context)
+{
+    return show(context, node_status_view, node_status_print);
+}
+
+static int run_claims(struct command_context *context)
+{
+    return show(context, node_claims_view, node_claims_print);
+}
+
+/* ---- the book ------------------------------------------------------------- */
+
+static enum status export_book(struct command_context *context, struct verdict_db *verdicts,
+                               struct error *error)
+{
+    const char *path = context->options->argument_count > 1 ? context->options->arguments[1] : NULL;
+    json_t *view = NULL;
+    char *text = NULL;
+    enum status status = verdict_db_export(&view, verdicts, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    text = json_dumps(view, JSON_INDENT(1));
+    json_decref(view);
+    if (text == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
+    }
+    if (path != NULL) {
+        status = file_write_new(path, error, text, strlen(text), 0600);
+    } else {
+        (void)fprintf(context->out, "%s\n", text);
+    }
+    free(text);
+    return status;
+}
+
+static enum status import_book(struct command_context *context, struct verdict_db *verdicts,
+                               uint64_t *added, struct error *error)
+{
+    json_t *view = NULL;
+    enum status status;
+
+    if (context->options->argument_count < 2) {
+        return error_set(error, STATUS_USAGE, "import what file?");
+    }
+    status = strict_json_read(&view, error, context->options->arguments[1],
+                              VERDICT_DB_EXPORT_SIZE_MAX, 4);
+    if (status == STATUS_OK) {
+        status = verdict_db_import(added, verdicts, view, error);
+    }
+    json_decref(view);
+    return status;
+}
+
+static int run_book(struct command_context *context)
+{
+    const char *what = context->options->arguments[0];
+    bool import = strcmp(what, "import") == 0;
+    struct verdict_db *verdicts = NULL;
+    char path[FILE_PATH_MAX];
+    struct error error;
+    uint64_t added = 0;
+    enum status status;
+
+    error_init(&error);
+    if (!import && strcmp(what, "export") != 0) {
+        return command_usage(context, "the verdict database is exported or imported, not '%.40s'",
+                             what);
+    }
+    status = node_setup_folder(path, context->options, &error);
+    if (status == STATUS_OK && import) {
+        status = file_make_folder(path, &error, 0700);
+    }
+    if (status == STATUS_OK) {
+        status = node_setup_path(path, context->options, NODE_FILE_BOOK, &error);
+    }
+    /* A new and empty book, exported, would be taken for a backup. */
+    if (status == STATUS_OK && !import && !file_exists(path)) {
+        status = error_set(&error, STATUS_USAGE, "no node has kept a verdict database at %s", path);
+        error_advise(&error, "name the node's folder with --state");
+    }
+    if (status == STATUS_OK) {
+        status = verdict_db_open(&verdicts, path, &error);
+    }
+    if (status == STATUS_OK) {
+        status = import ? import_book(context, verdicts, &added, &error)
+                        : export_book(context, verdicts, &error);
+    }
+    verdict_db_close(verdicts);
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (!import) {
+        return context->json && context->options->argument_count > 1
+                   ? command_emit(context,
+                                  json_pack("{s:s}", "path", context->options->arguments[1]))
+                   : COMMAND_OK;
+    }
+    if (context->json) {
+        return command_emit(context, json_pack("{s:I}", "added", (json_int_t)added));
+    }
+    (void)fprintf(context->out, "%" PRIu64 " verdicts are new\n", added);
+    return COMMAND_OK;
+}
+
+/* ---- the table ------------------------------------------------------------ */
+
+#define OPTIONS(specs) .options = (specs), .option_count = sizeof(specs) / sizeof((specs)[0])
+
+static const struct command commands[] = {
+    {.name = "run",
+     .summary = "check what solvers commit, attest what is true, claim what is not",
+     .description =
+         "Follows the ledger, checks segments by running them again, and attests or whistles. "
+         "Everything is fetched by its root from mirrors that are believed nothing. Verdicts are "
+         "in the verdict database before anything is signed, and a difference is only claimed "
+         "after a "
+         "second replay with other instructions. Stop it with SIGTERM; it goes on where it was.",
+     .example = "lockstep verifier run --ledger local:try.ledger --mirror text.run\n"
+                "lockstep verifier run --mode observe --mirror https://solver.example\n"
+                "lockstep verifier run --self-test --rounds 20",
+     OPTIONS(run_options),
+     .run = run_run},
+    {.name = "status",
+     .summary = "what the node does, has found, and earns",
+     .description = "Reads the node's database, whether the node runs or not: jobs, the queue, "
+                    "every segment that was not checked with the reason, moves, mirrors, money.",
+     .example = "lockstep verifier status",
+     OPTIONS(view_options),
+     .run = run_status},
+    {.name = "claims",
+     .summary = "the node's claims, and what became of them",
+     .example = "lockstep verifier claims --json",
+     OPTIONS(view_options),
+     .run = run_claims},
+    {.name = "claim",
+     .summary = "claim by hand that a step is false, and follow the claim to its verdict",
+     .description =
+         "For somebody who has seen a difference, for example with 'lockstep audit'. The segment "
+         "of the step is run again as the node would, twice where it differs: what would not win "
+         "is not claimed, and nothing overrides that. Then it tells what is staked and what it may "
+         "cost, asks (--yes does not), sends the claim and makes every move of the dispute until "
+         "the verdict. Interrupted, it goes on with the same command, or with a node in the same "
+         "folder. STEP counts from 0 over the whole job. With --attestor it is the step that an "
+         "attestor drew, and the trace root that it revealed is claimed to be false. An evidence "
+         "file of an audit says the step by itself (--evidence), must be about what stands on the "
+         "ledger, and convicts in one move whoever tells the trace that it is about: nothing is "
+         "asked of the accused then, and who tells another trace is walked down as ever.",
+     .arguments = "JOB [STEP]",
+     .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
+                "text.run\n"
+                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence\n"
+                "lockstep verifier claim 0x41...c7 1042 --attestor 0x70...c8 --yes --json",
+     OPTIONS(claim_command_options),
+     .run = claim_command},
+    {.name = "book",
+     .summary = "export or import the verdict database, to move a node to another machine",
+     .description = "The verdict database keeps a node from ever signing two statements that "
+                    "contradict each other, so it must move with the key. The node must be "
+                    "stopped. The export holds the node's secret: who has it foresees its secret "
+                    "samples. An import that contradicts the book changes nothing.",
+     .arguments = "export|import [FILE]",
+     .example = "lockstep verifier book export verdicts.json\n"
+                "lockstep verifier book import verdicts.json",
+     OPTIONS(view_options),
+     .run = run_book},
+    {.name = "plan",
+     .summary = "how much to check, what that costs and earns, and when cheating pays",
+     .description =
+         "From the size of a job, how much of it may be false and the confidence that is wanted: "
+         "how many segments to check. With the time of a step (--seconds-per-step, or measured on "
+         "JOB with --data): how long. With --reward and --price: what an attestation earns, and "
+         "the stake and detection at which cheating stops to pay. docs/ECONOMICS.md has the "
+         "formulas. Terms that are not given are those of 'lockstep job open'.",
+     .arguments = "[JOB]",
+     .example = "lockstep verifier plan --segments 1000 --bad 1 --confidence 0.99\n"
+                "lockstep verifier plan text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
+     OPTIONS(plan_command_options),
+     .run = plan_command},
+};
+
+const struct command_group verifier_commands = {
+    .name = "verifier",
+    .summary = "the node that checks what solvers commit",
+    .commands = commands,
+    .command_count = sizeof(commands) / sizeof(commands[0]),
+};

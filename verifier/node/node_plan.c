@@ -1,0 +1,380 @@
+/* node_plan.c - which segments are checked and attested, and why the others are not. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verifier/node/attestation_audit.h"
+#include "verifier/node/solver_timeout.h"
+
+enum {
+    SETTLE_AGAIN_S = 30, /* there is no hurry */
+};
+
+#define QUEUE_IS_FULL "the queue is full"
+
+/* Of more segments than are looked at in a round, those that found no room come behind the others,
+ * and in random order, so that none is in the way of one whose job has room. */
+#define IN_TURN "CASE s.reason WHEN '" QUEUE_IS_FULL "' THEN abs(random() / 2) ELSE -1 END"
+
+uint64_t node_attest_end(const struct store_segment *segment)
+{
+    return segment->round_s + segment->terms.attest_period_s;
+}
+
+uint64_t node_reveal_end(const struct store_segment *segment)
+{
+    return node_attest_end(segment) + segment->terms.reveal_period_s;
+}
+
+uint64_t node_claim_end(const struct store_segment *segment)
+{
+    return node_reveal_end(segment) + segment->terms.claim_period_s;
+}
+
+/* ---- choosing ------------------------------------------------------------ */
+
+bool node_draws(const struct node *node, const char *words, const void *about, size_t size,
+                double share)
+{
+    struct hash32 hash = verdict_db_derive(node->ports.verdicts, words, about, size);
+    uint64_t number = 0;
+
+    for (int i = 0; i < 6; i++) {
+        number = number << 8 | hash.bytes[i];
+    }
+    return (double)number < share * (double)(UINT64_C(1) << 48);
+}
+
+static bool falls_into(const struct node *node, const struct store_segment *segment,
+                       const char *words, double share)
+{
+    return node_draws(node, words, segment->hash.bytes, HASH32_SIZE, share);
+}
+
+static const char *why_not_at_all(const struct node *node, const struct store_segment *segment)
+{
+    if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
+        return "it was final, or its job at an end, when it was seen";
+    }
+    if (node->clock.time_s > node_claim_end(segment)) {
+        return "its claim time was over when it was seen";
+    }
+    if (address_equal(&segment->committed.solver, ledger_get_own(node->ports.ledger))) {
+        return "it is our own";
+    }
+    return NULL;
+}
+
+static const char *why_not_attest(const struct node *node, const struct store_segment *segment)
+{
+    if (node->options.mode != NODE_ACT) {
+        return "this node does not attest";
+    }
+    if (segment->mine != STORE_MINE_NOT) {
+        return "it was attested before";
+    }
+    if (segment->terms.attestors == 0) {
+        return "its job pays no attestors";
+    }
+    if (segment->attested + segment->revealed >= segment->terms.attestors) {
+        return "it has all the attestors that are paid";
+    }
+    if (node->clock.time_s > node_attest_end(segment)) {
+        return "attesting was over when it was seen";
+    }
+    return falls_into(node, segment, "attest", node->options.share) ? NULL
+                                                                    : "not in this node's share";
+}
+
+static enum status add_extra(struct node *node, const struct store_segment *segment,
+                             const char *why, struct error *error)
+{
+    const struct task task = {
+        .extra = true, .deadline_s = node_claim_end(segment), .expiry_s = node_claim_end(segment)};
+    char reason[STORE_REASON_MAX];
+    bool full = false;
+    enum status status = queue_add(node->ports.store, &full, segment, &task, error);
+
+    if (status == STATUS_OK && full) { /* it stays undecided until there is room */
+        return store_choose(node->ports.store, segment->row, segment->choice, QUEUE_IS_FULL, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* A reorganization may have taken it away while its check was waiting. */
+    status = queue_revive(node->ports.store, segment, &task, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    (void)snprintf(reason, sizeof(reason), "a secret sample; not attested: %s", why);
+    return store_choose(node->ports.store, segment->row, STORE_EXTRA, reason, error);
+}
+
+static enum status choose(void *context, const struct store_segment *segment, struct error *error)
+{
+    struct node *node = context;
+    const char *why = why_not_at_all(node, segment);
+    bool claimed = false;
+    enum status status;
+
+    if (why != NULL) {
+        return store_choose(node->ports.store, segment->row, STORE_PASS, why, error);
+    }
+    status = store_job_is_claimed(node->ports.store, &claimed, &segment->job, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (claimed) {
+        return store_choose(node->ports.store, segment->row, STORE_PASS,
+                            "this node has a claim against its job", error);
+    }
+    why = why_not_attest(node, segment);
+    if (why == NULL) {
+        return store_choose(node->ports.store, segment->row, STORE_ATTEST, "to be attested", error);
+    }
+    if (falls_into(node, segment, "extra", node->options.extra)) {
+        return add_extra(node, segment, why, error);
+    }
+    return store_choose(node->ports.store, segment->row, STORE_PASS, why, error);
+}
+
+/* ---- samples whose step must be drawn, or is ------------------------------ */
+
+enum status node_plan_again(struct node *node, const struct action *action, struct error *error)
+{
+    struct database *sql = &node->ports.store->sql;
+    struct action before;
+    enum status status = action_find(node->ports.store, &before, action->name, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        return action_plan(node->ports.store, action, error);
+    }
+    /* An earlier round missed it; on the ledger a refused name may be tried again. */
+    if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
+        status = database_run(sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
+        return status == STATUS_OK ? action_plan(node->ports.store, action, error) : status;
+    }
+    /* It waits, or was sent in that round and may be refused as too late. */
+    return status == STATUS_OK
+               ? database_run(sql, error,
+                              "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
+                              " WHERE name = ? AND state IN (0, 1)",
+                              "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name)
+               : status;
+}
+
+/* What cannot be attested any more, because nobody drew in time, is checked all the same. */
+static enum status ask_for_draw(void *context, const struct store_segment *segment,
+                                struct error *error)
+{
+    struct node *node = context;
+    struct action action = {.kind = ACTION_DRAW,
+                            .segment = segment->hash,
+                            .due_height = segment->committed.height + 1,
+                            .late_s = node_attest_end(segment)};
+
+    if (node->clock.time_s > action.late_s) {
+        return add_extra(node, segment, "its step was not drawn in time", error);
+    }
+    action_name(action.name, ACTION_DRAW, &segment->hash);
+    return node_plan_again(node, &action, error);
+}
+
+/* With the step: a reorganization may draw another one of the same segment. */
+static void name_of_step(char name[LEDGER_NAME_MAX + 1], enum action_kind kind,
+                         const struct hash32 *segment, uint32_t step)
+{
+    size_t size;
+
+    action_name(name, kind, segment);
+    size = strlen(name);
+    (void)snprintf(name + size, LEDGER_NAME_MAX + 1 - size, "/%" PRIu32, step);
+}
+
+enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
+                                  uint32_t step, const struct check_result *result,
+                                  struct error *error)
+{
+    struct action attest = {.kind = ACTION_ATTEST,
+                            .segment = segment->hash,
+                            .before = result->before,
+                            .post_state = result->trace_root,
+                            .step = step,
+                            .late_s = node_attest_end(segment)};
+    struct action reveal = attest;
+    enum status status = STATUS_OK;
+
+    name_of_step(attest.name, ACTION_ATTEST, &segment->hash, step);
+    reveal.kind = ACTION_REVEAL;
+    name_of_step(reveal.name, ACTION_REVEAL, &segment->hash, step);
+    reveal.due_s = node_attest_end(segment);
+    reveal.late_s = node_reveal_end(segment);
+    if (segment->mine == STORE_MINE_NOT) {
+        (void)snprintf(reveal.after, sizeof(reveal.after), "%s", attest.name);
+        status = node_plan_again(node, &attest, error);
+    }
+    return status == STATUS_OK && segment->mine <= STORE_MINE_SEALED
+               ? node_plan_again(node, &reveal, error)
+               : status;
+}
+
+/* What was found about a step: in the queue or, if the database was lost since it was sealed, in
+ * the book. */
+static enum status find_answer(struct node *node, struct check_result **result,
+                               const struct store_segment *segment, uint32_t step,
+                               struct error *error)
+{
+    const struct digest unknown = {{0}};
+    struct verdict_db_entry entry = node_entry(node, segment, &unknown);
+    enum status status = queue_answer(node->ports.store, result, segment, step, error);
+
+    if (status != STATUS_NOT_FOUND || segment->mine != STORE_MINE_SEALED) {
+        return status;
+    }
+    entry.step = step;
+    status = verdict_db_find_proven(&entry, node->ports.verdicts, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *result = calloc(1, sizeof(**result));
+    if (*result == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
+    }
+    (*result)->before = entry.before;
+    (*result)->trace_root = entry.trace_root;
+    return STATUS_OK;
+}
+
+/* The step is drawn: the check can begin, or was made in an earlier round. */
+static enum status add_sample(void *context, const struct store_segment *segment,
+                              struct error *error)
+{
+    struct node *node = context;
+    const struct task task = {.traced = true,
+                              .traced_step = game_sampled_step(&segment->seed,
+                                                               ledger_get_own(node->ports.ledger),
+                                                               segment->committed.steps),
+                              .deadline_s = node_attest_end(segment),
+                              .expiry_s = node_claim_end(segment)};
+    struct check_result *result = NULL;
+    bool full = false;
+    enum status status = find_answer(node, &result, segment, task.traced_step, error);
+
+    if (status == STATUS_OK) {
+        status = node_plan_attestation(node, segment, task.traced_step, result, error);
+    } else if (status == STATUS_NOT_FOUND) {
+        status = queue_add(node->ports.store, &full, segment, &task, error);
+        if (status == STATUS_OK && !full) {
+            status = queue_revive(node->ports.store, segment, &task, error);
+        }
+    }
+    free(result);
+    return status == STATUS_OK ? store_choose(node->ports.store, segment->row,
+                                              full ? segment->choice : STORE_SAMPLED,
+                                              full ? QUEUE_IS_FULL : "to be attested", error)
+                               : status;
+}
+
+/* A reorganization may have put the settlement before what must come first; it is tried again. */
+static enum status settle(void *context, const struct store_segment *segment, struct error *error)
+{
+    struct node *node = context;
+    struct action action = {
+        .kind = ACTION_SETTLE, .segment = segment->hash, .late_s = GAME_TIME_MAX};
+    struct action before;
+    enum status status;
+
+    action_name(action.name, ACTION_SETTLE, &segment->hash);
+    status = action_find(node->ports.store, &before, action.name, error);
+    if (status == STATUS_NOT_FOUND) {
+        return action_plan(node->ports.store, &action, error);
+    }
+    if (status == STATUS_OK && before.state == ACTION_REFUSED) {
+        before.tries++;
+        status = action_set(node->ports.store, &before, ACTION_PLANNED,
+                            node->clock.time_s + SETTLE_AGAIN_S, "", error);
+    }
+    return status;
+}
+
+/* ---- money --------------------------------------------------------------- */
+
+static enum status plan_withdrawal(struct node *node, struct error *error)
+{
+    struct action action = {.kind = ACTION_WITHDRAW, .late_s = GAME_TIME_MAX};
+    int64_t pending = 0;
+    int64_t number = 0;
+    wei purse = 0;
+    wei owed = 0;
+    enum status status = database_number(&node->ports.store->sql, &pending, 0, error,
+                                         "SELECT count(*) FROM actions WHERE kind = ? AND state IN"
+                                         " (0, 1)",
+                                         "i", (int64_t)ACTION_WITHDRAW);
+
+    if (status != STATUS_OK || pending > 0 || node->options.withdraw_at == 0) {
+        return status;
+    }
+    status = ledger_get_account(node->ports.ledger, &purse, &owed,
+                                ledger_get_own(node->ports.ledger), error);
+    if (status != STATUS_OK || owed < node->options.withdraw_at) {
+        return status == STATUS_UNREACHABLE ? STATUS_OK : status;
+    }
+    status = store_number(node->ports.store, &number, "withdrawals", error);
+    if (status == STATUS_OK) {
+        status = store_set_number(node->ports.store, "withdrawals", number + 1, error);
+    }
+    /* A number alone could name another withdrawal of a node whose database was lost. */
+    (void)snprintf(action.name, sizeof(action.name), "withdraw/%lld/%llu", (long long)number,
+                   (unsigned long long)node->clock.time_s);
+    return status == STATUS_OK ? action_plan(node->ports.store, &action, error) : status;
+}
+
+static enum status plan_all(struct node *node, struct error *error)
+{
+    static const struct {
+        const char *where;
+        enum status (*visit)(void *context, const struct store_segment *segment,
+                             struct error *error);
+        bool signs;
+    } plans[] = {
+        {"s.choice = 0 AND NOT s.void ORDER BY " IN_TURN ", s.attested + s.revealed, s.round_s",
+         choose, false},
+        {"s.choice = 1 AND s.seed IS NULL AND NOT s.void", ask_for_draw, true},
+        {"s.choice = 1 AND s.seed IS NOT NULL AND NOT s.void AND s.mine < 2 ORDER BY " IN_TURN,
+         add_sample, true},
+        {"((s.mine = 2 AND (s.void OR s.idx < j.finalized)) OR (s.mine = 1 AND s.void))"
+         " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = 3 AND"
+         " a.state <> 3)",
+         settle, true},
+    };
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]) && status == STATUS_OK; i++) {
+        bool of_itself = plans[i].visit != settle;
+
+        if ((!plans[i].signs || node->options.mode != NODE_OBSERVE) &&
+            !(of_itself && node->options.by_hand)) {
+            status = store_segments(node->ports.store, plans[i].where, plans[i].visit, node, error);
+        }
+    }
+    if (status == STATUS_OK && !node->options.by_hand) {
+        status = attestation_audit_round(node, error);
+    }
+    if (status == STATUS_OK && !node->options.by_hand && node->options.mode != NODE_OBSERVE) {
+        status = solver_timeout_round(node, error);
+    }
+    if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
+        status = plan_withdrawal(node, error);
+    }
+    return status == STATUS_OK ? queue_expire(node->ports.store, node->clock.time_s, error)
+                               : status;
+}
+
+enum status node_plan(struct node *node, struct error *error)
+{
+    enum status status = store_begin(node->ports.store, error);
+
+    return status == STATUS_OK ? store_end(node->ports.store, plan_all(node, error), error)
+                               : status;
+}

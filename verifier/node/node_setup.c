@@ -1,0 +1,252 @@
+/* node_setup.c - see node_setup.h. */
+#include "verifier/node/node_setup.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/host.h"
+#include "chain/commands/commands.h"
+#include "engine/plan/backend.h"
+
+/* ---- where the node's files are ------------------------------------------- */
+
+static const char *const node_files[] = {"node.db", "verdicts.db", "cache", "self-test"};
+
+enum status node_setup_folder(char path[FILE_PATH_MAX], const struct options *given,
+                              struct error *error)
+{
+    const char *named = options_text(given, "state");
+
+    if (named == NULL) {
+        return file_place(path, FILE_PATH_MAX, error, FILE_PLACE_STATE, "verifier");
+    }
+    if (strlen(named) >= FILE_PATH_MAX) {
+        return error_set(error, STATUS_USAGE, "the path of the node's state is too long");
+    }
+    memcpy(path, named, strlen(named) + 1);
+    return STATUS_OK;
+}
+
+enum status node_setup_path(char path[FILE_PATH_MAX], const struct options *given,
+                            enum node_file which, struct error *error)
+{
+    char folder[FILE_PATH_MAX];
+    enum status status = node_setup_folder(folder, given, error);
+
+    return status == STATUS_OK
+               ? file_path_join(path, FILE_PATH_MAX, error, folder, node_files[which])
+               : status;
+}
+
+static enum status read_device(struct node_options *options, const struct options *given,
+                               struct error *error)
+{
+    struct machine_options machine;
+    enum status status = machine_options_default(&machine, error);
+
+    options->device = options_text(given, "device");
+    options->device_memory = options_number(given, "device-memory");
+    if (strlen(options->device) >= CHECK_DEVICE_MAX) {
+        return error_set(error, STATUS_USAGE, "--device names too many devices");
+    }
+    return status == STATUS_OK ? machine_options_device(&machine, options->device, error) : status;
+}
+
+enum status node_setup_limits(struct node_options *options, const struct options *given,
+                              struct error *error)
+{
+    struct host host;
+
+    host_look(&host);
+    options->threads = (uint32_t)options_number(given, "threads");
+    if (options->threads == 0) {
+        options->threads = host.cores / options->checks_max;
+        options->threads = options->threads == 0 ? 1 : options->threads;
+    }
+    options->memory_max = options_number(given, "memory-max");
+    if (options->memory_max == 0) {
+        options->memory_max = host.memory_bytes / 4 * 3 / (options->checks_max + 1);
+    }
+    options->disk_max = options_number(given, "disk-max");
+    options->bandwidth_max = options_number(given, "bandwidth-max");
+    options->ledger_retry_s = (uint32_t)options_number(given, "patience");
+    options->check_time_s = (uint32_t)options_number(given, "check-time");
+    options->reach = (uint32_t)options_number(given, "reach");
+    return read_device(options, given, error);
+}
+
+static enum status read_options(struct node_setup *setup, struct error *error)
+{
+    const struct options *given = setup->context->options;
+    struct node_options *options = &setup->options;
+    enum status status = node_setup_limits(options, given, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
+        setup->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
+    }
+    for (size_t i = 0; i < options_list_count(given, "data"); i++) {
+        setup->data[options->data_count++] = options_list_item(given, "data", i);
+    }
+    options->mirrors = setup->mirrors;
+    options->data = setup->data;
+    options->cache = setup->cache;
+    return node_setup_path(setup->cache, given, NODE_FILE_CACHE, error);
+}
+
+static bool is_stopped(void *context)
+{
+    return stop_requested(context);
+}
+
+/* Who looks at the node while it waits sees that it lives, and for what it waits. */
+static enum status try_ledger(struct node_setup *setup, const struct ledger_options *options,
+                              struct error *error)
+{
+    enum status status = ledger_open(&setup->ledger, options, error);
+    struct error ignored;
+
+    error_init(&ignored);
+    if (status == STATUS_UNREACHABLE) {
+        (void)!store_set_text(&setup->store, "weather", error->text, &ignored);
+        (void)!store_set_number(&setup->store, "alive_ms", (int64_t)node_setup_now_ms(NULL),
+                                &ignored);
+    }
+    return status;
+}
+
+static enum status open_ledger(struct node_setup *setup, bool needs_key, struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+    enum status status = STATUS_OK;
+
+    if (needs_key) {
+        status = chain_unlock(&setup->signer, setup->context, error);
+    }
+    if (status == STATUS_OK) {
+        status = chain_ledger_options(&options, state_dir, setup->context, setup->signer, error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    /* A stop must not wait for an endpoint. */
+    options.stopped = is_stopped;
+    options.context = &setup->stop;
+    do {
+        status = try_ledger(setup, &options, error);
+    } while (setup->retry != NULL && ledger_retry_again(setup->retry, &status, error));
+    return status;
+}
+
+/* A database belongs to one account on one ledger: mixing two would send moves of one to the
+ * other. */
+static enum status check_owner(struct node_setup *setup, struct error *error)
+{
+    const struct ledger_place *place = ledger_get_place(setup->ledger);
+    char registry[ADDRESS_TEXT_SIZE];
+    char account[ADDRESS_TEXT_SIZE];
+    char owner[STORE_REASON_MAX];
+    char before[STORE_REASON_MAX];
+    enum status status = store_text(&setup->store, before, "owner", error);
+
+    address_print(registry, &place->registry);
+    address_print(account, ledger_get_own(setup->ledger));
+    (void)snprintf(owner, sizeof(owner), "%s at %s, %s", account, place->chain, registry);
+    if (status == STATUS_OK && before[0] != '\0' && strcmp(before, owner) != 0) {
+        (void)error_set(error, STATUS_REFUSED, "this state is that of the node of %s", before);
+        error_advise(error, "name another folder with --state");
+        return STATUS_REFUSED;
+    }
+    return status == STATUS_OK ? store_set_text(&setup->store, "owner", owner, error) : status;
+}
+
+static enum status open_files(struct node_setup *setup, struct error *error)
+{
+    const struct options *given = setup->context->options;
+    char path[FILE_PATH_MAX];
+    enum status status = node_setup_folder(setup->folder, given, error);
+
+    if (status == STATUS_OK) {
+        status = file_make_folder(setup->folder, error, 0700);
+    }
+    if (status == STATUS_OK) {
+        status = node_setup_path(path, given, NODE_FILE_BOOK, error);
+    }
+    if (status == STATUS_OK) {
+        status = verdict_db_open(&setup->verdicts, path, error);
+    }
+    if (status == STATUS_OK) {
+        status = node_setup_path(path, given, NODE_FILE_STORE, error);
+    }
+    return status == STATUS_OK ? store_open(&setup->store, path, STORE_WRITE, error) : status;
+}
+
+enum status node_setup_prepare(struct node_setup *setup, struct error *error)
+{
+    enum status status = read_options(setup, error);
+
+    return status == STATUS_OK ? open_files(setup, error) : status;
+}
+
+enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forget_fault,
+                            struct error *error)
+{
+    struct node_ports ports = {
+        .store = &setup->store, .now_ms = node_setup_now_ms, .log = setup->context->log};
+    enum status status = open_ledger(setup, needs_key, error);
+
+    if (status == STATUS_OK) {
+        status = check_owner(setup, error);
+    }
+    if (status == STATUS_OK && forget_fault) {
+        status = node_forget_fault(&setup->store, setup->verdicts, error);
+    }
+    if (status == STATUS_OK) {
+        status = workers_open(&setup->workers, setup->options.checks_max + 1,
+                              setup->options.check_time_s, NULL, error);
+    }
+    if (status == STATUS_OK) {
+        ports.ledger = setup->ledger;
+        ports.verdicts = setup->verdicts;
+        ports.checks = workers_port(setup->workers);
+        status = node_open(&setup->node, &setup->options, &ports, error);
+    }
+    return status;
+}
+
+void node_setup_close(struct node_setup *setup)
+{
+    node_close(&setup->node);
+    workers_close(setup->workers);
+    ledger_close(setup->ledger);
+    store_close(&setup->store);
+    verdict_db_close(setup->verdicts);
+    signer_free(setup->signer);
+}
+
+/* Until an answer comes, a stop is asked for, or the time is over. */
+void node_setup_wait(struct node_setup *setup, int wait_ms)
+{
+    struct pollfd polled[WORKERS_MAX + 1] = {{.fd = setup->stop.descriptor, .events = POLLIN}};
+    int descriptors[WORKERS_MAX];
+    uint32_t count = workers_descriptors(setup->workers, descriptors, WORKERS_MAX);
+
+    for (uint32_t i = 0; i < count; i++) {
+        polled[i + 1] = (struct pollfd){.fd = descriptors[i], .events = POLLIN};
+    }
+    (void)poll(polled, count + 1, wait_ms);
+}
+
+uint64_t node_setup_now_ms(void *context)
+{
+    struct timespec now;
+
+    (void)context;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}

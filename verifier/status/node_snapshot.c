@@ -1,0 +1,466 @@
+/* node_snapshot.c - see node_snapshot.h. */
+#include "verifier/status/node_snapshot.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verifier/store/mirrors.h"
+
+static uint64_t column(sqlite3_stmt *row, int number)
+{
+    int64_t value = sqlite3_column_int64(row, number);
+
+    return value < 0 ? 0 : (uint64_t)value;
+}
+
+static void column_text(char *text, size_t size, sqlite3_stmt *row, int number)
+{
+    const char *found = (const char *)sqlite3_column_text(row, number);
+
+    (void)snprintf(text, size, "%s", found == NULL ? "" : found);
+}
+
+/* Calls take for each row of a query that has one parameter, or none. */
+static enum status each_row(struct node_snapshot *snapshot, struct store *store, const char *query,
+                            const struct database_blob *key,
+                            void (*take)(struct node_snapshot *snapshot, sqlite3_stmt *row),
+                            struct error *error)
+{
+    sqlite3_stmt *row = key == NULL ? database_query(&store->sql, error, query, "")
+                                    : database_query(&store->sql, error, query, "b", key);
+    enum status status = row == NULL ? STATUS_IO : STATUS_OK;
+
+    while (status == STATUS_OK) {
+        status = database_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            take(snapshot, row);
+        }
+    }
+    database_done(&store->sql, row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- counts ------------------------------------------------------------- */
+
+static void take_tasks(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    uint64_t state = column(row, 0);
+    uint64_t outcome = column(row, 1);
+
+    if (state >= NODE_SNAPSHOT_TASK_STATES || outcome >= NODE_SNAPSHOT_OUTCOMES) {
+        return;
+    }
+    snapshot->tasks[state] += column(row, 2);
+    snapshot->attempts += column(row, 3);
+    snapshot->steps_run += column(row, 4);
+    snapshot->compute_ns += column(row, 5);
+    if (state == TASK_DONE) {
+        snapshot->outcomes[outcome] += column(row, 2);
+    }
+}
+
+static void take_steps_proven(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    snapshot->steps_proven = column(row, 0);
+}
+
+static void take_deadline(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    snapshot->next_deadline_s = column(row, 0);
+}
+
+static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    uint64_t kind = column(row, 0);
+    uint64_t state = column(row, 1);
+
+    if (kind < ACTION_KINDS && state < NODE_SNAPSHOT_ACTION_STATES) {
+        snapshot->actions[kind][state] = column(row, 2);
+    }
+}
+
+/* What anybody may do is done when it is refused to us; of the rest, some seats and turns are taken
+ * by others, and what is done already need not be done. */
+static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
+{
+    return kind == ACTION_DRAW || kind == ACTION_SETTLE || kind == ACTION_TIMEOUT ||
+           kind == ACTION_LAPSE || refusal == GAME_FULL || refusal == GAME_ALREADY_ATTESTED ||
+           refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
+           refusal == GAME_NOTHING_OWED;
+}
+
+static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    uint64_t kind = column(row, 0);
+    bool refused = column(row, 1) == ACTION_REFUSED;
+    uint64_t refusal = column(row, 2);
+
+    if (kind < ACTION_KINDS &&
+        !(refused && is_no_loss((enum action_kind)kind, (enum game_refusal_kind)refusal))) {
+        snapshot->lost[kind] += column(row, 3);
+    }
+}
+
+/* A void segment needs no move; what waits for a lost move is not lost once more; a move of a
+ * dispute is lost with the dispute, and only the last one. */
+#define LOST_MOVES                                                                                 \
+    "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
+    " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \
+    " LEFT JOIN actions f ON f.name = a.after"                                                     \
+    " WHERE a.state IN (3, 4) AND coalesce(s.void, 0) = 0"                                         \
+    " AND coalesce(f.state, 0) NOT IN (3, 4)"                                                      \
+    " AND (a.kind NOT IN (9, 10, 11) OR (c.phase = 3"                                              \
+    " AND c.outcome = CASE c.accused WHEN 1 THEN 'upheld' ELSE 'refuted' END"                      \
+    " AND NOT EXISTS (SELECT 1 FROM actions m WHERE m.claim = a.claim AND m.kind IN (9, 10, 11)"   \
+    " AND m.rowid > a.rowid))) GROUP BY a.kind, a.state, a.refusal"
+
+static void take_phases(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    uint64_t phase = column(row, 0);
+
+    if (phase < NODE_SNAPSHOT_PHASES) {
+        snapshot->jobs[phase] = column(row, 1);
+        snapshot->finalized += column(row, 2);
+    }
+}
+
+static void take_committed(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    snapshot->committed = column(row, 0);
+}
+
+static void take_claim_ends(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    char outcome[16];
+    uint64_t count = column(row, 1);
+
+    column_text(outcome, sizeof(outcome), row, 0);
+    if (strcmp(outcome, "upheld") == 0) {
+        snapshot->claims_upheld = count;
+    } else if (strcmp(outcome, "refuted") == 0) {
+        snapshot->claims_refuted = count;
+    } else if (strcmp(outcome, "lapsed") == 0) {
+        snapshot->claims_lapsed = count;
+    } else {
+        snapshot->claims_open += count;
+    }
+}
+
+/* Amounts are larger than what sqlite can add. */
+static void take_payment(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    const char *kind = (const char *)sqlite3_column_text(row, 0);
+    const char *text = (const char *)sqlite3_column_text(row, 1);
+    wei amount = 0;
+
+    if (kind == NULL || text == NULL || wei_parse(&amount, text) != STATUS_OK) {
+        return;
+    }
+    if (strcmp(kind, "attestation") == 0) {
+        snapshot->earned += amount;
+    } else if (strcmp(kind, "withdrawal") == 0) {
+        snapshot->withdrawn += amount;
+    }
+}
+
+static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,
+                                  struct error *error)
+{
+    static const struct {
+        const char *query;
+        void (*take)(struct node_snapshot *snapshot, sqlite3_stmt *row);
+    } counts[] = {
+        {"SELECT state, outcome, count(*), sum(attempts),"
+         " sum(coalesce(json_extract(result, '$.steps_run'), 0)),"
+         " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
+         " FROM tasks GROUP BY state, outcome",
+         take_tasks},
+        /* A segment is checked once for each step that was drawn, and counted once. */
+        {"SELECT sum(steps) FROM (SELECT DISTINCT job, idx, previous, root, steps FROM tasks"
+         " WHERE outcome = 1)",
+         take_steps_proven},
+        {"SELECT min(deadline_s) FROM tasks WHERE state IN (0, 1)", take_deadline},
+        {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
+        {LOST_MOVES, take_lost},
+        {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
+        {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
+        {"SELECT outcome, count(*) FROM claims WHERE NOT accused GROUP BY outcome",
+         take_claim_ends},
+        {"SELECT kind, amount FROM payments", take_payment},
+    };
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && status == STATUS_OK; i++) {
+        status = each_row(snapshot, store, counts[i].query, NULL, counts[i].take, error);
+    }
+    return status;
+}
+
+static enum status look_at_facts(struct node_snapshot *snapshot, struct store *store,
+                                 struct error *error)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } numbers[] = {
+        {"started_ms", offsetof(struct node_snapshot, started_ms)},
+        {"alive_ms", offsetof(struct node_snapshot, alive_ms)},
+        {"cursor", offsetof(struct node_snapshot, cursor)},
+    };
+    enum status status = store_text(store, snapshot->owner, "owner", error);
+
+    if (status == STATUS_OK) {
+        status = store_text(store, snapshot->fault, "fault", error);
+    }
+    if (status == STATUS_OK) {
+        status = store_text(store, snapshot->weather, "weather", error);
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == STATUS_OK; i++) {
+        int64_t number = 0;
+
+        status = store_number(store, &number, numbers[i].name, error);
+        *(uint64_t *)((char *)snapshot + numbers[i].offset) = number < 0 ? 0 : (uint64_t)number;
+    }
+    return status;
+}
+
+/* ---- jobs --------------------------------------------------------------- */
+
+static void take_job(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    struct node_snapshot_job *job = &snapshot->job[snapshot->job_count];
+    struct game_move move;
+
+    if (snapshot->job_count >= NODE_SNAPSHOT_JOBS_MAX ||
+        !database_blob_column(row, 0, job->key.bytes, sizeof(job->key.bytes))) {
+        return;
+    }
+    snapshot->job_count++;
+    job->phase = (enum game_phase)column(row, 1);
+    job->finalized = (uint32_t)column(row, 2);
+    if (game_move_decode(&move, sqlite3_column_blob(row, 3),
+                         (size_t)sqlite3_column_bytes(row, 3)) == STATUS_OK) {
+        job->steps = move.terms.steps;
+        job->segment_count = game_segment_count(&move.terms);
+    }
+    job->cell_segments =
+        (job->segment_count + NODE_SNAPSHOT_CELLS_MAX - 1) / NODE_SNAPSHOT_CELLS_MAX;
+    if (job->cell_segments > 0) {
+        job->cell_count = (job->segment_count + job->cell_segments - 1) / job->cell_segments;
+    }
+}
+
+static enum node_snapshot_mark mark_of(uint64_t outcomes, uint64_t attempts)
+{
+    if ((outcomes & (1u << CHECK_REFUTED | 1u << CHECK_FAULT)) != 0) {
+        return NODE_SNAPSHOT_REFUTED;
+    }
+    if ((outcomes & 1u << CHECK_PROVEN) != 0) {
+        return NODE_SNAPSHOT_PROVEN;
+    }
+    return attempts > 0 ? NODE_SNAPSHOT_UNTOLD : NODE_SNAPSHOT_COMMITTED;
+}
+
+/* Into the job that was taken last. */
+static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    struct node_snapshot_job *job = &snapshot->job[snapshot->job_count - 1];
+    uint64_t index = column(row, 0);
+    enum node_snapshot_mark mark = mark_of(column(row, 1), column(row, 2));
+    struct node_snapshot_cell *cell;
+
+    job->committed++;
+    job->proven += mark == NODE_SNAPSHOT_PROVEN;
+    job->refuted += mark == NODE_SNAPSHOT_REFUTED;
+    if (index >= job->segment_count) {
+        return;
+    }
+    cell = &job->cells[index / job->cell_segments];
+    cell->mark = mark > cell->mark ? mark : cell->mark;
+    cell->proven += mark == NODE_SNAPSHOT_PROVEN;
+    if (mark == NODE_SNAPSHOT_PROVEN && sqlite3_column_type(row, 3) == SQLITE_INTEGER) {
+        uint32_t bits = (uint32_t)column(row, 3);
+        float loss;
+
+        memcpy(&loss, &bits, sizeof(loss));
+        cell->has_loss = isfinite(loss);
+        cell->loss = cell->has_loss ? (double)loss : 0;
+    }
+}
+
+_Static_assert(GAME_CLAIM_CLOSED == 3 && GAME_PHASE_RUNNING == 2, "as the order of jobs says");
+
+/* Those under a claim that is open, then those that run, the newest first. */
+static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *store,
+                                struct error *error)
+{
+    enum status status =
+        each_row(snapshot, store,
+                 "SELECT j.key, j.phase, j.finalized, j.terms FROM jobs j ORDER BY"
+                 " EXISTS (SELECT 1 FROM claims c WHERE c.job = j.key AND c.phase <> 3) DESC,"
+                 " j.phase = 2 DESC, j.rowid DESC LIMIT 16",
+                 NULL, take_job, error);
+    uint32_t count = snapshot->job_count;
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct database_blob key = {snapshot->job[i].key.bytes,
+                                          sizeof(snapshot->job[i].key.bytes)};
+
+        snapshot->job_count = i + 1;
+        status =
+            each_row(snapshot, store,
+                     "SELECT s.idx, coalesce(max(t.outcome = 1) * 2 + max(t.outcome = 2) * 4 +"
+                     " max(t.outcome = 3) * 8, 0), coalesce(sum(t.attempts), 0),"
+                     " max(CASE t.outcome WHEN 1 THEN json_extract(t.result, '$.loss_bits') END)"
+                     " FROM segments s LEFT JOIN tasks t ON t.job = s.job AND t.idx = s.idx AND"
+                     " t.previous = s.previous AND t.root = s.root WHERE s.job = ? AND NOT s.void"
+                     " GROUP BY s.idx ORDER BY s.idx",
+                     &key, take_segment, error);
+    }
+    snapshot->job_count = count;
+    return status;
+}
+
+/* ---- claims, mirrors, throughput ---------------------------------------- */
+
+static void take_claim(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    struct node_snapshot_claim *claim = &snapshot->claim[snapshot->claim_count];
+
+    if (snapshot->claim_count >= NODE_SNAPSHOT_CLAIMS_MAX ||
+        !database_blob_column(row, 0, claim->key.bytes, sizeof(claim->key.bytes))) {
+        return;
+    }
+    snapshot->claim_count++;
+    claim->index = (uint32_t)column(row, 1);
+    claim->step = (uint32_t)column(row, 2);
+    claim->move = (enum action_state)column(row, 3);
+    claim->phase = (enum game_claim_phase)column(row, 4);
+    claim->deadline_s = column(row, 5);
+    column_text(claim->outcome, sizeof(claim->outcome), row, 6);
+    column_text(claim->trouble, sizeof(claim->trouble), row, 7);
+}
+
+static void take_mirror(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    struct node_snapshot_mirror *mirror = &snapshot->mirror[snapshot->mirror_count];
+    struct mirrors_health health = {0};
+
+    if (snapshot->mirror_count >= NODE_SNAPSHOT_MIRRORS_MAX) {
+        return;
+    }
+    snapshot->mirror_count++;
+    column_text(mirror->name, sizeof(mirror->name), row, 0);
+    mirror->good = column(row, 1);
+    mirror->bad = column(row, 2);
+    mirror->bytes = column(row, 3);
+    column_text(mirror->trouble, sizeof(mirror->trouble), row, 4);
+    mirror->silent = column(row, 5);
+    health.failures = (uint32_t)column(row, 6);
+    health.rest_until_ms = column(row, 7);
+    mirror->rests = mirrors_rests(&health, snapshot->now_ms);
+    mirror->rest_until_s = health.rest_until_ms / 1000;
+    mirror->failures = mirrors_failures(&health, snapshot->now_ms);
+}
+
+/* The shortest of a few spans that shows all of what was done lately, so that a young node has
+ * a plot, too. */
+static void take_span(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    static const uint64_t hours[] = {1, 6, 24, 24 * 7};
+    uint64_t first_ms = column(row, 0);
+    size_t i = 0;
+
+    while (i < 3 && first_ms != 0 && first_ms + hours[i] * 3600000 < snapshot->now_ms) {
+        i++;
+    }
+    snapshot->bar_ms = hours[i] * 3600000 / NODE_SNAPSHOT_BARS;
+}
+
+static void take_ended(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    uint64_t ended_ms = column(row, 0);
+    uint64_t age = snapshot->now_ms > ended_ms ? snapshot->now_ms - ended_ms : 0;
+    struct node_snapshot_bar *bar;
+
+    if (age / snapshot->bar_ms >= NODE_SNAPSHOT_BARS) {
+        return;
+    }
+    bar = &snapshot->bars[NODE_SNAPSHOT_BARS - 1 - age / snapshot->bar_ms];
+    bar->checks++;
+    bar->steps += column(row, 1);
+}
+
+static enum status look_at_lists(struct node_snapshot *snapshot, struct store *store,
+                                 struct error *error)
+{
+    enum status status =
+        each_row(snapshot, store,
+                 "SELECT a.claim, coalesce(s.idx, 0), a.step, a.state, coalesce(c.phase, 0),"
+                 " coalesce(c.deadline_s, 0), coalesce(c.outcome, ''), a.trouble FROM actions a"
+                 " LEFT JOIN claims c ON c.key = a.claim LEFT JOIN segments s ON s.hash ="
+                 " a.segment WHERE a.kind = 5 ORDER BY a.rowid DESC LIMIT 24",
+                 NULL, take_claim, error);
+
+    if (status == STATUS_OK) {
+        status = each_row(snapshot, store,
+                          "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
+                          " FROM mirrors ORDER BY name LIMIT 32",
+                          NULL, take_mirror, error);
+    }
+    if (status == STATUS_OK) {
+        status =
+            each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks", NULL, take_span, error);
+    }
+    if (status == STATUS_OK) {
+        status = each_row(snapshot, store,
+                          "SELECT ended_ms, coalesce(json_extract(result, '$.steps_run'), 0)"
+                          " FROM tasks WHERE ended_ms IS NOT NULL",
+                          NULL, take_ended, error);
+    }
+    return status;
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *store, uint64_t now_ms,
+                               struct error *error)
+{
+    enum status status;
+
+    memset(snapshot, 0, sizeof(*snapshot));
+    snapshot->now_ms = now_ms;
+    snapshot->bar_ms = 3600000 / NODE_SNAPSHOT_BARS;
+    /* Not store_begin(): that would ask for the right to write. */
+    status = database_run(&store->sql, error, "BEGIN", "");
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = look_at_facts(snapshot, store, error);
+    if (status == STATUS_OK) {
+        status = look_at_counts(snapshot, store, error);
+    }
+    if (status == STATUS_OK) {
+        status = look_at_jobs(snapshot, store, error);
+    }
+    if (status == STATUS_OK) {
+        status = look_at_lists(snapshot, store, error);
+    }
+    return database_end(&store->sql, status, error);
+}
+
+const char *node_snapshot_trouble(const struct node_snapshot *snapshot)
+{
+    uint64_t sign_ms =
+        snapshot->alive_ms > snapshot->started_ms ? snapshot->alive_ms : snapshot->started_ms;
+
+    if (snapshot->fault[0] != '\0') {
+        return "this machine's replays disagreed: nothing is signed";
+    }
+    if (sign_ms + NODE_SNAPSHOT_SILENCE_MS < snapshot->now_ms) {
+        return "the node gives no sign of life";
+    }
+    return snapshot->weather[0] != '\0' ? "the ledger cannot be reached" : NULL;
+}

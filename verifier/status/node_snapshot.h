@@ -1,0 +1,134 @@
+/*
+ * node_snapshot.h - one look at a node's database: what the metrics and the status page are made
+ * of.
+ *
+ * All of it comes from one read transaction, so its numbers belong together. Lists are cut at named
+ * maxima: jobs under an open claim are kept, then those that run, then the newest, and the newest
+ * claims; how many there are is counted all the same. Nothing here writes.
+ */
+#ifndef VERIFIER_STATUS_NODE_SNAPSHOT_H
+#define VERIFIER_STATUS_NODE_SNAPSHOT_H
+
+#include "verifier/store/queue.h"
+
+#define NODE_SNAPSHOT_JOBS_MAX 16
+#define NODE_SNAPSHOT_CELLS_MAX                                                                    \
+    360 /* squares of a job's map: a long job has several segments in one */
+#define NODE_SNAPSHOT_CLAIMS_MAX  24
+#define NODE_SNAPSHOT_MIRRORS_MAX 32
+#define NODE_SNAPSHOT_BARS        60 /* of the throughput plot */
+#define NODE_SNAPSHOT_NAME_MAX    256
+
+#define NODE_SNAPSHOT_TASK_STATES   (TASK_SKIPPED + 1)
+#define NODE_SNAPSHOT_OUTCOMES      (CHECK_FAULT + 1)
+#define NODE_SNAPSHOT_ACTION_STATES ACTION_STATES
+#define NODE_SNAPSHOT_PHASES        (GAME_PHASE_CLOSED + 1)
+
+/* Of a square the worst is shown that is true of any of its segments. */
+enum node_snapshot_mark {
+    NODE_SNAPSHOT_AHEAD,     /* not committed yet */
+    NODE_SNAPSHOT_COMMITTED, /* and nothing is known of it */
+    NODE_SNAPSHOT_PROVEN,
+    NODE_SNAPSHOT_UNTOLD, /* a check was tried and could not tell, so far */
+    NODE_SNAPSHOT_REFUTED,
+};
+#define NODE_SNAPSHOT_MARKS 5
+
+struct node_snapshot_cell {
+    enum node_snapshot_mark mark;
+    uint32_t proven; /* segments */
+    bool has_loss;
+    double loss; /* after its last segment that has one */
+};
+
+struct node_snapshot_job {
+    struct hash32 key;
+    enum game_phase phase;
+    uint64_t steps;
+    uint32_t segment_count; /* 0: the terms make no sense */
+    uint32_t committed;
+    uint32_t finalized;
+    uint32_t proven;
+    uint32_t refuted;
+    uint32_t cell_segments; /* in one square */
+    uint32_t cell_count;
+    struct node_snapshot_cell cells[NODE_SNAPSHOT_CELLS_MAX];
+};
+
+struct node_snapshot_claim {
+    struct hash32 key;
+    uint32_t index;
+    uint32_t step;
+    enum action_state move;
+    enum game_claim_phase phase; /* NONE: not on the ledger yet */
+    uint64_t deadline_s;
+    char outcome[16];
+    char trouble[NODE_SNAPSHOT_NAME_MAX];
+};
+
+struct node_snapshot_mirror {
+    char name[NODE_SNAPSHOT_NAME_MAX];
+    uint64_t good;
+    uint64_t bad;
+    uint64_t silent;
+    uint64_t bytes;
+    bool rests; /* it is asked last, */
+    uint64_t rest_until_s;
+    uint64_t failures;
+    char trouble[NODE_SNAPSHOT_NAME_MAX];
+};
+
+struct node_snapshot_bar {
+    uint32_t checks;
+    uint64_t steps;
+};
+
+struct node_snapshot {
+    uint64_t now_ms;
+    uint64_t started_ms;
+    uint64_t alive_ms; /* the last sign of life; 0: none yet */
+    uint64_t cursor;   /* the last entry of the event log that was dealt with */
+    char owner[STORE_REASON_MAX];
+    char fault[STORE_REASON_MAX];   /* empty: none */
+    char weather[STORE_REASON_MAX]; /* why the ledger cannot be reached; empty: it can */
+    uint64_t tasks[NODE_SNAPSHOT_TASK_STATES];
+    uint64_t outcomes[NODE_SNAPSHOT_OUTCOMES]; /* of the tasks that are done */
+    uint64_t attempts;
+    uint64_t steps_proven;
+    uint64_t steps_run;
+    uint64_t compute_ns;
+    uint64_t next_deadline_s; /* of what waits; 0: nothing does */
+    uint64_t actions[ACTION_KINDS][NODE_SNAPSHOT_ACTION_STATES];
+    /* Of those that are refused or late: that will not be made any more, though they were ours to
+     * make. Not what was made anew, what another did first, or what nobody needs any more. */
+    uint64_t lost[ACTION_KINDS];
+    uint64_t jobs[NODE_SNAPSHOT_PHASES];
+    uint64_t committed;
+    uint64_t finalized;
+    uint64_t claims_open;
+    uint64_t claims_upheld;
+    uint64_t claims_refuted;
+    uint64_t claims_lapsed;
+    wei earned;    /* by attestations */
+    wei withdrawn; /* by whatever was owed */
+    uint32_t job_count;
+    struct node_snapshot_job job[NODE_SNAPSHOT_JOBS_MAX];
+    uint32_t claim_count;
+    struct node_snapshot_claim claim[NODE_SNAPSHOT_CLAIMS_MAX];
+    uint32_t mirror_count;
+    struct node_snapshot_mirror mirror[NODE_SNAPSHOT_MIRRORS_MAX];
+    uint64_t bar_ms; /* how long one bar is; the last one ends now */
+    struct node_snapshot_bar bars[NODE_SNAPSHOT_BARS];
+};
+
+/* Some hundred kilobytes: not for the stack. */
+MUST_CHECK enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *store,
+                                          uint64_t now_ms, struct error *error);
+
+#define NODE_SNAPSHOT_SILENCE_MS                                                                   \
+    150000 /* a node that gave no sign of life for so long is not well */
+
+/* Is the node alive, and without a fault of its own? What is wrong, or NULL. */
+const char *node_snapshot_trouble(const struct node_snapshot *snapshot);
+
+#endif /* VERIFIER_STATUS_NODE_SNAPSHOT_H */

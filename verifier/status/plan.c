@@ -1,0 +1,155 @@
+/* plan.c - see plan.h. */
+#include "verifier/status/plan.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* The claimant has half of a convicted solver's stake (docs/PROTOCOL.md, section 6). */
+#define CLAIM_SHARE 0.5
+
+/* ---- confidence ------------------------------------------------------------------ */
+
+/*
+ * The log of C(N-K, n) / C(N, n), which is the product over i < K of 1 - n / (N - i), and the same
+ * with K and n exchanged: the shorter product is taken.
+ */
+static double log_missed(uint32_t segments, uint32_t bad, uint32_t samples)
+{
+    uint32_t factors = bad < samples ? bad : samples;
+    uint32_t other = bad < samples ? samples : bad;
+    double sum = 0.0;
+
+    for (uint32_t i = 0; i < factors; i++) {
+        if (other >= segments - i) {
+            return -INFINITY;
+        }
+        sum += log1p(-(double)other / (double)(segments - i));
+    }
+    return sum;
+}
+
+double plan_found(uint32_t segments, uint32_t bad, uint32_t samples)
+{
+    assert(bad <= segments);
+    assert(samples <= segments);
+    return -expm1(log_missed(segments, bad, samples));
+}
+
+uint32_t plan_samples(uint32_t segments, uint32_t bad, double confidence)
+{
+    assert(bad > 0);
+    assert(bad <= segments);
+    assert(confidence < 1.0);
+
+    uint32_t most = segments - bad + 1; /* with so many nothing bad can be missed */
+    uint32_t few = 0;
+    uint32_t enough = 1;
+
+    /* plan_found() never falls as samples are added; doubling first keeps its products short. */
+    while (enough < most && plan_found(segments, bad, enough) < confidence) {
+        few = enough + 1;
+        enough = enough > most / 2 ? most : 2 * enough;
+    }
+    while (few < enough) {
+        uint32_t middle = few + (enough - few) / 2;
+
+        if (plan_found(segments, bad, middle) >= confidence) {
+            enough = middle;
+        } else {
+            few = middle + 1;
+        }
+    }
+    return few;
+}
+
+double plan_samples_of_stream(double share, double confidence)
+{
+    return ceil(log1p(-confidence) / log1p(-share));
+}
+
+/* (1 - rate) to the power of count, as its distance from 1. */
+static double one_of(double count, double rate)
+{
+    if (count <= 0.0 || rate <= 0.0) {
+        return 0.0;
+    }
+    return rate >= 1.0 ? 1.0 : -expm1(count * log1p(-rate));
+}
+
+double plan_found_by_rate(double bad, double nodes, double rate)
+{
+    return one_of(bad * nodes, rate);
+}
+
+double plan_rate(double bad, double nodes, double confidence)
+{
+    assert(bad * nodes > 0.0);
+    return -expm1(log1p(-confidence) / (bad * nodes));
+}
+
+/* ---- time --------------------------------------------------------------------------- */
+
+/* Starting a child and giving it job, roots and machine (docs/TESTING.md, what checking costs). */
+#define CHECK_START_S 0.03
+
+/* A checkpoint is read, taken over and hashed: about two hashings. */
+static double beside_steps(const struct plan_times *times)
+{
+    return CHECK_START_S + 2.0 * times->hash + times->traced;
+}
+
+double plan_replay(const struct plan_times *times, double segment_steps)
+{
+    return 1.0 + beside_steps(times) / (times->step * segment_steps);
+}
+
+double plan_steps_least(const struct plan_times *times, double most)
+{
+    assert(most > 1.0);
+    return ceil(beside_steps(times) / (times->step * (most - 1.0)));
+}
+
+/* ---- money ------------------------------------------------------------------------- */
+
+void plan_economy(struct plan_economy *economy, const struct plan_terms *terms)
+{
+    double seats = terms->coverage * one_of(terms->attestors, terms->honest);
+    double watched = one_of(terms->watchers, terms->extra);
+    double lost_stake = terms->stake * (1.0 - CLAIM_SHARE * terms->accomplice);
+    double lost_rewards = terms->reward * terms->open_segments;
+    double replay = terms->cost * (1.0 + terms->overhead);
+
+    economy->detection = seats + watched - seats * watched;
+    economy->gain = terms->saved * terms->cost;
+    economy->loss = lost_stake + lost_rewards;
+    economy->value = economy->gain - economy->detection * economy->loss;
+    economy->detection_least = economy->loss > 0.0 ? economy->gain / economy->loss : INFINITY;
+    economy->stake_least = INFINITY;
+    if (economy->detection > 0.0) {
+        double least = economy->gain / economy->detection - lost_rewards;
+
+        economy->stake_least = fmax(0.0, least / (1.0 - CLAIM_SHARE * terms->accomplice));
+    }
+    economy->attestor_profit = terms->fee - replay - terms->gas;
+    economy->hasty_profit = terms->fee - 0.5 * replay - terms->gas;
+    economy->caught_least =
+        terms->bond + terms->fee > 0.0 ? replay / (terms->bond + terms->fee) : INFINITY;
+    economy->watch_least = terms->stake > 0.0 ? replay / (CLAIM_SHARE * terms->stake) : INFINITY;
+}
+
+double plan_advantage(const struct plan_economy *economy, double bad)
+{
+    double caught = one_of(bad, economy->detection);
+
+    return economy->detection > 0.0 ? caught * (economy->gain / economy->detection - economy->loss)
+                                    : bad * economy->gain;
+}
+
+void plan_equilibrium(struct plan_equilibrium *equilibrium, const struct plan_terms *terms)
+{
+    struct plan_economy economy;
+
+    plan_economy(&economy, terms);
+    equilibrium->cheat_rate = economy.watch_least;
+    equilibrium->check_rate = economy.detection_least;
+}

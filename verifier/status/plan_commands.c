@@ -1,0 +1,475 @@
+/*
+ * plan_commands.c - `lockstep verifier plan`: what to check, how long that takes, what it earns.
+ *
+ * All of it is advice. What is not given follows as in 'lockstep job open', so that a plan made
+ * before a job is opened is the plan of that job. Nothing is sent, nothing is written.
+ */
+#include "verifier/status/plan_commands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "chain/codec/wei.h"
+#include "proofs/run/step_time.h"
+#include "verifier/status/plan.h"
+
+#define AMOUNT(option, text)                                                                       \
+    {                                                                                              \
+        .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text),                  \
+        .command_line_only = true                                                                  \
+    }
+#define SHARE(option, preset, text)                                                                \
+    {                                                                                              \
+        .name = (option), .kind = OPTION_REAL, .value = "X", .fallback = (preset), .help = (text), \
+        .command_line_only = true                                                                  \
+    }
+#define COUNT(option, preset, least, most, text)                                                   \
+    {                                                                                              \
+        .name = (option), .kind = OPTION_INTEGER, .value = "N", .fallback = (preset),              \
+        .minimum = (least), .maximum = (most), .help = (text), .command_line_only = true           \
+    }
+
+const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
+    COUNT("segments", NULL, 1, PLAN_SEGMENTS_MAX, "segments of the job (default: the file's)"),
+    COUNT("segment-steps", NULL, 1, UINT32_C(1) << 24,
+          "steps of a segment (default: the file's, or 1)"),
+    COUNT("bad", "1", 1, PLAN_SEGMENTS_MAX, "how many segments hold a false step"),
+    SHARE("fraction", NULL, "the share of segments that hold a false step, instead of --bad"),
+    SHARE("confidence", "0.99", "the chance wanted of finding at least one of them"),
+    SHARE("seconds-per-step", NULL, "how long a step takes here (default: measured with --data)"),
+    SHARE("measure", "3", "for how many seconds to measure"),
+    {.name = "data",
+     .kind = OPTION_LIST,
+     .value = "FILE",
+     .help = "a data file of the job, to time a step; once for each, in the job's order"},
+    {.name = "device",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .fallback = "cpu",
+     .help = "what replays: cpu, cuda, cuda:N, or auto for a GPU where one starts"},
+    {.name = "threads",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = MACHINE_THREADS_MAX,
+     .help = "threads to compute with (default: all cores)"},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"},
+    {.name = "memory-max",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .help = "refuse a job that needs more memory"},
+    AMOUNT("price", "what an hour of this machine costs, such as 0.0005eth"),
+    AMOUNT("reward",
+           "of the whole job, as in 'job open'; without it there is no money in the plan"),
+    AMOUNT("stake", "what a solver loses when it is convicted (default: the whole reward)"),
+    AMOUNT("fee", "of an attestor for a segment (default: a tenth of its reward)"),
+    AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
+    AMOUNT("gas", "what sealing and revealing an attestation costs"),
+    COUNT("attestors", "2", 0, 64, "paid verifiers of each segment"),
+    SHARE("coverage", "1", "share of the segments that must be attested"),
+    SHARE("honest", "0.5", "the chance that a paid seat is held by a node that replays all"),
+    COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),
+    SHARE("extra", "0.1", "the rate at which each of them does"),
+    SHARE("saved", "1", "what a cheat saves of a segment's cost"),
+    SHARE("accomplice", "0.5", "the chance that a friend of a convicted solver claims first"),
+    COUNT("open-segments", "1", 1, PLAN_SEGMENTS_MAX,
+          "segments that are committed and not yet final when a conviction comes"),
+    AMOUNT("solver-cost", "of computing a segment (default: its time at --price)"),
+    SHARE(
+        "replay", NULL,
+        "time of an attested check over that of training (default: measured with --data, or 1.05)"),
+};
+
+/* What a check may take of training, and usually does; segments that are too short are told of. */
+#define REPLAY_USUAL 1.05
+
+struct plan {
+    const struct options *given;
+    uint32_t segments;
+    uint32_t bad;
+    uint32_t samples;
+    double confidence;
+    uint64_t segment_steps;
+    double seconds_per_step; /* 0: not known */
+    double replay;           /* time of an attested check over that of training */
+    struct step_time measured;
+    struct plan_times times; /* where they are measured */
+    bool has_money;
+    double price; /* of an hour; 0: not known */
+    struct plan_terms terms;
+    struct plan_economy economy;
+    struct plan_equilibrium equilibrium;
+};
+
+/* ---- what was asked ------------------------------------------------------------------- */
+
+static enum status amount(double *value, const struct options *given, const char *name,
+                          struct error *error)
+{
+    const char *text = options_text(given, name);
+    wei exact;
+
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    if (wei_parse(&exact, text) != STATUS_OK) {
+        return error_set(error, STATUS_USAGE,
+                         "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei", name, text);
+    }
+    *value = (double)exact;
+    return STATUS_OK;
+}
+
+static enum status check_shares(const struct options *given, struct error *error)
+{
+    static const char *const names[] = {"coverage", "honest", "extra", "saved", "accomplice"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (options_real(given, names[i]) > 1.0) {
+            return error_set(error, STATUS_USAGE, "--%s is a share, from 0 to 1", names[i]);
+        }
+    }
+    if (options_real(given, "confidence") >= 1.0) {
+        return error_set(error, STATUS_USAGE,
+                         "--confidence is below 1: only checking everything is certain");
+    }
+    if (options_given(given, "fraction") &&
+        (options_real(given, "fraction") <= 0.0 || options_real(given, "fraction") > 1.0)) {
+        return error_set(error, STATUS_USAGE, "--fraction is above 0 and at most 1");
+    }
+    return STATUS_OK;
+}
+
+static enum status take_machine(struct machine_options *machine, const struct options *given,
+                                struct error *error)
+{
+    enum status status = machine_options_default(machine, error);
+
+    machine->thread_count = (int)options_number(given, "threads");
+    if (machine->thread_count == 0) {
+        machine->thread_count = omp_get_max_threads();
+    }
+    machine->memory_max = options_number(given, "memory-max");
+    machine->device_memory = options_number(given, "device-memory");
+    return status == STATUS_OK
+               ? machine_options_device(machine, options_text(given, "device"), error)
+               : status;
+}
+
+static enum status measure(struct plan *plan, const struct job *job, struct error *error)
+{
+    const char *paths[JOB_DATA_MAX];
+    struct machine_options machine;
+    size_t count = options_list_count(plan->given, "data");
+    enum status status = take_machine(&machine, plan->given, error);
+
+    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
+        paths[i] = options_list_item(plan->given, "data", i);
+    }
+    if (status == STATUS_OK) {
+        status = step_time_measure(&plan->measured, job, paths, count, &machine,
+                                   options_real(plan->given, "measure"), error);
+    }
+    if (status == STATUS_OK) {
+        status = step_time_trace(&plan->times.traced, job, paths, count, &machine, error);
+    }
+    plan->seconds_per_step = plan->measured.seconds + plan->measured.hashing;
+    plan->times.step = plan->seconds_per_step;
+    plan->times.hash = plan->measured.hashing;
+    return status;
+}
+
+/* What the replay of a segment takes beside computing it. */
+static enum status take_replay(struct plan *plan, struct error *error)
+{
+    plan->replay = REPLAY_USUAL;
+    if (options_given(plan->given, "replay")) {
+        plan->replay = options_real(plan->given, "replay");
+    } else if (plan->measured.steps > 0) {
+        plan->replay = plan_replay(&plan->times, (double)plan->segment_steps);
+    }
+    if (plan->replay < 1.0) {
+        return error_set(error, STATUS_USAGE, "--replay is 1 or more: a check runs every step");
+    }
+    return STATUS_OK;
+}
+
+static enum status take_job(struct plan *plan, const char *path, struct error *error)
+{
+    struct job *job = NULL;
+    enum status status = job_read(&job, path, error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (job_segments(job) > PLAN_SEGMENTS_MAX) {
+        status = error_set(error, STATUS_REFUSED, "no ledger takes a job of that many segments");
+    } else {
+        plan->segments = (uint32_t)job_segments(job);
+        plan->segment_steps = job->segment_length;
+    }
+    if (status == STATUS_OK && options_list_count(plan->given, "data") > 0 &&
+        plan->seconds_per_step == 0.0) {
+        status = measure(plan, job, error);
+    }
+    job_free(job);
+    return status;
+}
+
+static enum status take_size(struct plan *plan, struct error *error)
+{
+    const struct options *given = plan->given;
+
+    plan->confidence = options_real(given, "confidence");
+    plan->bad = (uint32_t)options_number(given, "bad");
+    if (options_given(given, "segments")) {
+        plan->segments = (uint32_t)options_number(given, "segments");
+    }
+    if (options_given(given, "segment-steps")) {
+        plan->segment_steps = options_number(given, "segment-steps");
+    }
+    if (plan->segments == 0) {
+        (void)error_set(error, STATUS_USAGE, "how many segments does the job have?");
+        error_advise(error, "name the job's file, or --segments N");
+        return STATUS_USAGE;
+    }
+    if (options_given(given, "fraction")) {
+        double bad = floor(options_real(given, "fraction") * plan->segments + 0.5);
+
+        plan->bad = bad < 1.0 ? 1 : (uint32_t)bad;
+    }
+    if (plan->bad > plan->segments) {
+        return error_set(error, STATUS_USAGE, "--bad: the job has %u segments", plan->segments);
+    }
+    return STATUS_OK;
+}
+
+/* What is not given follows as in 'job open'. */
+static enum status take_money(struct plan *plan, struct error *error)
+{
+    const struct options *given = plan->given;
+    struct plan_terms *terms = &plan->terms;
+    double reward = 0.0;
+    double hours = plan->seconds_per_step * (double)plan->segment_steps / 3600.0;
+    enum status status = amount(&reward, given, "reward", error);
+
+    plan->has_money = reward > 0.0;
+    terms->reward = reward / plan->segments;
+    terms->stake = reward;
+    terms->fee = terms->reward / 10.0;
+    status = status == STATUS_OK ? amount(&terms->stake, given, "stake", error) : status;
+    status = status == STATUS_OK ? amount(&terms->fee, given, "fee", error) : status;
+    terms->bond = 10.0 * terms->fee;
+    status = status == STATUS_OK ? amount(&terms->bond, given, "attest-bond", error) : status;
+    status = status == STATUS_OK ? amount(&terms->gas, given, "gas", error) : status;
+    status = status == STATUS_OK ? amount(&plan->price, given, "price", error) : status;
+    terms->cost = hours * plan->price;
+    status = status == STATUS_OK ? amount(&terms->cost, given, "solver-cost", error) : status;
+    terms->overhead = plan->replay - 1.0;
+    terms->attestors = (double)options_number(given, "attestors");
+    terms->coverage = options_real(given, "coverage");
+    terms->honest = options_real(given, "honest");
+    terms->watchers = (double)options_number(given, "watchers");
+    terms->extra = options_real(given, "extra");
+    terms->saved = options_real(given, "saved");
+    terms->accomplice = options_real(given, "accomplice");
+    terms->open_segments = (double)options_number(given, "open-segments");
+    return status;
+}
+
+static void conclude(struct plan *plan)
+{
+    plan->samples = plan_samples(plan->segments, plan->bad, plan->confidence);
+    plan_economy(&plan->economy, &plan->terms);
+    plan_equilibrium(&plan->equilibrium, &plan->terms);
+}
+
+/* ---- telling --------------------------------------------------------------------------- */
+
+/* Seconds on this machine for so many segments. */
+static double replay_seconds(const struct plan *plan, double segments)
+{
+    return segments * (double)plan->segment_steps * plan->seconds_per_step * plan->replay;
+}
+
+static double stream_samples(const struct plan *plan)
+{
+    return plan_samples_of_stream((double)plan->bad / plan->segments, plan->confidence);
+}
+
+/* A rate that every watcher needs, when there are any. */
+static double watch_rate(const struct plan *plan)
+{
+    return plan->terms.watchers > 0.0 ? plan_rate(plan->bad, plan->terms.watchers, plan->confidence)
+                                      : 1.0;
+}
+
+static double job_found(const struct plan *plan)
+{
+    return plan_found_by_rate(plan->bad, 1.0, plan->economy.detection);
+}
+
+/* JSON has no infinity: null. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *money_json(const struct plan *plan)
+{
+    const struct plan_economy *economy = &plan->economy;
+
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "segment_reward",
+        number(plan->terms.reward), "segment_cost", number(plan->terms.cost), "stake",
+        number(plan->terms.stake), "cheat_gain", number(economy->gain), "cheat_loss",
+        number(economy->loss), "cheat_value", number(economy->value), "cheat_advantage",
+        number(plan_advantage(economy, plan->bad)), "stake_least", number(economy->stake_least),
+        "attestor_profit", number(economy->attestor_profit), "hasty_attestor_profit",
+        number(economy->hasty_profit), "guess_caught_least", number(economy->caught_least),
+        "equilibrium_cheat_rate", number(plan->equilibrium.cheat_rate), "equilibrium_check_rate",
+        number(plan->equilibrium.check_rate), "cheating_pays", economy->value > 0.0);
+}
+
+static json_t *plan_json(const struct plan *plan)
+{
+    bool timed = plan->seconds_per_step > 0.0;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:o}",
+        "segments", (json_int_t)plan->segments, "segment_steps", (json_int_t)plan->segment_steps,
+        "bad", (json_int_t)plan->bad, "confidence", plan->confidence, "samples",
+        (json_int_t)plan->samples, "samples_of_a_stream",
+        plan->bad == plan->segments ? json_integer(1) : number(stream_samples(plan)),
+        "samples_found", number(plan_found(plan->segments, plan->bad, plan->samples)),
+        "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->economy.detection,
+        "detection_of_the_job", job_found(plan), "detection_least",
+        plan->has_money ? number(plan->economy.detection_least) : json_null(), "seconds_per_step",
+        timed ? json_real(plan->seconds_per_step) : json_null(), "seconds_of_samples",
+        timed ? json_real(replay_seconds(plan, plan->samples)) : json_null(), "seconds_of_all",
+        timed ? json_real(replay_seconds(plan, plan->segments)) : json_null(), "money",
+        plan->has_money ? money_json(plan) : json_null(), "replay", plan->replay,
+        "segment_steps_least",
+        plan->measured.steps > 0 ? json_real(plan_steps_least(&plan->times, REPLAY_USUAL))
+                                 : json_null());
+}
+
+static void show_time(FILE *out, const char *what, double seconds)
+{
+    if (seconds < 600.0) {
+        fprintf(out, "%-26s %.3g s\n", what, seconds);
+    } else if (seconds < 48.0 * 3600.0) {
+        fprintf(out, "%-26s %.3g hours\n", what, seconds / 3600.0);
+    } else {
+        fprintf(out, "%-26s %.3g days\n", what, seconds / 86400.0);
+    }
+}
+
+static void show_amount(FILE *out, const char *what, double value, const char *why)
+{
+    if (isfinite(value)) {
+        fprintf(out, "%-26s %.4g eth%s\n", what, value / (double)WEI_PER_ETHER, why);
+    } else {
+        fprintf(out, "%-26s none is enough%s\n", what, why);
+    }
+}
+
+static void show_share(FILE *out, const char *what, double share, const char *why)
+{
+    fprintf(out, "%-26s %.4g %%%s\n", what, 100.0 * share, why);
+}
+
+static void show_money(FILE *out, const struct plan *plan)
+{
+    const struct plan_economy *economy = &plan->economy;
+
+    fprintf(out, "\nMoney\n");
+    show_amount(out, "a segment pays", plan->terms.reward, " to the solver");
+    show_amount(out, "and costs", plan->terms.cost, "");
+    show_amount(out, "a cheat saves", economy->gain, " in a segment");
+    show_amount(out, "a conviction takes", economy->loss, "");
+    show_share(out, "detection to break even", economy->detection_least, "");
+    show_amount(out, "stake to break even", economy->stake_least, "");
+    show_amount(out, "cheating brings", plan_advantage(economy, plan->bad),
+                economy->value > 0.0 ? " more than honesty: IT PAYS"
+                                     : " more than honesty: it does not pay");
+    show_amount(out, "an attestation earns", economy->attestor_profit, " with a whole replay");
+    show_amount(out, "or", economy->hasty_profit, " when it stops at its own step, on average");
+    show_share(out, "a guess is a loss from", economy->caught_least, " of being caught");
+    show_share(out, "unpaid watching pays from", economy->watch_least, " of segments cheated");
+}
+
+static void show(FILE *out, const struct plan *plan)
+{
+    fprintf(out, "Confidence\n%-26s %u of %" PRIu64 " steps, of them bad: %u\n", "segments",
+            plan->segments, plan->segment_steps, plan->bad);
+    fprintf(out, "%-26s %u segments, for %.6g %%\n", "one node must check", plan->samples,
+            100.0 * plan->confidence);
+    if (plan->terms.watchers > 0.0) {
+        fprintf(out, "%-26s %.4g %% of the segments each\n", "or all watchers",
+                100.0 * watch_rate(plan));
+    }
+    show_share(out, "a bad segment is found", plan->economy.detection, " of the time");
+    show_share(out, "a bad job", job_found(plan), "");
+    if (plan->measured.steps > 0) {
+        fprintf(out, "\nTime on this machine (%u steps timed, apart by %.3g s)\n",
+                plan->measured.steps, plan->measured.spread_s);
+    } else if (plan->seconds_per_step > 0.0) {
+        fprintf(out, "\nTime\n");
+    }
+    if (plan->seconds_per_step > 0.0) {
+        show_time(out, "a step", plan->seconds_per_step);
+        fprintf(out, "%-26s %.4g times its training", "an attested check", plan->replay);
+        if (plan->measured.steps > 0) {
+            fprintf(out, "; at most %g from segments of %.0f steps on", REPLAY_USUAL,
+                    plan_steps_least(&plan->times, REPLAY_USUAL));
+        }
+        fprintf(out, "\n");
+        show_time(out, "the samples", replay_seconds(plan, plan->samples));
+        show_time(out, "every segment", replay_seconds(plan, plan->segments));
+        if (plan->price > 0.0) {
+            show_amount(out, "the samples cost",
+                        replay_seconds(plan, plan->samples) / 3600.0 * plan->price, "");
+        }
+    }
+    if (plan->has_money) {
+        show_money(out, plan);
+    }
+}
+
+int plan_command(struct command_context *context)
+{
+    struct plan plan = {.given = context->options, .segment_steps = 1};
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = check_shares(plan.given, &error);
+    plan.seconds_per_step = options_real(plan.given, "seconds-per-step");
+    if (status == STATUS_OK && context->options->argument_count > 0) {
+        status = take_job(&plan, context->options->arguments[0], &error);
+    }
+    if (status == STATUS_OK) {
+        status = take_size(&plan, &error);
+    }
+    if (status == STATUS_OK) {
+        status = take_replay(&plan, &error);
+    }
+    if (status == STATUS_OK) {
+        status = take_money(&plan, &error);
+    }
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    conclude(&plan);
+    if (context->json) {
+        return command_emit(context, plan_json(&plan));
+    }
+    show(context->out, &plan);
+    return COMMAND_OK;
+}

@@ -1,0 +1,14 @@
+/*
+ * plan_commands.h - inside verifier/: `lockstep verifier plan`.
+ */
+#ifndef VERIFIER_STATUS_PLAN_COMMANDS_H
+#define VERIFIER_STATUS_PLAN_COMMANDS_H
+
+#include "base/cli/command.h"
+
+#define PLAN_COMMAND_OPTIONS 28
+extern const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS];
+
+int plan_command(struct command_context *context);
+
+#endif /* VERIFIER_STATUS_PLAN_COMMANDS_H */

@@ -1,0 +1,442 @@
+/* watch_commands.c - `lockstep watch`. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hex.h"
+#include "base/io/notify.h"
+#include "base/io/stop.h"
+#include "chain/commands/commands.h"
+#include "verifier/node/commands.h"
+#include "verifier/status/watch.h"
+
+enum {
+    SEGMENTS_SHOWN_MAX = 32, /* of one job */
+    MOMENT_SIZE = 24,
+};
+
+static const struct option_spec watch_options[] = {
+    CHAIN_LEDGER_OPTIONS,
+    {.name = "once",
+     .kind = OPTION_FLAG,
+     .help = "look once and end; the exit code is 1 when there is an alarm"},
+    {.name = "warn",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "1h",
+     .help = "how long before a deadline its alarm is given"},
+    {.name = "interval",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
+     .fallback = "10s",
+     .minimum = 1,
+     .maximum = 86400,
+     .help = "how often to look"},
+};
+
+struct watching {
+    struct command_context *context;
+    struct stop stop;
+    struct notify notify;
+    struct ledger *ledger;
+    struct watch watch;
+    struct ledger_clock clock;
+    struct watch_alarm alarms[WATCH_ALARMS_MAX];
+    struct watch_alarm before[WATCH_ALARMS_MAX];
+    uint32_t alarm_count;
+    uint32_t before_count;
+};
+
+static bool is_stopped(void *context)
+{
+    return stop_requested(context);
+}
+
+static void print_moment(char text[MOMENT_SIZE], uint64_t time_s)
+{
+    time_t moment = (time_t)time_s;
+    struct tm parts = {0};
+
+    if (time_s == 0 || gmtime_r(&moment, &parts) == NULL ||
+        strftime(text, MOMENT_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
+        (void)snprintf(text, MOMENT_SIZE, "-");
+    }
+}
+
+static const char *phase_name(enum game_phase phase)
+{
+    static const char *const names[] = {"none", "open", "running", "closed"};
+
+    return names[phase];
+}
+
+static const char *turn_name(const struct watch_claim *claim)
+{
+    if (claim->turn == GAME_TURN_CLAIMANT) {
+        return "claimant";
+    }
+    return address_is_zero(&claim->attestor) ? "solver" : "attestor";
+}
+
+/* ---- for programs ------------------------------------------------------- */
+
+static json_t *hex_json(const struct hash32 *key)
+{
+    char text[HEX_SIZE(HASH32_SIZE)];
+
+    hex_encode(text, key->bytes, HASH32_SIZE);
+    return json_string(text);
+}
+
+static json_t *segment_json(const struct job_record *job, uint32_t index, uint64_t now_s)
+{
+    const struct job_record_segment *segment = &job->segments[index];
+
+    return json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:b, s:I}", "segment", (int)index, "waits_for",
+                     watch_wait_name(job_record_waits_for(job, index, now_s)), "attested",
+                     (int)segment->attested, "revealed", (int)segment->revealed, "wanted",
+                     (int)job->terms.attestors, "open_claims", (int)segment->open_claims,
+                     "must_be_covered", job_record_must_be_covered(job, index), "final_not_before",
+                     (json_int_t)watch_forecast(job, index, now_s));
+}
+
+static json_t *job_json(const struct job_record *job, uint64_t now_s)
+{
+    json_t *segments = json_array();
+
+    for (uint32_t i = job->finalized; i < job->committed; i++) {
+        (void)json_array_append_new(segments, segment_json(job, i, now_s));
+    }
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:I, s:o}", "job", hex_json(&job->key), "phase",
+                     phase_name(job->phase), "segments", (int)job->segment_count, "committed",
+                     (int)job->committed, "final", (int)job->finalized, "due",
+                     (json_int_t)(job->phase == GAME_PHASE_RUNNING ? job->due_s : 0), "waiting",
+                     segments);
+}
+
+static json_t *alarm_json(const struct watch_alarm *alarm)
+{
+    json_t *object = json_pack("{s:s, s:o, s:i, s:I, s:s}", "alarm", watch_alarm_name(alarm->kind),
+                               "job", hex_json(&alarm->job), "segment", (int)alarm->index, "due",
+                               (json_int_t)alarm->due_s, "text", alarm->text);
+
+    if (object != NULL && !hash32_is_zero(&alarm->claim)) {
+        (void)json_object_set_new(object, "claim", hex_json(&alarm->claim));
+    }
+    return object;
+}
+
+static json_t *view_json(const struct watching *watching)
+{
+    const struct watch *watch = &watching->watch;
+    json_t *jobs = json_array();
+    json_t *claims = json_array();
+    json_t *alarms = json_array();
+
+    for (uint32_t i = 0; i < watch->job_count; i++) {
+        if (watch->jobs[i].phase != GAME_PHASE_CLOSED) {
+            (void)json_array_append_new(jobs, job_json(&watch->jobs[i], watching->clock.time_s));
+        }
+    }
+    for (uint32_t i = 0; i < watch->claim_count; i++) {
+        const struct watch_claim *claim = &watch->claims[i];
+
+        (void)json_array_append_new(
+            claims, json_pack("{s:o, s:o, s:i, s:s, s:I}", "claim", hex_json(&claim->key), "job",
+                              hex_json(&claim->job), "segment", (int)claim->index, "turn",
+                              turn_name(claim), "until", (json_int_t)claim->deadline_s));
+    }
+    for (uint32_t i = 0; i < watching->alarm_count; i++) {
+        (void)json_array_append_new(alarms, alarm_json(&watching->alarms[i]));
+    }
+    return json_pack("{s:I, s:i, s:o, s:o, s:o}", "time", (json_int_t)watching->clock.time_s,
+                     "jobs_left_out", (int)watch->jobs_left_out, "jobs", jobs, "claims", claims,
+                     "alarms", alarms);
+}
+
+/* ---- for people --------------------------------------------------------- */
+
+static void print_segment(FILE *out, const struct job_record *job, uint32_t index, uint64_t now_s)
+{
+    const struct job_record_segment *segment = &job->segments[index];
+    uint64_t final_s = watch_forecast(job, index, now_s);
+    char moment[MOMENT_SIZE];
+
+    print_moment(moment, final_s);
+    (void)fprintf(out, "  segment %u  %s  attested %u, revealed %u of %u", index,
+                  watch_wait_name(job_record_waits_for(job, index, now_s)), segment->attested,
+                  segment->revealed, job->terms.attestors);
+    if (segment->open_claims > 0) {
+        (void)fprintf(out, "  claims open %u", segment->open_claims);
+    }
+    if (final_s == 0) {
+        (void)fprintf(out, "  final: nobody can say yet\n");
+    } else {
+        (void)fprintf(out, "  final not before %s\n", moment);
+    }
+}
+
+static void print_job(FILE *out, const struct job_record *job, uint64_t now_s)
+{
+    char key[HEX_SIZE(HASH32_SIZE)];
+    char moment[MOMENT_SIZE];
+    uint32_t shown = 0;
+
+    hex_encode(key, job->key.bytes, HASH32_SIZE);
+    (void)fprintf(out, "job 0x%.16s  %s  committed %u of %u, final %u", key, phase_name(job->phase),
+                  job->committed, job->segment_count, job->finalized);
+    if (job->phase == GAME_PHASE_RUNNING && !job->ended && job->committed < job->segment_count) {
+        print_moment(moment, job->due_s);
+        (void)fprintf(out, "  next due %s", moment);
+    }
+    (void)fprintf(out, "\n");
+    for (uint32_t i = job->finalized; i < job->committed && shown < SEGMENTS_SHOWN_MAX; i++) {
+        print_segment(out, job, i, now_s);
+        shown++;
+    }
+    if (job->finalized + shown < job->committed) {
+        (void)fprintf(out, "  and %u segments after these\n",
+                      job->committed - job->finalized - shown);
+    }
+}
+
+static void print_alarm(FILE *out, const char *word, const struct watch_alarm *alarm)
+{
+    char key[HEX_SIZE(HASH32_SIZE)];
+    char moment[MOMENT_SIZE];
+
+    hex_encode(key, alarm->job.bytes, HASH32_SIZE);
+    (void)fprintf(out, "%s %s  job 0x%.16s segment %u: %s", word, watch_alarm_name(alarm->kind),
+                  key, alarm->index, alarm->text);
+    if (alarm->due_s != 0) {
+        print_moment(moment, alarm->due_s);
+        (void)fprintf(out, "; until %s", moment);
+    }
+    (void)fprintf(out, "\n");
+}
+
+static void print_view(const struct watching *watching)
+{
+    FILE *out = watching->context->out;
+    const struct watch *watch = &watching->watch;
+
+    for (uint32_t i = 0; i < watch->job_count; i++) {
+        if (watch->jobs[i].phase != GAME_PHASE_CLOSED) {
+            print_job(out, &watch->jobs[i], watching->clock.time_s);
+        }
+    }
+    for (uint32_t i = 0; i < watch->claim_count; i++) {
+        const struct watch_claim *claim = &watch->claims[i];
+        char key[HEX_SIZE(HASH32_SIZE)];
+        char moment[MOMENT_SIZE];
+
+        hex_encode(key, claim->key.bytes, HASH32_SIZE);
+        print_moment(moment, claim->deadline_s);
+        (void)fprintf(out, "claim 0x%.16s  segment %u  the %s's turn until %s\n", key, claim->index,
+                      turn_name(claim), moment);
+    }
+    if (watch->jobs_left_out > 0) {
+        (void)fprintf(out, "%u more jobs are not watched: %d is the most\n", watch->jobs_left_out,
+                      WATCH_JOBS_MAX);
+    }
+    for (uint32_t i = 0; i < watching->alarm_count; i++) {
+        print_alarm(out, "ALARM", &watching->alarms[i]);
+    }
+    if (watching->alarm_count == 0) {
+        (void)fprintf(out, "no alarms\n");
+    }
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+static enum status look(struct watching *watching, struct error *error)
+{
+    enum status status = ledger_catch_up(watching->ledger, error);
+
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(watching->ledger, &watching->clock, error);
+    }
+    if (status == STATUS_OK) {
+        status = watch_follow(&watching->watch, watching->ledger, error);
+    }
+    if (status == STATUS_OK) {
+        memcpy(watching->before, watching->alarms, sizeof(watching->before));
+        watching->before_count = watching->alarm_count;
+        watching->alarm_count =
+            watch_alarms(watching->alarms, &watching->watch, watching->clock.time_s,
+                         options_number(watching->context->options, "warn"));
+    }
+    return status;
+}
+
+static bool has(const struct watch_alarm *alarms, uint32_t count, const struct watch_alarm *alarm)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (alarms[i].kind == alarm->kind && alarms[i].index == alarm->index &&
+            hash32_equal(&alarms[i].job, &alarm->job) &&
+            hash32_equal(&alarms[i].claim, &alarm->claim) &&
+            strcmp(alarms[i].text, alarm->text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tell(const struct watching *watching, bool begins, const struct watch_alarm *alarm)
+{
+    json_t *object;
+    char *line;
+
+    if (!watching->context->json) {
+        print_alarm(watching->context->out, begins ? "ALARM" : "over", alarm);
+        return;
+    }
+    object = alarm_json(alarm);
+    (void)json_object_set_new(object, "event", json_string(begins ? "alarm" : "over"));
+    (void)json_object_set_new(object, "time", json_integer((json_int_t)watching->clock.time_s));
+    line = json_dumps(object, JSON_COMPACT);
+    (void)fprintf(watching->context->out, "%s\n", line == NULL ? "{}" : line);
+    free(line);
+    json_decref(object);
+}
+
+static void tell_changes(const struct watching *watching)
+{
+    for (uint32_t i = 0; i < watching->alarm_count; i++) {
+        if (!has(watching->before, watching->before_count, &watching->alarms[i])) {
+            tell(watching, true, &watching->alarms[i]);
+        }
+    }
+    for (uint32_t i = 0; i < watching->before_count; i++) {
+        if (!has(watching->alarms, watching->alarm_count, &watching->before[i])) {
+            tell(watching, false, &watching->before[i]);
+        }
+    }
+    (void)fflush(watching->context->out);
+}
+
+/* Weather is told once and waited out: whoever watches must not go away when it rains. */
+static enum status follow(struct watching *watching, struct error *error)
+{
+    double interval_s = (double)options_number(watching->context->options, "interval");
+    bool raining = false;
+    bool looked = false; /* a healthy ledger has nothing to tell, and must not look like a hang */
+
+    for (;;) {
+        enum status status = look(watching, error);
+
+        if (status == STATUS_UNREACHABLE) {
+            if (!raining) {
+                log_warn(watching->context->log, "watch", "%s", error->text);
+            }
+            raining = true;
+        } else if (status != STATUS_OK) {
+            return status == STATUS_STOPPED ? STATUS_OK : status;
+        } else {
+            if (!looked) {
+                log_info(watching->context->log, "watch",
+                         "jobs followed: %u, alarms now: %u; each is told when it begins and when "
+                         "it ends",
+                         watching->watch.job_count, watching->alarm_count);
+            }
+            looked = true;
+            raining = false;
+            tell_changes(watching);
+        }
+        notify_alive(&watching->notify);
+        if (stop_wait(&watching->stop, interval_s)) {
+            return STATUS_OK;
+        }
+    }
+}
+
+static enum status open_ledger(struct watching *watching, struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+    enum status status = chain_ledger_options(&options, state_dir, watching->context, NULL, error);
+
+    options.stopped = is_stopped;
+    options.context = &watching->stop;
+    return status == STATUS_OK ? ledger_open(&watching->ledger, &options, error) : status;
+}
+
+static int watch_until_stopped(struct watching *watching)
+{
+    struct command_context *context = watching->context;
+    bool once = options_flag(context->options, "once");
+    int code = COMMAND_OK;
+    struct error error;
+    enum status status;
+
+    error_init(&error);
+    status = open_ledger(watching, &error);
+    if (status == STATUS_OK && once) {
+        status = look(watching, &error);
+    } else if (status == STATUS_OK) {
+        notify_ready(&watching->notify, "watching");
+        status = follow(watching, &error);
+    }
+    ledger_close(watching->ledger);
+    if (status != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    if (!once) {
+        return COMMAND_OK;
+    }
+    if (context->json) {
+        code = command_emit(context, view_json(watching));
+    } else {
+        print_view(watching);
+    }
+    return code == COMMAND_OK && watching->alarm_count > 0 ? COMMAND_REFUSED : code;
+}
+
+static int run_watch(struct command_context *context)
+{
+    struct watching *watching = calloc(1, sizeof(*watching));
+    struct error error;
+    int code;
+
+    error_init(&error);
+    if (watching == NULL) {
+        (void)error_set(&error, STATUS_NO_MEMORY, "no memory to watch");
+        return command_fail(context, &error);
+    }
+    watching->context = context;
+    notify_open(&watching->notify);
+    if (stop_open(&watching->stop, &error) == STATUS_OK) {
+        watch_init(&watching->watch);
+        code = watch_until_stopped(watching);
+        watch_free(&watching->watch);
+        stop_close(&watching->stop);
+    } else {
+        code = command_fail(context, &error);
+    }
+    notify_close(&watching->notify);
+    free(watching);
+    return code;
+}
+
+static const struct command commands[] = {
+    {.name = "watch",
+     .summary = "follow all jobs of a ledger, forecast their verdicts, and give alarms",
+     .description =
+         "Reads the ledger and nothing else; no key is needed, and nothing is replayed. Tells what "
+         "each segment waits for and when it can be final, whose turn it is in each dispute, and "
+         "gives alarms: deadlines that are near or over, bonds about to be lost, attestors that "
+         "told different things of one step. Without --once it goes on and tells each alarm when "
+         "it begins and when it is over, with --json as one object on each line.",
+     .example = "lockstep watch --ledger local:try.ledger --once\n"
+                "lockstep watch --json --warn 6h",
+     .options = watch_options,
+     .option_count = sizeof(watch_options) / sizeof(watch_options[0]),
+     .run = run_watch},
+};
+
+const struct command_group watch_commands = {
+    .commands = commands,
+    .command_count = sizeof(commands) / sizeof(commands[0]),
+};

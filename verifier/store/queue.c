@@ -1,0 +1,388 @@
+/* queue.c - see queue.h. */
+#include "verifier/store/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+
+#define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
+
+/* Failures of a job from which on it stands behind the others. */
+#define POISON_FROM 3
+
+const char *action_kind_name(enum action_kind kind)
+{
+    static const char *const names[] = {"draw",    "attest",  "reveal",   "settle",   "seal",
+                                        "claim",   "timeout", "lapse",    "withdraw", "ask",
+                                        "convict", "reply",   "finalize", "expire",   "renew"};
+
+    return names[kind];
+}
+
+const char *action_state_name(enum action_state state)
+{
+    static const char *const names[] = {"planned", "sent", "done", "refused", "late", "overtaken"};
+
+    return names[state];
+}
+
+const char *task_state_name(enum task_state state)
+{
+    static const char *const names[] = {"waiting", "running", "done", "skipped"};
+
+    return names[state];
+}
+
+/* ---- checks -------------------------------------------------------------- */
+
+static int64_t traced_column(bool traced, uint32_t step)
+{
+    return traced ? (int64_t)step : -1;
+}
+
+/* What waits or runs already needs no place. */
+static enum status find_room(struct store *store, bool *full, const struct store_segment *segment,
+                             const struct task *task, struct error *error)
+{
+    int64_t without = 0;
+    enum status status = database_number(
+        &store->sql, &without, 0, error,
+        "SELECT coalesce(sum(job = ?2), 0) >= ?1 - count(*) AND NOT EXISTS (SELECT 1 FROM tasks"
+        " WHERE job = ?2 AND idx = ?3 AND previous = ?4 AND root = ?5 AND traced_step = ?6 AND"
+        " state IN (0, 1)) FROM tasks WHERE state = 0",
+        "ibibbi", (int64_t)store->tasks_max, BLOB(segment->job), (int64_t)segment->committed.index,
+        BLOB(segment->previous), BLOB(segment->committed.root),
+        traced_column(task->traced, task->traced_step));
+
+    *full = without != 0;
+    return status;
+}
+
+enum status queue_add(struct store *store, bool *full, const struct store_segment *segment,
+                      const struct task *task, struct error *error)
+{
+    enum status status = find_room(store, full, segment, task, error);
+
+    if (status != STATUS_OK || *full) {
+        return status;
+    }
+    return database_run(
+        &store->sql, error,
+        "INSERT OR IGNORE INTO tasks (job, idx, previous, root, steps, traced_step,"
+        " extra, deadline_s, expiry_s, covered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "bibbiiiiii", BLOB(segment->job), (int64_t)segment->committed.index,
+        BLOB(segment->previous), BLOB(segment->committed.root), (int64_t)segment->committed.steps,
+        traced_column(task->traced, task->traced_step), (int64_t)task->extra,
+        (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+        (int64_t)segment->attested + segment->revealed);
+}
+
+enum status queue_answer(struct store *store, struct check_result **result,
+                         const struct store_segment *segment, uint32_t step, struct error *error)
+{
+    sqlite3_stmt *row = database_query(
+        &store->sql, error,
+        "SELECT result FROM tasks WHERE job = ? AND idx = ? AND"
+        " previous = ? AND root = ? AND traced_step = ? AND outcome = ?",
+        "bibbii", BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
+        BLOB(segment->committed.root), (int64_t)step, (int64_t)CHECK_PROVEN);
+    enum status status;
+
+    *result = NULL;
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&store->sql, row, error);
+    if (status == STATUS_OK) {
+        *result = malloc(sizeof(**result));
+        status = *result == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a result")
+                                 : check_result_parse(*result, sqlite3_column_text(row, 0),
+                                                      (size_t)sqlite3_column_bytes(row, 0), error);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+enum status queue_revive(struct store *store, const struct store_segment *segment,
+                         const struct task *task, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE tasks SET deadline_s = ?, expiry_s = ?,"
+                        " state = CASE state WHEN 1 THEN 1 ELSE 0 END, next_ms = 0 WHERE"
+                        " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
+                        " (state <> 2 OR outcome <> ?)",
+                        "iibibbii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+                        BLOB(segment->job), (int64_t)segment->committed.index,
+                        BLOB(segment->previous), BLOB(segment->committed.root),
+                        traced_column(task->traced, task->traced_step), (int64_t)CHECK_PROVEN);
+}
+
+enum status queue_doubt(struct store *store, const struct store_segment *segment,
+                        const struct task *task, struct error *error)
+{
+    return database_run(
+        &store->sql, error,
+        "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = 0, next_ms = 0 WHERE"
+        " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
+        " (state = 2 AND outcome = 1 OR state = 3 AND attempts = 0)",
+        "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s, BLOB(segment->job),
+        (int64_t)segment->committed.index, BLOB(segment->previous), BLOB(segment->committed.root),
+        traced_column(task->traced, task->traced_step));
+}
+
+#define TASK_COLUMNS                                                                               \
+    "SELECT t.number, t.job, t.idx, t.previous, t.root, t.traced_step, t.extra, t.attempts,"       \
+    " t.deadline_s, t.expiry_s FROM tasks t "
+
+static enum status read_task(struct store *store, struct task *task, sqlite3_stmt *row,
+                             struct error *error)
+{
+    enum status status;
+
+    memset(task, 0, sizeof(*task));
+    if (row == NULL) {
+        return STATUS_IO;
+    }
+    status = database_step(&store->sql, row, error);
+    if (status == STATUS_OK) {
+        task->number = sqlite3_column_int64(row, 0);
+        task->index = (uint32_t)sqlite3_column_int64(row, 2);
+        task->traced = sqlite3_column_int64(row, 5) >= 0;
+        task->traced_step = task->traced ? (uint32_t)sqlite3_column_int64(row, 5) : 0;
+        task->extra = sqlite3_column_int(row, 6) != 0;
+        task->attempts = (uint32_t)sqlite3_column_int64(row, 7);
+        task->deadline_s = (uint64_t)sqlite3_column_int64(row, 8);
+        task->expiry_s = (uint64_t)sqlite3_column_int64(row, 9);
+        if (!database_blob_column(row, 1, task->job.bytes, HASH32_SIZE) ||
+            !database_blob_column(row, 3, task->previous.bytes, DIGEST_SIZE) ||
+            !database_blob_column(row, 4, task->root.bytes, DIGEST_SIZE)) {
+            status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+        }
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, uint32_t of_job_max,
+                       struct error *error)
+{
+    return read_task(
+        store, task,
+        database_query(
+            &store->sql, error,
+            TASK_COLUMNS
+            "WHERE t.state = 0 AND t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?4 AND"
+            " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = 1) < ?2"
+            " ORDER BY (SELECT coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job"
+            " AND f.outcome = 0 AND f.state <> 1) >= ?3, t.deadline_s, t.covered, t.number"
+            " LIMIT 1",
+            "iiii", (int64_t)now_ms, (int64_t)of_job_max, (int64_t)POISON_FROM,
+            (int64_t)QUEUE_WAIT_MS_MAX),
+        error);
+}
+
+enum status queue_get(struct store *store, struct task *task, int64_t number, struct error *error)
+{
+    return read_task(
+        store, task,
+        database_query(&store->sql, error, TASK_COLUMNS "WHERE t.number = ?", "i", number), error);
+}
+
+enum status queue_begin(struct store *store, const struct task *task, uint64_t now_ms,
+                        struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE tasks SET state = 1, attempts = attempts + 1, begun_ms = ?"
+                        " WHERE number = ?",
+                        "ii", (int64_t)now_ms, task->number);
+}
+
+enum status queue_finish(struct store *store, const struct task *task,
+                         const struct check_result *result, enum task_state state, uint64_t now_ms,
+                         uint64_t next_ms, struct error *error)
+{
+    json_t *object = check_result_json(result);
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    enum status status =
+        database_run(&store->sql, error,
+                     "UPDATE tasks SET state = ?, outcome = ?, reason = ?, result = ?, next_ms = ?,"
+                     " ended_ms = ? WHERE number = ?",
+                     "iittiii", (int64_t)state, (int64_t)result->outcome, result->reason, text,
+                     (int64_t)next_ms, (int64_t)now_ms, task->number);
+
+    free(text);
+    json_decref(object);
+    return status;
+}
+
+enum status queue_recover(struct store *store, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE tasks SET state = 0, next_ms = 0 WHERE state = 1", "");
+}
+
+enum status queue_forget_fault(struct store *store, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE tasks SET state = 0, next_ms = 0 WHERE state = 2 AND outcome = ?",
+                        "i", (int64_t)CHECK_FAULT);
+}
+
+enum status queue_expire(struct store *store, uint64_t now_s, struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE tasks SET state = 3, reason = CASE reason WHEN '' THEN"
+                        " 'its time was over before it was begun' ELSE 'its time is over; last: '"
+                        " || reason END WHERE state = 0 AND expiry_s < ?",
+                        "i", (int64_t)now_s);
+}
+
+/* ---- moves --------------------------------------------------------------- */
+
+void action_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about)
+{
+    char text[HEX_SIZE(HASH32_SIZE)];
+
+    hex_encode(text, about->bytes, HASH32_SIZE);
+    (void)snprintf(name, LEDGER_NAME_MAX + 1, "%s/%s", action_kind_name(kind), text);
+}
+
+enum status action_plan(struct store *store, const struct action *action, struct error *error)
+{
+    return database_run(
+        &store->sql, error,
+        "INSERT OR IGNORE INTO actions (name, kind, segment, claim, before, pre, post,"
+        " step, due_s, due_height, late_s, after, attestor) VALUES (?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?)",
+        "tibbbbbiiiitb", action->name, (int64_t)action->kind, BLOB(action->segment),
+        BLOB(action->claim), BLOB(action->before), BLOB(action->pre_state),
+        BLOB(action->post_state), (int64_t)action->step, (int64_t)action->due_s,
+        (int64_t)action->due_height, (int64_t)action->late_s, action->after,
+        BLOB(action->attestor));
+}
+
+#define ACTION_COLUMNS                                                                             \
+    "SELECT name, kind, segment, claim, before, pre, post, step, due_s, due_height, late_s, "      \
+    "after,"                                                                                       \
+    " state, tries, attestor, refusal FROM actions "
+
+static enum status read_action(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct action *action = one;
+    int kind = sqlite3_column_int(row, 1);
+    int state = sqlite3_column_int(row, 12);
+    int refusal = sqlite3_column_int(row, 15);
+
+    memset(action, 0, sizeof(*action));
+    if (refusal < 0 || refusal >= GAME_REFUSAL_KINDS || kind < 0 || kind >= ACTION_KINDS ||
+        state < 0 || state >= ACTION_STATES ||
+        !database_blob_column(row, 2, action->segment.bytes, HASH32_SIZE) ||
+        !database_blob_column(row, 3, action->claim.bytes, HASH32_SIZE) ||
+        !database_blob_column(row, 4, action->before.bytes, DIGEST_SIZE) ||
+        !database_blob_column(row, 5, action->pre_state.bytes, DIGEST_SIZE) ||
+        !database_blob_column(row, 6, action->post_state.bytes, DIGEST_SIZE) ||
+        !database_blob_column(row, 14, action->attestor.bytes, ADDRESS_SIZE)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+    }
+    (void)snprintf(action->name, sizeof(action->name), "%s",
+                   (const char *)sqlite3_column_text(row, 0));
+    (void)snprintf(action->after, sizeof(action->after), "%s",
+                   (const char *)sqlite3_column_text(row, 11));
+    action->kind = (enum action_kind)kind;
+    action->state = (enum action_state)state;
+    action->step = (uint32_t)sqlite3_column_int64(row, 7);
+    action->due_s = (uint64_t)sqlite3_column_int64(row, 8);
+    action->due_height = (uint64_t)sqlite3_column_int64(row, 9);
+    action->late_s = (uint64_t)sqlite3_column_int64(row, 10);
+    action->tries = (uint32_t)sqlite3_column_int64(row, 13);
+    action->refusal = (enum game_refusal_kind)refusal;
+    return STATUS_OK;
+}
+
+enum status action_find(struct store *store, struct action *action, const char *name,
+                        struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&store->sql, error, ACTION_COLUMNS "WHERE name = ?", "t", name);
+    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+
+    if (status == STATUS_OK) {
+        status = read_action(action, row, error);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+/* What a turn may be lost by and claims before attestations before what only brings money. */
+enum status action_list(struct store *store, struct action *actions, uint32_t *count,
+                        enum action_state state, uint64_t now_s, uint64_t height,
+                        struct error *error)
+{
+    sqlite3_stmt *row = database_query(
+        &store->sql, error,
+        ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN (4, 5,"
+                       " 9, 10, 11) DESC, late_s LIMIT ?",
+        "iiii", (int64_t)state, (int64_t)now_s, (int64_t)height, (int64_t)QUEUE_ACTIONS_MAX);
+
+    return database_collect(&store->sql, actions, count, row, sizeof(*actions), QUEUE_ACTIONS_MAX,
+                            read_action, error);
+}
+
+enum status action_set(struct store *store, const struct action *action, enum action_state state,
+                       uint64_t due_s, const char *trouble, struct error *error)
+{
+    return database_run(
+        &store->sql, error,
+        "UPDATE actions SET state = ?, due_s = ?, trouble = ?, tries = ?, refusal = ?"
+        " WHERE name = ?",
+        "iitiit", (int64_t)state, (int64_t)due_s, trouble, (int64_t)action->tries,
+        (int64_t)action->refusal, action->name);
+}
+
+enum status action_forget(struct store *store, const struct action *action, struct error *error)
+{
+    return database_run(&store->sql, error, "DELETE FROM actions WHERE name = ?", "t",
+                        action->name);
+}
+
+#define OF_TURN " WHERE claim = ? AND step = ? AND kind IN (9, 10, 11)"
+
+enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,
+                           const struct hash32 *claim, uint32_t turn, struct error *error)
+{
+    const struct database_blob key = {claim->bytes, HASH32_SIZE};
+    int64_t rows = 0;
+    enum status status =
+        database_number(&store->sql, &rows, 0, error, "SELECT count(*) FROM actions" OF_TURN, "bi",
+                        &key, (int64_t)turn);
+    sqlite3_stmt *row;
+
+    *count = (uint32_t)rows;
+    if (status != STATUS_OK || rows == 0) {
+        return status == STATUS_OK ? STATUS_NOT_FOUND : status;
+    }
+    row = database_query(&store->sql, error, ACTION_COLUMNS OF_TURN " ORDER BY rowid DESC LIMIT 1",
+                         "bi", &key, (int64_t)turn);
+    status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+    if (status == STATUS_OK) {
+        status = read_action(action, row, error);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+enum status action_count_acquitted(struct store *store, uint32_t *count, const struct hash32 *claim,
+                                   uint32_t turn, struct error *error)
+{
+    int64_t rows = 0;
+    enum status status =
+        database_number(&store->sql, &rows, 0, error,
+                        "SELECT count(*) FROM actions" OF_TURN " AND state = 3 AND refusal = ?",
+                        "bii", &(struct database_blob){claim->bytes, HASH32_SIZE}, (int64_t)turn,
+                        (int64_t)GAME_NOT_GUILTY);
+
+    *count = (uint32_t)rows;
+    return status;
+}

@@ -1,0 +1,248 @@
+/*
+ * store.h - what the node remembers: the ledger as it saw it, its queue, and what it means to do.
+ *
+ * One sqlite3 file with a write-ahead log; other processes may read it meanwhile. Its tables carry
+ * a version and are brought up to date when an older file is opened.
+ *
+ * What the ledger told (jobs, segments, claims, payments) follows from events alone: after a
+ * reorganization it is dropped and read anew. What the node found out (tasks) stays, since it is
+ * about roots, whatever block they are in. A loss of power may take the last changes back, all of
+ * them behind some point and none before it: the node then does again what it had done, to the same
+ * verdicts (verdict_db.h) under the same names. What the node means to do (actions) has names that
+ * follow from what it is about, so a crash between deciding and sending neither loses nor doubles
+ * anything.
+ */
+#ifndef VERIFIER_STORE_STORE_H
+#define VERIFIER_STORE_STORE_H
+
+#include "base/io/database.h"
+#include "chain/game/ledger.h"
+#include "verifier/check/check.h"
+
+#define STORE_REASON_MAX 512
+#define STORE_VISIT_MAX  256 /* segments at a time: what is left over comes in the next round */
+#define STORE_CLAIMS_MAX 64
+
+struct store {
+    struct database sql;
+    uint32_t tasks_max;      /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
+    int64_t reveals_visited; /* by store_open_reveals(), up to this row; 0: it begins anew */
+};
+
+enum store_mode {
+    STORE_WRITE,
+    STORE_READ,
+};
+
+/* STATUS_NOT_FOUND: there is none to read. STATUS_REFUSED: its version is newer than ours. */
+MUST_CHECK enum status store_open(struct store *store, const char *path, enum store_mode mode,
+                                  struct error *error);
+void store_close(struct store *store); /* a zero-filled one is fine */
+
+/* Several changes that are on disk together or not at all. */
+MUST_CHECK enum status store_begin(struct store *store, struct error *error);
+MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
+
+/* What was changed until now outlives a loss of power. Not inside a transaction. */
+MUST_CHECK enum status store_secure(struct store *store, struct error *error);
+
+/* ---- facts by name ---- */
+
+MUST_CHECK enum status store_number(struct store *store, int64_t *number, const char *name,
+                                    struct error *error); /* 0 when it is not there */
+MUST_CHECK enum status store_set_number(struct store *store, const char *name, int64_t number,
+                                        struct error *error);
+MUST_CHECK enum status store_count(struct store *store, const char *name, int64_t more,
+                                   struct error *error);
+/* text has room for STORE_REASON_MAX; empty when it is not there. */
+MUST_CHECK enum status store_text(struct store *store, char *text, const char *name,
+                                  struct error *error);
+MUST_CHECK enum status store_set_text(struct store *store, const char *name, const char *text,
+                                      struct error *error);
+
+/* ---- the ledger as it was told ---- */
+
+/* Enters one event, or forgets everything at a rewind, and moves the cursor. */
+MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
+                                  const struct address *own, struct error *error);
+
+/* What the node wants of a segment. */
+enum store_choice {
+    STORE_UNDECIDED = 0,
+    STORE_ATTEST,
+    STORE_EXTRA, /* a secret sample */
+    STORE_PASS,
+    STORE_SAMPLED, /* to be attested, and its check is in the queue */
+};
+
+enum store_mine {
+    STORE_MINE_NOT = 0,
+    STORE_MINE_SEALED,
+    STORE_MINE_REVEALED,
+    STORE_MINE_SETTLED,
+};
+
+struct store_segment {
+    int64_t row;
+    struct hash32 job;
+    struct game_segment committed;
+    struct hash32 hash;
+    struct digest previous; /* the root of the segment before it; zero for the first */
+    struct hash32 seed;     /* zero: not drawn */
+    uint64_t round_s;
+    uint32_t attested;
+    uint32_t revealed;
+    bool diverged;
+    bool is_void; /* the job was convicted or expired since */
+    enum store_mine mine;
+    enum store_choice choice;
+    struct digest job_id;
+    struct game_terms terms;
+    enum game_phase phase; /* of the job */
+    uint32_t finalized;    /* of the job's segments, */
+    uint64_t finalized_s;  /* the last of them then; 0: none is */
+    bool mandatory;        /* drawn to be covered; where the terms cover all it need not be */
+};
+
+/* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in order. */
+MUST_CHECK enum status store_segments(struct store *store, const char *where,
+                                      enum status (*visit)(void *context,
+                                                           const struct store_segment *segment,
+                                                           struct error *error),
+                                      void *context, struct error *error);
+
+/* The segment that stands at an index; STATUS_NOT_FOUND: none. */
+MUST_CHECK enum status store_segment(struct store *store, struct store_segment *segment,
+                                     const struct hash32 *job, uint32_t index, struct error *error);
+MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_segment *segment,
+                                             const struct hash32 *hash, struct error *error);
+MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
+                                    const char *reason, struct error *error);
+
+/* Does a claim of ours stand against this job's solver, in the epoch that is on? */
+MUST_CHECK enum status store_job_is_claimed(struct store *store, bool *claimed,
+                                            const struct hash32 *job, struct error *error);
+
+struct store_claim {
+    struct hash32 key;
+    struct hash32 job;
+    struct hash32 segment;
+    uint32_t index;
+    uint32_t step;
+    struct digest pre_state;
+    struct digest post_state;
+    uint64_t deadline_s;
+    enum game_claim_phase phase;
+    enum game_turn turn;
+    uint32_t generation;
+    struct address attestor; /* zero: the solver is accused; the states are then those claimed */
+    bool accused;            /* we are: it is somebody else's claim */
+    uint8_t queried[GAME_QUERIED_MAX]; /* of us, last; */
+    size_t asked_size;                 /* 0: nothing yet */
+};
+
+/* Claims that are not closed: ours, and those against our attestations. */
+MUST_CHECK enum status store_open_claims(struct store *store,
+                                         enum status (*visit)(void *context,
+                                                              const struct store_claim *claim,
+                                                              struct error *error),
+                                         void *context, struct error *error);
+
+MUST_CHECK enum status store_claim(struct store *store, struct store_claim *claim,
+                                   const struct hash32 *key, struct error *error);
+
+/* "upheld", "refuted", "lapsed"; empty while it is open. */
+MUST_CHECK enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
+                                           const struct hash32 *key, struct error *error);
+
+/* What a claim costs us in tries: the child that is to find the next move has failed, and is not
+ * started again before next_ms. No row, all zeros: nothing has failed since the last success. */
+struct store_effort {
+    uint32_t tries;
+    uint64_t next_ms;
+};
+MUST_CHECK enum status store_effort(struct store *store, struct store_effort *split,
+                                    const struct hash32 *claim, struct error *error);
+MUST_CHECK enum status store_set_effort(struct store *store, const struct hash32 *claim,
+                                        const struct store_effort *split, const char *trouble,
+                                        struct error *error);
+MUST_CHECK enum status store_end_effort(struct store *store, const struct hash32 *claim,
+                                        struct error *error);
+
+/* ---- claims of everybody ---- */
+
+/* A claim that is open on a segment that stands. */
+struct store_dispute {
+    struct hash32 key;
+    uint32_t index; /* of the segment */
+    uint64_t deadline_s;
+    bool gone; /* the attestor that it accuses was convicted by another */
+};
+
+MUST_CHECK enum status store_disputes(struct store *store,
+                                      enum status (*visit)(void *context,
+                                                           const struct store_dispute *dispute,
+                                                           struct error *error),
+                                      void *context, const struct hash32 *job, struct error *error);
+
+/* What of ours waits in a job for its segments to be final, or void. */
+struct store_stake {
+    uint32_t unsettled; /* attestations */
+    bool revealed;      /* at least one of them, */
+    uint32_t nearest;   /* the first of which is about this segment */
+};
+MUST_CHECK enum status store_stake(struct store *store, struct store_stake *stake,
+                                   const struct hash32 *job, struct error *error);
+
+/* ---- what others attested ---- */
+
+/* What the node makes of a revealed trace root. */
+enum store_doubt {
+    STORE_DOUBT_NEW = 0,
+    STORE_DOUBT_CHECKED, /* a check of its step is in the queue */
+    STORE_DOUBT_TRUE,
+    STORE_DOUBT_PASS,
+    STORE_DOUBT_FALSE, /* two replays gave another root */
+};
+
+struct store_reveal {
+    int64_t row;
+    struct hash32 segment;
+    struct address attestor;
+    struct digest root;
+    bool stands; /* it was not convicted */
+    enum store_doubt doubt;
+};
+
+/* Those that nothing is decided about, some at a time: the next call goes on behind them, so that
+ * what waits keeps nobody from his turn. */
+MUST_CHECK enum status store_open_reveals(struct store *store,
+                                          enum status (*visit)(void *context,
+                                                               const struct store_reveal *reveal,
+                                                               struct error *error),
+                                          void *context, struct error *error);
+MUST_CHECK enum status store_reveal(struct store *store, struct store_reveal *reveal,
+                                    const struct hash32 *segment, const struct address *attestor,
+                                    struct error *error);
+/* One of a segment whose check is in the queue and whose attestor drew step. */
+MUST_CHECK enum status store_doubted(struct store *store, struct store_reveal *reveal,
+                                     const struct store_segment *segment, uint32_t step,
+                                     struct error *error);
+MUST_CHECK enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
+                                          enum store_doubt doubt, const char *reason,
+                                          struct error *error);
+
+/* ---- parts of store_take() ---- */
+
+MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
+                                        const struct address *own, struct error *error);
+/* Our account was credited with it: "attestation", "claim"; or it was withdrawn. */
+MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+                                          const char *kind, wei amount, struct error *error);
+MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
+                                         struct error *error);
+/* In the new round there is time again to accuse who revealed in an earlier one. */
+MUST_CHECK enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                           struct error *error);
+
+#endif /* VERIFIER_STORE_STORE_H */

@@ -1,0 +1,506 @@
+/* store_claims.c - claims and revealed trace roots as the ledger told them: see store.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "verifier/store/store.h"
+
+#define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
+
+enum {
+    REVEALS_MAX = 256, /* looked at in one round */
+};
+
+static enum status damaged(struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+}
+
+/* ---- claims, as they come --------------------------------------------------- */
+
+static enum status take_claimed(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return database_run(
+        &store->sql, error,
+        "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
+        " phase, turn, deadline_s) SELECT ?, job, hash, idx, epoch, ?, ?, ?, ?, ?, ?"
+        " FROM segments WHERE job = ? AND idx = ? AND NOT void",
+        "bibbiiibi", BLOB(event->claim), (int64_t)event->step, BLOB(event->pre_state),
+        BLOB(event->post_state), (int64_t)GAME_CLAIM_CALLED, (int64_t)GAME_TURN_ACCUSED,
+        (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
+}
+
+/* Whoever makes it: it holds up the segment. */
+static enum status take_dispute(struct store *store, const struct game_event *event,
+                                const struct address *attestor, struct error *error)
+{
+    return database_run(
+        &store->sql, error,
+        "INSERT OR REPLACE INTO disputes (key, segment, attestor, deadline_s)"
+        " SELECT ?, hash, ?, ? FROM segments WHERE job = ? AND idx = ? AND NOT void",
+        "bbibi", BLOB(event->claim), BLOB(*attestor), (int64_t)event->time_s, BLOB(event->job),
+        (int64_t)event->index);
+}
+
+/* The step is the one that the attestor drew. */
+static enum status take_accused(struct store *store, const struct game_event *event,
+                                const struct address *own, struct error *error)
+{
+    static const struct digest none;
+    bool against_us = address_equal(&event->other, own);
+    struct store_segment segment;
+    enum status status = store_segment(store, &segment, &event->job, event->index, error);
+
+    if (status == STATUS_NOT_FOUND) {
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK || (!against_us && !address_equal(&event->account, own))) {
+        return status;
+    }
+    return database_run(
+        &store->sql, error,
+        "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post, phase,"
+        " turn, deadline_s, attestor, accused) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "bbbiiibbiiibi", BLOB(event->claim), BLOB(event->job), BLOB(segment.hash),
+        (int64_t)event->index, (int64_t)segment.committed.generation,
+        (int64_t)game_sampled_step(&segment.seed, &event->other, segment.committed.steps),
+        BLOB(none), BLOB(none), (int64_t)GAME_CLAIM_TRIED, (int64_t)GAME_TURN_CLAIMANT,
+        (int64_t)event->time_s, BLOB(event->other), (int64_t)against_us);
+}
+
+static enum status take_turn(struct store *store, const struct game_event *event,
+                             enum game_turn turn, struct error *error)
+{
+    enum status status =
+        database_run(&store->sql, error, "UPDATE disputes SET deadline_s = ? WHERE key = ?", "ib",
+                     (int64_t)event->time_s, BLOB(event->claim));
+
+    return status == STATUS_OK
+               ? database_run(&store->sql, error,
+                              "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?",
+                              "iiib", (int64_t)GAME_CLAIM_TRIED, (int64_t)turn,
+                              (int64_t)event->time_s, BLOB(event->claim))
+               : status;
+}
+
+static enum status take_asked(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return database_run(&store->sql, error, "UPDATE claims SET asked = ? WHERE key = ? AND accused",
+                        "bb", &(struct database_blob){event->payload.bytes, event->payload.size},
+                        BLOB(event->claim));
+}
+
+/* What the end of a claim brings to us: PROTOCOL.md, section 6. */
+static wei income_of(const struct store_claim *claim, const struct game_terms *terms,
+                     const struct game_event *event)
+{
+    bool upheld = event->kind == GAME_RULED && event->flag;
+
+    if (claim->accused) { /* who accused us of what was true pays for it */
+        return event->kind == GAME_RULED && !upheld ? terms->claim_bond : 0;
+    }
+    if (event->kind == GAME_LAPSED) {
+        return terms->claim_bond;
+    }
+    if (!upheld) {
+        return 0;
+    }
+    return terms->claim_bond +
+           (address_is_zero(&claim->attestor) ? terms->stake / 2 : terms->attest_bond);
+}
+
+static enum status take_income(struct store *store, const struct ledger_entry *entry,
+                               struct error *error)
+{
+    struct store_segment segment;
+    struct store_claim claim;
+    wei amount = 0;
+    enum status status = store_claim(store, &claim, &entry->event.claim, error);
+
+    if (status == STATUS_OK) {
+        status = store_segment_by_hash(store, &segment, &claim.segment, error);
+    }
+    if (status == STATUS_OK) {
+        amount = income_of(&claim, &segment.terms, &entry->event);
+    }
+    if (status != STATUS_OK || amount == 0) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status; /* it is not ours */
+    }
+    return store_take_payment(store, entry, "claim", amount, error);
+}
+
+static enum status close_claim(struct store *store, const struct ledger_entry *entry,
+                               const char *outcome, struct error *error)
+{
+    enum status status = take_income(store, entry, error);
+
+    if (status == STATUS_OK) {
+        status = database_run(&store->sql, error, "UPDATE disputes SET open = 0 WHERE key = ?", "b",
+                              BLOB(entry->event.claim));
+    }
+    return status == STATUS_OK
+               ? database_run(&store->sql, error,
+                              "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?", "itb",
+                              (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(entry->event.claim))
+               : status;
+}
+
+/* An attestor that was convicted by anybody has no attestation left to be accused for, and its
+ * place is free again: who passed the segment over, because all places were taken, thinks anew. Of
+ * an attestation of ours nothing is left to be settled. */
+static enum status take_ruled(struct store *store, const struct ledger_entry *entry,
+                              const struct address *own, struct error *error)
+{
+    static const struct address solver;
+    const struct game_event *event = &entry->event;
+    enum status status = close_claim(store, entry, event->flag ? "upheld" : "refuted", error);
+
+    if (status != STATUS_OK || !event->flag) {
+        return status;
+    }
+    status = database_run(&store->sql, error,
+                          "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
+                          " (SELECT segment, attestor FROM disputes WHERE key = ?)",
+                          "b", BLOB(event->claim));
+    return status == STATUS_OK
+               ? database_run(
+                     &store->sql, error,
+                     "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
+                     " choice = CASE WHEN mine = 0 AND choice IN (2, 3) THEN 0 ELSE choice END,"
+                     " mine = CASE WHEN a.attestor = ?2 THEN 3 ELSE mine END"
+                     " FROM disputes AS a WHERE a.key = ?1 AND s.hash = a.segment"
+                     " AND a.attestor <> ?3",
+                     "bbb", BLOB(event->claim), BLOB(*own), BLOB(solver))
+               : status;
+}
+
+enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
+                             const struct address *own, struct error *error)
+{
+    static const struct address solver;
+    const struct game_event *event = &entry->event;
+    enum status status = STATUS_OK;
+
+    switch ((int)event->kind) {
+    case GAME_CLAIMED:
+        status = take_dispute(store, event, &solver, error);
+        return status == STATUS_OK && address_equal(&event->account, own)
+                   ? take_claimed(store, event, error)
+                   : status;
+    case GAME_ACCUSED:
+        status = take_dispute(store, event, &event->other, error);
+        return status == STATUS_OK ? take_accused(store, event, own, error) : status;
+    case GAME_ANSWERED:
+        return take_turn(store, event, GAME_TURN_CLAIMANT, error);
+    case GAME_TURN_PASSED:
+        return take_turn(store, event, (enum game_turn)event->turn, error);
+    case GAME_QUERIED:
+        return take_asked(store, event, error);
+    case GAME_RULED:
+        return take_ruled(store, entry, own, error);
+    case GAME_LAPSED:
+        return close_claim(store, entry, "lapsed", error);
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* ---- claims, as they stand ----------------------------------------------------- */
+
+enum status store_job_is_claimed(struct store *store, bool *claimed, const struct hash32 *job,
+                                 struct error *error)
+{
+    static const struct address solver;
+    int64_t count = 0;
+    enum status status =
+        database_number(&store->sql, &count, 0, error,
+                        "SELECT count(*) FROM claims c JOIN jobs j ON j.key = c.job WHERE c.job = ?"
+                        " AND c.epoch = j.epoch AND c.outcome <> 'refuted' AND c.attestor = ?",
+                        "bb", &(struct database_blob){job->bytes, HASH32_SIZE}, BLOB(solver));
+
+    *claimed = count > 0;
+    return status;
+}
+
+#define CLAIM_COLUMNS                                                                              \
+    "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, epoch, attestor,"    \
+    " accused, asked FROM claims "
+
+static enum status read_claim(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct store_claim *claim = one;
+    size_t size = (size_t)sqlite3_column_bytes(row, 13);
+
+    memset(claim, 0, sizeof(*claim));
+    claim->index = (uint32_t)sqlite3_column_int64(row, 3);
+    claim->step = (uint32_t)sqlite3_column_int64(row, 4);
+    claim->deadline_s = (uint64_t)sqlite3_column_int64(row, 7);
+    claim->phase = (enum game_claim_phase)sqlite3_column_int(row, 8);
+    claim->turn = (enum game_turn)sqlite3_column_int(row, 9);
+    claim->generation = (uint32_t)sqlite3_column_int64(row, 10);
+    claim->accused = sqlite3_column_int(row, 12) != 0;
+    if (size > sizeof(claim->queried)) {
+        return damaged(error);
+    }
+    if (size > 0) {
+        memcpy(claim->queried, sqlite3_column_blob(row, 13), size);
+        claim->asked_size = size;
+    }
+    return database_blob_column(row, 0, claim->key.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 1, claim->job.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 2, claim->segment.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 5, claim->pre_state.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, 6, claim->post_state.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, 11, claim->attestor.bytes, ADDRESS_SIZE)
+               ? STATUS_OK
+               : damaged(error);
+}
+
+enum status store_open_claims(struct store *store,
+                              enum status (*visit)(void *context, const struct store_claim *claim,
+                                                   struct error *error),
+                              void *context, struct error *error)
+{
+    struct store_claim found[STORE_CLAIMS_MAX];
+    uint32_t count;
+    enum status status = database_collect(
+        &store->sql, found, &count,
+        database_query(&store->sql, error, CLAIM_COLUMNS "WHERE phase <> ? ORDER BY deadline_s",
+                       "i", (int64_t)GAME_CLAIM_CLOSED),
+        sizeof(found[0]), STORE_CLAIMS_MAX, read_claim, error);
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
+
+enum status store_claim(struct store *store, struct store_claim *claim, const struct hash32 *key,
+                        struct error *error)
+{
+    sqlite3_stmt *row = database_query(&store->sql, error, CLAIM_COLUMNS "WHERE key = ?", "b",
+                                       &(struct database_blob){key->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+
+    if (status == STATUS_OK) {
+        status = read_claim(claim, row, error);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+enum status store_claim_outcome(struct store *store, char *outcome, size_t size,
+                                const struct hash32 *key, struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&store->sql, error, "SELECT outcome FROM claims WHERE key = ?", "b",
+                       &(struct database_blob){key->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+
+    outcome[0] = '\0';
+    if (status == STATUS_OK) {
+        (void)snprintf(outcome, size, "%s", (const char *)sqlite3_column_text(row, 0));
+    }
+    database_done(&store->sql, row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* ---- claims of everybody ------------------------------------------------------- */
+
+static enum status read_dispute(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct store_dispute *dispute = one;
+
+    memset(dispute, 0, sizeof(*dispute));
+    dispute->index = (uint32_t)sqlite3_column_int64(row, 1);
+    dispute->deadline_s = (uint64_t)sqlite3_column_int64(row, 2);
+    dispute->gone = sqlite3_column_int(row, 3) != 0;
+    return database_blob_column(row, 0, dispute->key.bytes, HASH32_SIZE) ? STATUS_OK
+                                                                         : damaged(error);
+}
+
+enum status store_disputes(struct store *store,
+                           enum status (*visit)(void *context, const struct store_dispute *dispute,
+                                                struct error *error),
+                           void *context, const struct hash32 *job, struct error *error)
+{
+    struct store_dispute found[STORE_CLAIMS_MAX];
+    uint32_t count;
+    sqlite3_stmt *row = database_query(
+        &store->sql, error,
+        "SELECT d.key, s.idx, d.deadline_s, EXISTS (SELECT 1 FROM reveals r WHERE r.segment = "
+        "d.segment AND r.attestor = d.attestor"
+        " AND NOT r.stands) FROM segments s JOIN disputes d ON d.segment = s.hash WHERE s.job = ?"
+        " AND NOT s.void AND d.open ORDER BY s.idx, d.deadline_s",
+        "b", &(struct database_blob){job->bytes, HASH32_SIZE});
+    enum status status = database_collect(&store->sql, found, &count, row, sizeof(found[0]),
+                                          STORE_CLAIMS_MAX, read_dispute, error);
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
+
+enum status store_stake(struct store *store, struct store_stake *stake, const struct hash32 *job,
+                        struct error *error)
+{
+    sqlite3_stmt *row = database_query(
+        &store->sql, error,
+        "SELECT count(*), coalesce(sum(s.mine = 2), 0), coalesce(min(CASE s.mine WHEN 2 THEN s.idx"
+        " END), 0) FROM segments s JOIN jobs j ON j.key = s.job WHERE s.job = ? AND s.mine IN"
+        " (1, 2) AND NOT s.void AND s.idx >= j.finalized",
+        "b", &(struct database_blob){job->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+
+    memset(stake, 0, sizeof(*stake));
+    if (status == STATUS_OK) {
+        stake->unsettled = (uint32_t)sqlite3_column_int64(row, 0);
+        stake->revealed = sqlite3_column_int64(row, 1) > 0;
+        stake->nearest = (uint32_t)sqlite3_column_int64(row, 2);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+/* ---- efforts ---------------------------------------------------------------- */
+
+enum status store_effort(struct store *store, struct store_effort *split,
+                         const struct hash32 *claim, struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&store->sql, error, "SELECT tries, next_ms FROM efforts WHERE claim = ?",
+                       "b", &(struct database_blob){claim->bytes, HASH32_SIZE});
+    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+
+    memset(split, 0, sizeof(*split));
+    if (status == STATUS_OK) {
+        split->tries = (uint32_t)sqlite3_column_int64(row, 0);
+        split->next_ms = (uint64_t)sqlite3_column_int64(row, 1);
+    }
+    database_done(&store->sql, row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status store_set_effort(struct store *store, const struct hash32 *claim,
+                             const struct store_effort *split, const char *trouble,
+                             struct error *error)
+{
+    return database_run(&store->sql, error, "INSERT OR REPLACE INTO efforts VALUES (?, ?, ?, ?)",
+                        "biit", &(struct database_blob){claim->bytes, HASH32_SIZE},
+                        (int64_t)split->tries, (int64_t)split->next_ms, trouble);
+}
+
+enum status store_end_effort(struct store *store, const struct hash32 *claim, struct error *error)
+{
+    return database_run(&store->sql, error, "DELETE FROM efforts WHERE claim = ?", "b",
+                        &(struct database_blob){claim->bytes, HASH32_SIZE});
+}
+
+/* ---- reveals ---------------------------------------------------------------- */
+
+enum status store_take_reveal(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "INSERT OR REPLACE INTO reveals (segment, attestor, root) SELECT hash, ?, ?"
+                        " FROM segments WHERE job = ? AND idx = ? AND NOT void",
+                        "bbbi", BLOB(event->account), BLOB(event->root), BLOB(event->job),
+                        (int64_t)event->index);
+}
+
+enum status store_renew_reveals(struct store *store, const struct game_event *event,
+                                struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE reveals SET doubt = 0 WHERE doubt <> ? AND segment IN"
+                        " (SELECT hash FROM segments WHERE job = ? AND idx = ? AND NOT void)",
+                        "ibi", (int64_t)STORE_DOUBT_TRUE, BLOB(event->job), (int64_t)event->index);
+}
+
+#define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt, rowid FROM reveals "
+
+static enum status read_reveal(void *one, sqlite3_stmt *row, struct error *error)
+{
+    struct store_reveal *reveal = one;
+
+    memset(reveal, 0, sizeof(*reveal));
+    reveal->stands = sqlite3_column_int(row, 3) != 0;
+    reveal->doubt = (enum store_doubt)sqlite3_column_int(row, 4);
+    reveal->row = sqlite3_column_int64(row, 5);
+    return database_blob_column(row, 0, reveal->segment.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, 1, reveal->attestor.bytes, ADDRESS_SIZE) &&
+                   database_blob_column(row, 2, reveal->root.bytes, DIGEST_SIZE)
+               ? STATUS_OK
+               : damaged(error);
+}
+
+enum status store_open_reveals(struct store *store,
+                               enum status (*visit)(void *context,
+                                                    const struct store_reveal *reveal,
+                                                    struct error *error),
+                               void *context, struct error *error)
+{
+    struct store_reveal found[REVEALS_MAX];
+    uint32_t count;
+    enum status status = database_collect(
+        &store->sql, found, &count,
+        database_query(&store->sql, error,
+                       REVEAL_COLUMNS "WHERE doubt IN (0, 1) AND rowid > ? ORDER BY rowid", "i",
+                       store->reveals_visited),
+        sizeof(found[0]), REVEALS_MAX, read_reveal, error);
+
+    store->reveals_visited = count == REVEALS_MAX ? found[count - 1].row : 0;
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = visit(context, &found[i], error);
+    }
+    return status;
+}
+
+enum status store_reveal(struct store *store, struct store_reveal *reveal,
+                         const struct hash32 *segment, const struct address *attestor,
+                         struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND attestor = ?",
+                       "bb", &(struct database_blob){segment->bytes, HASH32_SIZE},
+                       &(struct database_blob){attestor->bytes, ADDRESS_SIZE});
+    enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
+
+    if (status == STATUS_OK) {
+        status = read_reveal(reveal, row, error);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
+enum status store_doubted(struct store *store, struct store_reveal *reveal,
+                          const struct store_segment *segment, uint32_t step, struct error *error)
+{
+    struct store_reveal found[REVEALS_MAX];
+    uint32_t count;
+    enum status status = database_collect(
+        &store->sql, found, &count,
+        database_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND doubt = 1", "b",
+                       BLOB(segment->hash)),
+        sizeof(found[0]), REVEALS_MAX, read_reveal, error);
+
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (game_sampled_step(&segment->seed, &found[i].attestor, segment->committed.steps) ==
+            step) {
+            *reveal = found[i];
+            return STATUS_OK;
+        }
+    }
+    return status == STATUS_OK ? STATUS_NOT_FOUND : status;
+}
+
+enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
+                               enum store_doubt doubt, const char *reason, struct error *error)
+{
+    return database_run(
+        &store->sql, error,
+        "UPDATE reveals SET doubt = ?, reason = ? WHERE segment = ? AND attestor = ?", "itbb",
+        (int64_t)doubt, reason, BLOB(reveal->segment), BLOB(reveal->attestor));
+}
