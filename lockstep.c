@@ -6,7 +6,7 @@
 #include "chain/commands/commands.h"
 #include "prover/commands/commands.h"
 #include "verifier/check/workers.h"
-#include "verifier/node/commands.h"
+#include "verifier/commands/commands.h"
 
 static const struct command_group *const groups[] = {
     &base_commands,     /* help, doctor */

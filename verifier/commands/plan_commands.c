@@ -4,7 +4,7 @@
  * All of it is advice. What is not given follows as in 'lockstep job open', so that a plan made
  * before a job is opened is the plan of that job. Nothing is sent, nothing is written.
  */
-#include "verifier/status/plan_commands.h"
+#include "verifier/commands/plan_commands.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* claim_command.c - see claim_command.h. */
-#include "verifier/dispute/claim_command.h"
+#include "verifier/commands/claim_command.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * plan_commands.h - inside verifier/: `lockstep verifier plan`.
  */
-#ifndef VERIFIER_STATUS_PLAN_COMMANDS_H
-#define VERIFIER_STATUS_PLAN_COMMANDS_H
+#ifndef VERIFIER_COMMANDS_PLAN_COMMANDS_H
+#define VERIFIER_COMMANDS_PLAN_COMMANDS_H
 
 #include "base/cli/command.h"
 
@@ -11,4 +11,4 @@ extern const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS];
 
 int plan_command(struct command_context *context);
 
-#endif /* VERIFIER_STATUS_PLAN_COMMANDS_H */
+#endif /* VERIFIER_COMMANDS_PLAN_COMMANDS_H */

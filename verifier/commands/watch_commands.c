@@ -9,7 +9,7 @@
 #include "base/io/notify.h"
 #include "base/io/stop.h"
 #include "chain/commands/commands.h"
-#include "verifier/node/commands.h"
+#include "verifier/commands/commands.h"
 #include "verifier/status/watch.h"
 
 enum {

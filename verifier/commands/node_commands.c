@@ -9,11 +9,11 @@
 #include "base/io/strict_json.h"
 #include "chain/commands/commands.h"
 #include "verifier/check/self_test.h"
-#include "verifier/dispute/claim_command.h"
-#include "verifier/node/commands.h"
+#include "verifier/commands/claim_command.h"
+#include "verifier/commands/commands.h"
+#include "verifier/commands/plan_commands.h"
 #include "verifier/node/node_setup.h"
 #include "verifier/status/node_views.h"
-#include "verifier/status/plan_commands.h"
 #include "verifier/status/status_server.h"
 
 enum {

@@ -8,11 +8,11 @@
 
 #include "base/cli/progress.h"
 #include "verifier/audit/accused.h"
-#include "verifier/audit/audit_evidence.h"
 #include "verifier/audit/audit_ranks.h"
 #include "verifier/audit/audit_views.h"
 #include "verifier/audit/report.h"
-#include "verifier/node/commands.h"
+#include "verifier/commands/audit_evidence.h"
+#include "verifier/commands/commands.h"
 
 static const struct option_spec options[] = {
     {.name = "data",

@@ -1,5 +1,5 @@
 /* audit_evidence.c - see audit_evidence.h. */
-#include "verifier/audit/audit_evidence.h"
+#include "verifier/commands/audit_evidence.h"
 
 #include <inttypes.h>
 

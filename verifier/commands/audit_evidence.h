@@ -4,8 +4,8 @@
  * A file shows that somebody committed to a step that contradicts itself. That the accused posted
  * those roots is what a ledger knows: the answer names them, for whoever wants to compare.
  */
-#ifndef VERIFIER_AUDIT_AUDIT_EVIDENCE_H
-#define VERIFIER_AUDIT_AUDIT_EVIDENCE_H
+#ifndef VERIFIER_COMMANDS_AUDIT_EVIDENCE_H
+#define VERIFIER_COMMANDS_AUDIT_EVIDENCE_H
 
 #include "base/cli/command.h"
 
@@ -13,4 +13,4 @@
  * proves nothing; 0: all are sound and show nothing wrong. */
 int audit_evidence(struct command_context *context);
 
-#endif /* VERIFIER_AUDIT_AUDIT_EVIDENCE_H */
+#endif /* VERIFIER_COMMANDS_AUDIT_EVIDENCE_H */

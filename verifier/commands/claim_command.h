@@ -1,8 +1,8 @@
 /*
  * claim_command.h - `lockstep verifier claim`: a claim by hand, followed to its verdict.
  */
-#ifndef VERIFIER_DISPUTE_CLAIM_COMMAND_H
-#define VERIFIER_DISPUTE_CLAIM_COMMAND_H
+#ifndef VERIFIER_COMMANDS_CLAIM_COMMAND_H
+#define VERIFIER_COMMANDS_CLAIM_COMMAND_H
 
 #include "base/cli/command.h"
 
@@ -11,4 +11,4 @@ extern const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS];
 
 int claim_command(struct command_context *context);
 
-#endif /* VERIFIER_DISPUTE_CLAIM_COMMAND_H */
+#endif /* VERIFIER_COMMANDS_CLAIM_COMMAND_H */

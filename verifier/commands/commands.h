@@ -1,8 +1,8 @@
 /*
  * commands.h - the verifier's tables of commands, for the front door.
  */
-#ifndef VERIFIER_NODE_COMMANDS_H
-#define VERIFIER_NODE_COMMANDS_H
+#ifndef VERIFIER_COMMANDS_COMMANDS_H
+#define VERIFIER_COMMANDS_COMMANDS_H
 
 #include "base/cli/command.h"
 
@@ -10,4 +10,4 @@ extern const struct command_group audit_commands;
 extern const struct command_group verifier_commands;
 extern const struct command_group watch_commands;
 
-#endif /* VERIFIER_NODE_COMMANDS_H */
+#endif /* VERIFIER_COMMANDS_COMMANDS_H */
