@@ -1,6 +1,6 @@
 /*
  * traffic_bench.c - the bytes that one GPT-2 124M step moves on a GPU, kind by kind, beside the
- * least that the same operations could do with: engine/cuda/traffic.h. An account of what the
+ * least that the same operations could do with: tests/support/device/traffic.h. An account of what the
  * machine would launch, on a device that does nothing: no GPU takes part and no time is measured.
  *
  *     TRAFFIC_BATCH=4          sequences of 1,024 tokens
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "bench/support/bench.h"
-#include "engine/cuda/traffic.h"
+#include "tests/support/device/traffic.h"
 #include "engine/models/model.h"
 
 #define BYTES_PER_S 4.8e12 /* an H200's memory, as its maker gives it */

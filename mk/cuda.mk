@@ -13,7 +13,7 @@ cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
 # The kernels of wgmma are for sm_90a alone, and empty where 9.0 was not asked for.
-$(BUILD)/engine/cuda/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
+$(BUILD)/engine/cuda/kernels/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
     arch=compute_90a$(comma)code=sm_90a,$(cuda_codes))
 # C++20 for designated initializers, which the rules' C has.
 NVCCFLAGS ?= -O3 -std=c++20
@@ -34,7 +34,7 @@ $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 # objects of its own, which wait for no setup there, and links only what is listed here.
 gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_sources)) \
     tests/support/numeric/random_tape.c tests/support/numeric/small_model.c tests/support/device/training_runs.c \
-    $(filter tests/support/numeric/reference%,$(test_sources)) base/error.c base/reader.c \
+    tests/support/device/traffic.c $(filter tests/support/numeric/reference%,$(test_sources)) base/error.c base/reader.c \
     $(filter proofs/hash/sha256%,$(room_sources)) proofs/hash/merkle.c proofs/hash/merkle_proof.c proofs/commit/commit.c \
     proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/element.c
 gpu_check := $(BUILD)/gpu-check

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/loader.h"
-#include "engine/cuda/machine.h"
+#include "engine/cuda/device/loader.h"
+#include "engine/cuda/machine/machine.h"
 #include "engine/machine/sliced.h"
 #include "engine/machine/split.h"
 #include "engine/plan/backend.h"

@@ -13,8 +13,8 @@
 
 #include "base/host.h"
 #include "chain/codec/wei.h"
-#include "engine/cuda/loader.h"
-#include "engine/cuda/paths.h"
+#include "engine/cuda/device/loader.h"
+#include "engine/cuda/selftest/variants.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
 #include "prover/train/nvml.h"

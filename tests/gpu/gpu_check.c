@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/cuda/loader.h"
+#include "engine/cuda/device/loader.h"
 #include "engine/ops/assumptions.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/numeric/random_tape.h"

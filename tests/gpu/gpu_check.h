@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "engine/cuda/machine.h"
-#include "engine/cuda/paths.h"
+#include "engine/cuda/machine/machine.h"
+#include "engine/cuda/selftest/variants.h"
 #include "engine/models/model.h"
 
 #define GPU_CHECK_OK        0

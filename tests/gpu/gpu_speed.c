@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/cuda/launch.h"
-#include "engine/cuda/traffic.h"
+#include "engine/cuda/launch/launch.h"
+#include "tests/support/device/traffic.h"
 #include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/launch.h"
-#include "engine/cuda/machine.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/machine/machine.h"
 #include "tests/race/planted.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/numeric/small_model.h"

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "engine/cuda/loader.h"
-#include "engine/cuda/paths.h"
+#include "engine/cuda/device/loader.h"
+#include "engine/cuda/selftest/variants.h"
 #include "engine/plan/backend.h"
 
 #define WORKER_WORD "--lockstep-check-worker"

@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/fuse_core.h"
-#include "engine/cuda/launch_core.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/fusions/fuse_core.h"
+#include "engine/cuda/launch/launch_core.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/fused_case.h"
 #include "tests/support/numeric/small_model.h"

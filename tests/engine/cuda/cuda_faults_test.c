@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/machine.h"
+#include "engine/cuda/machine/machine.h"
 #include "engine/machine/sliced.h"
 #include "engine/machine/split.h"
 #include "engine/ops/real.h"

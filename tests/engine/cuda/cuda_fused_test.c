@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/launch.h"
-#include "engine/cuda/machine.h"
-#include "engine/cuda/traffic.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/machine/machine.h"
+#include "tests/support/device/traffic.h"
 #include "engine/ops/real.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/device/fake_device.h"

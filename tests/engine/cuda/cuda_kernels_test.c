@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/launch.h"
-#include "engine/cuda/packed.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/kernels/packed.h"
 #include "engine/rules/rule.h"
 #include "proofs/hash/merkle.h"
 #include "tests/engine/cpu/op_case.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/loader.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/device/loader.h"
 #include "engine/plan/backend.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/test.h"

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/machine.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/machine/machine.h"
 #include "proofs/commit/trace.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/numeric/random_tape.h"

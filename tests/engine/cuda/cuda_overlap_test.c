@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/machine.h"
+#include "engine/cuda/machine/machine.h"
 #include "proofs/commit/state_root.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/numeric/random_tape.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/paths.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/selftest/variants.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/test.h"
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/launch.h"
-#include "engine/cuda/machine_cuda.h"
-#include "engine/cuda/traffic.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/machine/machine_cuda.h"
+#include "tests/support/device/traffic.h"
 #include "engine/ops/real.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/fused_case.h"

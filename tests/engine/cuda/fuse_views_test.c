@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/fuse.h"
+#include "engine/cuda/fusions/fuse.h"
 #include "engine/ops/contraction.h"
 #include "tests/support/test.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/machine.h"
+#include "engine/cuda/machine/machine.h"
 #include "engine/machine/split.h"
 #include "engine/plan/division.h"
 #include "proofs/commit/trace.h"

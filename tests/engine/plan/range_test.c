@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/machine.h"
+#include "engine/cuda/machine/machine.h"
 #include "engine/plan/range.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/numeric/small_model.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/machine.h"
+#include "engine/cuda/machine/machine.h"
 #include "engine/machine/sliced.h"
 #include "engine/ops/kernel.h"
 #include "engine/plan/slice.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/args.h"
-#include "engine/cuda/packed.h"
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/kernels/packed.h"
 #include "engine/ops/element.h"
 #include "engine/ops/fold.h"
 #include "engine/ops/scalar.h"
@@ -15,35 +15,35 @@
 #include "tests/support/device/emulator.h"
 
 /* The kernels: they read what is above. */
-#include "engine/cuda/rule_body.h"
+#include "engine/cuda/kernels/rule_body.h"
 
-#include "engine/cuda/epilogue_body.h"
-#include "engine/cuda/quads_body.h"
-#include "engine/cuda/tile_body.h"
+#include "engine/cuda/kernels/epilogue_body.h"
+#include "engine/cuda/kernels/quads_body.h"
+#include "engine/cuda/kernels/tile_body.h"
 
-#include "engine/cuda/fragments_body.h"
+#include "engine/cuda/kernels/fragments_body.h"
 
-#include "engine/cuda/contract_body.h"
-#include "engine/cuda/dots_body.h"
-#include "engine/cuda/hash_body.h"
-#include "engine/cuda/hopper_body.h"
-#include "engine/cuda/quantize_body.h"
+#include "engine/cuda/kernels/contract_body.h"
+#include "engine/cuda/kernels/dots_body.h"
+#include "engine/cuda/kernels/hash_body.h"
+#include "engine/cuda/kernels/hopper_body.h"
+#include "engine/cuda/kernels/quantize_body.h"
 
-#include "engine/cuda/lists_body.h"
+#include "engine/cuda/kernels/lists_body.h"
 
-#include "engine/cuda/columns_body.h"
+#include "engine/cuda/kernels/columns_body.h"
 
-#include "engine/cuda/rows_body.h"
+#include "engine/cuda/kernels/rows_body.h"
 
-#include "engine/cuda/held_body.h"
+#include "engine/cuda/kernels/held_body.h"
 
-#include "engine/cuda/strip_body.h"
+#include "engine/cuda/kernels/strip_body.h"
 
-#include "engine/cuda/strip_columns_body.h"
+#include "engine/cuda/kernels/strip_columns_body.h"
 
-#include "engine/cuda/attention_body.h"
+#include "engine/cuda/kernels/attention_body.h"
 
-#include "engine/cuda/entropy_body.h"
+#include "engine/cuda/kernels/entropy_body.h"
 
 #define QUEUE_MAX      8192
 #define ARGUMENTS_MAX  2048

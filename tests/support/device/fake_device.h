@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "engine/cuda/device.h"
+#include "engine/cuda/device/device.h"
 
 /* The table; one set of switches for all devices of the process. */
 const struct device_calls *fake_device_calls(void);

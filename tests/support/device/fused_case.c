@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/launch.h"
-#include "engine/cuda/machine.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/machine/machine.h"
 #include "engine/ops/real.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/test.h"

@@ -1,0 +1,418 @@
+/* fuse_lists.c - many tensors at once: updates, and the squares of gradients; see fuse.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/fusions/fuse_core.h"
+#include "engine/cuda/kernels/packed.h"
+
+/* ---- the squares of many tensors ------------------------------------------------------- */
+
+/* A tensor whose squares are summed: where it begins, what it gives and where it is read from. */
+struct square_term {
+    uint32_t x;      /* the tensor; of long rows, the sum itself */
+    uint32_t square; /* the tensor of the sum */
+    uint32_t end;    /* the operation behind it */
+    int64_t rows;
+    int64_t k;
+    bool left; /* its operations run as they are */
+};
+
+#define SQUARE_K_MAX 65536 /* a longer row is left to all of the device */
+
+static bool dims_are(const int64_t *dims, int except, int other)
+{
+    for (int axis = 0; axis < 6; axis++) {
+        if (axis != except && axis != other && dims[axis] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_quantize_of_rows(const struct op *op, int row_axis)
+{
+    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+
+    return op->kind == OP_QUANTIZE && dims_are(dims, row_axis, 5) &&
+           (dims[5] == 1 || strides[5] == 1) &&
+           (dims[row_axis] == 1 || strides[row_axis] == dims[5]);
+}
+
+static bool reads_twice(const struct op *op, const struct op *quantize)
+{
+    return op->input_count == 4 && op->inputs[0] == quantize->outputs[2] &&
+           op->inputs[1] == quantize->outputs[1] && op->inputs[2] == quantize->outputs[2] &&
+           op->inputs[3] == quantize->outputs[1];
+}
+
+/* Does a tensor's sum of squares begin at `at`? As build_square_sum() writes it. */
+static bool term_at(struct square_term *term, const struct fusion *fusion, uint32_t at)
+{
+    const struct op *ops = &fusion->ops[at];
+    const uint32_t left = fusion->op_count - at;
+
+    if (left < 2 || !is_quantize_of_rows(&ops[0], 0) || ops[1].kind != OP_CONTRACT ||
+        !reads_twice(&ops[1], &ops[0])) {
+        return false;
+    }
+    const struct contraction_shape shape = contraction_shape_of(&ops[0]);
+    const int64_t rows = ops[0].attributes[QUANTIZE_DIMS];
+
+    *term = (struct square_term){.x = ops[0].inputs[0],
+                                 .square = ops[1].outputs[0],
+                                 .end = at + 2,
+                                 .rows = rows,
+                                 .k = shape.k,
+                                 .left = shape.k > SQUARE_K_MAX};
+    if (!dims_are(&ops[1].attributes[CONTRACT_DIMS], 0, 0) ||
+        ops[1].attributes[CONTRACT_DIMS] != rows ||
+        (rows > 1 && ops[1].attributes[CONTRACT_STRIDES] != 1) ||
+        (shape.blocks > 1 && shape.block != CONTRACTION_PIECE)) {
+        return false;
+    }
+    if (rows == 1) {
+        return true;
+    }
+    if (left < 4 || !is_quantize_of_rows(&ops[2], 3) || ops[2].inputs[0] != term->square ||
+        ops[2].attributes[QUANTIZE_DIMS + 3] != 1 || ops[3].kind != OP_CONTRACT_ONES ||
+        ops[3].inputs[0] != ops[2].outputs[2] || ops[3].inputs[1] != ops[2].outputs[1] ||
+        contraction_shape_of(&ops[2]).blocks != 1 || ops[2].attributes[QUANTIZE_BITS] != 22) {
+        return false;
+    }
+    term->square = ops[3].outputs[0];
+    term->end = at + 4;
+    return true;
+}
+
+static bool is_sum_of(const struct op *op, const struct tape *tape, uint32_t total, uint32_t more)
+{
+    return op->kind == OP_ADD && op->inputs[0] == total && op->inputs[1] == more &&
+           tape->tensors[op->outputs[0]].count == 1;
+}
+
+/* Is nothing of the operations first .. end-1 read behind them, but for the last one's output? */
+static bool is_closed(const struct fusion *fusion, const struct readers *readers, uint32_t first,
+                      uint32_t end)
+{
+    for (uint32_t at = first; at < end; at++) {
+        const struct op *op = &fusion->ops[at];
+
+        for (uint32_t i = 0; i < op->output_count && at + 1 < end; i++) {
+            const uint32_t id = op->outputs[i];
+
+            if (readers->kept[id] || (readers->last[id] != NEVER && readers->last[id] >= end)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+struct square_run {
+    struct square_term *terms;
+    uint32_t count;
+    uint32_t left; /* terms whose operations are left */
+    uint32_t end;
+};
+
+/* The longest run of terms and their additions from `at` on. */
+static void run_at(struct square_run *run, const struct fusion *fusion, const struct tape *tape,
+                   uint32_t at)
+{
+    struct square_term term;
+    uint32_t total;
+
+    run->count = 0;
+    run->left = 0;
+    if (!term_at(&term, fusion, at)) {
+        return;
+    }
+    run->terms[run->count++] = term;
+    run->end = term.end;
+    run->left += term.left;
+    total = term.square;
+    while (term_at(&term, fusion, run->end) && term.end < fusion->op_count &&
+           is_sum_of(&fusion->ops[term.end], tape, total, term.square)) {
+        run->terms[run->count++] = term;
+        run->left += term.left;
+        total = fusion->ops[term.end].outputs[0];
+        run->end = term.end + 1;
+    }
+}
+
+/* Are the tensors there until the last addition? Then someone reads them behind it. */
+static bool terms_last(const struct square_run *run, const struct readers *readers)
+{
+    for (uint32_t i = 0; i < run->count; i++) {
+        const uint32_t until = readers->states[run->terms[i].x];
+
+        if (!run->terms[i].left && (until == NEVER || until < run->end)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The last addition reads what was left, so that it lies there still, and makes all the rest. What
+ * is between is read by nobody any more, so nobody makes it.
+ */
+static void rewrite_run(struct fusion *fusion, const struct square_run *run, uint32_t first)
+{
+    struct op *last = &fusion->ops[run->end - 1];
+
+    for (uint32_t at = first; at + 1 < run->end; at++) {
+        if (fusion->ops[at].kind == OP_ADD) {
+            fusion->ops[at].input_count = 0;
+        }
+    }
+    last->input_count = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        if (run->terms[i].left) {
+            last->inputs[last->input_count++] = run->terms[i].square;
+        }
+    }
+    fusion->squares[fusion->squares_count++] =
+        (struct fused_squares){.first = first, .at = run->end - 1, .term_count = run->count};
+}
+
+static bool find_squares(struct fusion *fusion, const struct tape *tape,
+                         const struct readers *readers)
+{
+    struct square_run run = {.terms =
+                                 malloc(((size_t)tape->op_count + 1) * sizeof(struct square_term))};
+
+    if (run.terms == NULL) {
+        return false;
+    }
+    for (uint32_t at = 0; at < tape->op_count && fusion->squares_count < FUSED_RUNS_MAX;) {
+        run_at(&run, fusion, tape, at);
+        if (run.count > 1 && run.left < OP_INPUTS_MAX && is_closed(fusion, readers, at, run.end) &&
+            terms_last(&run, readers)) {
+            rewrite_run(fusion, &run, at);
+            at = run.end;
+        } else {
+            at++;
+        }
+    }
+    free(run.terms);
+    return true;
+}
+
+/* ---- updates ------------------------------------------------------------------------------- */
+
+static bool is_update(const struct tape *tape, const struct op *op)
+{
+    bool words = op->kind == OP_ADAMW || op->kind == OP_SGD;
+
+    for (uint32_t i = 0; words && i < op->input_count; i++) {
+        words = dtype_size(tape->tensors[op->inputs[i]].dtype) == 4;
+    }
+    return words;
+}
+
+static uint64_t update_tiles(const struct tape *tape, const struct op *op)
+{
+    return (tape->tensors[op->inputs[0]].count + UPDATE_TILE - 1) / UPDATE_TILE;
+}
+
+static void find_updates(struct fusion *fusion, const struct tape *tape)
+{
+    for (uint32_t at = 0; at < tape->op_count && fusion->updates_count < FUSED_RUNS_MAX;) {
+        struct fused_updates run = {.at = at, .end = at};
+
+        while (run.end < tape->op_count && is_update(tape, &fusion->ops[run.end])) {
+            run.tiles += update_tiles(tape, &fusion->ops[run.end]);
+            run.end++;
+        }
+        if (run.end - at > 1) {
+            fusion->ends[at] = run.end;
+            fusion->updates[fusion->updates_count++] = run;
+        }
+        at = run.end > at ? run.end : at + 1;
+    }
+}
+
+bool fuse_find_lists(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    const bool there = find_squares(fusion, tape, readers);
+
+    find_updates(fusion, tape);
+    return there;
+}
+
+/* ---- lists ---------------------------------------------------------------------------- */
+
+/* Places for lists, one after another: first without memory, to see how much they take. */
+struct writer {
+    const struct launcher *launcher;
+    uint8_t *host; /* NULL: only sizes */
+    uint8_t *device;
+    uint64_t size;
+};
+
+static uint64_t take_place(struct writer *writer, uint64_t size)
+{
+    const uint64_t at = writer->size;
+
+    writer->size += packed_round_up(size, PACKED_ALIGNMENT);
+    return at;
+}
+
+static bool is_aligned(const void *memory)
+{
+    return (uintptr_t)memory % 16 == 0;
+}
+
+static void write_update(const struct writer *writer, struct update_item *item, uint32_t at)
+{
+    const struct launcher *launcher = writer->launcher;
+    const struct op *op = &launcher->fusion->ops[at];
+    bool quads = true;
+
+    *item = (struct update_item){.op = &launcher->ops[at],
+                                 .count = launcher->tape->tensors[op->inputs[0]].count};
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        item->inputs[i] = launcher->memory[op->inputs[i]];
+        quads = quads && is_aligned(item->inputs[i]);
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        item->outputs[i] = launcher->memory[op->outputs[i]];
+        quads = quads && is_aligned(item->outputs[i]);
+    }
+    item->quads = quads;
+}
+
+static void write_updates(struct writer *writer, struct fused_updates *run)
+{
+    const uint32_t count = run->end - run->at;
+    const uint64_t items = take_place(writer, count * sizeof(struct update_item));
+    const uint64_t firsts = take_place(writer, count * sizeof(uint64_t));
+    uint64_t tiles = 0;
+
+    if (writer->host == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        write_update(writer, (struct update_item *)(writer->host + items) + i, run->at + i);
+        ((uint64_t *)(writer->host + firsts))[i] = tiles;
+        tiles += update_tiles(writer->launcher->tape, &writer->launcher->fusion->ops[run->at + i]);
+    }
+    run->items = (const struct update_item *)(writer->device + items);
+    run->firsts = (const uint64_t *)(writer->device + firsts);
+}
+
+/* A list of rows to sum, being written. */
+struct square_list {
+    struct square_item *items; /* NULL: only sizes */
+    uint64_t *firsts;
+    uint64_t tiles;
+    uint32_t count;
+};
+
+static void list_add(struct square_list *list, const struct square_item *item)
+{
+    const uint64_t rows = item->k > SQUARE_TEAM_K ? 1 : BLOCK_THREADS / CUDA_WARP;
+
+    if (list->items != NULL) {
+        list->items[list->count] = *item;
+        list->items[list->count].quads = item->k % 4 == 0 && is_aligned(item->x);
+        list->firsts[list->count] = list->tiles;
+    }
+    list->tiles += (item->rows + rows - 1) / rows;
+    list->count++;
+}
+
+static struct squares_args list_args(const struct square_list *list, const struct writer *writer,
+                                     uint64_t items, uint64_t firsts)
+{
+    return (struct squares_args){.items = (const struct square_item *)(writer->device + items),
+                                 .firsts = (const uint64_t *)(writer->device + firsts),
+                                 .tiles = list->tiles,
+                                 .item_count = list->count};
+}
+
+/* Where one term's numbers come from and go to; square: the device's place of its sum. */
+static void write_term(struct writer *writer, struct square_list lists[2],
+                       const struct square_term *term, const struct op *quantize, uint32_t *square)
+{
+    const struct contraction_shape shape = contraction_shape_of(quantize);
+    const uint64_t partial =
+        term->rows > 1 ? take_place(writer, (uint64_t)term->rows * sizeof(float)) : 0;
+    uint32_t *partials = (uint32_t *)(writer->device + partial);
+    const struct square_item rows = {.x = writer->host == NULL ? NULL
+                                                               : writer->launcher->memory[term->x],
+                                     .out = term->rows > 1 ? partials : square,
+                                     .rows = (uint64_t)term->rows,
+                                     .k = (uint64_t)term->k,
+                                     .window = shape.window,
+                                     .bits = shape.bits,
+                                     .whole = shape.blocks == 1,
+                                     .squares = 1};
+    const struct square_item sums = {.x = (const float *)partials,
+                                     .out = square,
+                                     .rows = 1,
+                                     .k = (uint64_t)term->rows,
+                                     .bits = 22,
+                                     .whole = 1};
+
+    list_add(&lists[0], &rows);
+    if (term->rows > 1) {
+        list_add(&lists[1], &sums);
+    }
+}
+
+static void write_squares(struct writer *writer, struct fusion *fusion, struct fused_squares *run)
+{
+    const uint64_t count = run->term_count;
+    const uint64_t items[2] = {take_place(writer, count * sizeof(struct square_item)),
+                               take_place(writer, count * sizeof(struct square_item))};
+    const uint64_t firsts[2] = {take_place(writer, count * sizeof(uint64_t)),
+                                take_place(writer, count * sizeof(uint64_t))};
+    const uint64_t terms = take_place(writer, count * sizeof(float *));
+    const uint64_t squares = take_place(writer, count * sizeof(float));
+    struct square_list lists[2] = {{NULL, NULL, 0, 0}, {NULL, NULL, 0, 0}};
+    uint32_t at = run->first;
+
+    run->elements = 0;
+    for (int i = 0; i < 2 && writer->host != NULL; i++) {
+        lists[i].items = (struct square_item *)(writer->host + items[i]);
+        lists[i].firsts = (uint64_t *)(writer->host + firsts[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const float *square = (const float *)(writer->device + squares) + i;
+        struct square_term term;
+
+        if (!term_at(&term, fusion, at)) {
+            break;
+        }
+        if (!term.left) {
+            run->elements += (uint64_t)(term.rows * term.k);
+            write_term(writer, lists, &term, &fusion->ops[at], (uint32_t *)(uintptr_t)square);
+        } else if (writer->host != NULL) {
+            square = writer->launcher->memory[term.square];
+        }
+        if (writer->host != NULL) {
+            ((const float **)(writer->host + terms))[i] = square;
+        }
+        at = term.end + (i > 0); /* and the addition behind it */
+    }
+    run->rows = list_args(&lists[0], writer, items[0], firsts[0]);
+    run->sums = list_args(&lists[1], writer, items[1], firsts[1]);
+    run->terms = (const float *const *)(writer->device + terms);
+}
+
+void fuse_lists_write(struct fusion *fusion, const struct launcher *launcher, uint8_t *host,
+                      uint8_t *device)
+{
+    struct writer writer = {.launcher = launcher, .host = host, .device = device};
+
+    for (uint32_t i = 0; i < fusion->updates_count; i++) {
+        write_updates(&writer, &fusion->updates[i]);
+    }
+    for (uint32_t i = 0; i < fusion->squares_count; i++) {
+        write_squares(&writer, fusion, &fusion->squares[i]);
+    }
+    fusion->size = writer.size;
+}

@@ -1,0 +1,186 @@
+/*
+ * fuse_views.c - rows that are split and put together, found in a tape, where nobody has to do it:
+ * a part that only quantizations read is read through their view of the whole, and a part that a
+ * product writes is written by the product's strides into the whole. Which kernels read and write
+ * is nothing to them: strides are rewritten, and the part lies inside of the whole (plan.h).
+ *
+ * Refused: parts that anybody else reads or writes, views that run over the end of a part's row,
+ * and parts that would not begin at a multiple of 16 bytes. A SPLIT or CONCAT is spared whole, or
+ * runs.
+ */
+#include <stdlib.h>
+
+#include "engine/cuda/fusions/fuse_core.h"
+
+#define QUADS 4 /* numbers in 16 bytes */
+
+/* Six axes of a view, and what they become in rows of `whole` numbers instead of `width`. */
+static bool widen(int64_t strides[6], const int64_t *dims, int64_t width, int64_t whole)
+{
+    int64_t column = 0; /* the last that the axes inside of a row reach */
+
+    for (int axis = 0; axis < 6; axis++) {
+        if (dims[axis] == 1) {
+            continue;
+        }
+        if (strides[axis] % width == 0) {
+            strides[axis] = strides[axis] / width * whole;
+        } else if (strides[axis] < width) {
+            column += (dims[axis] - 1) * strides[axis];
+        } else {
+            return false;
+        }
+    }
+    return column < width;
+}
+
+/* Would all of it go? Then, where it is told to, the operation's strides are rewritten. */
+static bool widen_op(struct op *op, int64_t width, int64_t whole, bool rewrite)
+{
+    const bool product = op->kind == OP_CONTRACT;
+    const int64_t *dims = &op->attributes[product ? CONTRACT_DIMS : QUANTIZE_DIMS];
+    int64_t *own = &op->attributes[product ? CONTRACT_STRIDES : QUANTIZE_STRIDES];
+    int64_t strides[6];
+
+    for (int axis = 0; axis < 6; axis++) {
+        strides[axis] = own[axis];
+    }
+    if (!widen(strides, dims, width, whole)) {
+        return false;
+    }
+    for (int axis = 0; rewrite && axis < 6; axis++) {
+        own[axis] = strides[axis];
+    }
+    return true;
+}
+
+/* The parts of a SPLIT or a CONCAT, and what they are parts of. */
+struct parts {
+    const uint32_t *ids;
+    const int64_t *widths;
+    uint32_t count;
+    uint32_t whole;
+    int64_t width; /* of the whole */
+};
+
+static struct parts parts_of(const struct op *op)
+{
+    const bool split = op->kind == OP_SPLIT;
+    struct parts parts = {.ids = split ? op->outputs : op->inputs,
+                          .widths = &op->attributes[SPLIT_WIDTHS],
+                          .count = split ? op->output_count : op->input_count,
+                          .whole = split ? op->inputs[0] : op->outputs[0]};
+
+    for (uint32_t i = 0; i < parts.count; i++) {
+        parts.width += parts.widths[i];
+    }
+    return parts;
+}
+
+/* Does every reader of a part of a SPLIT look through a view, and can that be widened? */
+static bool readers_widen(struct fusion *fusion, const struct readers *readers,
+                          const struct parts *parts, uint32_t part, bool rewrite)
+{
+    const uint32_t id = parts->ids[part];
+
+    for (uint32_t at = readers->first[id]; at != NEVER && at <= readers->last[id]; at++) {
+        struct op *op = &fusion->ops[at];
+        bool reads = false;
+
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            reads = reads || op->inputs[i] == id;
+        }
+        if (reads && (op->kind != OP_QUANTIZE || !chain_may_take(fusion, at) ||
+                      !widen_op(op, parts->widths[part], parts->width, rewrite))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does a product write a part of a CONCAT, for nobody else, and can its strides be widened? */
+static bool maker_widens(struct fusion *fusion, const struct readers *readers,
+                         const struct parts *parts, uint32_t part, bool rewrite)
+{
+    const uint32_t id = parts->ids[part];
+    const uint32_t at = readers->maker[id];
+
+    for (uint32_t i = 0; i < part; i++) {
+        if (parts->ids[i] == id) {
+            return false;
+        }
+    }
+    return at != NEVER && readers->count[id] == 1 && fusion->ops[at].kind == OP_CONTRACT &&
+           chain_may_take(fusion, at) &&
+           widen_op(&fusion->ops[at], parts->widths[part], parts->width, rewrite);
+}
+
+/* May a tensor lie in another, or another in it? */
+static bool is_loose(const struct fusion *fusion, const struct readers *readers, uint32_t id)
+{
+    return !readers->kept[id] && fusion->holders[id] == id;
+}
+
+static bool can_be_views(struct fusion *fusion, const struct readers *readers, const bool *holds,
+                         const struct op *op, const struct parts *parts)
+{
+    int64_t before = 0;
+
+    if (!is_loose(fusion, readers, parts->whole) || parts->width % QUADS != 0 ||
+        (op->kind == OP_SPLIT ? readers->maker[parts->whole] == NEVER
+                              : readers->first[parts->whole] == NEVER)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < parts->count; i++) {
+        const uint32_t id = parts->ids[i];
+
+        if (before % QUADS != 0 || !is_loose(fusion, readers, id) || holds[id] ||
+            id == parts->whole ||
+            !(op->kind == OP_SPLIT ? readers_widen(fusion, readers, parts, i, false)
+                                   : maker_widens(fusion, readers, parts, i, false))) {
+            return false;
+        }
+        before += parts->widths[i];
+    }
+    return true;
+}
+
+static void make_views(struct fusion *fusion, const struct readers *readers, bool *holds,
+                       struct op *op, const struct parts *parts)
+{
+    int64_t before = 0;
+
+    for (uint32_t i = 0; i < parts->count; i++) {
+        (void)(op->kind == OP_SPLIT ? readers_widen(fusion, readers, parts, i, true)
+                                    : maker_widens(fusion, readers, parts, i, true));
+        fusion->holders[parts->ids[i]] = parts->whole;
+        fusion->offsets[parts->ids[i]] = (uint64_t)before * sizeof(float);
+        before += parts->widths[i];
+    }
+    holds[parts->whole] = true;
+    op->input_count = 0;
+    op->output_count = 0;
+}
+
+bool fuse_find_views(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    bool *holds = calloc((size_t)tape->tensor_count + 1, sizeof(*holds));
+
+    if (holds == NULL) {
+        return false;
+    }
+    for (uint32_t at = 0; at < fusion->op_count; at++) {
+        struct op *op = &fusion->ops[at];
+
+        if ((op->kind == OP_SPLIT || op->kind == OP_CONCAT) && op->output_count > 0 &&
+            chain_may_take(fusion, at)) {
+            const struct parts parts = parts_of(op);
+
+            if (can_be_views(fusion, readers, holds, op, &parts)) {
+                make_views(fusion, readers, holds, op, &parts);
+            }
+        }
+    }
+    free(holds);
+    return true;
+}

@@ -1,0 +1,148 @@
+/*
+ * packed.h - how quantized operands lie in device memory, and the limbs that tensor cores multiply.
+ *
+ * A q tensor in fast mode is planes of bytes, then the blocks' shifts, then int32 lowest[rows]:
+ * each row's smallest exponent, or PACKED_POISON. In trace mode the canonical q is kept, and the
+ * same is made of it in scratch before it is used: every consumer knows one layout only.
+ *
+ * A plane is cut along k into strips of `line` elements (128; 64 where K is no more), zeros from K
+ * on; a strip into atoms of 8 rows; an atom is 8 lines of `line` bytes, row after row, in which the
+ * pieces of 16 bytes are exchanged as the PTX ISA's 128-byte (64-byte) swizzle does. So a tile of
+ * rows is one run of memory, and what a plain copy brings to shared memory is what wgmma reads:
+ * no tensor map, no transposition on the way. Rows are counted through all batches.
+ *
+ * shifts[block][row] = exponent - lowest, one byte, 0 in poison rows: it is at most the window W.
+ *
+ * 14 bits: q = 128 h + l with -64 <= l <= 63. |q| <= 8191, so h = (q + 64) >> 7 is in -64 .. 64:
+ *   q = 8128 .. 8191 gives h = 64 and l = -64 .. -1, q = -8191 .. -8129 gives h = -64 and
+ *   l = 1 .. 63. So h + l is in 0 .. 63 where h = 64, at least -63 where h = -64, and in
+ *   -127 .. 126 elsewhere: it fits a signed byte, and three products do (Karatsuba):
+ *   q q' = hh' 2^14 + ((h+l)(h'+l') - hh' - ll') 2^7 + ll'.
+ *   The planes are h, l and h + l.
+ * 15 and 16 bits: q = 256 h + l with h = q >> 8 signed and l = q & 255 unsigned: four products,
+ *   q q' = hh' 2^16 + (hl' + lh') 2^8 + ll'.
+ * 22 bits: q = 65536 h + 256 m + l, h signed (-32 .. 31), m and l unsigned.
+ *
+ * 32-bit sums inside a piece (at most 128 products) never overflow:
+ *   14 bits: |hh'| and |ll'| <= 2^12, (h+l)(h'+l') <= 2^14: sums below 2^22; hi = 128 hh + mid
+ *   is below 128 * 2^19 + 2^21 < 2^27.
+ *   15, 16 bits: hh' <= 2^14, |hl' + lh'| <= 2 * 128 * 255 < 2^16, ll' < 2^16: sums below 2^23;
+ *   hi = 256 hh + mid <= 2^29 + 2^23 < 2^30.
+ * In both, the piece's exact part is hi * radix + ll, in 64 bits.
+ */
+#ifndef ENGINE_CUDA_KERNELS_PACKED_H
+#define ENGINE_CUDA_KERNELS_PACKED_H
+
+#include "engine/ops/contraction.h"
+
+#define PACKED_STEP       32 /* elements of k that one product of tensor cores takes */
+#define PACKED_PLANES_MAX 3
+#define PACKED_POISON     (1 << 20)
+#define PACKED_ALIGNMENT  UINT64_C(256)
+
+#define PACKED_ATOM_ROWS 8
+#define PACKED_LINE_MAX  128
+
+struct packed {
+    uint64_t rows;
+    uint64_t atoms;       /* of a strip: 8 rows each, the last may be short */
+    uint64_t strip_size;  /* bytes */
+    uint64_t plane_size;  /* bytes */
+    uint64_t shifts;      /* offset of the shifts */
+    uint64_t shift_pitch; /* bytes from block to block */
+    uint64_t lowest;      /* offset of lowest[] */
+    uint64_t size;        /* bytes of all */
+    uint32_t line_log;    /* a line has 2^line_log elements */
+    int32_t planes;
+};
+
+/* Plain functions of both sides; nvcc compiles them for the processor too. */
+#ifdef __CUDACC__
+#define PACKED_BOTH __host__ __device__
+#else
+#define PACKED_BOTH
+#endif
+
+static PACKED_BOTH inline uint64_t packed_round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static PACKED_BOTH inline struct packed packed_of(int bits, uint64_t rows, uint64_t k,
+                                                  uint64_t blocks)
+{
+    struct packed packed;
+    uint64_t line;
+
+    packed.rows = rows;
+    packed.line_log = k <= 64 ? 6 : 7;
+    line = UINT64_C(1) << packed.line_log;
+    packed.atoms = (rows + PACKED_ATOM_ROWS - 1) / PACKED_ATOM_ROWS;
+    packed.strip_size = packed.atoms * PACKED_ATOM_ROWS * line;
+    packed.plane_size =
+        packed_round_up((k + line - 1) / line * packed.strip_size, PACKED_ALIGNMENT);
+    packed.planes = bits == 14 || bits == 22 ? 3 : 2;
+    packed.shifts = (uint64_t)packed.planes * packed.plane_size;
+    /* A tile's shifts are copied by 16 bytes that begin anywhere: one piece more than there is. */
+    packed.shift_pitch = packed_round_up(rows + 16, 16);
+    packed.lowest = packed_round_up(packed.shifts + blocks * packed.shift_pitch, PACKED_ALIGNMENT);
+    packed.size = packed_round_up(packed.lowest + 4 * rows, PACKED_ALIGNMENT);
+    return packed;
+}
+
+/* Where 16 bytes of a line lie in it: the swizzle, on bits 4 to 6 (5) of an address. */
+static PACKED_BOTH inline uint32_t packed_swizzle(uint64_t row, uint32_t piece, uint32_t line_log)
+{
+    return piece ^ ((uint32_t)row % PACKED_ATOM_ROWS >> (7 - line_log));
+}
+
+/* The place in a plane of the byte of element k of a row. */
+static PACKED_BOTH inline uint64_t packed_place(uint64_t row, uint64_t k, uint64_t strip_size,
+                                                uint32_t line_log)
+{
+    const uint32_t in_line = (uint32_t)k & ((1u << line_log) - 1);
+
+    return (k >> line_log) * strip_size + (row << line_log) +
+           packed_swizzle(row, in_line / 16, line_log) * 16 + in_line % 16;
+}
+
+/* The limbs of q, highest first. */
+static PACKED_BOTH inline void packed_split(uint8_t limbs[PACKED_PLANES_MAX], int32_t q, int bits)
+{
+    limbs[2] = 0;
+    if (bits == 14) {
+        int32_t high = (q + 64) >> 7;
+
+        limbs[0] = (uint8_t)high;
+        limbs[1] = (uint8_t)(q - high * 128);
+        limbs[2] = (uint8_t)(q - high * 127); /* h + l */
+    } else if (bits == 22) {
+        limbs[0] = (uint8_t)(q >> 16);
+        limbs[1] = (uint8_t)(q >> 8);
+        limbs[2] = (uint8_t)q;
+    } else {
+        limbs[0] = (uint8_t)(q >> 8);
+        limbs[1] = (uint8_t)q;
+    }
+}
+
+static PACKED_BOTH inline int32_t packed_join(uint8_t high, uint8_t middle, uint8_t low, int bits)
+{
+    if (bits == 14) {
+        return (int8_t)high * 128 + (int8_t)middle;
+    }
+    if (bits == 22) {
+        return (int8_t)high * 65536 + middle * 256 + low;
+    }
+    return (int8_t)high * 256 + middle;
+}
+
+/* h + l of four elements at once, byte by byte, with no carry from one to the next. */
+static PACKED_BOTH inline uint32_t packed_add_bytes(uint32_t a, uint32_t b)
+{
+    uint32_t low = (a & UINT32_C(0x7f7f7f7f)) + (b & UINT32_C(0x7f7f7f7f));
+
+    return low ^ ((a ^ b) & UINT32_C(0x80808080));
+}
+
+#endif /* ENGINE_CUDA_KERNELS_PACKED_H */
