@@ -28,7 +28,7 @@ struct local_game {
     struct game_event events[LOCAL_EVENTS_MAX];
     uint32_t event_count;
     struct game_refusal refusal;
-    uint8_t queried[ASKED_SIZE_MAX]; /* what an event borrows */
+    uint8_t queried[LEDGER_QUERIED_SIZE_MAX]; /* what an event borrows */
 };
 
 /* STATUS_REFUSED: see refusal; the store may hold half of the move. */

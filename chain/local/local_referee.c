@@ -2,7 +2,7 @@
  * local_referee.c - the embedded referee: the twin of chain/contracts/Referee.sol.
  *
  * Whose move it is, what the move is about, and what follows from it; what bytes prove is said by
- * proofs/dispute/evidence.c and proofs/dispute/ledger_query.c. The same checks in the same order as
+ * proofs/dispute/evidence_judge.c and proofs/dispute/ledger_query.c. The same checks in the same order as
  * in the contract.
  */
 #include <string.h>
@@ -194,7 +194,7 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
     struct local_dispute dispute = {0};
     struct evidence_context context;
     struct local_trial trial;
-    struct asked queried;
+    struct ledger_queried queried;
     size_t size;
 
     TRY(open_case(game, &dispute, &context, move));
@@ -202,7 +202,7 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
         VERDICT_VALID) {
         return local_refuse(game, GAME_BAD_QUESTION, 0);
     }
-    size = asked_write(game->queried, &queried);
+    size = ledger_queried_write(game->queried, &queried);
     TRY(local_get_trial(game->store, &trial, dispute.key));
     trial.said = keccak256(game->queried, size);
     TRY(local_put_trial(game->store, &trial, dispute.key));
@@ -213,7 +213,8 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
 
 /* What is told of a divergence is evidence that would convict a job that had not said so. */
 static enum status check_divergence(bool *good, struct local_game *game,
-                                    const struct asked *queried, const struct game_bytes *reply)
+                                    const struct ledger_queried *queried,
+                                    const struct game_bytes *reply)
 {
     const struct evidence_context context = {.program = queried->program,
                                              .after = queried->target.known};
@@ -231,12 +232,12 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
     const struct game_bytes *payload = &move->payload;
     struct partial_sums_reply parts;
     struct digest hash;
-    struct asked queried;
+    struct ledger_queried queried;
     struct trace_reply reply;
 
     *good = false;
     memset(said, 0, sizeof(*said));
-    if (asked_read(&queried, move->queried.bytes, move->queried.size) != STATUS_OK) {
+    if (ledger_queried_read(&queried, move->queried.bytes, move->queried.size) != STATUS_OK) {
         return STATUS_OK;
     }
     switch (queried.query.kind) {

@@ -161,7 +161,7 @@ MUST_CHECK enum status evidence_parts(struct buffer *bytes, const struct tape *t
 MUST_CHECK enum status evidence_false_part(uint32_t *part, const struct tape *tape,
                                            const struct evidence_source *source,
                                            const struct evidence_target *target,
-                                           const uint8_t *reply, size_t told_size,
+                                           const uint8_t *reply, size_t reply_size,
                                            struct error *error);
 
 /* Appends evidence of kind 5, of a part of which there is one. STATUS_OVER_LIMIT: it has more than
@@ -169,7 +169,7 @@ MUST_CHECK enum status evidence_false_part(uint32_t *part, const struct tape *ta
 MUST_CHECK enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
                                            const struct evidence_source *source,
                                            const struct evidence_target *target, uint32_t part,
-                                           const uint8_t *reply, size_t told_size, size_t size_max,
+                                           const uint8_t *reply, size_t reply_size, size_t size_max,
                                            struct error *error);
 
 /*

@@ -71,20 +71,20 @@ static enum evidence_reason check_proof(struct proof *proof, const struct shown 
 }
 
 /* Number of leaves (2), their indexes, number of siblings (2), siblings, leaves. */
-static enum evidence_reason read_leaves(struct evidence_reader *hearing, struct shown *shown,
+static enum evidence_reason read_leaves(struct evidence_reader *in, struct shown *shown,
                                         uint64_t byte_count, const struct digest *root)
 {
-    uint32_t leaf_count = reader_u16(&hearing->reader);
+    uint32_t leaf_count = reader_u16(&in->reader);
     uint32_t sibling_count;
     const uint8_t *siblings;
     struct proof proof;
     enum evidence_reason reason;
 
-    shown->indexes = reader_take(&hearing->reader, (size_t)leaf_count * 8);
-    sibling_count = reader_u16(&hearing->reader);
-    siblings = reader_take(&hearing->reader, (size_t)sibling_count * DIGEST_SIZE);
-    shown->leaves = reader_take(&hearing->reader, (size_t)leaf_count * MERKLE_LEAF_SIZE);
-    if (hearing->reader.failed) {
+    shown->indexes = reader_take(&in->reader, (size_t)leaf_count * 8);
+    sibling_count = reader_u16(&in->reader);
+    siblings = reader_take(&in->reader, (size_t)sibling_count * DIGEST_SIZE);
+    shown->leaves = reader_take(&in->reader, (size_t)leaf_count * MERKLE_LEAF_SIZE);
+    if (in->reader.failed) {
         return EVIDENCE_BAD_SIZE;
     }
     if (leaf_count == 0) {
@@ -94,7 +94,7 @@ static enum evidence_reason read_leaves(struct evidence_reader *hearing, struct 
     if (proof_new(&proof, leaf_count, sibling_count)) {
         reason = check_proof(&proof, shown, siblings, sibling_count, byte_count, root);
     } else {
-        hearing->status = error_set(hearing->error, STATUS_NO_MEMORY, "no memory to judge");
+        in->status = error_set(in->error, STATUS_NO_MEMORY, "no memory to judge");
         reason = EVIDENCE_BAD_LEAVES; /* which nobody gets to see */
     }
     proof_free(&proof);
@@ -102,49 +102,47 @@ static enum evidence_reason read_leaves(struct evidence_reader *hearing, struct 
 }
 
 /* Label, tree root, (data and constants: number of them,) path, leaves. */
-static enum evidence_reason read_operand(struct evidence_reader *hearing, uint32_t number)
+static enum evidence_reason read_operand(struct evidence_reader *in, uint32_t number)
 {
-    const struct descriptor_operand *operand = &hearing->descriptor.operands[number];
+    const struct descriptor_operand *operand = &in->descriptor.operands[number];
     bool data = operand->role == ROLE_DATA;
     const uint8_t *label;
     size_t label_size;
     struct digest tree;
     struct digest tensor;
-    enum evidence_reason reason =
-        evidence_reader_label(&label, &label_size, hearing, &operand->label);
+    enum evidence_reason reason = evidence_reader_label(&label, &label_size, in, &operand->label);
 
     if (reason == EVIDENCE_FINE) {
-        reason = evidence_reader_digest(&tree, hearing);
+        reason = evidence_reader_digest(&tree, in);
     }
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
     commit_labelled_root(&tensor, data ? COMMIT_DATA : COMMIT_TENSOR, label, label_size, &tree);
     if (data || operand->role == ROLE_CONSTANT) {
-        uint32_t count = reader_u32(&hearing->reader);
+        uint32_t count = reader_u32(&in->reader);
         struct digest hash;
         struct digest list;
 
         merkle_leaf_hash(&hash, tensor.bytes, DIGEST_SIZE);
-        reason = evidence_reader_path(&list, hearing, operand->place, count, &hash);
+        reason = evidence_reader_path(&list, in, operand->place, count, &hash);
         if (reason != EVIDENCE_FINE) {
             return reason;
         }
         commit_list_root_of(&list, COMMIT_STATE, 0, count, &list);
-        reason = digest_equal(&list, data ? &hearing->context->data : &hearing->context->constants)
+        reason = digest_equal(&list, data ? &in->context->data : &in->context->constants)
                      ? EVIDENCE_FINE
                      : EVIDENCE_BAD_TENSOR;
     } else if (operand->role == ROLE_INPUT) {
         reason = EVIDENCE_BAD_DESCRIPTOR; /* no job has any */
     } else {
-        reason = evidence_reader_item(hearing, &tensor, operand->place, hearing->trace_items,
-                                      &hearing->trace_tree);
+        reason =
+            evidence_reader_item(in, &tensor, operand->place, in->trace_items, &in->trace_tree);
     }
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
-    return read_leaves(hearing, &hearing->shown[number],
-                       operand->count * dtype_size(operand->dtype), &tree);
+    return read_leaves(in, &in->shown[number], operand->count * dtype_size(operand->dtype), &tree);
 }
 
 static bool leaf_find(struct shown *shown, uint64_t leaf)
@@ -175,13 +173,13 @@ static bool leaf_find(struct shown *shown, uint64_t leaf)
 /* What the rule reads: an element of operand number `tensor`. */
 static uint32_t fetch(void *context, uint32_t number, uint64_t index)
 {
-    struct evidence_reader *hearing = context;
-    const struct descriptor_operand *operand = &hearing->descriptor.operands[number];
-    struct shown *shown = &hearing->shown[number];
+    struct evidence_reader *in = context;
+    const struct descriptor_operand *operand = &in->descriptor.operands[number];
+    struct shown *shown = &in->shown[number];
     uint64_t at = index * dtype_size(operand->dtype);
 
     if (index >= operand->count || !leaf_find(shown, at / MERKLE_LEAF_SIZE)) {
-        hearing->missing = true;
+        in->missing = true;
         return 0;
     }
     return element_bits(shown->leaves + (size_t)shown->last * MERKLE_LEAF_SIZE +
@@ -190,11 +188,11 @@ static uint32_t fetch(void *context, uint32_t number, uint64_t index)
 }
 
 /* Could so many elements of an operand be among its leaves? Asked before a loop over them. */
-static bool could_hold(const struct evidence_reader *hearing, uint32_t number, uint64_t count)
+static bool could_hold(const struct evidence_reader *in, uint32_t number, uint64_t count)
 {
-    uint64_t most = MERKLE_LEAF_SIZE / dtype_size(hearing->descriptor.operands[number].dtype);
+    uint64_t most = MERKLE_LEAF_SIZE / dtype_size(in->descriptor.operands[number].dtype);
 
-    return count <= hearing->shown[number].leaf_count * most;
+    return count <= in->shown[number].leaf_count * most;
 }
 
 /* ---- the element that is accused ---------------------------------------- */
@@ -206,19 +204,19 @@ struct target {
     struct rule_axis axis;
     uint32_t part;        /* of kind 5 */
     const uint8_t *reply; /* likewise */
-    size_t told_size;
+    size_t reply_size;
     uint64_t from; /* what is shown of the axis */
     uint64_t to;
 };
 
-static enum evidence_reason read_part(struct target *target, struct evidence_reader *hearing)
+static enum evidence_reason read_part(struct target *target, struct evidence_reader *in)
 {
     uint64_t left;
 
-    target->part = reader_u32(&hearing->reader);
-    target->told_size = reader_u16(&hearing->reader);
-    target->reply = reader_take(&hearing->reader, target->told_size);
-    if (hearing->reader.failed) {
+    target->part = reader_u32(&in->reader);
+    target->reply_size = reader_u16(&in->reader);
+    target->reply = reader_take(&in->reader, target->reply_size);
+    if (in->reader.failed) {
         return EVIDENCE_BAD_SIZE;
     }
     if (target->axis.fold == RULE_WHOLE || target->part >= target->axis.parts) {
@@ -230,117 +228,117 @@ static enum evidence_reason read_part(struct target *target, struct evidence_rea
     return EVIDENCE_FINE;
 }
 
-static enum evidence_reason read_place(struct target *target, struct evidence_reader *hearing)
+static enum evidence_reason read_place(struct target *target, struct evidence_reader *in)
 {
-    const struct op *op = &hearing->descriptor.op;
+    const struct op *op = &in->descriptor.op;
 
-    *target = (struct target){.output = reader_u8(&hearing->reader)};
-    target->element = reader_u64(&hearing->reader);
-    if (hearing->reader.failed) {
+    *target = (struct target){.output = reader_u8(&in->reader)};
+    target->element = reader_u64(&in->reader);
+    if (in->reader.failed) {
         return EVIDENCE_BAD_SIZE;
     }
     target->accused = op->input_count + target->output;
     if (target->output >= op->output_count ||
-        target->element >= hearing->descriptor.operands[target->accused].count) {
+        target->element >= in->descriptor.operands[target->accused].count) {
         return EVIDENCE_BAD_TARGET;
     }
     rule_axis_of(&target->axis, op, target->output, target->element);
     target->to = target->axis.length;
-    return hearing->kind == EVIDENCE_PART ? read_part(target, hearing) : EVIDENCE_FINE;
+    return in->kind == EVIDENCE_PART ? read_part(target, in) : EVIDENCE_FINE;
 }
 
-static enum evidence_reason read_target(struct target *target, struct evidence_reader *hearing)
+static enum evidence_reason read_target(struct target *target, struct evidence_reader *in)
 {
     enum evidence_reason reason =
-        hearing->descriptor.is_state ? EVIDENCE_BAD_KIND : evidence_reader_trace_tree(hearing);
+        in->descriptor.is_state ? EVIDENCE_BAD_KIND : evidence_reader_trace_tree(in);
     uint32_t used;
 
     if (reason == EVIDENCE_FINE) {
-        reason = read_place(target, hearing);
+        reason = read_place(target, in);
     }
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
-    used = reader_u16(&hearing->reader);
-    if (hearing->reader.failed) {
+    used = reader_u16(&in->reader);
+    if (in->reader.failed) {
         return EVIDENCE_BAD_SIZE;
     }
-    if (used >> hearing->descriptor.operand_count != 0) {
+    if (used >> in->descriptor.operand_count != 0) {
         return EVIDENCE_BAD_TARGET;
     }
     if ((used >> target->accused & 1) == 0) {
         return EVIDENCE_MISSING;
     }
-    for (uint32_t i = 0; i < hearing->descriptor.operand_count && reason == EVIDENCE_FINE; i++) {
-        reason = (used >> i & 1) != 0 ? read_operand(hearing, i) : EVIDENCE_FINE;
+    for (uint32_t i = 0; i < in->descriptor.operand_count && reason == EVIDENCE_FINE; i++) {
+        reason = (used >> i & 1) != 0 ? read_operand(in, i) : EVIDENCE_FINE;
     }
-    if (reason == EVIDENCE_FINE && reader_left(&hearing->reader) != 0) {
+    if (reason == EVIDENCE_FINE && reader_left(&in->reader) != 0) {
         reason = EVIDENCE_BAD_SIZE;
     }
     return reason;
 }
 
-/* The bits of the accused element; whether its leaf is shown is in hearing->missing. */
-static uint32_t find_accused(struct evidence_reader *hearing, const struct target *target)
+/* The bits of the accused element; whether its leaf is shown is in in->missing. */
+static uint32_t find_accused(struct evidence_reader *in, const struct target *target)
 {
-    return fetch(hearing, target->accused, target->element);
+    return fetch(in, target->accused, target->element);
 }
 
-static struct partial_sums_target parts_of(const struct evidence_reader *hearing,
+static struct partial_sums_target parts_of(const struct evidence_reader *in,
                                            const struct target *target, uint32_t bits)
 {
     struct partial_sums_target parts = {
         .bits = bits, .fold = target->axis.fold, .count = target->axis.parts};
 
-    partial_sums_subject(&parts.subject, hearing->descriptor_bytes, hearing->descriptor_size,
-                         target->output, target->element);
+    partial_sums_subject(&parts.subject, in->descriptor_bytes, in->descriptor_size, target->output,
+                         target->element);
     return parts;
 }
 
 enum evidence_reason evidence_reader_committed(struct evidence_committed *committed,
-                                               struct evidence_reader *hearing)
+                                               struct evidence_reader *in)
 {
     struct target target;
-    enum evidence_reason reason = read_target(&target, hearing);
+    enum evidence_reason reason = read_target(&target, in);
     uint32_t bits;
 
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
-    bits = find_accused(hearing, &target);
-    if (hearing->missing) {
+    bits = find_accused(in, &target);
+    if (in->missing) {
         return EVIDENCE_MISSING;
     }
     *committed = (struct evidence_committed){
-        .item = hearing->descriptor.operands[target.accused].place,
+        .item = in->descriptor.operands[target.accused].place,
         .element = target.element,
-        .parts = parts_of(hearing, &target, bits),
+        .parts = parts_of(in, &target, bits),
     };
     return EVIDENCE_FINE;
 }
 
 /* ---- what the rule gives ------------------------------------------------ */
 
-static void rule_call_make(struct rule_call *call, struct evidence_reader *hearing)
+static void rule_call_make(struct rule_call *call, struct evidence_reader *in)
 {
-    const struct op *op = &hearing->descriptor.op;
+    const struct op *op = &in->descriptor.op;
 
     *call = (struct rule_call){.op = op};
-    for (uint32_t i = 0; i < hearing->descriptor.operand_count; i++) {
-        const struct descriptor_operand *operand = &hearing->descriptor.operands[i];
+    for (uint32_t i = 0; i < in->descriptor.operand_count; i++) {
+        const struct descriptor_operand *operand = &in->descriptor.operands[i];
         struct operand *slot =
             i < op->input_count ? &call->inputs[i] : &call->outputs[i - op->input_count];
 
         *slot = (struct operand){.dtype = operand->dtype,
                                  .count = operand->count,
                                  .fetch = fetch,
-                                 .context = hearing,
+                                 .context = in,
                                  .tensor = i};
     }
 }
 
 /* Hostile sizes must not make a loop that finds nothing long: what is read must be there. */
-static bool range_is_shown(struct evidence_reader *hearing, const struct rule_call *call,
+static bool range_is_shown(struct evidence_reader *in, const struct rule_call *call,
                            const struct target *target)
 {
     static const uint8_t contract[] = {0, 2};
@@ -354,44 +352,44 @@ static bool range_is_shown(struct evidence_reader *hearing, const struct rule_ca
     if (target->axis.fold != RULE_SUM) {
         /* A piece is short; but a row has any number of peaks. */
         return kind != OP_QUANTIZE || target->output != 1 ||
-               could_hold(hearing, 1, (uint64_t)contraction_shape_of(call->op).pieces);
+               could_hold(in, 1, (uint64_t)contraction_shape_of(call->op).pieces);
     }
     blocks = (uint64_t)contraction_shape_of(call->op).blocks;
     for (uint32_t i = 0; i < (kind == OP_CONTRACT ? 2 : 1); i++) {
         uint32_t exponents = kind == OP_CONTRACT_ONEHOT ? 2 : 2 * i + 1;
 
-        if (blocks > BLOCKS_UNASKED && !could_hold(hearing, exponents, blocks)) {
+        if (blocks > BLOCKS_UNASKED && !could_hold(in, exponents, blocks)) {
             return false;
         }
     }
     rule_element_range(&part, call, target->output, target->element, target->from, target->from);
     for (uint32_t i = 0; i < (kind == OP_CONTRACT ? 2 : 1) && !part.settled; i++) {
-        if (!could_hold(hearing, rows[i], target->to - target->from)) {
+        if (!could_hold(in, rows[i], target->to - target->from)) {
             return false;
         }
     }
     return true;
 }
 
-static void judge_whole(struct evidence_reader *hearing, const struct rule_call *call,
+static void judge_whole(struct evidence_reader *in, const struct rule_call *call,
                         const struct target *target)
 {
-    struct evidence_ruling *ruling = hearing->ruling;
+    struct evidence_ruling *ruling = in->ruling;
 
     ruling->wanted = element_cut(rule_element(call, target->output, target->element),
-                                 hearing->descriptor.operands[target->accused].dtype);
+                                 in->descriptor.operands[target->accused].dtype);
     ruling->answer = ruling->wanted == ruling->found ? EVIDENCE_NOT_GUILTY : EVIDENCE_UPHELD;
 }
 
 /* A part is false when it does not come to what was told, or was told with another exponent than
  * that of all parts. What no sum can change is judged by itself. */
-static enum evidence_reason judge_part(struct evidence_reader *hearing,
-                                       const struct rule_call *call, const struct target *target)
+static enum evidence_reason judge_part(struct evidence_reader *in, const struct rule_call *call,
+                                       const struct target *target)
 {
-    struct evidence_ruling *ruling = hearing->ruling;
-    struct partial_sums_target queried = parts_of(hearing, target, ruling->found);
+    struct evidence_ruling *ruling = in->ruling;
+    struct partial_sums_target queried = parts_of(in, target, ruling->found);
     const struct trace_query query = {.kind = TRACE_QUERY_PARTS,
-                                      .item = hearing->descriptor.operands[target->accused].place,
+                                      .item = in->descriptor.operands[target->accused].place,
                                       .index = target->element};
     uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE];
     struct partial_sums_reply reply;
@@ -400,9 +398,9 @@ static enum evidence_reason judge_part(struct evidence_reader *hearing,
     bool same;
 
     partial_sums_query_write(bytes, &query, &queried);
-    partial_sums_reply_hash(&hash, bytes, sizeof(bytes), target->reply, target->told_size);
-    if (!digest_equal(&hash, &hearing->context->reply) ||
-        partial_sums_check(&reply, &queried, target->reply, target->told_size) != VERDICT_VALID) {
+    partial_sums_reply_hash(&hash, bytes, sizeof(bytes), target->reply, target->reply_size);
+    if (!digest_equal(&hash, &in->context->reply) ||
+        partial_sums_check(&reply, &queried, target->reply, target->reply_size) != VERDICT_VALID) {
         return EVIDENCE_NOT_TOLD;
     }
     rule_element_part(&part, call, target->output, target->element, target->part);
@@ -417,24 +415,24 @@ static enum evidence_reason judge_part(struct evidence_reader *hearing,
     return EVIDENCE_FINE;
 }
 
-enum evidence_reason evidence_reader_element(struct evidence_reader *hearing)
+enum evidence_reason evidence_reader_element(struct evidence_reader *in)
 {
     struct rule_call call;
     struct target target;
-    enum evidence_reason reason = read_target(&target, hearing);
+    enum evidence_reason reason = read_target(&target, in);
 
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
-    rule_call_make(&call, hearing);
-    hearing->ruling->found = find_accused(hearing, &target);
-    if (hearing->missing || !range_is_shown(hearing, &call, &target)) {
+    rule_call_make(&call, in);
+    in->ruling->found = find_accused(in, &target);
+    if (in->missing || !range_is_shown(in, &call, &target)) {
         return EVIDENCE_MISSING;
     }
-    if (hearing->kind == EVIDENCE_PART) {
-        reason = judge_part(hearing, &call, &target);
+    if (in->kind == EVIDENCE_PART) {
+        reason = judge_part(in, &call, &target);
     } else {
-        judge_whole(hearing, &call, &target);
+        judge_whole(in, &call, &target);
     }
-    return reason == EVIDENCE_FINE && hearing->missing ? EVIDENCE_MISSING : reason;
+    return reason == EVIDENCE_FINE && in->missing ? EVIDENCE_MISSING : reason;
 }

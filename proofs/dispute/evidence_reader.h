@@ -1,8 +1,7 @@
 /*
- * evidence_reader.h - what the files of the judge share: evidence.c and evidence_element.c.
+ * evidence_reader.h - reads evidence front to back, for evidence_judge.c and evidence_element.c.
  *
- * A hearing reads evidence front to back. Every function says why it does not go on; the reader
- * stands behind what was read.
+ * Every function gives the reason why it stops. The reader then stands behind what was read.
  */
 #ifndef PROOFS_DISPUTE_EVIDENCE_READER_H
 #define PROOFS_DISPUTE_EVIDENCE_READER_H
@@ -35,36 +34,35 @@ struct evidence_reader {
     bool missing; /* the rule asked for an element that is not shown */
 };
 
-/* ---- pieces that all kinds have: evidence.c ---- */
+/* ---- pieces that all kinds have ---- */
 
 /* Reads a path for the item at index of count, and says where it leads to from hash. */
-enum evidence_reason evidence_reader_path(struct digest *root, struct evidence_reader *hearing,
+enum evidence_reason evidence_reader_path(struct digest *root, struct evidence_reader *in,
                                           uint64_t index, uint64_t count,
                                           const struct digest *hash);
-enum evidence_reason evidence_reader_digest(struct digest *digest, struct evidence_reader *hearing);
+enum evidence_reason evidence_reader_digest(struct digest *digest, struct evidence_reader *in);
 
 /* Does a path that follows lead from a tensor root at index of count to this tree root? */
-enum evidence_reason evidence_reader_item(struct evidence_reader *hearing,
-                                          const struct digest *item, uint64_t index, uint64_t count,
+enum evidence_reason evidence_reader_item(struct evidence_reader *in, const struct digest *item,
+                                          uint64_t index, uint64_t count,
                                           const struct digest *tree);
 
 /* The tree root of the trace follows. */
-enum evidence_reason evidence_reader_trace_tree(struct evidence_reader *hearing);
+enum evidence_reason evidence_reader_trace_tree(struct evidence_reader *in);
 
 /* A label follows, which hashes to what is wanted. */
 enum evidence_reason evidence_reader_label(const uint8_t **label, size_t *size,
-                                           struct evidence_reader *hearing,
-                                           const struct digest *wanted);
+                                           struct evidence_reader *in, const struct digest *wanted);
 
 /* Is the leaf at index, of an array of byte_count bytes, zero behind the end of the array? */
 bool evidence_reader_padding_fits(const uint8_t *leaf, uint64_t index, uint64_t byte_count);
 
 /* ---- kinds 1 and 5: evidence_element.c ---- */
 
-enum evidence_reason evidence_reader_element(struct evidence_reader *hearing);
+enum evidence_reason evidence_reader_element(struct evidence_reader *in);
 
 /* Of kind 1: what is committed to, and what of it can be asked in parts. */
 enum evidence_reason evidence_reader_committed(struct evidence_committed *committed,
-                                               struct evidence_reader *hearing);
+                                               struct evidence_reader *in);
 
 #endif /* PROOFS_DISPUTE_EVIDENCE_READER_H */

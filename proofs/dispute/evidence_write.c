@@ -253,7 +253,7 @@ struct heading {
     enum evidence_kind kind;
     uint32_t part;
     const uint8_t *reply;
-    size_t told_size;
+    size_t reply_size;
 };
 
 static enum status put_heading(struct writer *writer, const struct heading *heading)
@@ -267,8 +267,8 @@ static enum status put_heading(struct writer *writer, const struct heading *head
     buffer_add_u64(writer->bytes, heading->target->element);
     if (heading->kind == EVIDENCE_PART) {
         buffer_add_u32(writer->bytes, heading->part);
-        buffer_add_u16(writer->bytes, (uint16_t)heading->told_size);
-        buffer_add(writer->bytes, heading->reply, heading->told_size);
+        buffer_add_u16(writer->bytes, (uint16_t)heading->reply_size);
+        buffer_add(writer->bytes, heading->reply, heading->reply_size);
     }
     return status;
 }
@@ -430,7 +430,7 @@ static bool part_is_false(const struct rule_part *part, const struct partial_sum
 /* Runs the rule part by part until one is false. */
 static enum status find_false_part(uint32_t *number, struct witness *witness,
                                    const struct evidence_target *target, const uint8_t *reply,
-                                   size_t told_size)
+                                   size_t reply_size)
 {
     struct partial_sums_target parts = {.bits = witness_found(witness, target)};
     struct partial_sums_reply read;
@@ -440,7 +440,7 @@ static enum status find_false_part(uint32_t *number, struct witness *witness,
     parts.fold = axis.fold;
     parts.count = axis.parts;
     if (witness->status == STATUS_OK &&
-        partial_sums_check(&read, &parts, reply, told_size) != VERDICT_VALID) {
+        partial_sums_check(&read, &parts, reply, reply_size) != VERDICT_VALID) {
         return error_set(witness->error, STATUS_BAD_FORMAT,
                          "what is told does not come to the element");
     }
@@ -460,13 +460,13 @@ static enum status find_false_part(uint32_t *number, struct witness *witness,
 enum status evidence_false_part(uint32_t *part, const struct tape *tape,
                                 const struct evidence_source *source,
                                 const struct evidence_target *target, const uint8_t *reply,
-                                size_t told_size, struct error *error)
+                                size_t reply_size, struct error *error)
 {
     struct writing writing;
     enum status status = writing_init(&writing, NULL, tape, source, target->op, error);
 
     if (status == STATUS_OK) {
-        status = find_false_part(part, &writing.witness, target, reply, told_size);
+        status = find_false_part(part, &writing.witness, target, reply, reply_size);
     }
     writing_release(&writing);
     return status;
@@ -475,14 +475,14 @@ enum status evidence_false_part(uint32_t *part, const struct tape *tape,
 enum status evidence_write_part(struct buffer *bytes, const struct tape *tape,
                                 const struct evidence_source *source,
                                 const struct evidence_target *target, uint32_t part,
-                                const uint8_t *reply, size_t told_size, size_t size_max,
+                                const uint8_t *reply, size_t reply_size, size_t size_max,
                                 struct error *error)
 {
     const struct heading heading = {.target = target,
                                     .kind = EVIDENCE_PART,
                                     .part = part,
                                     .reply = reply,
-                                    .told_size = told_size};
+                                    .reply_size = reply_size};
     struct writing writing;
     enum status status = writing_init(&writing, bytes, tape, source, target->op, error);
     struct rule_part ignored;

@@ -372,27 +372,27 @@ enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *pr
 }
 
 /* Of an element that has parts: the false one, or the question for all of them. */
-static enum status write_part(struct buffer *bytes, bool *asks, struct fraud_proof *proof,
-                              const uint8_t *reply, size_t told_size, size_t size_max,
+static enum status write_part(struct buffer *bytes, bool *is_query, struct fraud_proof *proof,
+                              const uint8_t *reply, size_t reply_size, size_t size_max,
                               struct error *error)
 {
     const struct tape *tape = tape_of(proof);
     const struct evidence_source *source = &proof->source;
     const struct evidence_target *target = &proof->target;
     uint32_t part;
-    enum status status = evidence_false_part(&part, tape, source, target, reply, told_size, error);
+    enum status status = evidence_false_part(&part, tape, source, target, reply, reply_size, error);
 
-    *asks = status == STATUS_BAD_FORMAT;
-    if (*asks) {
+    *is_query = status == STATUS_BAD_FORMAT;
+    if (*is_query) {
         return ledger_query_write_parts(bytes, tape, source, target, error);
     }
     return status == STATUS_OK ? evidence_write_part(bytes, tape, source, target, part, reply,
-                                                     told_size, size_max, error)
+                                                     reply_size, size_max, error)
                                : status;
 }
 
-enum status fraud_proof_write(struct buffer *bytes, bool *asks, struct fraud_proof *proof,
-                              const uint8_t *reply, size_t told_size, size_t size_max,
+enum status fraud_proof_write(struct buffer *bytes, bool *is_query, struct fraud_proof *proof,
+                              const uint8_t *reply, size_t reply_size, size_t size_max,
                               struct error *error)
 {
     const struct evidence_target *target = &proof->target;
@@ -401,7 +401,7 @@ enum status fraud_proof_write(struct buffer *bytes, bool *asks, struct fraud_pro
     size_t whole_max = size_max;
     enum status status;
 
-    *asks = false;
+    *is_query = false;
     if (proof->walk->end == TRACE_WALK_ELEMENT) {
         rule_axis_of(&axis, &tape_of(proof)->ops[target->op], target->output, target->element);
     }
@@ -413,17 +413,17 @@ enum status fraud_proof_write(struct buffer *bytes, bool *asks, struct fraud_pro
         return status;
     }
     bytes->size = before;
-    return write_part(bytes, asks, proof, reply, told_size, size_max, error);
+    return write_part(bytes, is_query, proof, reply, reply_size, size_max, error);
 }
 
 /* What a ledger keeps of an answer to the question for the target's parts. */
-static enum status hash_told(struct digest *hash, const struct fraud_proof *proof,
-                             const struct evidence_context *context, const uint8_t *reply,
-                             size_t told_size, struct error *error)
+static enum status hash_reply(struct digest *hash, const struct fraud_proof *proof,
+                              const struct evidence_context *context, const uint8_t *reply,
+                              size_t reply_size, struct error *error)
 {
-    uint8_t bytes[ASKED_SIZE_MAX];
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
     struct buffer question;
-    struct asked queried;
+    struct ledger_queried queried;
     enum status status;
 
     buffer_init(&question, LEDGER_QUERY_SIZE_MAX);
@@ -431,7 +431,8 @@ static enum status hash_told(struct digest *hash, const struct fraud_proof *proo
         ledger_query_write_parts(&question, tape_of(proof), &proof->source, &proof->target, error);
     if (status == STATUS_OK &&
         ledger_query_check(&queried, context, question.data, question.size) == VERDICT_VALID) {
-        partial_sums_reply_hash(hash, bytes, asked_write(bytes, &queried), reply, told_size);
+        partial_sums_reply_hash(hash, bytes, ledger_queried_write(bytes, &queried), reply,
+                                reply_size);
     }
     buffer_release(&question);
     return status;
@@ -439,13 +440,13 @@ static enum status hash_told(struct digest *hash, const struct fraud_proof *proo
 
 enum status fraud_proof_judge(struct evidence_ruling *ruling, const struct fraud_proof *proof,
                               const struct evidence_context *context, const uint8_t *reply,
-                              size_t told_size, const struct buffer *evidence, struct error *error)
+                              size_t reply_size, const struct buffer *evidence, struct error *error)
 {
     struct evidence_context informed = *context;
     enum status status = STATUS_OK;
 
     if (evidence->size > 0 && evidence->data[0] == EVIDENCE_PART) {
-        status = hash_told(&informed.reply, proof, context, reply, told_size, error);
+        status = hash_reply(&informed.reply, proof, context, reply, reply_size, error);
     }
     return status == STATUS_OK
                ? evidence_judge(ruling, &informed, evidence->data, evidence->size, error)
@@ -468,9 +469,9 @@ static enum status open_own(struct fraud_proof *proof, struct trace_walk *walk,
     return status;
 }
 
-static enum status tell_parts(struct buffer *bytes, struct trace_server *own,
-                              const struct record_given *given, const struct trace_query *query,
-                              struct error *error)
+static enum status reply_with_parts(struct buffer *bytes, struct trace_server *own,
+                                    const struct record_given *given,
+                                    const struct trace_query *query, struct error *error)
 {
     struct fraud_proof proof;
     struct trace_walk walk;
@@ -528,9 +529,9 @@ static enum status trace_reply_tree(struct buffer *bytes, struct trace_server *o
     return status;
 }
 
-enum status fraud_proof_tell(struct buffer *bytes, struct trace_server *own,
-                             const struct record_given *given, const struct trace_query *query,
-                             struct error *error)
+enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
+                              const struct record_given *given, const struct trace_query *query,
+                              struct error *error)
 {
     enum status status = STATUS_OK;
 
@@ -545,7 +546,7 @@ enum status fraud_proof_tell(struct buffer *bytes, struct trace_server *own,
         status = fraud_proof_not_finite(bytes, own, error);
         break;
     case TRACE_QUERY_PARTS:
-        status = tell_parts(bytes, own, given, query, error);
+        status = reply_with_parts(bytes, own, given, query, error);
         break;
     }
     return status == STATUS_OK ? buffer_check(bytes, error, "an answer") : status;

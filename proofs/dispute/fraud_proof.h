@@ -34,16 +34,16 @@ void fraud_proof_close(struct fraud_proof *proof); /* a zero-filled one is allow
 /*
  * Appends the move that convicts, of at most size_max bytes. Evidence of an element is written
  * whole while it has at most FRAUD_PROOF_WHOLE_MAX bytes; of a longer one whose rule has parts
- * (rule.h) the accused must first tell what they come to: *asks says that the move is that
+ * (rule.h) the accused must first tell what they come to: *is_query says that the move is that
  * question. told is what he told last on the ledger, whatever it answers. After a restart the same
  * element is chosen again. STATUS_OVER_LIMIT: the evidence does not fit.
  */
 #define FRAUD_PROOF_WHOLE_MAX (32 * 1024)
-MUST_CHECK enum status fraud_proof_write(struct buffer *bytes, bool *asks,
+MUST_CHECK enum status fraud_proof_write(struct buffer *bytes, bool *is_query,
                                          struct fraud_proof *proof, const uint8_t *reply,
-                                         size_t told_size, size_t size_max, struct error *error);
+                                         size_t reply_size, size_t size_max, struct error *error);
 
-/* Appends evidence of all of it, however long: where no ledger asks anybody. STATUS_OVER_LIMIT: it
+/* Appends evidence of all of it, however long: where no ledger is_query anybody. STATUS_OVER_LIMIT: it
  * has more than size_max bytes. */
 MUST_CHECK enum status fraud_proof_write_whole(struct buffer *bytes, struct fraud_proof *proof,
                                                size_t size_max, struct error *error);
@@ -52,7 +52,7 @@ MUST_CHECK enum status fraud_proof_write_whole(struct buffer *bytes, struct frau
 MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
                                          const struct fraud_proof *proof,
                                          const struct evidence_context *context,
-                                         const uint8_t *reply, size_t told_size,
+                                         const uint8_t *reply, size_t reply_size,
                                          const struct buffer *evidence, struct error *error);
 
 /*
@@ -60,9 +60,9 @@ MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
  * that trace_server_answer() knows, and what is told on a ledger only: a divergence, and the parts
  * of an element. STATUS_NOT_FOUND: there is no such thing.
  */
-MUST_CHECK enum status fraud_proof_tell(struct buffer *bytes, struct trace_server *own,
-                                        const struct record_given *given,
-                                        const struct trace_query *query, struct error *error);
+MUST_CHECK enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
+                                         const struct record_given *given,
+                                         const struct trace_query *query, struct error *error);
 
 /*
  * Appends evidence that the state after the step holds a number that ends a job: against a solver

@@ -31,7 +31,8 @@ static bool is_list(const struct trace_query *query)
 
 /* docs/FORMATS.md, asked: 0 ask (15), 15 known (32); DIVERGED: 47 program root (32); the others: 47
  * leaves (8), 55 bytes of the last leaf (2), 57 size of the header (1), 58 header. */
-size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *queried)
+size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
+                            const struct ledger_queried *queried)
 {
     const struct trace_reply_target *target = &queried->target;
 
@@ -52,7 +53,7 @@ size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *queried)
     return 58 + target->header_size;
 }
 
-static bool target_fits(const struct asked *queried)
+static bool target_fits(const struct ledger_queried *queried)
 {
     const struct trace_reply_target *target = &queried->target;
     bool root =
@@ -87,7 +88,7 @@ static enum status read_parts(struct partial_sums_target *parts, struct reader *
     return reader_end(reader, NULL, "queried");
 }
 
-enum status asked_read(struct asked *queried, const uint8_t *bytes, size_t size)
+enum status ledger_queried_read(struct ledger_queried *queried, const uint8_t *bytes, size_t size)
 {
     struct reader reader;
     const uint8_t *query;
@@ -212,7 +213,7 @@ enum status ledger_query_write(struct buffer *bytes, const struct trace_walk *wa
     enum status status;
     struct trace_query query;
 
-    if (!trace_walk_ask(&query, &known, walk)) {
+    if (!trace_walk_next(&query, &known, walk)) {
         return error_set(error, STATUS_USAGE, "nothing is asked any more");
     }
     if (!is_list(&query)) {
@@ -262,7 +263,7 @@ enum status ledger_query_write_parts(struct buffer *bytes, const struct tape *ta
 struct inquiry {
     struct reader reader;
     const struct evidence_context *context;
-    struct asked *queried;
+    struct ledger_queried *queried;
     uint32_t trace_items;
     struct descriptor descriptor;
 };
@@ -479,7 +480,7 @@ static bool check_ask(struct inquiry *inquiry)
 }
 
 /* What stands behind the ask is evidence of which nothing but the element is looked at. */
-static bool check_parts(struct asked *queried, const struct evidence_context *context,
+static bool check_parts(struct ledger_queried *queried, const struct evidence_context *context,
                         const uint8_t *bytes, size_t size)
 {
     struct evidence_committed committed;
@@ -492,8 +493,9 @@ static bool check_parts(struct asked *queried, const struct evidence_context *co
            committed.parts.count > 1;
 }
 
-enum verdict ledger_query_check(struct asked *queried, const struct evidence_context *context,
-                                const uint8_t *bytes, size_t size)
+enum verdict ledger_query_check(struct ledger_queried *queried,
+                                const struct evidence_context *context, const uint8_t *bytes,
+                                size_t size)
 {
     struct inquiry inquiry = {.context = context, .queried = queried};
     const uint8_t *query;

@@ -18,10 +18,10 @@
 
 /* ---- what a ledger keeps ---- */
 
-#define ASKED_SIZE_MAX (TRACE_QUERY_SIZE + DIGEST_SIZE + 11 + COMMIT_TENSOR_HEADER_MAX)
+#define LEDGER_QUERIED_SIZE_MAX (TRACE_QUERY_SIZE + DIGEST_SIZE + 11 + COMMIT_TENSOR_HEADER_MAX)
 
 /* What was asked, and what the answer is checked with. */
-struct asked {
+struct ledger_queried {
     struct trace_query query;
     struct trace_reply_target
         target; /* of TRACE_QUERY_DIVERGED only target.known counts: the next state's root */
@@ -29,10 +29,12 @@ struct asked {
     struct partial_sums_target parts; /* of TRACE_QUERY_PARTS, which has nothing else */
 };
 
-size_t asked_write(uint8_t bytes[ASKED_SIZE_MAX], const struct asked *queried);
+size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
+                            const struct ledger_queried *queried);
 
-/* Only bytes that asked_write() would write are read. */
-MUST_CHECK enum status asked_read(struct asked *queried, const uint8_t *bytes, size_t size);
+/* Only bytes that ledger_queried_write() would write are read. */
+MUST_CHECK enum status ledger_queried_read(struct ledger_queried *queried, const uint8_t *bytes,
+                                           size_t size);
 
 /* ---- asking ---- */
 
@@ -56,7 +58,7 @@ MUST_CHECK enum status ledger_query_write_diverged(struct buffer *bytes, const s
                                                    struct error *error);
 
 /* Safe on hostile bytes; asked means something only on VERDICT_VALID. */
-MUST_CHECK enum verdict ledger_query_check(struct asked *queried,
+MUST_CHECK enum verdict ledger_query_check(struct ledger_queried *queried,
                                            const struct evidence_context *context,
                                            const uint8_t *bytes, size_t size);
 

@@ -40,14 +40,14 @@ void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
     endian_store_be32(bytes + 52, target->count);
 }
 
-void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t asked_size,
-                             const uint8_t *reply, size_t told_size)
+void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t queried_size,
+                             const uint8_t *reply, size_t reply_size)
 {
     struct sha256 state;
 
     sha256_init(&state, SHA256_ISA_BEST);
-    sha256_add(&state, queried, asked_size);
-    sha256_add(&state, reply, told_size);
+    sha256_add(&state, queried, queried_size);
+    sha256_add(&state, reply, reply_size);
     sha256_end(&state, hash);
 }
 

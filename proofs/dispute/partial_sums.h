@@ -41,8 +41,8 @@ struct partial_sums_reply {
 void partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_SIZE],
                               const struct trace_query *query,
                               const struct partial_sums_target *target);
-void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t asked_size,
-                             const uint8_t *reply, size_t told_size);
+void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t queried_size,
+                             const uint8_t *reply, size_t reply_size);
 
 /* What an answer is about. */
 void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, size_t descriptor_size,

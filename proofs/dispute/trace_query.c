@@ -43,38 +43,38 @@ uint64_t trace_query_tensor_count(const struct tensor *tensor)
     return (commit_tensor_size(tensor) + MERKLE_LEAF_SIZE - 1) / MERKLE_LEAF_SIZE;
 }
 
-static uint32_t list_tells(uint64_t count)
+static uint32_t list_replies(uint64_t count)
 {
-    uint32_t tells = 1;
+    uint32_t replies = 1;
 
-    for (struct trace_query_span span = trace_query_span(count); span.level > 0; tells++) {
+    for (struct trace_query_span span = trace_query_span(count); span.level > 0; replies++) {
         span = trace_query_span(UINT64_C(1) << span.level);
     }
-    return tells;
+    return replies;
 }
 
-static uint32_t tensor_tells(uint64_t count)
+static uint32_t tensor_replies(uint64_t count)
 {
-    uint32_t tells = 1;
+    uint32_t replies = 1;
 
-    for (; count > TRACE_QUERY_LEAVES_MAX; tells++) {
+    for (; count > TRACE_QUERY_LEAVES_MAX; replies++) {
         count = UINT64_C(1) << trace_query_span(count).level;
     }
-    return tells;
+    return replies;
 }
 
 uint32_t trace_query_replies_max(const struct tape *tape)
 {
-    uint32_t tells = 1;
+    uint32_t replies = 1;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (role_is_made(tape->tensors[id].role)) {
-            uint32_t needed = tensor_tells(trace_query_tensor_count(&tape->tensors[id]));
+            uint32_t needed = tensor_replies(trace_query_tensor_count(&tape->tensors[id]));
 
-            tells = needed > tells ? needed : tells;
+            replies = needed > replies ? needed : replies;
         }
     }
-    return tells + list_tells(trace_item_count(tape));
+    return replies + list_replies(trace_item_count(tape));
 }
 
 static enum status check_node(const struct trace_query *query, uint64_t count, struct error *error)
@@ -157,7 +157,7 @@ static enum status visit_below(const struct trace_query_visitor *visitor,
         uint64_t left = count - covered;
 
         query.index = (first + covered) >> span.level;
-        status = visitor->reply(visitor->context, &query, error);
+        status = visitor->visit(visitor->context, &query, error);
         if (status == STATUS_OK) {
             status = visit_below(
                 visitor, &query, first + covered,
@@ -170,7 +170,7 @@ static enum status visit_below(const struct trace_query_visitor *visitor,
 static enum status visit_tree(const struct trace_query_visitor *visitor,
                               const struct trace_query *root, uint64_t count, struct error *error)
 {
-    enum status status = visitor->reply(visitor->context, root, error);
+    enum status status = visitor->visit(visitor->context, root, error);
 
     return status == STATUS_OK ? visit_below(visitor, root, 0, count, error) : status;
 }

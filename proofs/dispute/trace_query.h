@@ -75,7 +75,7 @@ MUST_CHECK enum status trace_query_check(const struct trace_query *query, const 
 
 /* Told of an ask; but for STATUS_OK the visit ends. */
 struct trace_query_visitor {
-    enum status (*reply)(void *context, const struct trace_query *query, struct error *error);
+    enum status (*visit)(void *context, const struct trace_query *query, struct error *error);
     void *context;
 };
 

@@ -7,7 +7,7 @@
 #include "base/endian.h"
 #include "base/reader.h"
 
-static const char saved_tag[32] = "lockstep.hunt.v1";
+static const char saved_tag[32] = "lockstep.walk.v1";
 
 /* ---- trees that are told ------------------------------------------------- */
 
@@ -129,7 +129,7 @@ static const struct trace_walk_row *last_row(const struct trace_walk_tree *tree)
     return &tree->rows[tree->row_count - 1];
 }
 
-bool trace_walk_ask(struct trace_query *query, struct digest *known, const struct trace_walk *walk)
+bool trace_walk_next(struct trace_query *query, struct digest *known, const struct trace_walk *walk)
 {
     const struct trace_walk_tree *tree = &walk->items;
     bool lists = !walk->item_known;
@@ -213,13 +213,13 @@ static void arrive_at_leaf(struct trace_walk *walk, const struct trace_reply *re
     walk->end = TRACE_WALK_ELEMENT;
 }
 
-static enum status keep_told(struct trace_walk *walk, const uint8_t *bytes, size_t size,
-                             struct error *error)
+static enum status keep_reply(struct trace_walk *walk, const uint8_t *bytes, size_t size,
+                              struct error *error)
 {
-    assert(walk->told_count < TRACE_WALK_REPLIES_MAX);
+    assert(walk->reply_count < TRACE_WALK_REPLIES_MAX);
     buffer_add_u16(&walk->reply, (uint16_t)size);
     buffer_add(&walk->reply, bytes, size);
-    walk->told_count++;
+    walk->reply_count++;
     return buffer_check(&walk->reply, error, "what was told");
 }
 
@@ -233,7 +233,7 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
     struct trace_query query;
     enum status status;
 
-    if (!trace_walk_ask(&query, &known, walk)) {
+    if (!trace_walk_next(&query, &known, walk)) {
         return error_set(error, STATUS_BAD_FORMAT, "nothing is asked any more");
     }
     status = trace_reply_target(&target, &query, walk->own->tape, &known, error);
@@ -247,7 +247,7 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         status = trace_server_tree(&own, walk->own, &query, error);
     }
     if (status == STATUS_OK) {
-        status = keep_told(walk, bytes, size, error);
+        status = keep_reply(walk, bytes, size, error);
     }
     if (status != STATUS_OK) {
         return status;
@@ -310,12 +310,12 @@ enum status trace_walk_save(struct buffer *bytes, const struct trace_walk *walk,
     buffer_add(bytes, walk->accused.state_root.bytes, DIGEST_SIZE);
     buffer_add(bytes, walk->accused.next_root.bytes, DIGEST_SIZE);
     buffer_add_u8(bytes, walk->accused.is_attestor);
-    buffer_add_u8(bytes, (uint8_t)walk->told_count);
+    buffer_add_u8(bytes, (uint8_t)walk->reply_count);
     buffer_add(bytes, walk->reply.data, walk->reply.size);
     return buffer_check(bytes, error, "a saved walk");
 }
 
-static enum status load_told(struct trace_walk *walk, struct reader *reader, struct error *error)
+static enum status load_replies(struct trace_walk *walk, struct reader *reader, struct error *error)
 {
     uint32_t count = reader_u8(reader);
     enum status status = STATUS_OK;
@@ -352,7 +352,7 @@ enum status trace_walk_load(struct trace_walk *walk, struct trace_server *own, c
     }
     status = trace_walk_open(walk, own, &accused, error);
     if (status == STATUS_OK) {
-        status = load_told(walk, &reader, error);
+        status = load_replies(walk, &reader, error);
     }
     if (status != STATUS_OK) {
         trace_walk_close(walk);

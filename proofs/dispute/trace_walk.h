@@ -70,7 +70,7 @@ struct trace_walk {
     uint64_t leaf;           /* which of the tensor */
     uint8_t leaf_bytes[MERKLE_LEAF_SIZE];
     struct buffer reply; /* every answer so far: size (2), bytes */
-    uint32_t told_count;
+    uint32_t reply_count;
 };
 
 /* own must be a run of the step from the very state that the case names, else STATUS_REFUSED. */
@@ -79,7 +79,8 @@ MUST_CHECK enum status trace_walk_open(struct trace_walk *walk, struct trace_ser
 void trace_walk_close(struct trace_walk *walk); /* a zero-filled one is allowed */
 
 /* What to ask now, and the hash it is known by; false: the walk has ended. */
-bool trace_walk_ask(struct trace_query *query, struct digest *known, const struct trace_walk *walk);
+bool trace_walk_next(struct trace_query *query, struct digest *known,
+                     const struct trace_walk *walk);
 
 /* Takes the answer. STATUS_BAD_FORMAT: it is no answer to what is asked; ask elsewhere. */
 MUST_CHECK enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_t size,
@@ -104,7 +105,7 @@ void trace_walk_trace_tree(struct digest *root, const struct trace_walk *walk);
 void trace_walk_item(struct digest *root, struct merkle_path *path, const struct trace_walk *walk,
                      uint32_t item);
 
-/* The siblings above the node that trace_walk_ask() names, up to the root of its tree: the path
+/* The siblings above the node that trace_walk_next() names, up to the root of its tree: the path
  * of a leaf at ask->index of a tree whose leaves are the nodes of that level. */
 void trace_walk_node_path(struct merkle_path *path, const struct trace_walk *walk,
                           const struct trace_query *query);

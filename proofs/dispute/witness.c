@@ -9,7 +9,7 @@
 
 #define COUNT_MAX UINT16_MAX /* of leaves and of siblings of one operand */
 
-static uint32_t gathered_place(const struct witness_operand *operand, uint64_t leaf)
+static uint32_t leaf_place(const struct witness_operand *operand, uint64_t leaf)
 {
     uint32_t low = 0;
     uint32_t high = operand->count;
@@ -26,8 +26,8 @@ static uint32_t gathered_place(const struct witness_operand *operand, uint64_t l
     return low;
 }
 
-static enum status gathered_insert(struct witness *witness, struct witness_operand *operand,
-                                   uint32_t at, uint64_t leaf)
+static enum status insert_leaf(struct witness *witness, struct witness_operand *operand,
+                               uint32_t at, uint64_t leaf)
 {
     uint8_t *bytes;
     enum status status;
@@ -74,9 +74,9 @@ static uint32_t fetch(void *context, uint32_t number, uint64_t index)
     }
     assert(index < operand->tensor->count);
     if (operand->last >= operand->count || operand->leaves[operand->last].index != leaf) {
-        operand->last = gathered_place(operand, leaf);
+        operand->last = leaf_place(operand, leaf);
         if (operand->last == operand->count || operand->leaves[operand->last].index != leaf) {
-            witness->status = gathered_insert(witness, operand, operand->last, leaf);
+            witness->status = insert_leaf(witness, operand, operand->last, leaf);
             if (witness->status != STATUS_OK) {
                 return 0;
             }
@@ -146,8 +146,8 @@ enum status witness_run(struct witness *witness, bool *wrong, const struct evide
 }
 
 /* Indexes of the leaves of an operand that this round needs. */
-static uint32_t gathered_indexes(uint64_t *indexes, const struct witness *witness,
-                                 const struct witness_operand *operand)
+static uint32_t needed_indexes(uint64_t *indexes, const struct witness *witness,
+                               const struct witness_operand *operand)
 {
     uint32_t count = 0;
 
@@ -170,7 +170,7 @@ enum status witness_plan(struct witness_plan *plan, const struct witness *witnes
     if (plan->indexes == NULL) {
         return error_set(witness->error, STATUS_NO_MEMORY, "no memory for a proof");
     }
-    plan->count = gathered_indexes(plan->indexes, witness, operand);
+    plan->count = needed_indexes(plan->indexes, witness, operand);
     if (plan->count == 0) {
         return STATUS_OK;
     }

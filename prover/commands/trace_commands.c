@@ -377,7 +377,7 @@ static enum status find_answer(struct buffer *answer, struct traced *traced,
         replay_trace_server(&server, &traced->run, traced->bundle, traced->step, &options, error);
     if (status == STATUS_OK) {
         run_given(&given, &data, &traced->run);
-        status = fraud_proof_tell(answer, &server, &given, query, error);
+        status = fraud_proof_reply(answer, &server, &given, query, error);
     }
     trace_server_close(&server);
     return status;

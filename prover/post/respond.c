@@ -184,7 +184,7 @@ static enum status tell(uint8_t *bytes, size_t *size, struct respond *respond,
 
     run_given(&given, &data, &respond->run);
     buffer_init(&reply, RESPOND_BYTES_MAX);
-    status = fraud_proof_tell(&reply, &respond->server, &given, query, error);
+    status = fraud_proof_reply(&reply, &respond->server, &given, query, error);
     if (status == STATUS_OK) {
         memcpy(bytes, reply.data, reply.size);
         *size = reply.size;
@@ -196,7 +196,7 @@ static enum status tell(uint8_t *bytes, size_t *size, struct respond *respond,
 static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
                         const struct respond_wish *wish, struct error *error)
 {
-    struct asked queried;
+    struct ledger_queried queried;
     enum status status = make_ready(respond, wish->step, error);
 
     if (status != STATUS_OK) {
@@ -207,7 +207,7 @@ static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
         *size = DIGEST_SIZE;
         return STATUS_OK;
     }
-    if (asked_read(&queried, wish->queried, wish->asked_size) != STATUS_OK) {
+    if (ledger_queried_read(&queried, wish->queried, wish->asked_size) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "the ledger asks what this program cannot read");
     }
     return tell(bytes, size, respond, &queried.query, error);

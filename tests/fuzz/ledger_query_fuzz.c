@@ -11,11 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t bytes[ASKED_SIZE_MAX];
-    uint8_t again[ASKED_SIZE_MAX];
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
+    uint8_t again[LEDGER_QUERIED_SIZE_MAX];
     struct evidence_context context = {0};
-    struct asked queried;
-    struct asked read;
+    struct ledger_queried queried;
+    struct ledger_queried read;
     size_t written;
 
     if (size < 3 * DIGEST_SIZE + 1) {
@@ -31,9 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ledger_query_check(&queried, &context, data, size) != VERDICT_VALID) {
         return 0;
     }
-    written = asked_write(bytes, &queried);
-    if (written > sizeof(bytes) || asked_read(&read, bytes, written) != STATUS_OK ||
-        asked_write(again, &read) != written || memcmp(again, bytes, written) != 0) {
+    written = ledger_queried_write(bytes, &queried);
+    if (written > sizeof(bytes) || ledger_queried_read(&read, bytes, written) != STATUS_OK ||
+        ledger_queried_write(again, &read) != written || memcmp(again, bytes, written) != 0) {
         abort();
     }
     if (queried.query.kind < TRACE_QUERY_DIVERGED &&

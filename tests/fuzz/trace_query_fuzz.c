@@ -52,7 +52,7 @@ static void read_told(const uint8_t *data, size_t size)
 {
     static uint8_t changed[TRACE_REPLY_BYTES_MAX];
     struct partial_sums_reply parts;
-    struct asked queried;
+    struct ledger_queried queried;
     struct trace_reply reply;
     size_t asked_size;
 
@@ -62,7 +62,7 @@ static void read_told(const uint8_t *data, size_t size)
     asked_size = (size_t)data[0] << 8 | data[1];
     data += 2;
     size -= 2;
-    if (asked_size > size || asked_read(&queried, data, asked_size) != STATUS_OK ||
+    if (asked_size > size || ledger_queried_read(&queried, data, asked_size) != STATUS_OK ||
         queried.query.kind == TRACE_QUERY_DIVERGED) {
         return;
     }

@@ -108,7 +108,7 @@ static bool answer(struct trace_walk *walk, struct stage *stage, struct reader *
     bool same;
     enum status status;
 
-    insist(trace_walk_ask(&query, &known, walk), "no ask, and no end");
+    insist(trace_walk_next(&query, &known, walk), "no ask, and no end");
     insist(trace_server_answer(truth, &size, &stage->accused, &query, NULL) == STATUS_OK,
            "no answer");
     memcpy(reply, truth, size);

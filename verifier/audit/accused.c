@@ -255,7 +255,7 @@ enum status accused_answer(struct accused *accused, struct trace_walk *walk, str
     struct digest known;
     struct trace_query query;
 
-    while (status == STATUS_OK && trace_walk_ask(&query, &known, walk)) {
+    while (status == STATUS_OK && trace_walk_next(&query, &known, walk)) {
         bool of_list = query.kind == TRACE_QUERY_LIST || query.kind == TRACE_QUERY_LIST_NODE;
 
         if (of_list && query.list == TRACE_QUERY_NEXT_STATE && accused->after != NULL) {

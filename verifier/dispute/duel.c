@@ -225,7 +225,7 @@ static enum status go_on(struct play *play, struct error *error)
     struct digest known;
     struct trace_query query;
 
-    while (status == STATUS_OK && trace_walk_ask(&query, &known, &play->walk)) {
+    while (status == STATUS_OK && trace_walk_next(&query, &known, &play->walk)) {
         status = find_answer(play, &query, &known, error);
         if (status == STATUS_OK) {
             status = keep_hunt(play, error);
@@ -457,7 +457,7 @@ static enum status make_move(struct play *play, struct error *error)
     return status;
 }
 
-static enum status read_asked(struct asked *queried, const struct check_request *request,
+static enum status read_asked(struct ledger_queried *queried, const struct check_request *request,
                               struct error *error)
 {
     struct file_bytes bytes = {0};
@@ -467,7 +467,7 @@ static enum status read_asked(struct asked *queried, const struct check_request 
     if (status == STATUS_OK) {
         status = file_read(&bytes, error, path, GAME_QUERIED_MAX);
     }
-    if (status == STATUS_OK && asked_read(queried, bytes.data, bytes.size) != STATUS_OK) {
+    if (status == STATUS_OK && ledger_queried_read(queried, bytes.data, bytes.size) != STATUS_OK) {
         status =
             error_set(error, STATUS_BAD_FORMAT, "the ledger asks what this program cannot read");
     }
@@ -475,7 +475,7 @@ static enum status read_asked(struct asked *queried, const struct check_request 
     return status;
 }
 
-static bool answers(const struct asked *queried, const struct buffer *reply)
+static bool answers(const struct ledger_queried *queried, const struct buffer *reply)
 {
     struct partial_sums_reply parts;
     struct trace_reply tree;
@@ -494,13 +494,13 @@ static enum status make_answer(struct play *play, struct error *error)
     struct record_given given;
     struct run_data data;
     struct buffer reply;
-    struct asked queried;
+    struct ledger_queried queried;
     enum status status = read_asked(&queried, play->duel->request, error);
 
     run_given(&given, &data, play->duel->run);
     buffer_init(&reply, GAME_PAYLOAD_MAX);
     if (status == STATUS_OK) {
-        status = fraud_proof_tell(&reply, &play->own, &given, &queried.query, error);
+        status = fraud_proof_reply(&reply, &play->own, &given, &queried.query, error);
     }
     if (status == STATUS_OK && !answers(&queried, &reply)) {
         status = error_set(error, STATUS_REFUSED, "%s", mismatch);

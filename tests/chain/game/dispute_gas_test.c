@@ -324,11 +324,11 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
         (void)snprintf(row, sizeof(row), "ask, round %u", round);
         check(court, row, court->twins.gas);
         walk_answer(&walk, &court->queried.payload);
-        move = court_move(court, GAME_REPLY, walk.reply, walk.told_size);
+        move = court_move(court, GAME_REPLY, walk.reply, walk.reply_size);
         court_done(court, &move, COURT_SOLVER);
         (void)snprintf(row, sizeof(row), "tell, round %u", round);
         check(court, row, court->twins.gas);
-        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.told_size, NULL), STATUS_OK);
+        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, &walk);
@@ -382,13 +382,13 @@ static void test_longest_answer_costs_what_is_documented(void **state)
         move = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
         court_done(court, &move, COURT_CLAIMANT);
         walk_answer(&walk, &court->queried.payload);
-        move = court_move(court, GAME_REPLY, walk.reply, walk.told_size);
+        move = court_move(court, GAME_REPLY, walk.reply, walk.reply_size);
         court_done(court, &move, COURT_SOLVER);
-        if (walk.told_size == TRACE_REPLY_BYTES_MAX) {
+        if (walk.reply_size == TRACE_REPLY_BYTES_MAX) {
             check(court, "tell, 16 leaves", court->twins.gas);
             longest++;
         }
-        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.told_size, NULL), STATUS_OK);
+        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     }
     assert_int_equal(longest, 1);
     walk_close(&walk);

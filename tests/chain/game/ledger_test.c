@@ -432,7 +432,7 @@ static void play_dispute(struct stage *stage, struct walk *walk)
         queried = entry.number;
         walk_answer(walk, &entry.event.payload);
         STAGE_PLAY(stage, STAGE_SOLVER, ledger_tell, &claim, &entry.event.payload, walk->reply,
-                   walk->told_size);
+                   walk->reply_size);
         stage_restart(stage, STAGE_VERIFIER);
         entry = last_event(stage, STAGE_VERIFIER, GAME_REPLIED, reply);
         reply = entry.number;

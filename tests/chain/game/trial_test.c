@@ -395,7 +395,7 @@ static bool ask_next(struct walk *walk, struct court *court)
 static struct game_move tell_next(struct walk *walk, struct court *court)
 {
     walk_answer(walk, &court->queried.payload);
-    return court_move(court, GAME_REPLY, walk->reply, walk->told_size);
+    return court_move(court, GAME_REPLY, walk->reply, walk->reply_size);
 }
 
 static void tell_falsely(struct walk *walk, struct court *court)
@@ -407,7 +407,7 @@ static void tell_falsely(struct walk *walk, struct court *court)
     move.kind = GAME_CONVICT;
     court_refused(court, &move, COURT_CLAIMANT, GAME_WRONG_TURN);
     move.kind = GAME_REPLY;
-    for (size_t at = 0; at < walk->told_size; at += 1 + walk->told_size / 5) {
+    for (size_t at = 0; at < walk->reply_size; at += 1 + walk->reply_size / 5) {
         walk->reply[at] ^= 1;
         court_refused(court, &move, COURT_SOLVER, GAME_BAD_REPLY);
         walk->reply[at] ^= 1;
@@ -437,7 +437,7 @@ static uint32_t play_walk(struct court *court, struct walk *walk, uint32_t silen
         tell_falsely(walk, court);
         move = tell_next(walk, court);
         court_done(court, &move, COURT_SOLVER);
-        assert_int_equal(trace_walk_take(&walk->walk, walk->reply, walk->told_size, NULL),
+        assert_int_equal(trace_walk_take(&walk->walk, walk->reply, walk->reply_size, NULL),
                          STATUS_OK);
         tells++;
         court_refused(court, &move, COURT_SOLVER, GAME_WRONG_TURN);
@@ -509,13 +509,13 @@ static void test_accused_that_falls_silent_is_convicted(void **state)
 /* The answer to what the walk asks for next, without the ledger. */
 static void look_it_up(struct walk *walk)
 {
-    uint8_t bytes[ASKED_SIZE_MAX];
-    struct asked queried;
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
+    struct ledger_queried queried;
 
     assert_int_equal(
         ledger_query_check(&queried, &walk->context, walk->question.data, walk->question.size),
         VERDICT_VALID);
-    walk_answer(walk, &(struct game_bytes){bytes, asked_write(bytes, &queried)});
+    walk_answer(walk, &(struct game_bytes){bytes, ledger_queried_write(bytes, &queried)});
 }
 
 /* The same question is asked until no turn is left that could be given back. The claimant can no
@@ -543,10 +543,10 @@ static void test_turns_that_are_spent_leave_only_the_evidence(void **state)
     }
     court_refused(court, &query, COURT_CLAIMANT, GAME_OUT_OF_TURNS);
     /* The rest of the walk is told elsewhere. */
-    assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.told_size, NULL), STATUS_OK);
+    assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     while (walk_question(&walk)) {
         look_it_up(&walk);
-        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.told_size, NULL), STATUS_OK);
+        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     }
     buffer_init(&evidence, GAME_PAYLOAD_MAX);
     walk_evidence(&evidence, &walk);

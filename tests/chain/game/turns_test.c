@@ -77,15 +77,15 @@ static void add_question(struct search *search, const struct buffer *question)
 {
     struct arsenal *arsenal = &search->arsenal;
     uint32_t i = arsenal->rounds++;
-    uint8_t bytes[ASKED_SIZE_MAX];
-    struct asked queried;
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
+    struct ledger_queried queried;
 
     assert_true(i < ROUNDS_MAX);
     assert_int_equal(
         ledger_query_check(&queried, &search->court.context, question->data, question->size),
         VERDICT_VALID);
     keep(&arsenal->questions[i], question->data, question->size);
-    keep(&arsenal->queried[i], bytes, asked_write(bytes, &queried));
+    keep(&arsenal->queried[i], bytes, ledger_queried_write(bytes, &queried));
 }
 
 /* To the question that was added last. */
@@ -122,8 +122,8 @@ static void arm_against_liar(struct search *search)
         add_question(search, &walk.question);
         walk_answer(&walk,
                     &(struct game_bytes){arsenal->queried[i].data, arsenal->queried[i].size});
-        add_answer(search, walk.reply, walk.told_size);
-        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.told_size, NULL), STATUS_OK);
+        add_answer(search, walk.reply, walk.reply_size);
+        assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     }
     buffer_init(evidence, GAME_PAYLOAD_MAX);
     walk_evidence(evidence, &walk);

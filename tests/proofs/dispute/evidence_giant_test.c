@@ -73,8 +73,8 @@ static struct evidence_ruling judge(struct giant *giant, const struct evidence_t
         const struct forgery_case made = {giant->tape, &giant->source, target,
                                           accused_bits(giant, target)};
         struct partial_sums_reply honest;
-        struct asked queried;
-        uint8_t written[ASKED_SIZE_MAX];
+        struct ledger_queried queried;
+        uint8_t written[LEDGER_QUERIED_SIZE_MAX];
 
         *moves = 2;
         buffer_clear(&bytes);
@@ -91,8 +91,8 @@ static struct evidence_ruling judge(struct giant *giant, const struct evidence_t
             buffer_release(&reply);
             assert_true(forgery_make(&reply, &part, &made, &random));
         }
-        partial_sums_reply_hash(&giant->context.reply, written, asked_write(written, &queried),
-                                reply.data, reply.size);
+        partial_sums_reply_hash(&giant->context.reply, written,
+                                ledger_queried_write(written, &queried), reply.data, reply.size);
         buffer_clear(&bytes);
         status = evidence_write_part(&bytes, giant->tape, &giant->source, target, part, reply.data,
                                      reply.size, TRANSACTION_MAX, &error);

@@ -31,7 +31,7 @@ static void walk(struct trace_walk *trace_walk, struct trace_server *accused)
     struct digest known;
     struct trace_query query;
 
-    while (trace_walk_ask(&query, &known, trace_walk)) {
+    while (trace_walk_next(&query, &known, trace_walk)) {
         struct trace_reply_tree tree;
 
         assert_int_equal(trace_server_tree(&tree, accused, &query, NULL), STATUS_OK);
@@ -55,9 +55,9 @@ static bool tell_parts(struct evidence_context *context, struct buffer *reply,
                                       .bits =
                                           element_bits(trace_walk->leaf_bytes + at, tensor->dtype)};
     uint64_t random = 3;
-    uint8_t bytes[ASKED_SIZE_MAX];
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
     struct partial_sums_reply read;
-    struct asked queried;
+    struct ledger_queried queried;
     uint32_t part;
 
     assert_int_equal(ledger_query_check(&queried, context, question->data, question->size),
@@ -70,8 +70,8 @@ static bool tell_parts(struct evidence_context *context, struct buffer *reply,
     }
     assert_int_equal(partial_sums_check(&read, &queried.parts, reply->data, reply->size),
                      VERDICT_VALID);
-    partial_sums_reply_hash(&context->reply, bytes, asked_write(bytes, &queried), reply->data,
-                            reply->size);
+    partial_sums_reply_hash(&context->reply, bytes, ledger_queried_write(bytes, &queried),
+                            reply->data, reply->size);
     return true;
 }
 
@@ -324,7 +324,7 @@ static void test_honest_accused_tells_the_parts(void **state)
             rule_axis_of(&axis, &dispute.tape->ops[op], output, 0);
         }
         buffer_clear(&reply);
-        assert_int_equal(fraud_proof_tell(&reply, &dispute.own, &dispute.given, &query, NULL),
+        assert_int_equal(fraud_proof_reply(&reply, &dispute.own, &dispute.given, &query, NULL),
                          axis.parts > 1 ? STATUS_OK : STATUS_NOT_FOUND);
         if (axis.parts > 1) {
             assert_int_equal(trace_server_keep(&dispute.own, &item, 1, NULL), STATUS_OK);

@@ -29,38 +29,38 @@ static struct evidence_context context_of(const struct tape *tape,
 }
 
 /* Written and read again; every other size is refused. */
-static void check_asked(const struct asked *queried)
+static void check_asked(const struct ledger_queried *queried)
 {
-    uint8_t bytes[ASKED_SIZE_MAX + 1] = {0};
-    uint8_t again[ASKED_SIZE_MAX];
-    size_t size = asked_write(bytes, queried);
-    struct asked read;
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX + 1] = {0};
+    uint8_t again[LEDGER_QUERIED_SIZE_MAX];
+    size_t size = ledger_queried_write(bytes, queried);
+    struct ledger_queried read;
 
-    assert_int_equal(asked_read(&read, bytes, size), STATUS_OK);
-    assert_int_equal(asked_write(again, &read), size);
+    assert_int_equal(ledger_queried_read(&read, bytes, size), STATUS_OK);
+    assert_int_equal(ledger_queried_write(again, &read), size);
     assert_memory_equal(again, bytes, size);
     for (size_t cut = 0; cut <= sizeof(bytes); cut++) {
-        assert_int_equal(asked_read(&read, bytes, cut),
+        assert_int_equal(ledger_queried_read(&read, bytes, cut),
                          cut == size ? STATUS_OK : STATUS_BAD_FORMAT);
     }
 }
 
 static void check_question(const struct trace_walk *walk, const struct evidence_context *context,
                            const uint8_t *bytes, size_t size, const uint8_t *reply,
-                           size_t told_size)
+                           size_t reply_size)
 {
     struct trace_reply_target target;
     struct digest known;
-    struct asked queried;
+    struct ledger_queried queried;
     struct trace_reply read;
     struct trace_query query;
 
-    assert_true(trace_walk_ask(&query, &known, walk));
+    assert_true(trace_walk_next(&query, &known, walk));
     assert_int_equal(ledger_query_check(&queried, context, bytes, size), VERDICT_VALID);
     assert_memory_equal(&queried.query, &query, sizeof(query));
     assert_int_equal(trace_reply_target(&target, &query, walk->own->tape, &known, NULL), STATUS_OK);
     assert_memory_equal(&queried.target, &target, sizeof(target));
-    assert_int_equal(trace_reply_check(&read, &queried.target, reply, told_size), VERDICT_VALID);
+    assert_int_equal(trace_reply_check(&read, &queried.target, reply, reply_size), VERDICT_VALID);
     check_asked(&queried);
 }
 
@@ -70,7 +70,7 @@ static void flip(const struct evidence_context *context, uint8_t *bytes, size_t 
 {
     for (uint64_t i = 0; i < flips; i++) {
         uint64_t bit = i < 120 ? i : test_random_below(seed, size * 8);
-        struct asked queried;
+        struct ledger_queried queried;
 
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (ledger_query_check(&queried, context, bytes, size) == VERDICT_VALID) {
@@ -80,7 +80,7 @@ static void flip(const struct evidence_context *context, uint8_t *bytes, size_t 
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     for (size_t cut = 0; cut < size; cut += 1 + cut % 7) {
-        struct asked queried;
+        struct ledger_queried queried;
 
         assert_int_equal(ledger_query_check(&queried, context, bytes, cut), VERDICT_INVALID);
     }
@@ -90,7 +90,7 @@ static void refuse_other_contexts(const struct evidence_context *context, const 
                                   size_t size)
 {
     struct evidence_context other = *context;
-    struct asked queried;
+    struct ledger_queried queried;
 
     other.program.bytes[3] ^= 1;
     assert_int_equal(ledger_query_check(&queried, &other, bytes, size), VERDICT_INVALID);
@@ -121,9 +121,9 @@ static uint32_t follow(struct dispute *dispute, struct trace_server *accused,
 
     buffer_init(&bytes, LEDGER_QUERY_SIZE_MAX + 1);
     assert_int_equal(trace_walk_open(&walk, &dispute->own, roots, NULL), STATUS_OK);
-    for (; trace_walk_ask(&query, &known, &walk); questions++) {
+    for (; trace_walk_next(&query, &known, &walk); questions++) {
         struct trace_reply_tree tree;
-        struct asked queried;
+        struct ledger_queried queried;
         size_t size;
 
         assert_int_equal(trace_server_tree(&tree, accused, &query, NULL), STATUS_OK);
@@ -233,7 +233,7 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     struct trace_walk_case roots;
     struct evidence_context context;
     struct buffer bytes;
-    struct asked queried;
+    struct ledger_queried queried;
 
     (void)state;
     dispute_open_kind(&dispute, MODEL_MLP);
@@ -281,7 +281,7 @@ static void test_questions_for_parts_are_about_what_was_committed(void **state)
         struct evidence_target target;
         struct exhibit exhibit;
         struct buffer question;
-        struct asked queried;
+        struct ledger_queried queried;
 
         open_long(&exhibit, &target, kinds[i]);
         exhibit_question(&question, &exhibit, &target);
@@ -362,15 +362,15 @@ static void write_seeds(const char *folder)
     context = context_of(dispute.tape, &roots);
     buffer_init(&bytes, LEDGER_QUERY_SIZE_MAX);
     assert_int_equal(trace_walk_open(&walk, &dispute.own, &roots, NULL), STATUS_OK);
-    while (trace_walk_ask(&query, &known, &walk)) {
+    while (trace_walk_next(&query, &known, &walk)) {
         size_t size;
 
         buffer_clear(&bytes);
         assert_int_equal(ledger_query_write(&bytes, &walk, NULL), STATUS_OK);
         write_seed(folder,
-                   walk.told_count == 0   ? "list"
-                   : walk.told_count == 1 ? "tensor"
-                                          : "node",
+                   walk.reply_count == 0   ? "list"
+                   : walk.reply_count == 1 ? "tensor"
+                                           : "node",
                    &context, &bytes);
         assert_int_equal(trace_server_answer(reply, &size, &accused, &query, NULL), STATUS_OK);
         assert_int_equal(trace_walk_take(&walk, reply, size, NULL), STATUS_OK);

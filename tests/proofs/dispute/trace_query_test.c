@@ -358,15 +358,15 @@ static void test_answers_by_a_second_writer_are_accepted(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        uint8_t written[ASKED_SIZE_MAX];
+        uint8_t written[LEDGER_QUERIED_SIZE_MAX];
         char path[128];
-        struct asked queried;
+        struct ledger_queried queried;
         struct trace_reply reply;
         size_t asked_size;
         size_t size;
         FILE *file;
 
-        (void)snprintf(path, sizeof(path), "fixtures/corpus/ask/%s", names[i]);
+        (void)snprintf(path, sizeof(path), "fixtures/corpus/trace_query/%s", names[i]);
         file = fopen(path, "rb");
         assert_non_null(file);
         size = fread(bytes, 1, sizeof(bytes), file);
@@ -374,8 +374,8 @@ static void test_answers_by_a_second_writer_are_accepted(void **state)
         assert_in_range(size, 3, sizeof(bytes) - 1);
         asked_size = (size_t)bytes[1] << 8 | bytes[2];
         assert_in_range(asked_size, 1, size - 3);
-        assert_int_equal(asked_read(&queried, bytes + 3, asked_size), STATUS_OK);
-        assert_int_equal(asked_write(written, &queried), asked_size);
+        assert_int_equal(ledger_queried_read(&queried, bytes + 3, asked_size), STATUS_OK);
+        assert_int_equal(ledger_queried_write(written, &queried), asked_size);
         assert_memory_equal(written, bytes + 3, asked_size);
         assert_int_equal(trace_reply_check(&reply, &queried.target, bytes + 3 + asked_size,
                                            size - 3 - asked_size),

@@ -52,7 +52,7 @@ static uint32_t walk(struct trace_walk *trace_walk, struct trace_server *accused
     uint32_t tells = 0;
     struct trace_query query;
 
-    while (trace_walk_ask(&query, &known, trace_walk)) {
+    while (trace_walk_next(&query, &known, trace_walk)) {
         uint8_t written[TRACE_QUERY_SIZE];
         struct trace_query read;
         size_t size;
@@ -307,7 +307,7 @@ static void trace_walk_next_lie(struct dispute *dispute, struct trace_server *se
     merkle_leaf_hash(&server->next[count + wrong], server->next[wrong].bytes, DIGEST_SIZE);
     commit_list_root(&accused.next_root, COMMIT_STATE, 0, server->next, count);
     assert_int_equal(trace_walk_open(&trace_walk, &dispute->own, &accused, NULL), STATUS_OK);
-    while (trace_walk_ask(&query, &known, &trace_walk)) {
+    while (trace_walk_next(&query, &known, &trace_walk)) {
         assert_int_equal(query.list, TRACE_QUERY_NEXT_STATE);
         assert_int_equal(trace_server_tree(&tree, server, &query, NULL), STATUS_OK);
         assert_int_equal(
@@ -387,7 +387,7 @@ static void test_roots_without_such_a_list_cannot_be_told(void **state)
         assert_int_equal(trace_walk_take(&trace_walk, bytes, size, NULL), STATUS_BAD_FORMAT);
         assert_int_equal(trace_walk_take(&trace_walk, bytes, size + DIGEST_SIZE, NULL),
                          STATUS_BAD_FORMAT);
-        assert_int_equal(trace_walk.told_count, 0);
+        assert_int_equal(trace_walk.reply_count, 0);
         trace_walk_close(&trace_walk);
     }
     dispute_close(&dispute);
@@ -402,7 +402,7 @@ static void refuse_changes(struct trace_walk *trace_walk, const uint8_t *bytes, 
     struct trace_query after;
     struct digest known;
 
-    assert_true(trace_walk_ask(&before, &known, trace_walk));
+    assert_true(trace_walk_next(&before, &known, trace_walk));
     memset(changed, 0, sizeof(changed));
     memcpy(changed, bytes, size);
     for (uint64_t i = 0; i < flips; i++) {
@@ -417,7 +417,7 @@ static void refuse_changes(struct trace_walk *trace_walk, const uint8_t *bytes, 
             assert_int_equal(trace_walk_take(trace_walk, changed, cut, NULL), STATUS_BAD_FORMAT);
         }
     }
-    assert_true(trace_walk_ask(&after, &known, trace_walk));
+    assert_true(trace_walk_next(&after, &known, trace_walk));
     assert_memory_equal(&before, &after, sizeof(before));
 }
 
@@ -454,7 +454,7 @@ static void test_changed_answers_are_refused(void **state)
         assert_int_equal(trace_server_open(&server, &liar.machine, NULL), STATUS_OK);
         accused = dispute_case(&server, &dispute.own);
         assert_int_equal(trace_walk_open(&trace_walk, &dispute.own, &accused, NULL), STATUS_OK);
-        while (trace_walk_ask(&query, &known, &trace_walk)) {
+        while (trace_walk_next(&query, &known, &trace_walk)) {
             size_t size;
 
             assert_int_equal(trace_server_answer(bytes, &size, &server, &query, NULL), STATUS_OK);

@@ -205,21 +205,21 @@ static void tell(struct defendant *accused, const char *name, const struct hash3
     struct record_given given;
     struct run_data data;
     struct buffer reply;
-    struct asked queried;
+    struct ledger_queried queried;
     struct error error;
 
     error_init(&error);
-    assert_int_equal(asked_read(&queried, payload->bytes, payload->size), STATUS_OK);
+    assert_int_equal(ledger_queried_read(&queried, payload->bytes, payload->size), STATUS_OK);
     if (queried.query.kind == TRACE_QUERY_DIVERGED) {
         return; /* no number that it could show */
     }
     run_given(&given, &data, &accused->run);
     buffer_init(&reply, GAME_REPLY_MAX);
-    check(fraud_proof_tell(&reply,
-                           only_in_state(accused) && queried.query.list == TRACE_QUERY_NEXT_STATE
-                               ? &accused->state_teller
-                               : &accused->server,
-                           &given, &queried.query, &error),
+    check(fraud_proof_reply(&reply,
+                            only_in_state(accused) && queried.query.list == TRACE_QUERY_NEXT_STATE
+                                ? &accused->state_teller
+                                : &accused->server,
+                            &given, &queried.query, &error),
           &error);
     if (queried.query.kind == TRACE_QUERY_PARTS) {
         forge(&reply, &queried.parts);

@@ -403,10 +403,10 @@ void exhibit_parts(struct buffer *reply, const struct exhibit *exhibit,
 bool exhibit_tell(struct exhibit *exhibit, const struct evidence_target *target,
                   const struct buffer *reply)
 {
-    uint8_t bytes[ASKED_SIZE_MAX];
+    uint8_t bytes[LEDGER_QUERIED_SIZE_MAX];
     struct buffer question;
     struct partial_sums_reply read;
-    struct asked queried;
+    struct ledger_queried queried;
 
     exhibit_question(&question, exhibit, target);
     if (ledger_query_check(&queried, &exhibit->context, question.data, question.size) !=
@@ -415,7 +415,7 @@ bool exhibit_tell(struct exhibit *exhibit, const struct evidence_target *target,
         abort();
     }
     buffer_release(&question);
-    partial_sums_reply_hash(&exhibit->context.reply, bytes, asked_write(bytes, &queried),
+    partial_sums_reply_hash(&exhibit->context.reply, bytes, ledger_queried_write(bytes, &queried),
                             reply->data, reply->size);
     return partial_sums_check(&read, &queried.parts, reply->data, reply->size) == VERDICT_VALID;
 }

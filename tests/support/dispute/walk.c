@@ -42,7 +42,7 @@ bool walk_question(struct walk *walk)
     struct digest known;
     struct trace_query query;
 
-    if (!trace_walk_ask(&query, &known, &walk->walk)) {
+    if (!trace_walk_next(&query, &known, &walk->walk)) {
         return false;
     }
     buffer_clear(&walk->question);
@@ -52,11 +52,11 @@ bool walk_question(struct walk *walk)
 
 void walk_answer(struct walk *walk, const struct game_bytes *bytes)
 {
-    struct asked queried;
+    struct ledger_queried queried;
 
-    assert_int_equal(asked_read(&queried, bytes->bytes, bytes->size), STATUS_OK);
+    assert_int_equal(ledger_queried_read(&queried, bytes->bytes, bytes->size), STATUS_OK);
     assert_int_equal(
-        trace_server_answer(walk->reply, &walk->told_size, &walk->accused, &queried.query, NULL),
+        trace_server_answer(walk->reply, &walk->reply_size, &walk->accused, &queried.query, NULL),
         STATUS_OK);
 }
 

@@ -19,7 +19,7 @@ struct walk {
     struct trace_walk walk;
     struct buffer question;
     uint8_t reply[TRACE_REPLY_BYTES_MAX];
-    size_t told_size;
+    size_t reply_size;
 };
 
 /* The small MLP, or (hidden > 0) one with so many hidden units: see dispute.h. */

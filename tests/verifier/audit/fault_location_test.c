@@ -210,7 +210,7 @@ static void serve(const char *folder, const char *path, const struct lies *lies)
                                      .state_root = liar.server.trace.state_root,
                                      .next_root = liar.server.trace.next_root};
     check(trace_walk_open(&walk, &honest.server, &about, &error), &error);
-    while (trace_walk_ask(&query, &known, &walk)) {
+    while (trace_walk_next(&query, &known, &walk)) {
         check(trace_server_answer(bytes, &size, &liar.server, &query, &error), &error);
         keep_answer(&liar, folder, lies->step, &query, bytes, size);
         check(trace_walk_take(&walk, bytes, size, &error), &error);
