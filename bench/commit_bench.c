@@ -19,6 +19,7 @@
 #include "bench/support/gpt2_case.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/commit/trace.h"
+#include "tests/support/numeric/model_state.h"
 
 #define ROUNDS_MAX 100
 #define SAMPLES    4096

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "bench/support/gpt2_layers.h"
+#include "tests/support/numeric/model_state.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 

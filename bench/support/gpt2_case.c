@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/ops/philox.h"
+#include "tests/support/numeric/model_state.h"
 
 #define DATA_COUNT  100000
 #define DATA_STREAM 77

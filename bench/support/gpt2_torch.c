@@ -1,5 +1,6 @@
 /* gpt2_torch.c - see gpt2_torch.h. */
 #include "bench/support/gpt2_torch.h"
+#include "tests/support/numeric/model_state.h"
 
 #include <jansson.h>
 #include <signal.h>

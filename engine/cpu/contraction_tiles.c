@@ -21,7 +21,7 @@
 #define TASK_SUMS  (TASK_TILES * TILE_SUMS) /* a multiple of 64 bytes */
 
 /* A part of one panel, from the first element of a slice of K on. */
-struct slice {
+struct panel_slice {
     const char *lines;
     size_t plane_size;
     const struct piece_head *heads;
@@ -34,7 +34,7 @@ struct operand_rows {
     int64_t batch_rows;
 };
 
-struct contract {
+struct product {
     const struct contraction_isa *isa;
     struct contraction_shape shape;
     struct operand_rows a;
@@ -50,8 +50,8 @@ struct contract {
 /* What one thread owns. */
 struct task_scratch {
     int64_t *sums; /* TASK_SUMS */
-    struct slice a[TASK_A];
-    struct slice b[TASK_B];
+    struct panel_slice a[TASK_A];
+    struct panel_slice b[TASK_B];
     int64_t places[TASK_A * PANEL_ROWS];  /* of the task's rows in out, inside the batch */
     int64_t visible[TASK_A * PANEL_ROWS]; /* columns that are not masked; 0: no such row */
 };
@@ -64,12 +64,12 @@ size_t contraction_contract_scratch(const struct op *op, int thread_count)
 
 /* ---- operands ---- */
 
-static struct slice slice_of(const struct operand_rows *operand, int64_t panel, int64_t start)
+static struct panel_slice slice_of(const struct operand_rows *operand, int64_t panel, int64_t start)
 {
     const struct packed_layout *layout = &operand->layout;
     const char *lines = (const char *)operand->q + (size_t)panel * layout->panel_size;
 
-    return (struct slice){
+    return (struct panel_slice){
         .lines = lines + start / 2 * LINE_SIZE,
         .plane_size = layout->plane_size,
         .heads = panel_heads(layout, lines) + start / layout->shape.piece,
@@ -77,8 +77,8 @@ static struct slice slice_of(const struct operand_rows *operand, int64_t panel, 
     };
 }
 
-static void open_slices(struct slice *slices, const struct operand_rows *operand, int64_t panel,
-                        int64_t count, int64_t start)
+static void open_slices(struct panel_slice *slices, const struct operand_rows *operand,
+                        int64_t panel, int64_t count, int64_t start)
 {
     for (int64_t i = 0; i < count; i++) {
         slices[i] = slice_of(operand, panel + i, start);
@@ -87,22 +87,20 @@ static void open_slices(struct slice *slices, const struct operand_rows *operand
 
 /* ---- output ---- */
 
-static int64_t row_place(const struct contract *contract, int64_t m)
+static int64_t row_place(const struct product *product, int64_t m)
 {
-    return m / contract->dims[3] * contract->strides[2] +
-           m % contract->dims[3] * contract->strides[3];
+    return m / product->dims[3] * product->strides[2] + m % product->dims[3] * product->strides[3];
 }
 
-static int64_t column_place(const struct contract *contract, int64_t n)
+static int64_t column_place(const struct product *product, int64_t n)
 {
-    return n / contract->dims[5] * contract->strides[4] +
-           n % contract->dims[5] * contract->strides[5];
+    return n / product->dims[5] * product->strides[4] + n % product->dims[5] * product->strides[5];
 }
 
-static int64_t batch_place(const struct contract *contract, int64_t batch)
+static int64_t batch_place(const struct product *product, int64_t batch)
 {
-    return batch / contract->dims[1] * contract->strides[0] +
-           batch % contract->dims[1] * contract->strides[1];
+    return batch / product->dims[1] * product->strides[0] +
+           batch % product->dims[1] * product->strides[1];
 }
 
 /* One tile of a task. */
@@ -113,13 +111,13 @@ struct tile {
     int64_t n;              /* its first column inside the batch; it may be before it */
     int panels;
     int a_row; /* its first row inside its panel */
-    const struct slice *a;
-    const struct slice *b;
+    const struct panel_slice *a;
+    const struct panel_slice *b;
     int64_t *sums;
 };
 
 /* Fills in what tiles need to know of the task's rows: divisions are dear beside a short tile. */
-static void open_rows(struct task_scratch *scratch, const struct contract *contract, int64_t first,
+static void open_rows(struct task_scratch *scratch, const struct product *product, int64_t first,
                       int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -127,10 +125,10 @@ static void open_rows(struct task_scratch *scratch, const struct contract *contr
 
         scratch->visible[i] = 0;
         scratch->places[i] = 0;
-        if (m >= 0 && m < contract->a.batch_rows) {
-            scratch->places[i] = row_place(contract, m);
+        if (m >= 0 && m < product->a.batch_rows) {
+            scratch->places[i] = row_place(product, m);
             scratch->visible[i] =
-                contract->causal > 0 ? m % contract->causal + 1 : contract->b.batch_rows;
+                product->causal > 0 ? m % product->causal + 1 : product->b.batch_rows;
         }
     }
 }
@@ -147,14 +145,14 @@ static bool tile_hidden(const int64_t *visible, int64_t n)
 }
 
 /* Writes a finished tile of which columns are not neighbours in out. */
-static void scatter(const struct contract *contract, const struct tile *tile, const float *values)
+static void scatter(const struct product *product, const struct tile *tile, const float *values)
 {
     for (int r = 0; r < TILE_ROWS; r++) {
         for (int c = 0; c < tile->panels * PANEL_ROWS && tile->visible[r] > 0; c++) {
             int64_t n = tile->n + c;
 
-            if (n >= 0 && n < contract->b.batch_rows) {
-                tile->out[tile->places[r] + column_place(contract, n)] =
+            if (n >= 0 && n < product->b.batch_rows) {
+                tile->out[tile->places[r] + column_place(product, n)] =
                     values[r * TILE_COLUMNS + c];
             }
         }
@@ -162,18 +160,18 @@ static void scatter(const struct contract *contract, const struct tile *tile, co
 }
 
 /* Where a tile's values go: straight to out, or to `values`, to be scattered. */
-static bool open_finish(struct finish_call *call, float *values, const struct contract *contract,
+static bool open_finish(struct finish_call *call, float *values, const struct product *product,
                         const struct tile *tile)
 {
-    bool direct = contract->unit && tile->n >= 0;
+    bool direct = product->unit && tile->n >= 0;
 
     call->sums = tile->sums;
     call->panels = tile->panels;
-    call->stream = direct && contract->stream;
-    call->exponent = -2 * (contract->shape.bits - 1);
+    call->stream = direct && product->stream;
+    call->exponent = -2 * (product->shape.bits - 1);
     call->a_lowest = tile->a->lowest + tile->a_row;
     for (int c = 0; c < tile->panels; c++) {
-        int64_t left = contract->b.batch_rows - tile->n - c * PANEL_ROWS;
+        int64_t left = product->b.batch_rows - tile->n - c * PANEL_ROWS;
 
         call->b_lowest[c] = tile->b[c].lowest;
         call->wanted[c] =
@@ -189,7 +187,7 @@ static bool open_finish(struct finish_call *call, float *values, const struct co
 
 /* ---- tasks ---- */
 
-struct task {
+struct tile_task {
     int64_t batch;
     int64_t a_panel;
     int64_t b_panel;
@@ -197,7 +195,7 @@ struct task {
     int64_t b_count;
 };
 
-static struct tile_call open_tile(const struct contract *contract, const struct tile *tile)
+static struct tile_call open_tile(const struct product *product, const struct tile *tile)
 {
     struct tile_call call = {
         .a = tile->a->lines + tile->a_row * 4,
@@ -206,8 +204,8 @@ static struct tile_call open_tile(const struct contract *contract, const struct 
         .a_plane_size = tile->a->plane_size,
         .b_plane_size = tile->b->plane_size,
         .panels = tile->panels,
-        .bits = contract->shape.bits,
-        .piece = contract->shape.piece,
+        .bits = product->shape.bits,
+        .piece = product->shape.piece,
         .sums = tile->sums,
     };
 
@@ -219,45 +217,45 @@ static struct tile_call open_tile(const struct contract *contract, const struct 
 }
 
 /* One tile over one slice of K, from `start` on; the last slice finishes it. */
-static void run_tile(const struct contract *contract, const struct tile *tile, int64_t start)
+static void run_tile(const struct product *product, const struct tile *tile, int64_t start)
 {
-    int64_t left = contract->shape.k - start;
+    int64_t left = product->shape.k - start;
     bool last = left <= SLICE_K;
     bool hidden = tile_hidden(tile->visible, tile->n);
-    bool single = contract->shape.pieces == 1 && contract->shape.bits != 22;
-    struct tile_call call = open_tile(contract, tile);
+    bool single = product->shape.pieces == 1 && product->shape.bits != 22;
+    struct tile_call call = open_tile(product, tile);
     float values[TILE_ROWS * TILE_COLUMNS];
     struct finish_call finish;
-    bool direct = !last || open_finish(&finish, values, contract, tile);
+    bool direct = !last || open_finish(&finish, values, product, tile);
 
     call.count = hidden ? 0 : (last ? left : SLICE_K);
-    if (!last || !(single || hidden) || !contract->isa->tile_short(&call, &finish)) {
+    if (!last || !(single || hidden) || !product->isa->tile_short(&call, &finish)) {
         if (start == 0) {
             memset(tile->sums, 0, sizeof(int64_t) * TILE_SUMS);
         }
-        contract->isa->tile(&call);
+        product->isa->tile(&call);
         if (last) {
-            contract->isa->finish(&finish);
+            product->isa->finish(&finish);
         }
     }
     if (!direct) {
-        scatter(contract, tile, values);
+        scatter(product, tile, values);
     }
 }
 
 /* All tiles of a task over one slice of K. */
-static void run_slice(const struct contract *contract, struct task_scratch *scratch,
-                      const struct task *task, int64_t start)
+static void run_slice(const struct product *product, struct task_scratch *scratch,
+                      const struct tile_task *task, int64_t start)
 {
-    bool whole = contract->shape.k <= SLICE_K;
-    int64_t first_column = task->b_panel * PANEL_ROWS - task->batch * contract->b.batch_rows;
+    bool whole = product->shape.k <= SLICE_K;
+    int64_t first_column = task->b_panel * PANEL_ROWS - task->batch * product->b.batch_rows;
     int64_t used = 0;
 
     for (int64_t j = 0; j < task->b_count; j += TILE_PANELS) {
         for (int64_t i = 0; i < task->a_count * PANEL_ROWS; i += TILE_ROWS) {
             int64_t panels = task->b_count - j < TILE_PANELS ? task->b_count - j : TILE_PANELS;
             struct tile tile = {
-                .out = contract->out + batch_place(contract, task->batch),
+                .out = product->out + batch_place(product, task->batch),
                 .places = &scratch->places[i],
                 .visible = &scratch->visible[i],
                 .n = first_column + j * PANEL_ROWS,
@@ -268,21 +266,21 @@ static void run_slice(const struct contract *contract, struct task_scratch *scra
                 .sums = scratch->sums + used,
             };
 
-            run_tile(contract, &tile, start);
+            run_tile(product, &tile, start);
             used += whole ? 0 : TILE_SUMS;
         }
     }
 }
 
-static void run_task(const struct contract *contract, struct task_scratch *scratch,
-                     const struct task *task)
+static void run_task(const struct product *product, struct task_scratch *scratch,
+                     const struct tile_task *task)
 {
-    open_rows(scratch, contract, task->a_panel * PANEL_ROWS - task->batch * contract->a.batch_rows,
+    open_rows(scratch, product, task->a_panel * PANEL_ROWS - task->batch * product->a.batch_rows,
               task->a_count * PANEL_ROWS);
-    for (int64_t start = 0; start < contract->shape.k; start += SLICE_K) {
-        open_slices(scratch->a, &contract->a, task->a_panel, task->a_count, start);
-        open_slices(scratch->b, &contract->b, task->b_panel, task->b_count, start);
-        run_slice(contract, scratch, task, start);
+    for (int64_t start = 0; start < product->shape.k; start += SLICE_K) {
+        open_slices(scratch->a, &product->a, task->a_panel, task->a_count, start);
+        open_slices(scratch->b, &product->b, task->b_panel, task->b_count, start);
+        run_slice(product, scratch, task, start);
     }
 }
 
@@ -303,11 +301,11 @@ static void part_range(int64_t *first, int64_t *count, int64_t batch, int64_t ro
     *count = end - *first < width ? end - *first : width;
 }
 
-static void run_tasks(const struct contract *contract, char *scratch, int thread_count)
+static void run_tasks(const struct product *product, char *scratch, int thread_count)
 {
-    int64_t batches = contract->dims[0] * contract->dims[1];
-    int64_t a_parts = (panels_touched(contract->a.batch_rows) + TASK_A - 1) / TASK_A;
-    int64_t b_parts = (panels_touched(contract->b.batch_rows) + TASK_B - 1) / TASK_B;
+    int64_t batches = product->dims[0] * product->dims[1];
+    int64_t a_parts = (panels_touched(product->a.batch_rows) + TASK_A - 1) / TASK_A;
+    int64_t b_parts = (panels_touched(product->b.batch_rows) + TASK_B - 1) / TASK_B;
 
 #pragma omp parallel num_threads(thread_count)
     {
@@ -316,14 +314,14 @@ static void run_tasks(const struct contract *contract, char *scratch, int thread
         own.sums = (int64_t *)scratch + (size_t)contraction_thread() * TASK_SUMS;
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < batches * a_parts * b_parts; t++) {
-            struct task task = {.batch = t / (a_parts * b_parts)};
+            struct tile_task task = {.batch = t / (a_parts * b_parts)};
 
-            part_range(&task.a_panel, &task.a_count, task.batch, contract->a.batch_rows,
+            part_range(&task.a_panel, &task.a_count, task.batch, product->a.batch_rows,
                        t / b_parts % a_parts, TASK_A);
-            part_range(&task.b_panel, &task.b_count, task.batch, contract->b.batch_rows,
-                       t % b_parts, TASK_B);
+            part_range(&task.b_panel, &task.b_count, task.batch, product->b.batch_rows, t % b_parts,
+                       TASK_B);
             if (task.a_count > 0 && task.b_count > 0) {
-                run_task(contract, &own, &task);
+                run_task(product, &own, &task);
             }
             /* Stores past the caches are not ordered by the barrier's own. */
             atomic_thread_fence(memory_order_seq_cst);
@@ -362,31 +360,29 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
 {
     const int64_t *attributes = call->op->attributes;
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct contract contract = {
+    struct product product = {
         .isa = isa, .shape = shape, .causal = attributes[CONTRACT_CAUSAL], .out = call->outputs[0]};
     int64_t batches = attributes[CONTRACT_DIMS] * attributes[CONTRACT_DIMS + 1];
 
-    memcpy(contract.dims, &attributes[CONTRACT_DIMS], sizeof(contract.dims));
-    memcpy(contract.strides, &attributes[CONTRACT_STRIDES], sizeof(contract.strides));
-    contract.a =
-        operand_rows(&shape, call->inputs[0], batches, contract.dims[2] * contract.dims[3]);
-    contract.b =
-        operand_rows(&shape, call->inputs[2], batches, contract.dims[4] * contract.dims[5]);
-    contract.unit = axis_is_unit(&contract.dims[4], &contract.strides[4]);
-    if (!contract.unit && contract.causal == 0 &&
-        axis_is_unit(&contract.dims[2], &contract.strides[2])) {
+    memcpy(product.dims, &attributes[CONTRACT_DIMS], sizeof(product.dims));
+    memcpy(product.strides, &attributes[CONTRACT_STRIDES], sizeof(product.strides));
+    product.a = operand_rows(&shape, call->inputs[0], batches, product.dims[2] * product.dims[3]);
+    product.b = operand_rows(&shape, call->inputs[2], batches, product.dims[4] * product.dims[5]);
+    product.unit = axis_is_unit(&product.dims[4], &product.strides[4]);
+    if (!product.unit && product.causal == 0 &&
+        axis_is_unit(&product.dims[2], &product.strides[2])) {
         /* out is stored transposed: exchanging the operands makes its rows run along memory. */
-        struct operand_rows held = contract.a;
+        struct operand_rows held = product.a;
 
-        contract.a = contract.b;
-        contract.b = held;
-        swap_pair(&contract.dims[2], &contract.dims[4]);
-        swap_pair(&contract.strides[2], &contract.strides[4]);
-        contract.unit = true;
+        product.a = product.b;
+        product.b = held;
+        swap_pair(&product.dims[2], &product.dims[4]);
+        swap_pair(&product.strides[2], &product.strides[4]);
+        product.unit = true;
     }
-    int64_t elements = batches * contract.a.batch_rows * contract.b.batch_rows;
+    int64_t elements = batches * product.a.batch_rows * product.b.batch_rows;
 
-    contract.stream = elements > STREAM_SIZE / (int64_t)sizeof(float);
-    run_tasks(&contract, call->scratch,
+    product.stream = elements > STREAM_SIZE / (int64_t)sizeof(float);
+    run_tasks(&product, call->scratch,
               contraction_threads(call->thread_count, elements, THREAD_PRODUCTS / shape.k + 1));
 }

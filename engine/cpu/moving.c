@@ -274,7 +274,7 @@ static void run_gather(const struct kernel_call *call)
 }
 
 /* Parts that stand side by side in a whole of `rows` rows; sizes in bytes. */
-struct parts {
+struct side_by_side {
     uint32_t count;
     uint64_t rows;
     size_t row_size;
@@ -282,11 +282,11 @@ struct parts {
     size_t offsets[OP_OUTPUTS_MAX];
 };
 
-_Static_assert(OP_INPUTS_MAX == OP_OUTPUTS_MAX, "struct parts serves SPLIT and CONCAT");
+_Static_assert(OP_INPUTS_MAX == OP_OUTPUTS_MAX, "struct side_by_side serves SPLIT and CONCAT");
 
-static struct parts parts_of(const struct kernel_call *call, uint32_t count)
+static struct side_by_side parts_of(const struct kernel_call *call, uint32_t count)
 {
-    struct parts parts = {.count = count, .rows = attribute(call, SPLIT_ROWS)};
+    struct side_by_side parts = {.count = count, .rows = attribute(call, SPLIT_ROWS)};
 
     for (uint32_t i = 0; i < count; i++) {
         parts.sizes[i] =
@@ -299,7 +299,7 @@ static struct parts parts_of(const struct kernel_call *call, uint32_t count)
 
 static void run_split(const struct kernel_call *call)
 {
-    struct parts parts = parts_of(call, call->op->output_count);
+    struct side_by_side parts = parts_of(call, call->op->output_count);
     const uint8_t *whole = call->inputs[0];
 
 #pragma omp parallel for num_threads(threads_for(call, parts.rows, parts.row_size))
@@ -317,7 +317,7 @@ static void run_split(const struct kernel_call *call)
 
 static void run_concat(const struct kernel_call *call)
 {
-    struct parts parts = parts_of(call, call->op->input_count);
+    struct side_by_side parts = parts_of(call, call->op->input_count);
     uint8_t *whole = call->outputs[0];
 
     if (whole == NULL) {

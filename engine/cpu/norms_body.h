@@ -14,21 +14,21 @@ static void span_row_sum(const struct kernel_call *call, size_t begin, size_t en
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        struct row row = {.x = input_row(call, 0, r, columns)};
+        struct row_pass row = {.x = input_row(call, 0, r, columns)};
         put_scalar(call, 1, r, fold_row(row, columns, output_row(call, 0, r, chunks), step_sum));
     }
 }
 
 /* ---- layer norm ------------------------------------------------------------------ */
 
-SIMD_INLINE simd_real step_square(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_square(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     simd_real d = simd_sub(simd_get(row.x + i, lanes), row.mean);
 
     return simd_fma(d, d, sum);
 }
 
-SIMD_INLINE void step_layer_norm(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_layer_norm(struct row_pass row, size_t i, size_t lanes)
 {
     simd_real d = simd_sub(simd_get(row.x + i, lanes), row.mean);
     simd_real y = simd_fma(simd_mul(d, row.rstd), simd_get(row.gain + i, lanes),
@@ -51,7 +51,7 @@ static void span_layer_norm(const struct kernel_call *call, size_t begin, size_t
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        struct row row = {
+        struct row_pass row = {
             .x = input_row(call, 0, r, columns),
             .gain = call->inputs[1],
             .bias = call->inputs[2],
@@ -75,13 +75,13 @@ static void span_layer_norm(const struct kernel_call *call, size_t begin, size_t
 
 /* ---- layer norm, backward ---------------------------------------------------------- */
 
-SIMD_INLINE simd_real layer_norm_xhat(struct row row, size_t i, size_t lanes)
+SIMD_INLINE simd_real layer_norm_xhat(struct row_pass row, size_t i, size_t lanes)
 {
     return simd_mul(simd_sub(simd_get(row.x + i, lanes), row.mean), row.rstd);
 }
 
 /* first = fold of g, second = fold of g * xhat */
-SIMD_INLINE void step_g_and_gx(struct sums *sums, struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_g_and_gx(struct sums *sums, struct row_pass row, size_t i, size_t lanes)
 {
     simd_real g = simd_mul(simd_get(row.dy + i, lanes), simd_get(row.gain + i, lanes));
 
@@ -90,7 +90,7 @@ SIMD_INLINE void step_g_and_gx(struct sums *sums, struct row row, size_t i, size
 }
 
 /* scale = mean of g, slope = mean of g * xhat */
-SIMD_INLINE void step_layer_norm_grad(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_layer_norm_grad(struct row_pass row, size_t i, size_t lanes)
 {
     simd_real xhat = layer_norm_xhat(row, i, lanes);
     simd_real dy = simd_get(row.dy + i, lanes);
@@ -111,7 +111,7 @@ static void span_layer_norm_grad(const struct kernel_call *call, size_t begin, s
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        struct row row = {
+        struct row_pass row = {
             .dy = input_row(call, 0, r, columns),
             .x = input_row(call, 1, r, columns),
             .gain = call->inputs[2],
@@ -135,14 +135,14 @@ static void span_layer_norm_grad(const struct kernel_call *call, size_t begin, s
 
 /* ---- RMS norm ------------------------------------------------------------------------ */
 
-SIMD_INLINE simd_real step_plain_square(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_plain_square(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     simd_real x = simd_get(row.x + i, lanes);
 
     return simd_fma(x, x, sum);
 }
 
-SIMD_INLINE void step_rms_norm(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_rms_norm(struct row_pass row, size_t i, size_t lanes)
 {
     simd_real xhat = simd_mul(simd_get(row.x + i, lanes), row.rstd);
 
@@ -155,7 +155,7 @@ static void span_rms_norm(const struct kernel_call *call, size_t begin, size_t e
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        struct row row = {
+        struct row_pass row = {
             .x = input_row(call, 0, r, columns),
             .gain = call->inputs[1],
             .y = output_row(call, 2, r, columns),
@@ -173,7 +173,7 @@ static void span_rms_norm(const struct kernel_call *call, size_t begin, size_t e
 
 /* ---- RMS norm, backward ---------------------------------------------------------------- */
 
-SIMD_INLINE simd_real step_rms_gx(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_rms_gx(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     simd_real xhat = simd_mul(simd_get(row.x + i, lanes), row.rstd);
     simd_real g = simd_mul(simd_get(row.dy + i, lanes), simd_get(row.gain + i, lanes));
@@ -181,7 +181,7 @@ SIMD_INLINE simd_real step_rms_gx(struct row row, simd_real sum, size_t i, size_
     return simd_fma(g, xhat, sum);
 }
 
-SIMD_INLINE void step_rms_norm_grad(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_rms_norm_grad(struct row_pass row, size_t i, size_t lanes)
 {
     simd_real xhat = simd_mul(simd_get(row.x + i, lanes), row.rstd);
     simd_real dy = simd_get(row.dy + i, lanes);
@@ -202,7 +202,7 @@ static void span_rms_norm_grad(const struct kernel_call *call, size_t begin, siz
     size_t chunks = (size_t)fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
-        struct row row = {
+        struct row_pass row = {
             .dy = input_row(call, 0, r, columns),
             .x = input_row(call, 1, r, columns),
             .gain = call->inputs[2],

@@ -26,7 +26,7 @@
 /* ---- folds along a row ------------------------------------------------------ */
 
 /* What a row's passes read and write, by value so that it stays in registers. */
-struct row {
+struct row_pass {
     const float *x;
     const float *dy; /* also: the second factor of a dot product */
     const float *gain;
@@ -40,10 +40,10 @@ struct row {
 };
 
 /* The accumulator after elements [i, i + lanes) of the row; other lanes may hold anything. */
-typedef simd_real fold_step(struct row row, simd_real sum, size_t i, size_t lanes);
+typedef simd_real fold_step(struct row_pass row, simd_real sum, size_t i, size_t lanes);
 
 /* One chunk, elements [from, to), at most FOLD_CHUNK of them and at least one. */
-SIMD_INLINE float fold_chunk(struct row row, size_t from, size_t to, fold_step *step)
+SIMD_INLINE float fold_chunk(struct row_pass row, size_t from, size_t to, fold_step *step)
 {
     simd_real sums[SIMD_GROUP];
     size_t i = from;
@@ -70,7 +70,7 @@ SIMD_INLINE float fold_chunk(struct row row, size_t from, size_t to, fold_step *
     return real_stored(simd_fold(sums));
 }
 
-SIMD_INLINE simd_real step_sum(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_sum(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     return simd_add(sum, simd_get(row.x + i, lanes));
 }
@@ -81,11 +81,11 @@ SIMD_INLINE float total_of_parts(const float *own, float *parts, size_t chunks)
     if (parts != NULL) {
         memcpy(parts, own, chunks * sizeof(*parts));
     }
-    return chunks == 1 ? own[0] : fold_chunk((struct row){.x = own}, 0, chunks, step_sum);
+    return chunks == 1 ? own[0] : fold_chunk((struct row_pass){.x = own}, 0, chunks, step_sum);
 }
 
 /* Folds the first `columns` elements chunk by chunk; parts may be NULL. */
-SIMD_INLINE float fold_row(struct row row, size_t columns, float *parts, fold_step *step)
+SIMD_INLINE float fold_row(struct row_pass row, size_t columns, float *parts, fold_step *step)
 {
     float own[PARTS_MAX];
     size_t chunks = (size_t)fold_chunks(columns);
@@ -111,9 +111,9 @@ struct totals {
 };
 
 /* Moves both accumulators over elements [i, i + lanes). */
-typedef void fold_pair_step(struct sums *sums, struct row row, size_t i, size_t lanes);
+typedef void fold_pair_step(struct sums *sums, struct row_pass row, size_t i, size_t lanes);
 
-SIMD_INLINE struct totals fold_chunk_pair(struct row row, size_t from, size_t to,
+SIMD_INLINE struct totals fold_chunk_pair(struct row_pass row, size_t from, size_t to,
                                           fold_pair_step *step)
 {
     struct sums sums[SIMD_GROUP];
@@ -148,7 +148,7 @@ SIMD_INLINE struct totals fold_chunk_pair(struct row row, size_t from, size_t to
 }
 
 /* As fold_row(), for both. */
-SIMD_INLINE struct totals fold_row_pair(struct row row, size_t columns, float *first_parts,
+SIMD_INLINE struct totals fold_row_pair(struct row_pass row, size_t columns, float *first_parts,
                                         float *second_parts, fold_pair_step *step)
 {
     float first[PARTS_MAX];
@@ -205,9 +205,9 @@ static void run_rows(const struct kernel_call *call, span_function *span)
 }
 
 /* A pass without a fold. */
-typedef void row_step(struct row row, size_t i, size_t lanes);
+typedef void row_step(struct row_pass row, size_t i, size_t lanes);
 
-SIMD_INLINE void map_row(struct row row, size_t columns, row_step *step)
+SIMD_INLINE void map_row(struct row_pass row, size_t columns, row_step *step)
 {
     size_t i = 0;
 

@@ -12,7 +12,7 @@
 /* ---- row maximum ------------------------------------------------------------- */
 
 /* x * scale; cross-entropy has no scale. */
-SIMD_INLINE simd_real scaled(struct row row, size_t i, size_t lanes, bool has_scale)
+SIMD_INLINE simd_real scaled(struct row_pass row, size_t i, size_t lanes, bool has_scale)
 {
     simd_real x = simd_get(row.x + i, lanes);
 
@@ -20,7 +20,7 @@ SIMD_INLINE simd_real scaled(struct row row, size_t i, size_t lanes, bool has_sc
 }
 
 /* The maximum of a chunk: NaN if there is one, and never -0. */
-SIMD_INLINE float max_chunk(struct row row, size_t from, size_t to, bool has_scale)
+SIMD_INLINE float max_chunk(struct row_pass row, size_t from, size_t to, bool has_scale)
 {
     simd_real most[SIMD_GROUP];
     simd_mask nan = simd_no_lane();
@@ -49,7 +49,7 @@ SIMD_INLINE float max_chunk(struct row row, size_t from, size_t to, bool has_sca
 }
 
 /* The maximum of the first `columns` elements; parts may be NULL. */
-SIMD_INLINE float max_row(struct row row, size_t columns, float *parts, bool has_scale)
+SIMD_INLINE float max_row(struct row_pass row, size_t columns, float *parts, bool has_scale)
 {
     size_t chunks = (size_t)fold_chunks(columns);
     float most = -INFINITY;
@@ -86,7 +86,7 @@ static void fill(float *to, float value, size_t from, size_t end)
 }
 
 /* mean = the row's maximum. y keeps the exponential for the last pass, z is the output. */
-SIMD_INLINE simd_real step_exp(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_exp(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     simd_real e = simd_exp(simd_sub(scaled(row, i, lanes, true), row.mean));
 
@@ -100,7 +100,7 @@ SIMD_INLINE simd_real step_exp(struct row row, simd_real sum, size_t i, size_t l
 }
 
 /* rstd = 1 / sum */
-SIMD_INLINE void step_normalize(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_normalize(struct row_pass row, size_t i, size_t lanes)
 {
     simd_put(row.y + i, simd_stored(simd_mul(simd_get(row.y + i, lanes), row.rstd)), lanes);
 }
@@ -115,7 +115,7 @@ static void span_softmax(const struct kernel_call *call, size_t begin, size_t en
         size_t seen = (size_t)fold_chunks(visible);
         float *max_parts = output_row(call, 0, r, chunks);
         float *sum_parts = output_row(call, 3, r, chunks);
-        struct row row = {
+        struct row_pass row = {
             .x = input_row(call, 0, r, columns),
             .y = output_row(call, 5, r, columns),
             .z = output_row(call, 2, r, columns),
@@ -142,13 +142,13 @@ static void span_softmax(const struct kernel_call *call, size_t begin, size_t en
 /* ---- softmax, backward ----------------------------------------------------------- */
 
 /* x = p, dy = dp */
-SIMD_INLINE simd_real step_dot(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_dot(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     return simd_fma(simd_get(row.x + i, lanes), simd_get(row.dy + i, lanes), sum);
 }
 
 /* mean = the dot product */
-SIMD_INLINE void step_softmax_grad(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_softmax_grad(struct row_pass row, size_t i, size_t lanes)
 {
     simd_real centred = simd_sub(simd_get(row.dy + i, lanes), row.mean);
     simd_real dx = simd_mul(simd_mul(simd_get(row.x + i, lanes), centred), row.scale);
@@ -164,7 +164,7 @@ static void span_softmax_grad(const struct kernel_call *call, size_t begin, size
     for (size_t r = begin; r < end; r++) {
         size_t visible = visible_of(call, r);
         float *parts = output_row(call, 0, r, chunks);
-        struct row row = {
+        struct row_pass row = {
             .x = input_row(call, 0, r, columns),
             .dy = input_row(call, 1, r, columns),
             .y = output_row(call, 2, r, columns),
@@ -185,7 +185,7 @@ static void span_softmax_grad(const struct kernel_call *call, size_t begin, size
 /* ---- cross-entropy ----------------------------------------------------------------- */
 
 /* mean = the row's maximum */
-SIMD_INLINE simd_real step_exp_unscaled(struct row row, simd_real sum, size_t i, size_t lanes)
+SIMD_INLINE simd_real step_exp_unscaled(struct row_pass row, simd_real sum, size_t i, size_t lanes)
 {
     simd_real e = simd_exp(simd_sub(simd_get(row.x + i, lanes), row.mean));
 
@@ -202,7 +202,7 @@ static void span_cross_entropy(const struct kernel_call *call, size_t begin, siz
     const uint32_t *targets = call->inputs[1];
 
     for (size_t r = begin; r < end; r++) {
-        struct row row = {
+        struct row_pass row = {
             .x = input_row(call, 0, r, columns),
             .z = output_row(call, 2, r, columns),
         };
@@ -224,7 +224,7 @@ static void span_cross_entropy(const struct kernel_call *call, size_t begin, siz
 /* ---- cross-entropy, backward ---------------------------------------------------------- */
 
 /* mean = the row's maximum, rstd = 1 / sum, slope = dloss */
-SIMD_INLINE void step_cross_entropy_grad(struct row row, size_t i, size_t lanes)
+SIMD_INLINE void step_cross_entropy_grad(struct row_pass row, size_t i, size_t lanes)
 {
     simd_real e = simd_exp(simd_sub(simd_get(row.x + i, lanes), row.mean));
     simd_real p = simd_mul(e, row.rstd);
@@ -245,7 +245,7 @@ static void span_cross_entropy_grad(const struct kernel_call *call, size_t begin
         float most = *input_row(call, 2, r, 1);
         float inverse = 1.0f / *input_row(call, 3, r, 1);
         float dloss = *input_row(call, 4, r, 1);
-        struct row row = {
+        struct row_pass row = {
             .x = input_row(call, 0, r, columns),
             .y = output_row(call, 0, r, columns),
             .mean = simd_set(most),

@@ -1,13 +1,13 @@
 /* classifiers.c - the MLP and the small convolutional net. */
 #include <stdio.h>
 
-#include "engine/models/write.h"
+#include "engine/models/model_writer.h"
 #include "engine/tape/builder_core.h"
 
 /* Height, width and channels of a picture: what the operations over pictures take. */
 #define SIDE_MAX 65535u
 
-static uint32_t write_layer(struct writer *writer, const char *name, uint32_t x, uint64_t out,
+static uint32_t write_layer(struct model_writer *writer, const char *name, uint32_t x, uint64_t out,
                             uint64_t in)
 {
     struct builder *builder = writer->builder;
@@ -15,22 +15,22 @@ static uint32_t write_layer(struct writer *writer, const char *name, uint32_t x,
     uint32_t bias;
 
     build_scope(builder, name);
-    weight =
-        write_parameter(writer, "weight", out, in, init_normal(fan_in(in) * 1.4142135623730951));
+    weight = write_parameter(writer, "weight", out, in,
+                             init_normal(init_fan_in(in) * 1.4142135623730951));
     bias = write_parameter(writer, "bias", out, 0, INIT_AT_ZERO);
     return build_add(builder, build_linear(builder, x, weight), bias, 1);
 }
 
-static void require_picture(struct writer *writer)
+static void require_picture(struct model_writer *writer)
 {
-    require(writer, writer->options->batch, "batch");
-    require(writer, writer->options->image_height, "image-height");
-    require(writer, writer->options->image_width, "image-width");
-    require(writer, writer->options->channels, "channels");
-    require(writer, writer->options->classes, "classes");
+    model_require(writer, writer->options->batch, "batch");
+    model_require(writer, writer->options->image_height, "image-height");
+    model_require(writer, writer->options->image_width, "image-width");
+    model_require(writer, writer->options->channels, "channels");
+    model_require(writer, writer->options->classes, "classes");
 }
 
-void write_mlp(struct writer *writer)
+void write_mlp(struct model_writer *writer)
 {
     const struct model_options *options = writer->options;
     uint64_t width = (uint64_t)options->image_height * options->image_width * options->channels;
@@ -38,8 +38,8 @@ void write_mlp(struct writer *writer)
     uint32_t labels;
 
     require_picture(writer);
-    require(writer, options->layers, "layers");
-    require(writer, options->hidden, "hidden");
+    model_require(writer, options->layers, "layers");
+    model_require(writer, options->hidden, "hidden");
     write_sample_batch(writer, &x, &labels, width);
     for (uint32_t layer = 0; layer < options->layers && !builder_failed(writer->builder); layer++) {
         char name[24];
@@ -54,7 +54,7 @@ void write_mlp(struct writer *writer)
 }
 
 /* 3x3 convolution, ReLU, 2x2 pool; (batch, high, wide, in) to (.., high/2, wide/2, out). */
-static uint32_t write_convolution(struct writer *writer, const char *name, uint32_t x,
+static uint32_t write_convolution(struct model_writer *writer, const char *name, uint32_t x,
                                   const uint64_t *size, uint64_t out, enum op_kind pool)
 {
     struct builder *builder = writer->builder;
@@ -70,7 +70,7 @@ static uint32_t write_convolution(struct writer *writer, const char *name, uint3
 }
 
 /* (batch, high, wide, channels) as (batch, all of it): the same elements in the same order. */
-static uint32_t write_flat(struct writer *writer, uint32_t x, uint64_t batch)
+static uint32_t write_flat(struct model_writer *writer, uint32_t x, uint64_t batch)
 {
     struct output_shape shape =
         shape_matrix(DTYPE_F32, batch, builder_tensor(writer->builder, x)->count / batch);
@@ -78,7 +78,7 @@ static uint32_t write_flat(struct writer *writer, uint32_t x, uint64_t batch)
     return build_expand(writer->builder, x, 1, shape.rank, shape.dims);
 }
 
-void write_convnet(struct writer *writer)
+void write_convnet(struct model_writer *writer)
 {
     const struct model_options *options = writer->options;
     uint64_t high = options->image_height;
@@ -90,8 +90,8 @@ void write_convnet(struct writer *writer)
     uint32_t labels;
 
     require_picture(writer);
-    require(writer, options->hidden, "hidden");
-    require(writer, flat, "image-height and image-width of 4 or more, each");
+    model_require(writer, options->hidden, "hidden");
+    model_require(writer, flat, "image-height and image-width of 4 or more, each");
     if (builder_failed(writer->builder)) {
         return;
     }

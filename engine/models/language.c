@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/models/write.h"
+#include "engine/models/model_writer.h"
 #include "engine/tape/builder_core.h"
 
 #define GPT2_DEVIATION 0.02
@@ -14,16 +14,16 @@
 /* Elements of a rotary table, which is held in the job. */
 #define ROTARY_MAX (UINT64_C(1) << 28)
 
-static void require_language(struct writer *writer)
+static void require_language(struct model_writer *writer)
 {
     const struct model_options *options = writer->options;
 
-    require(writer, options->batch, "batch");
-    require(writer, options->length, "length");
-    require(writer, options->vocabulary, "vocabulary");
-    require(writer, options->layers, "layers");
-    require(writer, options->heads, "heads");
-    require(writer, options->width, "width");
+    model_require(writer, options->batch, "batch");
+    model_require(writer, options->length, "length");
+    model_require(writer, options->vocabulary, "vocabulary");
+    model_require(writer, options->layers, "layers");
+    model_require(writer, options->heads, "heads");
+    model_require(writer, options->width, "width");
     if (options->length > LENGTH_MAX) {
         builder_fail(writer->builder, STATUS_USAGE, "sequences of %u tokens; at most %u",
                      options->length, LENGTH_MAX);
@@ -36,7 +36,7 @@ static void require_language(struct writer *writer)
 
 /* ---- GPT-2 -------------------------------------------------------------- */
 
-static uint32_t gpt2_norm(struct writer *writer, const char *name, uint32_t x)
+static uint32_t gpt2_norm(struct model_writer *writer, const char *name, uint32_t x)
 {
     char gain[32];
     char bias[32];
@@ -49,7 +49,7 @@ static uint32_t gpt2_norm(struct writer *writer, const char *name, uint32_t x)
 }
 
 /* The published layout of GPT-2's linear weights is (in, out). */
-static uint32_t gpt2_linear(struct writer *writer, const char *name, uint32_t x, uint64_t in,
+static uint32_t gpt2_linear(struct model_writer *writer, const char *name, uint32_t x, uint64_t in,
                             uint64_t out, double deviation)
 {
     char weight[32];
@@ -63,7 +63,7 @@ static uint32_t gpt2_linear(struct writer *writer, const char *name, uint32_t x,
                      bias_id, 1);
 }
 
-static uint32_t gpt2_block(struct writer *writer, uint32_t x, uint32_t layer)
+static uint32_t gpt2_block(struct model_writer *writer, uint32_t x, uint32_t layer)
 {
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
@@ -91,7 +91,7 @@ static uint32_t gpt2_block(struct writer *writer, uint32_t x, uint32_t layer)
 }
 
 /* The table's first rows, spread over the batch; a table of exactly `length` rows is read as is. */
-static uint32_t gpt2_positions(struct writer *writer, uint32_t table)
+static uint32_t gpt2_positions(struct model_writer *writer, uint32_t table)
 {
     const struct model_options *options = writer->options;
     uint32_t *index;
@@ -107,7 +107,7 @@ static uint32_t gpt2_positions(struct writer *writer, uint32_t table)
                         write_constant(writer, "positions", DTYPE_U32, 1, options->length, index));
 }
 
-void write_gpt2(struct writer *writer)
+void write_gpt2(struct model_writer *writer)
 {
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
@@ -141,21 +141,21 @@ void write_gpt2(struct writer *writer)
 
 /* ---- Llama -------------------------------------------------------------- */
 
-static uint32_t llama_norm(struct writer *writer, const char *name, uint32_t x)
+static uint32_t llama_norm(struct model_writer *writer, const char *name, uint32_t x)
 {
     uint32_t gain = write_parameter(writer, name, writer->options->width, 0, INIT_AT_ONE);
 
     return build_rms_norm(writer->builder, x, gain, 1e-5f);
 }
 
-static uint32_t llama_linear(struct writer *writer, const char *name, uint32_t x, uint64_t out,
-                             uint64_t in)
+static uint32_t llama_linear(struct model_writer *writer, const char *name, uint32_t x,
+                             uint64_t out, uint64_t in)
 {
     return build_linear(writer->builder, x,
                         write_parameter(writer, name, out, in, init_normal(GPT2_DEVIATION)));
 }
 
-static uint32_t llama_attention(struct writer *writer, uint32_t x, uint32_t table)
+static uint32_t llama_attention(struct model_writer *writer, uint32_t x, uint32_t table)
 {
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
@@ -172,7 +172,7 @@ static uint32_t llama_attention(struct writer *writer, uint32_t x, uint32_t tabl
     return llama_linear(writer, "self_attn.o_proj.weight", x, width, width);
 }
 
-static uint32_t llama_feed_forward(struct writer *writer, uint32_t x)
+static uint32_t llama_feed_forward(struct model_writer *writer, uint32_t x)
 {
     struct builder *builder = writer->builder;
     uint64_t width = writer->options->width;
@@ -186,7 +186,7 @@ static uint32_t llama_feed_forward(struct writer *writer, uint32_t x)
     return llama_linear(writer, "mlp.down_proj.weight", x, width, hidden);
 }
 
-void write_llama(struct writer *writer)
+void write_llama(struct model_writer *writer)
 {
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;

@@ -110,15 +110,6 @@ MUST_CHECK enum status model_build(struct model *model, const struct model_optio
                                    struct error *error);
 void model_release(struct model *model);
 
-/* The tensor of that name, or TENSOR_NONE. */
-uint32_t model_find(const struct model *model, const char *name);
-
 const char *model_kind_name(enum model_kind kind);
-
-/*
- * Writes the first value of state tensor `tensor` to bytes (its full size): the model's draw, or
- * zeros for moments and the step. Independent of the number of threads.
- */
-void model_first_state(void *bytes, const struct model *model, uint32_t tensor);
 
 #endif /* ENGINE_MODELS_MODEL_H */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/models/write.h"
+#include "engine/models/model_writer.h"
 
 /* sqrt is correctly rounded everywhere; no other function of libm is used here. */
 

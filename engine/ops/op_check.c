@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "engine/ops/op_checker.h"
+#include "engine/ops/op_spec.h"
 
 /* Past this a step number does not fit the tensors that hold it. */
 #define STREAM_MAX UINT32_MAX

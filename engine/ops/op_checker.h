@@ -7,7 +7,7 @@
 #ifndef ENGINE_OPS_OP_CHECKER_H
 #define ENGINE_OPS_OP_CHECKER_H
 
-#include "engine/ops/op_spec.h"
+#include "engine/ops/op.h"
 
 /* Sets of element types. */
 #define DTYPES(dtype) (1u << (dtype))

@@ -138,7 +138,7 @@ RULE uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index
 /* ---- contract ---- */
 
 /* One row of an operand, wherever its elements come from. */
-struct row {
+struct product_row {
     const struct operand *q;
     const struct operand *exponents;
     uint64_t q_start;
@@ -147,13 +147,14 @@ struct row {
     bool poison;
 };
 
-static RULE struct row row_open(const struct contraction_shape *shape, const struct operand *q,
-                                const struct operand *exponents, uint64_t row)
+static RULE struct product_row row_open(const struct contraction_shape *shape,
+                                        const struct operand *q, const struct operand *exponents,
+                                        uint64_t row)
 {
-    struct row opened = {.q = q,
-                         .exponents = exponents,
-                         .q_start = row * (uint64_t)shape->k,
-                         .exponent_start = row * (uint64_t)shape->blocks};
+    struct product_row opened = {.q = q,
+                                 .exponents = exponents,
+                                 .q_start = row * (uint64_t)shape->k,
+                                 .exponent_start = row * (uint64_t)shape->blocks};
 
     opened.lowest = exponent_at(exponents, opened.exponent_start);
     for (int64_t b = 0; b < shape->blocks; b++) {
@@ -165,18 +166,18 @@ static RULE struct row row_open(const struct contraction_shape *shape, const str
     return opened;
 }
 
-static RULE int row_shift(const struct row *row, int64_t block)
+static RULE int row_shift(const struct product_row *row, int64_t block)
 {
     return exponent_at(row->exponents, row->exponent_start + (uint64_t)block) - row->lowest;
 }
 
-static RULE int64_t row_q(const struct row *row, int64_t k)
+static RULE int64_t row_q(const struct product_row *row, int64_t k)
 {
     return (int32_t)operand_get(row->q, row->q_start + (uint64_t)k);
 }
 
 static RULE struct quantized_row row_memory(const struct contraction_shape *shape,
-                                            const struct row *row)
+                                            const struct product_row *row)
 {
     size_t size = shape->bits == 22 ? sizeof(int32_t) : sizeof(int16_t);
 
@@ -196,8 +197,8 @@ static RULE void block_cut(int64_t *start, int64_t *end, const struct contractio
     *end = *end > to ? to : *end;
 }
 
-static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struct row *a,
-                              const struct row *b, int64_t from, int64_t to)
+static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struct product_row *a,
+                              const struct product_row *b, int64_t from, int64_t to)
 {
     bool whole = from == 0 && to == shape->k;
     uint64_t sum = 0;
@@ -224,7 +225,7 @@ static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struc
 }
 
 /* The batch and the flat indexes inside it of the element that is stored at `index`. */
-struct place {
+struct product_place {
     uint64_t batch;
     uint64_t m;
     uint64_t n;
@@ -234,7 +235,7 @@ struct place {
  * Strides are a permutation of out, so walking the axes from the largest stride down recovers each
  * axis index by division. Axes of length 1 may carry any stride and are skipped.
  */
-static RULE struct place place_of(const int64_t *attributes, uint64_t index)
+static RULE struct product_place product_place_of(const int64_t *attributes, uint64_t index)
 {
     const int64_t *dims = &attributes[CONTRACT_DIMS];
     const int64_t *strides = &attributes[CONTRACT_STRIDES];
@@ -256,7 +257,7 @@ static RULE struct place place_of(const int64_t *attributes, uint64_t index)
         at[widest] = index / (uint64_t)strides[widest];
         index %= (uint64_t)strides[widest];
     }
-    return (struct place){
+    return (struct product_place){
         .batch = at[0] * (uint64_t)dims[1] + at[1],
         .m = at[2] * (uint64_t)dims[3] + at[3],
         .n = at[4] * (uint64_t)dims[5] + at[5],
@@ -276,7 +277,7 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
     const int64_t *attributes = call->op->attributes;
     const int64_t *dims = &attributes[CONTRACT_DIMS];
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct place place = place_of(attributes, index);
+    struct product_place place = product_place_of(attributes, index);
     uint64_t causal = (uint64_t)attributes[CONTRACT_CAUSAL];
 
     if (causal > 0 && place.n > place.m % causal) {
@@ -285,8 +286,8 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
     }
     uint64_t row_a = place.batch * (uint64_t)(dims[2] * dims[3]) + place.m;
     uint64_t row_b = place.batch * (uint64_t)(dims[4] * dims[5]) + place.n;
-    struct row a = row_open(&shape, &call->inputs[0], &call->inputs[1], row_a);
-    struct row b = row_open(&shape, &call->inputs[2], &call->inputs[3], row_b);
+    struct product_row a = row_open(&shape, &call->inputs[0], &call->inputs[1], row_a);
+    struct product_row b = row_open(&shape, &call->inputs[2], &call->inputs[3], row_b);
 
     if (a.poison || b.poison) {
         settle(part, FLOAT_NAN_BITS);
@@ -300,7 +301,7 @@ RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call
                                   uint64_t index, uint64_t from, uint64_t to)
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
-    struct row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
+    struct product_row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
 
     if (row.poison) {
         settle(part, FLOAT_NAN_BITS);
@@ -330,7 +331,7 @@ RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_ca
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t width = (uint64_t)call->op->attributes[ONEHOT_WIDTH];
     uint64_t word = index / width;
-    struct row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
+    struct product_row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
 
     if (row.poison) {
         settle(part, FLOAT_NAN_BITS);

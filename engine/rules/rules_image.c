@@ -11,17 +11,18 @@
 #include "engine/rules/rules.h"
 
 /* Where an element lies in a (batch, height, width, channels) array. */
-struct place {
+struct image_place {
     int64_t batch;
     int64_t y;
     int64_t x;
     int64_t channel;
 };
 
-static RULE struct place place_of(uint64_t index, int64_t height, int64_t width, int64_t channels)
+static RULE struct image_place image_place_of(uint64_t index, int64_t height, int64_t width,
+                                              int64_t channels)
 {
     int64_t rest = (int64_t)index;
-    struct place place;
+    struct image_place place;
 
     place.channel = rest % channels;
     rest /= channels;
@@ -33,8 +34,8 @@ static RULE struct place place_of(uint64_t index, int64_t height, int64_t width,
 }
 
 /* The place in the picture; at is the window (y, x), with the offset (ky, kx) inside it. */
-static RULE uint64_t input_index(const struct image *image, const struct place *at, int64_t ky,
-                                 int64_t kx)
+static RULE uint64_t input_index(const struct image *image, const struct image_place *at,
+                                 int64_t ky, int64_t kx)
 {
     int64_t y = at->y * image->stride + ky;
     int64_t x = at->x * image->stride + kx;
@@ -44,8 +45,8 @@ static RULE uint64_t input_index(const struct image *image, const struct place *
 }
 
 /* The place of the window (oy, ox) among the windows, for the batch and channel of at. */
-static RULE uint64_t window_index(const struct image *image, const struct place *at, int64_t oy,
-                                  int64_t ox)
+static RULE uint64_t window_index(const struct image *image, const struct image_place *at,
+                                  int64_t oy, int64_t ox)
 {
     return (uint64_t)(((at->batch * image->out_height + oy) * image->out_width + ox) *
                           image->channels +
@@ -75,9 +76,9 @@ RULE uint32_t rule_im2col(const struct rule_call *call, uint64_t index)
     int64_t columns = image.kernel_height * image.kernel_width * image.channels;
     int64_t row = (int64_t)index / columns;
     int64_t column = (int64_t)index % columns;
-    struct place offset =
-        place_of((uint64_t)column, image.kernel_height, image.kernel_width, image.channels);
-    struct place window = place_of((uint64_t)row, image.out_height, image.out_width, 1);
+    struct image_place offset =
+        image_place_of((uint64_t)column, image.kernel_height, image.kernel_width, image.channels);
+    struct image_place window = image_place_of((uint64_t)row, image.out_height, image.out_width, 1);
     int64_t y = window.y * image.stride + offset.y - image.padding;
     int64_t x = window.x * image.stride + offset.x - image.padding;
 
@@ -104,7 +105,7 @@ static RULE int64_t window_with(int64_t position, int64_t offset, int64_t stride
 RULE uint32_t rule_col2im(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
-    struct place at = place_of(index, image.height, image.width, image.channels);
+    struct image_place at = image_place_of(index, image.height, image.width, image.channels);
     struct running_sum sum = {0};
 
     for (int64_t ky = 0; ky < image.kernel_height; ky++) {
@@ -128,7 +129,7 @@ RULE uint32_t rule_col2im(const struct rule_call *call, uint64_t index)
 
 /* The offset ky*KW+kx of a window's first maximum, or of its first NaN. */
 static RULE uint32_t first_maximum(const struct rule_call *call, const struct image *image,
-                                   const struct place *at)
+                                   const struct image_place *at)
 {
     uint32_t place = 0;
     float best = value_at(&call->inputs[0], input_index(image, at, 0, 0));
@@ -149,7 +150,8 @@ static RULE uint32_t first_maximum(const struct rule_call *call, const struct im
 RULE uint32_t rule_max_pool(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
-    struct place at = place_of(index, image.out_height, image.out_width, image.channels);
+    struct image_place at =
+        image_place_of(index, image.out_height, image.out_width, image.channels);
     int64_t place = first_maximum(call, &image, &at);
 
     return real_to_bits(
@@ -160,7 +162,8 @@ RULE uint32_t rule_max_pool(const struct rule_call *call, uint64_t index)
 RULE uint32_t rule_max_pool_index(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
-    struct place at = place_of(index, image.out_height, image.out_width, image.channels);
+    struct image_place at =
+        image_place_of(index, image.out_height, image.out_width, image.channels);
 
     return first_maximum(call, &image, &at);
 }
@@ -168,7 +171,7 @@ RULE uint32_t rule_max_pool_index(const struct rule_call *call, uint64_t index)
 RULE uint32_t rule_max_pool_grad(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
-    struct place at = place_of(index, image.height, image.width, image.channels);
+    struct image_place at = image_place_of(index, image.height, image.width, image.channels);
     struct image_span rows =
         image_windows(at.y, 0, image.kernel_height, image.stride, image.out_height);
     struct image_span columns =
@@ -192,7 +195,8 @@ RULE uint32_t rule_max_pool_grad(const struct rule_call *call, uint64_t index)
 RULE uint32_t rule_mean_pool(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
-    struct place at = place_of(index, image.out_height, image.out_width, image.channels);
+    struct image_place at =
+        image_place_of(index, image.out_height, image.out_width, image.channels);
     struct running_sum sum = {0};
 
     for (int64_t ky = 0; ky < image.kernel_height; ky++) {
@@ -206,7 +210,7 @@ RULE uint32_t rule_mean_pool(const struct rule_call *call, uint64_t index)
 RULE uint32_t rule_mean_pool_grad(const struct rule_call *call, uint64_t index)
 {
     struct image image = image_of(call->op);
-    struct place at = place_of(index, image.height, image.width, image.channels);
+    struct image_place at = image_place_of(index, image.height, image.width, image.channels);
     struct image_span rows =
         image_windows(at.y, 0, image.kernel_height, image.stride, image.out_height);
     struct image_span columns =

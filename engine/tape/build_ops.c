@@ -362,11 +362,3 @@ uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t 
     build_op(builder, &op, shapes);
     return build_mean(builder, op.outputs[5]);
 }
-
-uint32_t build_mean_squared_error(struct builder *builder, uint32_t a, uint32_t b)
-{
-    uint32_t inputs[2] = {a, b};
-    struct op op = op_begin(OP_SQUARED_ERROR, 2, inputs);
-
-    return build_mean(builder, build_like(builder, &op, a));
-}

@@ -55,7 +55,6 @@ void build_loss(struct builder *builder, uint32_t loss);
 void build_scope(struct builder *builder, const char *scope);
 
 const struct tensor *builder_tensor(const struct builder *builder, uint32_t id);
-enum status builder_status(const struct builder *builder);
 
 /* ---- operations --------------------------------------------------------- */
 
@@ -96,8 +95,6 @@ uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes);
 /* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */
 uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets);
-/* Mean of (a-b)^2: one number. */
-uint32_t build_mean_squared_error(struct builder *builder, uint32_t a, uint32_t b);
 /* Mean of all elements: one number. */
 uint32_t build_mean(struct builder *builder, uint32_t x);
 

@@ -21,14 +21,15 @@
 
 #define NAME_MAX_SHOWN 64
 
-struct text {
+struct tape_text {
     char *bytes;
     size_t size; /* without the ending NUL */
     size_t room;
     enum status status;
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct tape_text *text, const char *format,
+                                                      ...)
 {
     char piece[256]; /* the longest: a name and a few numbers */
     va_list arguments;
@@ -59,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *text, const c
     text->size += (size_t)length;
 }
 
-static void say_shape(struct text *text, const struct tensor *tensor)
+static void say_shape(struct tape_text *text, const struct tensor *tensor)
 {
     say(text, " %s[", dtype_name(tensor->dtype));
     for (uint32_t axis = 0; axis < tensor->rank; axis++) {
@@ -68,7 +69,7 @@ static void say_shape(struct text *text, const struct tensor *tensor)
     say(text, "]");
 }
 
-static void say_attribute(struct text *text, const struct op *op, uint32_t position)
+static void say_attribute(struct tape_text *text, const struct op *op, uint32_t position)
 {
     char name[NAME_MAX_SHOWN];
     size_t length;
@@ -83,7 +84,7 @@ static void say_attribute(struct text *text, const struct op *op, uint32_t posit
     }
 }
 
-static void say_op(struct text *text, const struct tape *tape, const struct op *op)
+static void say_op(struct tape_text *text, const struct tape *tape, const struct op *op)
 {
     char name[NAME_MAX_SHOWN];
 
@@ -112,7 +113,7 @@ static void say_op(struct text *text, const struct tape *tape, const struct op *
     say(text, "\n");
 }
 
-static void say_lasting(struct text *text, const struct tape *tape)
+static void say_lasting(struct tape_text *text, const struct tape *tape)
 {
     uint32_t pair = 0;
 
@@ -139,7 +140,7 @@ static void say_lasting(struct text *text, const struct tape *tape)
 
 enum status tape_text(char **result, const struct tape *tape, struct error *error)
 {
-    struct text text = {NULL, 0, 0, STATUS_OK};
+    struct tape_text text = {NULL, 0, 0, STATUS_OK};
 
     say(&text, "tape of %u tensors, %u operations, %u states\n", tape->tensor_count, tape->op_count,
         tape->state_count);

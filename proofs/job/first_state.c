@@ -39,7 +39,7 @@ static bool is_moment(const struct tape *tape, const char *name)
     return (name[0] == 'm' || name[0] == 'v') && name[1] == '.' && is_state(tape, name + 2);
 }
 
-/* What a tape for inference comes to: engine/models/write.c. */
+/* What a tape for inference comes to: engine/models/model_writer.c. */
 static bool is_answer(const char *name)
 {
     return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;

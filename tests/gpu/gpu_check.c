@@ -25,6 +25,7 @@
 #include "engine/cuda/device/loader.h"
 #include "engine/ops/assumptions.h"
 #include "engine/tape/builder_core.h"
+#include "tests/support/numeric/model_state.h"
 #include "tests/support/numeric/random_tape.h"
 
 /* After so long a section is given up. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/support/numeric/model_state.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
 

@@ -15,6 +15,7 @@
 #endif
 
 #include "engine/rules/rule.h"
+#include "tests/support/numeric/model_state.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"

@@ -13,6 +13,7 @@
 
 #include <omp.h>
 
+#include "tests/support/numeric/model_state.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
 

@@ -301,7 +301,6 @@ static void test_every_call_survives_a_failed_builder(void **state)
     (void)build_dropout(builder, 0, 0.5, 0, 0);
     (void)build_image_op(builder, OP_MAX_POOL, 0, image);
     (void)build_cross_entropy(builder, 0, 0);
-    (void)build_mean_squared_error(builder, 0, 0);
     (void)build_mean(builder, 0);
     (void)build_quantize(builder, 0, &view, PRECISION_DEFAULT);
     (void)build_contract(builder, 0, &view, 0, &view, view.strides, 0, 2, dims);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/write.h"
+#include "engine/models/model_writer.h"
 #include "engine/plan/backend.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/numeric/reference.h"
@@ -413,8 +413,13 @@ static void test_gradient_of_rotary(void **state)
 static uint32_t write_squared_error(struct net *net)
 {
     uint32_t a = matrix(net, 4, 6);
+    uint32_t inputs[2] = {a, matrix(net, 4, 6)};
+    struct op op = op_begin(OP_SQUARED_ERROR, 2, inputs);
+    struct output_shape shape = shape_like(net->builder, a);
 
-    return build_mean_squared_error(net->builder, a, matrix(net, 4, 6));
+    op.output_count = 1;
+    build_op(net->builder, &op, &shape);
+    return build_mean(net->builder, op.outputs[0]);
 }
 
 static void test_gradient_of_mean_squared_error(void **state)
@@ -745,7 +750,7 @@ static void test_gradient_of_contract_with_permuted_strides(void **state)
 static uint32_t write_heads(struct net *net, uint64_t heads, uint64_t kv_heads, double share)
 {
     struct model_options options = {.dropout = share, .seed = 5};
-    struct writer writer = {.builder = net->builder, .options = &options};
+    struct model_writer writer = {.builder = net->builder, .options = &options};
     uint32_t q = cube(net, 2, 5, heads * 4);
     uint32_t k = cube(net, 2, 5, kv_heads * 4);
     uint32_t v = cube(net, 2, 5, kv_heads * 4);
@@ -874,7 +879,7 @@ static void test_gradient_of_what_the_loss_ignores_is_none(void **state)
     of[0] = build_tensor(builder, "used", DTYPE_F32, ROLE_STATE, 1, dims);
     of[1] = build_tensor(builder, "ignored", DTYPE_F32, ROLE_STATE, 1, dims);
     build_gradients(builder, gradients, build_mean(builder, of[0]), of, 2);
-    assert_int_equal(builder_status(builder), STATUS_OK);
+    assert_false(builder_failed(builder));
     assert_int_not_equal(gradients[0], TENSOR_NONE);
     assert_int_equal(gradients[1], TENSOR_NONE);
     builder_free(builder);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proofs/hash/sha256.h"
+#include "tests/support/numeric/model_state.h"
 
 #define FILE_MAX      (1 << 22)
 #define PIXELS        256

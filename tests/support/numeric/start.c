@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proofs/commit/trace.h"
+#include "tests/support/numeric/model_state.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/test.h"
 

@@ -1,5 +1,5 @@
 /* write.c - what the model writers share; see write.h. */
-#include "engine/models/write.h"
+#include "engine/models/model_writer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "engine/tape/builder_core.h"
 
-double fan_in(uint64_t width)
+double init_fan_in(uint64_t width)
 {
     return width == 0 ? 0.0 : 1.0 / sqrt((double)width);
 }
@@ -22,7 +22,7 @@ struct init init_normal(double deviation)
     return init;
 }
 
-void require(struct writer *writer, uint64_t value, const char *name)
+void model_require(struct model_writer *writer, uint64_t value, const char *name)
 {
     if (value == 0) {
         builder_fail(writer->builder, STATUS_USAGE, "a %s model needs '%s' above zero",
@@ -32,8 +32,8 @@ void require(struct writer *writer, uint64_t value, const char *name)
 
 /* ---- tensors ------------------------------------------------------------ */
 
-uint32_t write_parameter(struct writer *writer, const char *name, uint64_t rows, uint64_t columns,
-                         struct init init)
+uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t rows,
+                         uint64_t columns, struct init init)
 {
     uint64_t dims[2] = {rows, columns};
     uint32_t id =
@@ -58,8 +58,8 @@ uint32_t write_parameter(struct writer *writer, const char *name, uint64_t rows,
     return id;
 }
 
-uint32_t write_constant(struct writer *writer, const char *name, enum dtype dtype, uint64_t rows,
-                        uint64_t columns, void *bytes)
+uint32_t write_constant(struct model_writer *writer, const char *name, enum dtype dtype,
+                        uint64_t rows, uint64_t columns, void *bytes)
 {
     uint64_t dims[2] = {rows, columns};
     struct model *model = writer->model;
@@ -82,14 +82,14 @@ uint32_t write_constant(struct writer *writer, const char *name, enum dtype dtyp
 
 /* ---- batches ------------------------------------------------------------ */
 
-static void seed_attributes(struct writer *writer, struct op *op)
+static void seed_attributes(struct model_writer *writer, struct op *op)
 {
     op_attribute(op, writer->stream++);
     op_attribute(op, writer->options->seed & UINT32_MAX);
     op_attribute(op, writer->options->seed >> 32);
 }
 
-void write_token_batch(struct writer *writer, uint32_t *tokens, uint32_t *targets)
+void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets)
 {
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
@@ -116,7 +116,7 @@ void write_token_batch(struct writer *writer, uint32_t *tokens, uint32_t *target
     *targets = op.outputs[1];
 }
 
-void write_sample_batch(struct writer *writer, uint32_t *x, uint32_t *labels, uint64_t width)
+void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labels, uint64_t width)
 {
     const struct model_options *options = writer->options;
     struct builder *builder = writer->builder;
@@ -146,7 +146,7 @@ void write_sample_batch(struct writer *writer, uint32_t *x, uint32_t *labels, ui
     *labels = op.outputs[1];
 }
 
-uint32_t write_dropout(struct writer *writer, uint32_t x)
+uint32_t write_dropout(struct model_writer *writer, uint32_t x)
 {
     const struct model_options *options = writer->options;
 
@@ -162,8 +162,8 @@ uint32_t write_dropout(struct writer *writer, uint32_t x)
  * Heads are columns side by side, so a head is a view and nothing is moved. The query heads that
  * share a key head are rows of one product: row (group, t) of batch (b, key head).
  */
-uint32_t write_attention(struct writer *writer, uint32_t q, uint32_t k, uint32_t v, uint64_t heads,
-                         uint64_t kv_heads)
+uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
+                         uint64_t heads, uint64_t kv_heads)
 {
     struct builder *builder = writer->builder;
     const struct tensor shape = *builder_tensor(builder, q);
@@ -200,7 +200,7 @@ uint32_t write_attention(struct writer *writer, uint32_t q, uint32_t k, uint32_t
 /* ---- the end ------------------------------------------------------------ */
 
 /* Factor by which all gradients are scaled: the clip, or one. */
-static uint32_t write_gradient_scale(struct writer *writer, const uint32_t *gradients)
+static uint32_t write_gradient_scale(struct model_writer *writer, const uint32_t *gradients)
 {
     static const uint64_t one = 1;
     struct builder *builder = writer->builder;
@@ -223,7 +223,7 @@ static uint32_t write_gradient_scale(struct writer *writer, const uint32_t *grad
 }
 
 /* A moment of a parameter: a state of the same shape, zero at first. */
-static uint32_t write_moment(struct writer *writer, const char *prefix, uint32_t parameter)
+static uint32_t write_moment(struct model_writer *writer, const char *prefix, uint32_t parameter)
 {
     const struct tensor like = *builder_tensor(writer->builder, parameter);
     char name[TENSOR_NAME_MAX + 8];
@@ -232,7 +232,7 @@ static uint32_t write_moment(struct writer *writer, const char *prefix, uint32_t
     return build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, like.rank, like.dims);
 }
 
-static void write_adamw(struct writer *writer, uint32_t parameter, uint32_t gradient,
+static void write_adamw(struct model_writer *writer, uint32_t parameter, uint32_t gradient,
                         const uint32_t *scalars)
 {
     const struct model_options *options = writer->options;
@@ -258,7 +258,7 @@ static void write_adamw(struct writer *writer, uint32_t parameter, uint32_t grad
     build_after(builder, v, op.outputs[2]);
 }
 
-static void write_sgd(struct writer *writer, uint32_t parameter, uint32_t gradient,
+static void write_sgd(struct model_writer *writer, uint32_t parameter, uint32_t gradient,
                       const uint32_t *scalars)
 {
     const struct model_options *options = writer->options;
@@ -277,7 +277,7 @@ static void write_sgd(struct writer *writer, uint32_t parameter, uint32_t gradie
     build_after(builder, v, op.outputs[1]);
 }
 
-static void write_update(struct writer *writer, const uint32_t *gradients)
+static void write_update(struct model_writer *writer, const uint32_t *gradients)
 {
     const struct model_options *options = writer->options;
     struct model *model = writer->model;
@@ -299,7 +299,7 @@ static void write_update(struct writer *writer, const uint32_t *gradients)
     }
 }
 
-static void write_answers(struct writer *writer, uint32_t logits, uint32_t loss)
+static void write_answers(struct model_writer *writer, uint32_t logits, uint32_t loss)
 {
     struct builder *builder = writer->builder;
     const struct tensor shape = *builder_tensor(builder, logits);
@@ -313,7 +313,7 @@ static void write_answers(struct writer *writer, uint32_t logits, uint32_t loss)
     writer->model->output = logits;
 }
 
-void write_end(struct writer *writer, uint32_t logits, uint32_t targets)
+void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
 {
     struct builder *builder = writer->builder;
     struct model *model = writer->model;

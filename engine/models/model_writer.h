@@ -1,13 +1,13 @@
 /*
  * write.h - what the model writers share. Inside engine/models/ only.
  */
-#ifndef ENGINE_MODELS_WRITE_H
-#define ENGINE_MODELS_WRITE_H
+#ifndef ENGINE_MODELS_MODEL_WRITER_H
+#define ENGINE_MODELS_MODEL_WRITER_H
 
 #include "engine/models/model.h"
 
 /* A model being written. */
-struct writer {
+struct model_writer {
     struct builder *builder;
     struct model *model;
     const struct model_options *options;
@@ -16,41 +16,41 @@ struct writer {
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
-uint32_t write_parameter(struct writer *writer, const char *name, uint64_t rows, uint64_t columns,
-                         struct init init);
+uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t rows,
+                         uint64_t columns, struct init init);
 struct init init_normal(double deviation);
 #define INIT_AT_ZERO ((struct init){INIT_ZEROS, 0})
 #define INIT_AT_ONE  ((struct init){INIT_ONES, 0})
 
 /* A constant tensor that takes over bytes, which may be NULL after a failed allocation. */
-uint32_t write_constant(struct writer *writer, const char *name, enum dtype dtype, uint64_t rows,
-                        uint64_t columns, void *bytes);
+uint32_t write_constant(struct model_writer *writer, const char *name, enum dtype dtype,
+                        uint64_t rows, uint64_t columns, void *bytes);
 
 /* Tokens of a batch and their targets; inference has tokens only, as an input. */
-void write_token_batch(struct writer *writer, uint32_t *tokens, uint32_t *targets);
+void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets);
 /* Samples of a batch as (batch, width) in 0..1, and labels. */
-void write_sample_batch(struct writer *writer, uint32_t *x, uint32_t *labels, uint64_t width);
+void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labels, uint64_t width);
 
-uint32_t write_dropout(struct writer *writer, uint32_t x);
+uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 
 /* Causal attention; q (B,T,H*D), k and v (B,T,HKV*D); returns (B,T,H*D). */
-uint32_t write_attention(struct writer *writer, uint32_t q, uint32_t k, uint32_t v, uint64_t heads,
-                         uint64_t kv_heads);
+uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
+                         uint64_t heads, uint64_t kv_heads);
 
 /* The end of every model: the loss, the reverse pass and the update; or the output. */
-void write_end(struct writer *writer, uint32_t logits, uint32_t targets);
+void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 
 /* Deviation of a linear layer's weight: 1/sqrt(fan in). */
-double fan_in(uint64_t width);
+double init_fan_in(uint64_t width);
 
 /* Fails the builder when an option that must be positive is zero. */
-void require(struct writer *writer, uint64_t value, const char *name);
+void model_require(struct model_writer *writer, uint64_t value, const char *name);
 
 /* The models: forward operations up to the logits, then write_end(). */
-void write_mlp(struct writer *writer);
-void write_convnet(struct writer *writer);
-void write_gpt2(struct writer *writer);
-void write_llama(struct writer *writer);
+void write_mlp(struct model_writer *writer);
+void write_convnet(struct model_writer *writer);
+void write_gpt2(struct model_writer *writer);
+void write_llama(struct model_writer *writer);
 
 /* ---- tables.c: constants by basic double arithmetic, alike on every machine ---- */
 
@@ -61,4 +61,4 @@ uint32_t schedule_columns(enum optimizer optimizer);
 /* (length, width/2, 2): cosine and sine of position * base^(-2j/width). NULL: no memory. */
 float *rotary_table(uint64_t length, uint64_t width, double base);
 
-#endif /* ENGINE_MODELS_WRITE_H */
+#endif /* ENGINE_MODELS_MODEL_WRITER_H */

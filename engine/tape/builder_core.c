@@ -1,4 +1,4 @@
-/* builder.c - the tables of a builder; see builder.h. */
+/* builder_core.c - the tables of a builder; see builder.h. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,11 +38,6 @@ void builder_free(struct builder *builder)
 bool builder_failed(const struct builder *builder)
 {
     return builder->error.status != STATUS_OK;
-}
-
-enum status builder_status(const struct builder *builder)
-{
-    return builder->error.status;
 }
 
 void builder_fail(struct builder *builder, enum status status, const char *format, ...)

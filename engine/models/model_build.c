@@ -1,10 +1,8 @@
-/* model.c - from options to a tape and a first state; see model.h. */
-#include "engine/models/model.h"
-
+/* model_build.c - builds a model from its options; see model.h. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "engine/models/write.h"
+#include "engine/models/model.h"
+#include "engine/models/model_writer.h"
 #include "engine/ops/float_control.h"
 #include "engine/tape/builder_core.h"
 
@@ -91,9 +89,9 @@ static enum status check_options(const struct model_options *options, struct err
 enum status model_build(struct model *model, const struct model_options *options,
                         struct error *error)
 {
-    static void (*const writers[MODEL_COUNT])(struct writer *) = {write_mlp, write_convnet,
-                                                                  write_gpt2, write_llama};
-    struct writer writer = {.model = model, .options = &model->options};
+    static void (*const writers[MODEL_COUNT])(struct model_writer *) = {write_mlp, write_convnet,
+                                                                        write_gpt2, write_llama};
+    struct model_writer writer = {.model = model, .options = &model->options};
     enum status status = check_options(options, error);
     uint64_t control;
 
@@ -133,27 +131,4 @@ void model_release(struct model *model)
     model->parameters = NULL;
     model->constants = NULL;
     model->parameter_count = model->constant_count = 0;
-}
-
-uint32_t model_find(const struct model *model, const char *name)
-{
-    for (uint32_t id = 0; id < model->tape->tensor_count; id++) {
-        if (strcmp(model->tape->tensors[id].name, name) == 0) {
-            return id;
-        }
-    }
-    return TENSOR_NONE;
-}
-
-void model_first_state(void *bytes, const struct model *model, uint32_t tensor)
-{
-    const struct tensor *shape = &model->tape->tensors[tensor];
-
-    for (uint32_t i = 0; i < model->parameter_count; i++) {
-        if (model->parameters[i].tensor == tensor) {
-            init_fill(bytes, shape->count, &model->parameters[i].init, model->options.seed, tensor);
-            return;
-        }
-    }
-    memset(bytes, 0, shape->count * dtype_size(shape->dtype));
 }
