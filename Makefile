@@ -1,8 +1,9 @@
 # Lockstep. "make help" lists the targets, docs/TESTING.md says what each proves.
 #
 # Sources are found, not listed: every .c file of a room goes into build/liblockstep.a, every
-# tests/**/*_test.c becomes a test, every bench/*_bench.c a benchmark, every tests/fuzz/*_fuzz.c
-# a fuzz target. Your own settings (CC, CFLAGS, NVCC, ...) go on the command line or in config.mk.
+# tests/**/*_test.c becomes a test, every bench/*_bench.c a benchmark, every tests/fuzz/**/*_fuzz.c
+# a fuzz target. "make" alone builds the program; what only tests, benchmarks or a GPU need is built
+# by their own targets. Your settings (CC, CFLAGS, NVCC, ...) go on the command line or in config.mk.
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -88,7 +89,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
 define compile
 @mkdir -p $(@D)
 $(call say,CC,$@)
-$(Q)$(CC) $(ALL_CFLAGS) $(call isa,$<) -MMD -MP -c -o $@ $<
+$(Q)$(CC) $(ALL_CFLAGS) $(library_cflags) $(call isa,$<) -MMD -MP -c -o $@ $<
 endef
 define archive
 @mkdir -p $(@D)
@@ -108,7 +109,7 @@ include mk/setup.mk mk/cuda.mk mk/test.mk mk/race.mk mk/bench.mk mk/lint.mk mk/i
 
 # ---- the program --------------------------------------------------------------------------
 
-all: $(program) $(cuda_plugin) $(addprefix $(BUILD)/,$(test_names) $(bench_built)) ## build the program, the tests and the benchmarks
+all: $(program) $(cuda_here) ## build the program; with it the CUDA plugin, where there is a GPU and nvcc
 
 $(BUILD)/%.o: %.c | $(ready)
 	$(compile)

@@ -4,19 +4,23 @@
 
 NAME ?=
 bench_chosen := $(if $(NAME),bench/$(NAME)_bench,$(bench_names))
-bench_built := $(bench_names)
 
+# OpenBLAS's own header: cblas.h of the include path may be another library's. Asked for when the
+# first benchmark is compiled, since the package may be installed just before.
+openblas_cflags = $(shell pkg-config --cflags openblas 2>/dev/null)
+openblas_libs = $(or $(shell pkg-config --libs openblas 2>/dev/null),-lopenblas)
 $(bench_sources:%.c=$(BUILD)/%.o): | $(BUILD)/setup/bench.ok
-$(BUILD)/bench/%_bench: extra_libs := -lopenblas
+$(BUILD)/bench/%.o: library_cflags = $(openblas_cflags)
+$(BUILD)/bench/%_bench: extra_libs = $(openblas_libs)
 # Its market of a ledger with a client, a solver and a node is the tests'.
-$(BUILD)/bench/node_bench: extra_libs := -lopenblas -lcmocka
+$(BUILD)/bench/node_bench: extra_libs = $(openblas_libs) -lcmocka
 $(BUILD)/bench/node_bench: | $(BUILD)/lockstep
 $(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_support)) \
     $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	$(link)
 
 # One after the other, whatever -j says: two benchmarks at once measure each other.
-bench: $(if $(TORCH),$(BUILD)/setup/torch.ok) $(addprefix $(BUILD)/,$(bench_chosen)) $(cuda_plugin) ## run all benchmarks, or one: NAME=contraction
+bench: $(if $(TORCH),$(BUILD)/setup/torch.ok) $(addprefix $(BUILD)/,$(bench_chosen)) $(cuda_here) ## run all benchmarks, or one: NAME=contraction
 	$(Q)for name in $(patsubst bench/%_bench,%,$(bench_chosen)); do \
 	    $(BUILD)/bench/$${name}_bench $(BUILD)/bench/$$name.json || exit 1; done
 

@@ -1,14 +1,23 @@
-# cuda.mk - the CUDA backend: one shared object that is looked for at run time. Built where nvcc
-# is found, never required.
+# cuda.mk - the CUDA backend: one shared object that the program looks for at run time. "make"
+# builds it for the GPUs of this machine, where there are some and nvcc; "make cuda" builds it
+# anywhere, for CUDA_ARCHS. Nothing requires it.
 
+comma := ,
 NVCC ?= $(firstword $(wildcard $(addsuffix /nvcc,$(subst :, ,$(PATH))) /usr/local/cuda/bin/nvcc))
-CUDA_ARCHS ?= 75 80 86 89 90
 cuda_sources := $(sort $(shell find $(rooms) -name '*.cu'))
-cuda_plugin := $(if $(and $(NVCC),$(cuda_sources)),$(BUILD)/lockstep_cuda.so)
+cuda_plugin := $(BUILD)/lockstep_cuda.so
+# Compute capabilities of the GPUs that this machine has, as "90": nothing where it has none.
+gpu_archs := $(if $(wildcard /dev/nvidia0),$(sort $(subst .,,$(shell nvidia-smi \
+    --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null))))
+# What "make" builds beside the program.
+cuda_here := $(if $(and $(NVCC),$(gpu_archs)),$(cuda_plugin))
+CUDA_ARCHS ?= $(if $(filter cuda deb,$(MAKECMDGOALS)),,$(gpu_archs))
+ifeq ($(strip $(CUDA_ARCHS)),)
+CUDA_ARCHS := 75 80 86 89 90
+endif
 
 # The same numerics as everywhere: no fused multiply-add that is not written, no flush to zero.
 NVCC_NUMERICS := -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
-comma := ,
 cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
@@ -22,11 +31,21 @@ $(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Werror all-warnings \
-	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -t 2 -MMD -MF $@.d -c -o $@ $<
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
 
 $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(NVCC) $(cuda_codes) -shared -cudart static -Xlinker --exclude-libs=ALL -o $@ $^
+
+cuda: $(cuda_plugin) ## the CUDA plugin on any machine with nvcc, for CUDA_ARCHS="75 80 86 89 90"
+ifeq ($(NVCC),)
+$(cuda_sources:%=$(BUILD)/%.o): no-nvcc
+no-nvcc:
+	@echo "cuda: there is no nvcc here: install the CUDA toolkit, or say where it is: make cuda NVCC=/path/nvcc"
+	@exit 1
+.PHONY: no-nvcc
+endif
+.PHONY: cuda
 
 -include $(wildcard $(cuda_sources:%=$(BUILD)/%.o.d))
 
@@ -50,7 +69,7 @@ $(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm
 
-gpu-check: $(cuda_plugin) $(gpu_check) ## on a GPU: the same bits, then how fast; and PyTorch where it is
+gpu-check: $(if $(NVCC),$(cuda_plugin)) $(gpu_check) ## on a GPU: the same bits, then how fast; and PyTorch where it is
 ifeq ($(NVCC),)
 	@echo "gpu-check: without nvcc there is no plugin to check, unless LOCKSTEP_CUDA names one"
 endif
@@ -81,7 +100,7 @@ test check asan soak: $(emulated_plugin)
 -include $(wildcard $(emulated_sources:%.c=$(BUILD)/pic/%.d))
 
 # Without a device it says so: tests/gpu/gpu_check_test.sh.
-all test: $(gpu_check)
+test: $(gpu_check)
 
 .PHONY: gpu-check
 
@@ -94,4 +113,4 @@ $(fake_nvml): $(BUILD)/pic/tests/support/device/fake_nvml.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
 
-all test check asan soak: $(fake_nvml)
+test check asan soak: $(fake_nvml)

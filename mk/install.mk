@@ -17,7 +17,7 @@ documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md)
 version := $(shell sed -n 's/^.define LOCKSTEP_VERSION "\(.*\)"/\1/p' base/version.h)
 
 # The program tells its own pages and completions; another machine's cannot, so it is run here.
-install: $(BUILD)/lockstep $(cuda_plugin) ## install below PREFIX=/usr/local
+install: $(BUILD)/lockstep $(cuda_here) ## install below PREFIX=/usr/local
 	install -d $(bin_dir) $(man_dir) $(doc_dir)/examples $(bash_dir) $(zsh_dir) $(fish_dir) \
 	    $(unit_dir) $(sysusers_dir) $(tmpfiles_dir)
 	install -m 755 $(BUILD)/lockstep $(bin_dir)/lockstep
@@ -34,7 +34,7 @@ install: $(BUILD)/lockstep $(cuda_plugin) ## install below PREFIX=/usr/local
 	install -m 644 packaging/lockstep.tmpfiles $(tmpfiles_dir)/lockstep.conf
 	install -m 644 $(documents) packaging/grafana.json packaging/alerts.yml $(doc_dir)/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
-	$(if $(cuda_plugin),install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/)
+	if [ -e $(cuda_plugin) ]; then install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/; fi
 
 uninstall: ## remove what install put there
 	rm -f $(bin_dir)/lockstep $(man_dir)/lockstep.1 $(man_dir)/lockstep-*.1

@@ -6,7 +6,7 @@ lint_version := 14
 lint_sources := $(room_sources) $(test_sources) $(bench_sources) $(wildcard lockstep.c)
 lint_headers := $(sort $(shell find $(rooms) tests bench -name '*.h' -not -path '*/node_modules/*'))
 
-lint: lint-format lint-tidy lint-source lint-globals lint-scripts ## format, clang-tidy, layers, sizes, names
+lint: lint-format lint-tidy lint-source lint-globals lint-scripts ## format, clang-tidy, arrows between folders, sizes, names
 
 lint-format: $(addprefix $(BUILD)/lint/,$(addsuffix .format,$(lint_sources) $(lint_headers)))
 lint-tidy: $(addprefix $(BUILD)/lint/,$(addsuffix .tidy,$(lint_sources)))
@@ -21,18 +21,20 @@ $(BUILD)/lint/%.c.tidy: %.c $(BUILD)/%.o .clang-tidy scripts/lint-tool | $(BUILD
 	@mkdir -p $(@D)
 	$(call say,TIDY,$<)
 	$(Q)scripts/lint-tool $(lint_version) clang-tidy --quiet $< -- -std=c17 -D_GNU_SOURCE -I. \
-	    -fopenmp $(NUMERICS) $(call isa,$<)
+	    -fopenmp $(NUMERICS) $(if $(filter bench/%,$<),$(openblas_cflags)) $(call isa,$<)
 	@touch $@
 
 lint-source:
 	$(Q)scripts/check-layers $(rooms)
+	$(Q)scripts/check-house $(rooms)
+	$(Q)scripts/arrows --check
 	$(Q)scripts/check-source $(lint_sources) $(lint_headers) $(cuda_sources)
 
 lint-globals: $(BUILD)/liblockstep.a
 	$(Q)scripts/check-globals $<
 
 lint-scripts: | $(BUILD)/setup/lint.ok
-	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(filter-out %.txt %.mjs %.py,$(wildcard scripts/*)) .ci/run; \
+	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) .ci/run; \
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
 .PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts

@@ -1,11 +1,12 @@
 # setup.mk - what must be on the machine before something is built. scripts/setup finds it and,
 # for the targets that a newcomer types first, installs it; the stamps keep later runs quick.
 
-installing := $(filter demo test check asan soak fuzz bench lint,$(MAKECMDGOALS))
+installing := $(filter demo test judges check asan soak fuzz bench lint,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
 # All that the goals will want is told and installed at once and first, not in the midst of the build.
-wanted_all := build test bench
+wanted_all := build
+wanted_judges := build test judges
 wanted_demo := build $(if $(filter anvil,$(LEDGER)),node)
 wanted_test := build test node
 wanted_check := build test
@@ -19,7 +20,7 @@ wanted_deb := build deb
 wanted := $(foreach goal,$(or $(MAKECMDGOALS),all),$(wanted_$(goal)))
 
 # The compiler first: on a fresh machine "make -j" would otherwise install everything at once.
-$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint torch deb evm)): | $(ready)
+$(filter-out $(ready),$(patsubst %,$(BUILD)/setup/%.ok,test bench fuzz lint torch judges deb evm)): | $(ready)
 
 $(BUILD)/setup/%.ok: scripts/setup
 	@mkdir -p $(@D)
@@ -28,3 +29,10 @@ $(BUILD)/setup/%.ok: scripts/setup
 
 # The chain node and the Solidity compiler of the EVM tests, exactly as the lock file says.
 $(BUILD)/setup/evm.ok: tests/evm/package.json tests/evm/package-lock.json
+
+# Programs and libraries that judge our results and are too heavy for every newcomer. "make test"
+# asks those that are here and says which it skipped.
+judges: $(BUILD)/setup/judges.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, zsh, fish
+	$(Q)scripts/setup --check judges
+
+.PHONY: judges

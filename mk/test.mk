@@ -57,7 +57,7 @@ $(sudden_death): $(BUILD)/pic/tests/whole/sudden_death.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
-all test check asan soak: $(sudden_death)
+test check asan soak: $(sudden_death)
 
 evm_ready := $(BUILD)/setup/evm.ok
 

@@ -6,7 +6,7 @@ set -u
 scripts=$(pwd)/scripts
 . tests/support/tap.sh
 cd "$dir" || exit 1
-mkdir -p base engine proofs chain prover verifier tests/base scripts
+mkdir -p low/a low/b high tests/base base scripts docs
 echo '# none' >scripts/lint-ratchet.txt
 echo '# none' >scripts/lint-globals.txt
 
@@ -24,29 +24,82 @@ included() {
     printf '/* x */\n#include "%s"\n' "$2" >"$1"
 }
 layers() {
-    "$scripts/check-layers" base engine proofs chain prover verifier
+    "$scripts/check-layers" low high
+}
+house() {
+    "$scripts/check-house" low high
 }
 source_of() {
     "$scripts/check-source" "$@"
 }
 
-# Every pair of rooms: who may include whom.
-for pair in base:engine engine:base engine:proofs proofs:engine proofs:chain chain:proofs \
-    chain:engine chain:prover prover:verifier verifier:prover prover:chain verifier:engine; do
+# Three folders: a below b, and high above all of low.
+cat >scripts/layers.txt <<'END'
+low/a:  # nobody
+low/b:  low/a
+high:   low/*
+END
+for pair in low/a:low/b low/a:high low/b:low/a low/b:high high:low/a high:low/b; do
     from=${pair%:*} to=${pair#*:}
     case $pair in
-    engine:base | proofs:engine | chain:proofs | prover:chain | verifier:engine) wanted=0 ;;
+    low/b:low/a | high:*) wanted=0 ;;
     *) wanted=1 ;;
     esac
     included "$from/x.c" "$to/y.h"
     check "include_from_${from}_to_${to}_is_judged" "$wanted" layers
     rm "$from/x.c"
 done
-included chain/local_rules.c engine/rules/rule.h
-check embedded_ledger_may_call_the_rules 0 layers
-included chain/local_rules.c engine/tape/tape.h
-check embedded_ledger_may_call_nothing_else 1 layers
-rm chain/local_rules.c
+included low/a/x.c low/a/y.h
+included low/a/y.h low/a/z.h
+check chain_of_modules_passes_the_check 0 layers
+included low/a/z.c low/a/y.h
+check circle_of_modules_through_a_source_is_found 1 layers
+rm low/a/x.c low/a/y.h low/a/z.c
+mkdir low/c && included low/c/x.c low/c/y.h
+check folder_that_the_table_lacks_is_found 1 layers
+rm -r low/c
+cp scripts/layers.txt layers.saved
+sed -i 's|^low/a:.*|low/a: low/b|' scripts/layers.txt
+check circle_in_the_table_itself_is_found 1 layers
+cp layers.saved scripts/layers.txt
+"$scripts/arrows"
+check picture_of_the_table_is_its_own 0 "$scripts/arrows" --check
+sed -i 's|^low/b:.*|low/b:|' scripts/layers.txt
+check picture_of_another_table_is_found 1 "$scripts/arrows" --check
+cp layers.saved scripts/layers.txt
+
+# What keeps the house readable.
+echo '- `x`: the one module' | tee low/a/README.md low/b/README.md >high/README.md
+for folder in low/a low/b high; do echo '/* x */' >$folder/x.c; done
+check readable_house_passes_the_check 0 house
+echo '/* y */' >low/a/y.c
+check module_that_no_readme_names_is_found 1 house
+rm low/a/y.c
+rm high/README.md
+check folder_without_a_readme_is_found 1 house
+echo '- `x.c`: the one module' >high/README.md
+for number in $(seq 26); do echo '/* x */' >tests/base/x$number.c; done
+check folder_that_is_too_full_is_found 1 house
+rm tests/base/x*.c
+printf '/* x */\nstruct twin {\n    int x;\n};\n' | tee low/a/x.c >high/x.c
+check struct_tag_with_two_homes_is_found 1 house
+echo '/* x */' >low/a/x.c
+printf '/* x */\n    case GAME_OPENED:\n' | tee low/a/x.c >high/x.c
+check events_reduced_in_two_files_are_found 1 house
+echo '/* x */' | tee low/a/x.c >high/x.c
+printf '/* x */\nf("SELECT x FROM y WHERE"\n  " state = 3");\n' >low/a/x.c
+check digit_of_an_enum_in_sql_is_found 1 house
+printf '/* x */\nf("SELECT x FROM y WHERE state = ? AND count > 0");\n' >low/a/x.c
+check value_that_is_bound_passes_the_check 0 house
+{ echo '/* x */' && for _ in $(seq 300); do printf 'if (status == STATUS_OK) {\n    status = f();\n}\n'; done; } >low/a/x.c
+check ladders_of_a_status_are_counted 1 house
+echo '/* x */' >low/a/x.c
+if command -v git >/dev/null; then
+    git init -q . && printf '%0131d\n' 0 >docs/wide.md && git add docs/wide.md
+    check document_that_is_too_wide_is_found 1 house
+    printf '%0130d\n' 0 >docs/wide.md
+    check document_of_130_columns_passes_the_check 0 house
+fi
 
 printf '/* x */\nint f(void)\n{\n    return 0;\n}\n' >base/good.c
 check good_source_passes_the_check 0 source_of base/good.c
