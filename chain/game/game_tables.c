@@ -195,7 +195,7 @@ static const struct field withdraw_fields[] = {
     {offsetof(struct game_move, account), FIELD_ADDRESS, 0},
 };
 
-/* ASK and CONVICT: the claim, the case, the paths, the payload. */
+/* QUERY and CONVICT: the claim, the case, the paths, the payload. */
 static const struct field shown_fields[] = {
     {offsetof(struct game_move, key), FIELD_BYTES32, 0},
     {offsetof(struct game_move, shown.client), FIELD_ADDRESS, 0},
@@ -255,7 +255,7 @@ const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_RELEASE] = {"release", "release(bytes32)", FIELDS(release_fields)},
     [GAME_EXPIRE] = {"expire", "expire(bytes32)", FIELDS(expire_fields)},
     [GAME_WITHDRAW] = {"withdraw", "withdraw(address)", FIELDS(withdraw_fields)},
-    [GAME_QUERY] = {"ask", "ask(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
+    [GAME_QUERY] = {"query", "query(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
                     FIELDS(shown_fields)},
     [GAME_REPLY] = {"reply", "reply(bytes32,bytes,bytes)", FIELDS(reply_fields)},
     [GAME_CONVICT] = {"convict", "convict(bytes32," CASE_TYPE ",bytes32[],bytes32[],bytes)",
@@ -461,5 +461,5 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_WITHDRAWN] = {"withdrawn", "Withdrawn(address,address,uint256)",
                         FIELDS(withdrawn_fields)},
     [GAME_QUERIED] = {"queried", "Queried(bytes32,bytes)", FIELDS(queried_fields)},
-    [GAME_REPLIED] = {"reply", "Replied(bytes32,bytes)", FIELDS(replied_fields)},
+    [GAME_REPLIED] = {"replied", "Replied(bytes32,bytes)", FIELDS(replied_fields)},
 };
