@@ -12,9 +12,16 @@ enum {
 
 static enum status failed(struct database *sql, struct error *error)
 {
-    const char *path = sqlite3_db_filename(sql->database, "main");
+    const char *path = sql->database == NULL ? NULL : sqlite3_db_filename(sql->database, "main");
+    int code = sqlite3_errcode(sql->database);
+    enum status status = STATUS_IO;
 
-    return error_set(error, STATUS_IO, "%s: %s", path == NULL ? "database" : path,
+    if (sql->foreign && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)) {
+        status = STATUS_BAD_FORMAT;
+    } else if (sql->foreign && code == SQLITE_NOMEM) {
+        status = STATUS_NO_MEMORY;
+    }
+    return error_set(error, status, "%s: %s", path == NULL ? "database" : path,
                      sqlite3_errmsg(sql->database));
 }
 
@@ -111,26 +118,43 @@ static void finalize_kept(struct database *sql)
 
 /* ---- opening ------------------------------------------------------------------ */
 
+static enum status open_file(struct database *sql, const char *name, int flags, bool foreign,
+                             struct error *error)
+{
+    *sql = (struct database){.foreign = foreign};
+    if (sqlite3_open_v2(name, &sql->database, flags, NULL) != SQLITE_OK) {
+        return error_set(error, failed(sql, NULL), "cannot open %s: %s", name,
+                         sqlite3_errmsg(sql->database)); /* NULL: out of memory */
+    }
+    sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory for it: none are kept */
+    return sqlite3_busy_timeout(sql->database, BUSY_MS) == SQLITE_OK ? STATUS_OK
+                                                                     : failed(sql, error);
+}
+
+enum status database_open_foreign(struct database *sql, const char *name, int flags,
+                                  struct error *error)
+{
+    enum status status = open_file(sql, name, flags, true, error);
+
+    if (status != STATUS_OK) {
+        database_close(sql);
+    }
+    return status;
+}
+
 enum status database_open(struct database *sql, const char *path, const char *schema,
                           struct error *error)
 {
-    enum status status = STATUS_OK;
+    enum status status;
 
-    sql->database = NULL;
-    sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory for it: none are kept */
-    if (sqlite3_open_v2(path, &sql->database,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
-                        NULL) != SQLITE_OK) {
-        status = error_set(error, STATUS_IO, "cannot open %s: %s", path,
-                           sql->database == NULL ? "no memory" : sqlite3_errmsg(sql->database));
-    } else if (sqlite3_busy_timeout(sql->database, BUSY_MS) != SQLITE_OK ||
-               sqlite3_exec(sql->database,
-                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-                            "PRAGMA trusted_schema = OFF;",
-                            NULL, NULL, NULL) != SQLITE_OK ||
-               sqlite3_exec(sql->database, schema, NULL, NULL, NULL) != SQLITE_OK) {
-        status = failed(sql, error);
-    }
+    TRY_OUT(open_file(sql, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+                      false, error));
+    TRY_OUT(database_execute(sql,
+                             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                             "PRAGMA trusted_schema = OFF;",
+                             error));
+    TRY_OUT(database_execute(sql, schema, error));
+out:
     if (status != STATUS_OK) {
         database_close(sql);
     }
@@ -152,6 +176,11 @@ static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *va
     const char *text;
 
     switch (letter) {
+    case 'n':
+        return sqlite3_bind_null(statement, place);
+    case 'd':
+        return sqlite3_bind_blob(statement, place, va_arg(*values, const struct digest *),
+                                 DIGEST_SIZE, SQLITE_STATIC);
     case 'i':
         return sqlite3_bind_int64(statement, place, va_arg(*values, int64_t));
     case 't':
@@ -168,22 +197,50 @@ static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *va
     }
 }
 
-static sqlite3_stmt *prepare(struct database *sql, struct error *error, const char *text,
-                             const char *format, va_list *values)
+static enum status prepare(sqlite3_stmt **statement, struct database *sql, struct error *error,
+                           const char *text, const char *format, va_list *values)
 {
-    sqlite3_stmt *statement = take_kept(sql, text);
-    int result = statement != NULL ? SQLITE_OK
-                                   : sqlite3_prepare_v2(sql->database, text, -1, &statement, NULL);
+    int result = SQLITE_OK;
 
+    *statement = take_kept(sql, text);
+    if (*statement == NULL) {
+        result = sqlite3_prepare_v2(sql->database, text, -1, statement, NULL);
+    }
     for (int i = 0; result == SQLITE_OK && format[i] != '\0'; i++) {
-        result = bind_one(statement, i + 1, format[i], values);
+        result = bind_one(*statement, i + 1, format[i], values);
     }
     if (result != SQLITE_OK) {
-        (void)failed(sql, error);
-        (void)sqlite3_finalize(statement);
-        return NULL;
+        enum status status = failed(sql, error);
+
+        (void)sqlite3_finalize(*statement);
+        *statement = NULL;
+        return status;
     }
-    return statement;
+    return STATUS_OK;
+}
+
+enum status database_prepare(sqlite3_stmt **statement, struct database *sql, struct error *error,
+                             const char *text, const char *format, ...)
+{
+    enum status status;
+    va_list values;
+
+    va_start(values, format);
+    status = prepare(statement, sql, error, text, format, &values);
+    va_end(values);
+    return status;
+}
+
+enum status database_first(sqlite3_stmt **row, struct database *sql, struct error *error,
+                           const char *text, const char *format, ...)
+{
+    enum status status;
+    va_list values;
+
+    va_start(values, format);
+    status = prepare(row, sql, error, text, format, &values);
+    va_end(values);
+    return status == STATUS_OK ? database_step(sql, *row, error) : status;
 }
 
 sqlite3_stmt *database_query(struct database *sql, struct error *error, const char *text,
@@ -193,7 +250,9 @@ sqlite3_stmt *database_query(struct database *sql, struct error *error, const ch
     va_list values;
 
     va_start(values, format);
-    statement = prepare(sql, error, text, format, &values);
+    if (prepare(&statement, sql, error, text, format, &values) != STATUS_OK) {
+        statement = NULL;
+    }
     va_end(values);
     return statement;
 }
@@ -232,21 +291,24 @@ enum status database_collect(struct database *sql, void *rows, uint32_t *count,
 enum status database_run(struct database *sql, struct error *error, const char *text,
                          const char *format, ...)
 {
-    enum status status = STATUS_OK;
+    enum status status;
     sqlite3_stmt *statement;
     va_list values;
 
     va_start(values, format);
-    statement = prepare(sql, error, text, format, &values);
+    status = prepare(&statement, sql, error, text, format, &values);
     va_end(values);
-    if (statement == NULL) {
-        return STATUS_IO;
-    }
     while (status == STATUS_OK) {
         status = database_step(sql, statement, error);
     }
     database_done(sql, statement);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+enum status database_execute(struct database *sql, const char *text, struct error *error)
+{
+    return sqlite3_exec(sql->database, text, NULL, NULL, NULL) == SQLITE_OK ? STATUS_OK
+                                                                            : failed(sql, error);
 }
 
 enum status database_number(struct database *sql, int64_t *number, int64_t fallback,
@@ -257,10 +319,10 @@ enum status database_number(struct database *sql, int64_t *number, int64_t fallb
     va_list values;
 
     va_start(values, format);
-    statement = prepare(sql, error, text, format, &values);
+    status = prepare(&statement, sql, error, text, format, &values);
     va_end(values);
-    if (statement == NULL) {
-        return STATUS_IO;
+    if (status != STATUS_OK) {
+        return status;
     }
     *number = fallback;
     status = database_step(sql, statement, error);
@@ -282,6 +344,11 @@ bool database_blob_column(sqlite3_stmt *statement, int column, void *bytes, size
         memcpy(bytes, blob, size);
     }
     return true;
+}
+
+bool database_in_transaction(const struct database *sql)
+{
+    return sqlite3_get_autocommit(sql->database) == 0;
 }
 
 enum status database_begin(struct database *sql, struct error *error)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/error.h"
 
 #define SQL_KEPT_MAX 64 /* statements of one connection */
@@ -22,6 +23,7 @@ struct database_kept;
 struct database {
     sqlite3 *database;
     struct database_kept *kept; /* NULL: none are */
+    bool foreign;               /* a damaged file is STATUS_BAD_FORMAT, not STATUS_IO */
 };
 
 struct database_blob {
@@ -32,13 +34,30 @@ struct database_blob {
 /* Opens or makes the file: write-ahead log, every commit on disk, waits for other processes. */
 MUST_CHECK enum status database_open(struct database *sql, const char *path, const char *schema,
                                      struct error *error);
+
+/*
+ * Opens a file that somebody else may have made, as the flags of sqlite3_open_v2() say. It gets
+ * none of our settings but the wait for other processes: the caller makes it safe.
+ */
+MUST_CHECK enum status database_open_foreign(struct database *sql, const char *name, int flags,
+                                             struct error *error);
+/* A database that is zero, or closed, may be closed. */
 void database_close(struct database *sql);
 
 /*
  * The statement of this text, its parameters bound by format, one letter each: i int64_t, t const
- * char * (NULL binds NULL), b const struct database_blob *. NULL, and error set, on failure. What
- * is bound must stay until the caller hands the statement back (or finalizes it).
+ * char * (NULL binds NULL), b const struct database_blob *, d const struct digest *, n nothing:
+ * NULL. What is bound must stay until the caller hands the statement back (or finalizes it).
  */
+MUST_CHECK enum status database_prepare(sqlite3_stmt **statement, struct database *sql,
+                                        struct error *error, const char *text, const char *format,
+                                        ...);
+
+/* Prepares, and steps to the first row. STATUS_NOT_FOUND: there is none. Hand *row back always. */
+MUST_CHECK enum status database_first(sqlite3_stmt **row, struct database *sql, struct error *error,
+                                      const char *text, const char *format, ...);
+
+/* As database_prepare(); NULL, and error set, on failure. */
 sqlite3_stmt *database_query(struct database *sql, struct error *error, const char *text,
                              const char *format, ...);
 
@@ -64,6 +83,10 @@ MUST_CHECK enum status database_collect(struct database *sql, void *rows, uint32
 MUST_CHECK enum status database_run(struct database *sql, struct error *error, const char *text,
                                     const char *format, ...);
 
+/* Runs the statements of a text one after another; none gives a row that anybody reads. */
+MUST_CHECK enum status database_execute(struct database *sql, const char *text,
+                                        struct error *error);
+
 /* One number of one row; fallback when there is no row or it is NULL. */
 MUST_CHECK enum status database_number(struct database *sql, int64_t *number, int64_t fallback,
                                        struct error *error, const char *text, const char *format,
@@ -72,6 +95,8 @@ MUST_CHECK enum status database_number(struct database *sql, int64_t *number, in
 /* Copies a blob column of exactly size bytes; false when it has another size. */
 MUST_CHECK bool database_blob_column(sqlite3_stmt *statement, int column, void *bytes, size_t size);
 
+/* A failure inside a transaction may have ended it already. */
+bool database_in_transaction(const struct database *sql);
 MUST_CHECK enum status database_begin(struct database *sql, struct error *error); /* immediate */
 
 /* Commits when status is STATUS_OK, else rolls back; returns the first thing that went wrong. */

@@ -230,6 +230,57 @@ static void test_more_texts_than_places_are_all_right(void **state)
     assert_false(file_exists(wal));
 }
 
+static void test_a_digest_and_nothing_are_bound(void **state)
+{
+    const struct digest digest = {{9, 8, 7}};
+    struct scene scene;
+    sqlite3_stmt *row = NULL;
+    struct digest found;
+
+    (void)state;
+    open_scene(&scene, "letters.db");
+    must(&scene, database_first(&row, &scene.sql, &scene.error, "SELECT ?, ?", "dn", &digest));
+    assert_true(database_blob_column(row, 0, found.bytes, DIGEST_SIZE));
+    assert_true(digest_equal(&found, &digest));
+    assert_int_equal(sqlite3_column_type(row, 1), SQLITE_NULL);
+    database_done(&scene.sql, row);
+    assert_int_equal(
+        database_first(&row, &scene.sql, &scene.error, "SELECT a FROM t WHERE a = 7", ""),
+        STATUS_NOT_FOUND);
+    database_done(&scene.sql, row);
+    assert_int_equal(database_prepare(&row, &scene.sql, &scene.error, "SELECT nothing", ""),
+                     STATUS_IO);
+    assert_null(row);
+    database_close(&scene.sql);
+    database_close(&scene.sql);
+}
+
+static void test_damage_in_a_foreign_file_is_a_bad_format(void **state)
+{
+    static const char bytes[] = "a file that is no database, and longer than a header of one, so "
+                                "that sqlite3 looks at the first 16 bytes of it";
+    struct scene scene;
+
+    (void)state;
+    open_scene(&scene, "ours.db");
+    database_close(&scene.sql);
+    assert_int_equal(
+        database_open_foreign(&scene.sql, scene.path, SQLITE_OPEN_READWRITE, &scene.error),
+        STATUS_OK);
+    assert_false(database_in_transaction(&scene.sql));
+    must(&scene, database_execute(&scene.sql, "BEGIN", &scene.error));
+    assert_true(database_in_transaction(&scene.sql));
+    database_close(&scene.sql);
+    (void)snprintf(scene.path, sizeof(scene.path), "%.900s/foreign.db", test_temp_dir());
+    must(&scene, file_write_new(scene.path, &scene.error, bytes, sizeof(bytes), 0600));
+    must(&scene,
+         database_open_foreign(&scene.sql, scene.path, SQLITE_OPEN_READWRITE, &scene.error));
+    assert_int_equal(database_execute(&scene.sql, "SELECT 1 FROM sqlite_schema", &scene.error),
+                     STATUS_BAD_FORMAT);
+    database_close(&scene.sql);
+    assert_int_equal(database_open(&scene.sql, scene.path, "", &scene.error), STATUS_IO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +291,8 @@ int main(void)
         cmocka_unit_test(test_others_write_and_change_tables_meanwhile),
         cmocka_unit_test(test_a_pragma_works_each_time),
         cmocka_unit_test(test_more_texts_than_places_are_all_right),
+        cmocka_unit_test(test_a_digest_and_nothing_are_bound),
+        cmocka_unit_test(test_damage_in_a_foreign_file_is_a_bad_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
