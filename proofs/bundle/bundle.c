@@ -34,7 +34,7 @@ enum status bundle_file(char *path, const struct bundle *bundle, const char *nam
 
 /* ---- what may lie in the folder ----------------------------------------- */
 
-/* Everything that we write in a bundle, and what it must be where it is there already. */
+/* All that we write in a bundle. A part that exists already must be of this kind. */
 static const struct {
     const char *name;
     bool is_folder;
@@ -52,11 +52,8 @@ static enum status check_parts(const struct bundle *bundle, struct error *error)
     for (size_t i = 0; i < PART_COUNT; i++) {
         char path[FILE_PATH_MAX];
         struct stat about;
-        enum status status = bundle_file(path, bundle, parts[i].name, error);
 
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(bundle_file(path, bundle, parts[i].name, error));
         if (lstat(path, &about) != 0) {
             if (errno != ENOENT) {
                 return error_set_errno(error, "cannot look at %s", path);
@@ -86,8 +83,7 @@ static bool is_part(const char *name)
     return is_half_written(name);
 }
 
-/* Nobody's folder is filled with a run by a slip of the hand: it holds what a crash left, or
- * nothing. */
+/* Guards against a wrong path: a new run's folder holds what a crash left, or nothing. */
 static enum status check_empty(const struct bundle *bundle, struct error *error)
 {
     DIR *folder = opendir(bundle->folder);
@@ -109,7 +105,7 @@ static enum status check_empty(const struct bundle *bundle, struct error *error)
     return status;
 }
 
-/* Needs the lock: a file that is being written looks the same. */
+/* Needs the lock: a file that another process writes looks the same. */
 static enum status clear_half_written(const char *path, struct error *error)
 {
     DIR *folder = opendir(path);
@@ -130,12 +126,10 @@ static enum status clear_half_written(const char *path, struct error *error)
 static enum status clear_all_half_written(const struct bundle *bundle, struct error *error)
 {
     char checkpoints[FILE_PATH_MAX];
-    enum status status = bundle_file(checkpoints, bundle, "checkpoints", error);
 
-    if (status == STATUS_OK) {
-        status = clear_half_written(bundle->folder, error);
-    }
-    return status == STATUS_OK ? clear_half_written(checkpoints, error) : status;
+    TRY(bundle_file(checkpoints, bundle, "checkpoints", error));
+    TRY(clear_half_written(bundle->folder, error));
+    return clear_half_written(checkpoints, error);
 }
 
 /* ---- making, opening, closing ------------------------------------------- */
@@ -145,13 +139,13 @@ void bundle_close(struct bundle *bundle)
     if (bundle == NULL) {
         return;
     }
-    if (bundle->journal.database != NULL) {
-        /* A failure here loses no more than a crash would: these steps are run again. */
+    if (journal_is_open(&bundle->journal)) {
+        /* A failure here loses no more than a crash would: a later process runs the steps again. */
         enum status ignored = bundle_flush(bundle, NULL);
 
         (void)ignored;
-        journal_close(&bundle->journal);
     }
+    journal_close(&bundle->journal);
     file_lock_close(&bundle->lock);
     encryption_key_wipe(&bundle->key);
     job_free(bundle->job);
@@ -159,25 +153,31 @@ void bundle_close(struct bundle *bundle)
 }
 
 /* The folder must be there. sqlite3 wants its path without links, and so do we. */
+static enum status find_folder(struct bundle *bundle, const char *path, struct error *error)
+{
+    if (snprintf(bundle->path, sizeof(bundle->path), "%s", path) >= (int)sizeof(bundle->path)) {
+        return error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes",
+                         sizeof(bundle->path));
+    }
+    if (realpath(path, bundle->folder) == NULL) {
+        return errno == ENOENT
+                   ? error_set(error, STATUS_NOT_FOUND, "%s: there is no such bundle", path)
+                   : error_set_errno(error, "cannot open the bundle %s", path);
+    }
+    return check_parts(bundle, error);
+}
+
 static enum status bundle_new(struct bundle **result, const char *path, struct error *error)
 {
     struct bundle *bundle = calloc(1, sizeof(*bundle));
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (bundle == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a bundle");
     }
     bundle->lock.descriptor = -1;
-    if (snprintf(bundle->path, sizeof(bundle->path), "%s", path) >= (int)sizeof(bundle->path)) {
-        status =
-            error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes", sizeof(bundle->path));
-    } else if (realpath(path, bundle->folder) == NULL) {
-        status = errno == ENOENT
-                     ? error_set(error, STATUS_NOT_FOUND, "%s: there is no such bundle", path)
-                     : error_set_errno(error, "cannot open the bundle %s", path);
-    } else {
-        status = check_parts(bundle, error);
-    }
+    bundle->database = &bundle->journal.database;
+    status = find_folder(bundle, path, error);
     if (status != STATUS_OK) {
         bundle_close(bundle);
         return status;
@@ -189,15 +189,13 @@ static enum status bundle_new(struct bundle **result, const char *path, struct e
 static enum status lock_bundle(struct bundle *bundle, struct error *error)
 {
     char path[FILE_PATH_MAX];
-    enum status status = bundle_file(path, bundle, "lock", error);
 
-    if (status == STATUS_OK) {
-        status = file_lock_open(&bundle->lock, error, path);
-    }
-    return status == STATUS_OK ? clear_all_half_written(bundle, error) : status;
+    TRY(bundle_file(path, bundle, "lock", error));
+    TRY(file_lock_open(&bundle->lock, error, path));
+    return clear_all_half_written(bundle, error);
 }
 
-/* A journal that no job file belongs to is what a crash left of an earlier attempt. */
+/* A journal without a job file is left from an attempt that crashed. */
 static enum status remove_journal(const struct bundle *bundle, struct error *error)
 {
     static const char *const names[] = {"journal.db", "journal.db-wal", "journal.db-shm",
@@ -205,194 +203,150 @@ static enum status remove_journal(const struct bundle *bundle, struct error *err
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char path[FILE_PATH_MAX];
-        enum status status = bundle_file(path, bundle, names[i], error);
 
-        if (status == STATUS_OK && unlink(path) != 0 && errno != ENOENT) {
-            status = error_set_errno(error, "cannot remove %s", path);
-        }
-        if (status != STATUS_OK) {
-            return status;
+        TRY(bundle_file(path, bundle, names[i], error));
+        if (unlink(path) != 0 && errno != ENOENT) {
+            return error_set_errno(error, "cannot remove %s", path);
         }
     }
     return STATUS_OK;
 }
 
-/* That the bundle is sealed, and by which key: the job's id, sealed, can be opened by it alone. */
+static enum status write_lock(const struct bundle *bundle, const uint8_t *lock, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+
+    TRY(bundle_file(path, bundle, "key.lock", error));
+    return file_write_new(path, error, lock, ENCRYPTION_LOCK_SIZE, 0600);
+}
+
+/* The job's id, encrypted, tells later which key is the bundle's. */
 static enum status write_key(struct bundle *bundle, const uint8_t *lock, struct error *error)
 {
     uint8_t box[DIGEST_SIZE + ENCRYPTION_BOX_EXTRA];
-    sqlite3_stmt *statement = NULL;
-    enum status status = STATUS_OK;
+    const struct database_blob blob = {box, sizeof(box)};
 
     if (lock != NULL) {
-        char path[FILE_PATH_MAX];
-
-        status = bundle_file(path, bundle, "key.lock", error);
-        if (status == STATUS_OK) {
-            status = file_write_new(path, error, lock, ENCRYPTION_LOCK_SIZE, 0600);
-        }
+        TRY(write_lock(bundle, lock, error));
     }
-    if (status == STATUS_OK) {
-        status = encryption_box(box, error, &bundle->key, key_check_context, bundle->job->id.bytes,
-                                DIGEST_SIZE);
-    }
-    if (status == STATUS_OK) {
-        status = journal_prepare(&statement, &bundle->journal, error,
-                                 "INSERT INTO facts VALUES ('sealed', 1, NULL, ?)", "b", box,
-                                 sizeof(box));
-    }
-    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
+    TRY(encryption_box(box, error, &bundle->key, key_check_context, bundle->job->id.bytes,
+                       DIGEST_SIZE));
+    return database_run(bundle->database, error,
+                        "INSERT INTO facts VALUES ('encrypted', 1, NULL, ?)", "b", &blob);
 }
 
 /* Everything but the job file, which makes the folder a bundle. */
 static enum status fill(struct bundle *bundle, const uint8_t *lock, struct error *error)
 {
     char path[FILE_PATH_MAX];
-    enum status status = bundle_file(path, bundle, "checkpoints", error);
 
-    if (status == STATUS_OK) {
-        status = file_make_folder(path, error, 0755);
-    }
-    if (status == STATUS_OK) {
-        status = remove_journal(bundle, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_file(path, bundle, "journal.db", error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_open(&bundle->journal, path, JOURNAL_CREATE, error);
-    }
-    if (status == STATUS_OK && bundle->sealed) {
-        status = write_key(bundle, lock, error);
-    }
-    return status;
+    TRY(bundle_file(path, bundle, "checkpoints", error));
+    TRY(file_make_folder(path, error, 0755));
+    TRY(remove_journal(bundle, error));
+    TRY(bundle_file(path, bundle, "journal.db", error));
+    TRY(journal_open(&bundle->journal, path, JOURNAL_CREATE, error));
+    return bundle->encrypted ? write_key(bundle, lock, error) : STATUS_OK;
 }
 
-/* Once the lock is held: another process may have made a bundle here a moment ago. */
 static enum status check_new(const struct bundle *bundle, struct error *error)
 {
     char path[FILE_PATH_MAX];
-    enum status status = bundle_file(path, bundle, "job", error);
 
-    if (status == STATUS_OK && file_exists(path)) {
-        status = error_set(error, STATUS_REFUSED, "%s is a bundle already", bundle->path);
+    TRY(bundle_file(path, bundle, "job", error));
+    if (file_exists(path)) {
+        (void)error_set(error, STATUS_REFUSED, "%s is a bundle already", bundle->path);
         error_advise(error, "choose another folder, or resume the run that is there");
+        return STATUS_REFUSED;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The job file comes last: a folder without one is not a bundle, whatever a crash left in it. */
 static enum status create(struct bundle *bundle, const uint8_t *lock, struct error *error)
 {
     char path[FILE_PATH_MAX];
-    enum status status = check_empty(bundle, error);
 
-    if (status == STATUS_OK) {
-        status = check_new(bundle, error); /* before the lock: that one may be in use, in there */
-    }
-    if (status == STATUS_OK) {
-        status = lock_bundle(bundle, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_new(bundle, error);
-    }
-    if (status == STATUS_OK) {
-        status = fill(bundle, lock, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_file(path, bundle, "job", error);
-    }
-    return status == STATUS_OK ? job_write(bundle->job, path, error) : status;
+    TRY(check_empty(bundle, error));
+    TRY(check_new(bundle, error)); /* Before the lock, which a run in there may hold. */
+    TRY(lock_bundle(bundle, error));
+    TRY(check_new(bundle, error)); /* Another process may have made a bundle meanwhile. */
+    TRY(fill(bundle, lock, error));
+    TRY(bundle_file(path, bundle, "job", error));
+    return job_write(bundle->job, path, error);
 }
 
-enum status bundle_create_sealed(struct bundle **result, const char *path, struct job *job,
-                                 const struct encryption_key *key, const uint8_t *lock,
-                                 struct error *error)
+enum status bundle_create_encrypted(struct bundle **result, const char *path, struct job *job,
+                                    const struct encryption_key *key, const uint8_t *lock,
+                                    struct error *error)
 {
     struct bundle *bundle = NULL;
-    enum status status = file_make_folder(path, error, 0755);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = bundle_new(&bundle, path, error);
-    }
-    if (status != STATUS_OK) {
-        job_free(job);
-        return status;
-    }
+    TRY_OUT(file_make_folder(path, error, 0755));
+    TRY_OUT(bundle_new(&bundle, path, error));
     bundle->job = job;
+    job = NULL;
     if (key != NULL) {
-        bundle->sealed = true;
+        bundle->encrypted = true;
         bundle->has_key = true;
         bundle->key = *key;
     }
-    status = create(bundle, lock, error);
-    if (status != STATUS_OK) {
-        bundle_close(bundle);
-        return status;
-    }
+    TRY_OUT(create(bundle, lock, error));
     *result = bundle;
     return STATUS_OK;
+out:
+    job_free(job);
+    bundle_close(bundle);
+    return status;
 }
 
 enum status bundle_create(struct bundle **bundle, const char *path, struct job *job,
                           struct error *error)
 {
-    return bundle_create_sealed(bundle, path, job, NULL, NULL, error);
+    return bundle_create_encrypted(bundle, path, job, NULL, NULL, error);
 }
 
-/* Does the journal say that the bundle is sealed? */
-static enum status find_sealed(struct bundle *bundle, struct error *error)
+static enum status find_encrypted(struct bundle *bundle, struct error *error)
 {
-    sqlite3_stmt *statement = NULL;
+    sqlite3_stmt *row = NULL;
     uint64_t value = 0;
-    enum status status = journal_prepare(&statement, &bundle->journal, error,
-                                         "SELECT value FROM facts WHERE name = 'sealed'", "");
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = journal_next(&bundle->journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_number(&value, &bundle->journal, statement, 0, 1, error);
-    }
-    (void)sqlite3_finalize(statement);
-    bundle->sealed = value == 1;
+    TRY_OUT(database_first(&row, bundle->database, error,
+                           "SELECT value FROM facts WHERE name = 'encrypted'", ""));
+    TRY_OUT(journal_number(&value, &bundle->journal, row, 0, 1, error));
+out:
+    database_done(bundle->database, row);
+    bundle->encrypted = value == 1;
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 static enum status open_parts(struct bundle *bundle, enum bundle_mode mode, struct error *error)
 {
     char path[FILE_PATH_MAX];
-    enum status status = bundle_file(path, bundle, "job", error);
 
-    if (status == STATUS_OK && !file_exists(path)) {
-        status =
-            error_set(error, STATUS_NOT_FOUND, "%s is not a bundle: it holds no job", bundle->path);
+    TRY(bundle_file(path, bundle, "job", error));
+    if (!file_exists(path)) {
+        return error_set(error, STATUS_NOT_FOUND, "%s is not a bundle: it holds no job",
+                         bundle->path);
     }
-    if (status == STATUS_OK && mode == BUNDLE_WRITE) {
-        status = lock_bundle(bundle, error);
+    if (mode == BUNDLE_WRITE) {
+        TRY(lock_bundle(bundle, error));
     }
-    if (status == STATUS_OK) {
-        status = job_read(&bundle->job, path, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_file(path, bundle, "journal.db", error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_open(&bundle->journal, path,
-                              mode == BUNDLE_WRITE ? JOURNAL_WRITE : JOURNAL_READ, error);
-    }
-    return status == STATUS_OK ? find_sealed(bundle, error) : status;
+    TRY(job_read(&bundle->job, path, error));
+    TRY(bundle_file(path, bundle, "journal.db", error));
+    TRY(journal_open(&bundle->journal, path, mode == BUNDLE_WRITE ? JOURNAL_WRITE : JOURNAL_READ,
+                     error));
+    return find_encrypted(bundle, error);
 }
 
 enum status bundle_open(struct bundle **result, const char *path, enum bundle_mode mode,
                         struct error *error)
 {
-    struct bundle *bundle = NULL;
-    enum status status = bundle_new(&bundle, path, error);
+    struct bundle *bundle;
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_new(&bundle, path, error));
     status = open_parts(bundle, mode, error);
     if (status != STATUS_OK) {
         bundle_close(bundle);
@@ -402,49 +356,50 @@ enum status bundle_open(struct bundle **result, const char *path, enum bundle_mo
     return STATUS_OK;
 }
 
-/* ---- sealed bundles ----------------------------------------------------- */
+/* ---- encrypted bundles ----------------------------------------------------- */
 
-bool bundle_is_sealed(const struct bundle *bundle)
+bool bundle_is_encrypted(const struct bundle *bundle)
 {
-    return bundle->sealed;
+    return bundle->encrypted;
 }
 
 bool bundle_is_locked(const struct bundle *bundle)
 {
-    return bundle->sealed && !bundle->has_key;
+    return bundle->encrypted && !bundle->has_key;
 }
 
-const struct encryption_key *bundle_sealing_key(const struct bundle *bundle)
+const struct encryption_key *bundle_encryption_key(const struct bundle *bundle)
 {
-    return bundle->sealed ? &bundle->key : NULL;
+    return bundle->encrypted ? &bundle->key : NULL;
+}
+
+/* The job's id, as the key opens it from the journal. */
+static enum status open_id(struct digest *id, struct bundle *bundle,
+                           const struct encryption_key *key, struct error *error)
+{
+    uint8_t box[DIGEST_SIZE + ENCRYPTION_BOX_EXTRA];
+    sqlite3_stmt *row = NULL;
+    size_t size;
+    enum status status;
+
+    TRY_OUT(database_first(&row, bundle->database, error,
+                           "SELECT encrypted FROM facts WHERE name = 'encrypted'", ""));
+    TRY_OUT(journal_bytes(box, &size, &bundle->journal, row, 0, sizeof(box), sizeof(box), error));
+    TRY_OUT(encryption_box_open(id->bytes, error, key, key_check_context, box, sizeof(box)));
+out:
+    database_done(bundle->database, row);
+    return status;
 }
 
 enum status bundle_unlock(struct bundle *bundle, const struct encryption_key *key,
                           struct error *error)
 {
-    uint8_t box[DIGEST_SIZE + ENCRYPTION_BOX_EXTRA];
     struct digest id;
-    sqlite3_stmt *statement = NULL;
-    size_t size = 0;
-    enum status status;
 
-    if (!bundle->sealed) {
+    if (!bundle->encrypted) {
         return STATUS_OK; /* nothing needs the key */
     }
-    status = journal_prepare(&statement, &bundle->journal, error,
-                             "SELECT sealed FROM facts WHERE name = 'sealed'", "");
-    if (status == STATUS_OK) {
-        status = journal_next(&bundle->journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_bytes(box, &size, &bundle->journal, statement, 0, sizeof(box), sizeof(box),
-                               error);
-    }
-    (void)sqlite3_finalize(statement);
-    if (status == STATUS_OK) {
-        status = encryption_box_open(id.bytes, error, key, key_check_context, box, sizeof(box));
-    }
-    if (status != STATUS_OK || !digest_equal(&id, &bundle->job->id)) {
+    if (open_id(&id, bundle, key, error) != STATUS_OK || !digest_equal(&id, &bundle->job->id)) {
         return error_set(error, STATUS_REFUSED, "%s: this is not the key of this bundle",
                          bundle->path);
     }
@@ -459,32 +414,29 @@ enum status bundle_unlock_with(struct bundle *bundle, const void *passphrase,
     char path[FILE_PATH_MAX];
     struct file_bytes lock = {0};
     struct encryption_key key;
-    enum status status = bundle_file(path, bundle, "key.lock", error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = file_read(&lock, error, path, ENCRYPTION_LOCK_SIZE);
-    }
+    TRY(bundle_file(path, bundle, "key.lock", error));
+    status = file_read(&lock, error, path, ENCRYPTION_LOCK_SIZE);
     if (status == STATUS_NOT_FOUND) {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: no passphrase opens this bundle",
                         bundle->path);
         error_advise(error, "use its key: --key FILE");
     }
-    if (status == STATUS_OK) {
-        status = encryption_unlock(&key, error, lock.data, lock.size, passphrase, passphrase_size);
-    }
+    TRY(status);
+    status = encryption_unlock(&key, error, lock.data, lock.size, passphrase, passphrase_size);
     file_bytes_release(&lock);
-    if (status == STATUS_OK) {
-        status = bundle_unlock(bundle, &key, error);
-        encryption_key_wipe(&key);
-    }
+    TRY(status);
+    status = bundle_unlock(bundle, &key, error);
+    encryption_key_wipe(&key);
     return status;
 }
 
 enum status bundle_key(struct encryption_key *key, const struct bundle *bundle, struct error *error)
 {
-    if (!bundle->sealed || !bundle->has_key) {
+    if (!bundle->encrypted || !bundle->has_key) {
         return error_set(error, STATUS_REFUSED, "%s %s", bundle->path,
-                         bundle->sealed ? "is locked" : "is not sealed and has no key");
+                         bundle->encrypted ? "is locked" : "is not encrypted and has no key");
     }
     *key = bundle->key;
     return STATUS_OK;

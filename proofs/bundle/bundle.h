@@ -4,7 +4,7 @@
  *     RUN/job                                  the job file
  *     RUN/journal.db                           sqlite3: steps, segments, checkpoints
  *     RUN/checkpoints/000000000100.safetensors the state before step 100
- *     RUN/key.lock                             sealed bundles: the key, under a passphrase
+ *     RUN/key.lock                             encrypted bundles: the key, under a passphrase
  *     RUN/lock                                 held by the process that writes
  *
  * A crash at any instant leaves a bundle that can be continued to the same bits: a checkpoint
@@ -14,7 +14,7 @@
  * checkpoint must hash to the state root that the journal names, and nothing is written through a
  * symbolic link.
  *
- * A sealed bundle keeps checkpoints, losses, times and notes under its key (encryption.h). The job,
+ * An encrypted bundle keeps checkpoints, losses, times and notes under its key (encryption.h). The job,
  * the roots and the signatures are there for everybody.
  */
 #ifndef PROOFS_BUNDLE_BUNDLE_H
@@ -42,10 +42,10 @@ enum bundle_mode {
 MUST_CHECK enum status bundle_create(struct bundle **bundle, const char *path, struct job *job,
                                      struct error *error);
 
-/* A sealed one. lock is what encryption_lock() made of the key; NULL: the owner keeps the key. */
-MUST_CHECK enum status bundle_create_sealed(struct bundle **bundle, const char *path,
-                                            struct job *job, const struct encryption_key *key,
-                                            const uint8_t *lock, struct error *error);
+/* An encrypted one. lock is what encryption_lock() made of the key; NULL: the owner keeps the key. */
+MUST_CHECK enum status bundle_create_encrypted(struct bundle **bundle, const char *path,
+                                               struct job *job, const struct encryption_key *key,
+                                               const uint8_t *lock, struct error *error);
 
 MUST_CHECK enum status bundle_open(struct bundle **bundle, const char *path, enum bundle_mode mode,
                                    struct error *error);
@@ -55,11 +55,11 @@ void bundle_close(struct bundle *bundle);
 const struct job *bundle_job(const struct bundle *bundle);
 const char *bundle_path(const struct bundle *bundle);
 
-/* ---- sealed bundles ----------------------------------------------------- */
+/* ---- encrypted bundles ----------------------------------------------------- */
 
-bool bundle_is_sealed(const struct bundle *bundle);
+bool bundle_is_encrypted(const struct bundle *bundle);
 
-/* Sealed, and the key was not given: what is sealed cannot be read, and no step be recorded. */
+/* Encrypted, and the key was not given: what is encrypted cannot be read, and no step be recorded. */
 bool bundle_is_locked(const struct bundle *bundle);
 
 /* STATUS_REFUSED: it is another bundle's key. */

@@ -26,24 +26,22 @@ static enum status copy_file(struct archive_writer *archive, const char *name, c
     uint8_t *piece = malloc(PIECE_SIZE);
     uint64_t size = 0;
     int descriptor = -1;
-    enum status status = piece == NULL
-                             ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
-                             : whole_file_read_open(&descriptor, &size, error, path);
+    enum status status;
 
-    if (status == STATUS_OK && size > size_max) {
-        status = error_set(error, STATUS_OVER_LIMIT, "%s has %" PRIu64 " bytes", path, size);
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %s", path);
     }
-    if (status == STATUS_OK) {
-        status = archive_writer_begin(archive, error, name, size);
-    }
-    for (uint64_t at = 0; status == STATUS_OK && at < size; at += PIECE_SIZE) {
+    TRY_OUT(whole_file_read_open(&descriptor, &size, error, path));
+    TRY_OUT(size > size_max
+                ? error_set(error, STATUS_OVER_LIMIT, "%s has %" PRIu64 " bytes", path, size)
+                : archive_writer_begin(archive, error, name, size));
+    for (uint64_t at = 0; at < size; at += PIECE_SIZE) {
         size_t taken = size - at < PIECE_SIZE ? (size_t)(size - at) : PIECE_SIZE;
 
-        status = whole_file_read_at(descriptor, error, piece, taken, at, path);
-        if (status == STATUS_OK) {
-            status = archive_writer_add(archive, error, piece, taken);
-        }
+        TRY_OUT(whole_file_read_at(descriptor, error, piece, taken, at, path));
+        TRY_OUT(archive_writer_add(archive, error, piece, taken));
     }
+out:
     if (descriptor >= 0) {
         (void)close(descriptor);
     }
@@ -58,13 +56,10 @@ static enum status pack_job(struct archive_writer *archive, struct bundle *bundl
     enum status status;
 
     buffer_init(&bytes, JOB_FILE_SIZE_MAX);
-    status = job_encode(&bytes, bundle->job, error);
-    if (status == STATUS_OK) {
-        status = archive_writer_begin(archive, error, "job", bytes.size);
-    }
-    if (status == STATUS_OK) {
-        status = archive_writer_add(archive, error, bytes.data, bytes.size);
-    }
+    TRY_OUT(job_encode(&bytes, bundle->job, error));
+    TRY_OUT(archive_writer_begin(archive, error, "job", bytes.size));
+    TRY_OUT(archive_writer_add(archive, error, bytes.data, bytes.size));
+out:
     buffer_release(&bytes);
     return status;
 }
@@ -72,25 +67,22 @@ static enum status pack_job(struct archive_writer *archive, struct bundle *bundl
 static enum status pack_journal(struct archive_writer *archive, struct bundle *bundle,
                                 struct error *error)
 {
-    uint64_t size = 0;
-    enum status status = pack_journal_size(&size, bundle, error);
+    uint64_t size;
 
-    if (status == STATUS_OK) {
-        status = archive_writer_begin(archive, error, "journal", size);
-    }
-    return status == STATUS_OK ? pack_journal_write(archive, bundle, error) : status;
+    TRY(pack_journal_size(&size, bundle, error));
+    TRY(archive_writer_begin(archive, error, "journal", size));
+    return pack_journal_write(archive, bundle, error);
 }
 
 static enum status pack_lock(struct archive_writer *archive, struct bundle *bundle,
                              struct error *error)
 {
     char path[FILE_PATH_MAX];
-    enum status status = bundle_file(path, bundle, "key.lock", error);
 
-    if (status != STATUS_OK || !bundle->sealed || !file_exists(path)) {
-        return status;
-    }
-    return copy_file(archive, "key.lock", path, ENCRYPTION_LOCK_SIZE, error);
+    TRY(bundle_file(path, bundle, "key.lock", error));
+    return bundle->encrypted && file_exists(path)
+               ? copy_file(archive, "key.lock", path, ENCRYPTION_LOCK_SIZE, error)
+               : STATUS_OK;
 }
 
 static enum status pack_checkpoint(struct archive_writer *archive, struct bundle *bundle,
@@ -98,17 +90,17 @@ static enum status pack_checkpoint(struct archive_writer *archive, struct bundle
 {
     char name[BUNDLE_CONTEXT_MAX];
     char path[FILE_PATH_MAX];
-    enum status status = bundle_checkpoint_path(path, bundle, step, error);
+    enum status status;
 
+    TRY(bundle_checkpoint_path(path, bundle, step, error));
     bundle_checkpoint_name(name, step);
-    /* What the owner can check here should not be found out by whoever it is sent to. */
-    if (status == STATUS_OK && !bundle_is_locked(bundle)) {
-        status = bundle_checkpoint_check(bundle, step, error);
+    /* The sender finds a damaged checkpoint, where he can, not the receiver. */
+    if (!bundle_is_locked(bundle)) {
+        TRY_OUT(bundle_checkpoint_check(bundle, step, error));
     }
-    if (status == STATUS_OK) {
-        status = copy_file(archive, name, path, ARCHIVE_ENTRY_MAX, error);
-    }
-    /* The journal names it: that it is gone is not the end of the list. */
+    TRY_OUT(copy_file(archive, name, path, ARCHIVE_ENTRY_MAX, error));
+out:
+    /* To the caller STATUS_NOT_FOUND is the end of the list of checkpoints. */
     return status == STATUS_NOT_FOUND
                ? error_set(error, STATUS_BAD_FORMAT, "%s is in the journal and not there", path)
                : status;
@@ -129,15 +121,15 @@ static enum status last_checkpoint(uint64_t *last, struct bundle *bundle, struct
 static enum status pack_checkpoints(struct archive_writer *archive, struct bundle *bundle,
                                     enum bundle_pack_checkpoints which, struct error *error)
 {
-    uint64_t last = UINT64_MAX;
+    uint64_t last;
     uint64_t step = 0;
-    enum status status = last_checkpoint(&last, bundle, error);
+    enum status status;
 
-    while (status == STATUS_OK &&
-           (status = bundle_checkpoint_find(&step, bundle, step, error)) == STATUS_OK) {
+    TRY(last_checkpoint(&last, bundle, error));
+    while ((status = bundle_checkpoint_find(&step, bundle, step, error)) == STATUS_OK) {
         if (which == BUNDLE_PACK_ALL || (which == BUNDLE_PACK_LAST && step == last) ||
             (step == 0 && bundle->job->first_state_given)) {
-            status = pack_checkpoint(archive, bundle, step, error);
+            TRY(pack_checkpoint(archive, bundle, step, error));
         }
         step++;
     }
@@ -147,15 +139,27 @@ static enum status pack_checkpoints(struct archive_writer *archive, struct bundl
 static enum status pack_all(struct archive_writer *archive, struct bundle *bundle,
                             enum bundle_pack_checkpoints which, struct error *error)
 {
-    enum status status = pack_job(archive, bundle, error);
+    TRY(pack_job(archive, bundle, error));
+    TRY(pack_journal(archive, bundle, error));
+    TRY(pack_lock(archive, bundle, error));
+    return pack_checkpoints(archive, bundle, which, error);
+}
 
-    if (status == STATUS_OK) {
-        status = pack_journal(archive, bundle, error);
+/* Inside a transaction: one view of the journal, even while another process writes it. */
+static enum status pack_snapshot(struct archive_writer *archive, struct bundle *bundle,
+                                 enum bundle_pack_checkpoints which, struct error *error)
+{
+    enum status status;
+
+    TRY(bundle_flush(bundle, error));
+    TRY(database_execute(bundle->database, "BEGIN", error));
+    status = pack_all(archive, bundle, which, error);
+    if (database_in_transaction(bundle->database)) {
+        enum status ended = database_execute(bundle->database, "ROLLBACK", NULL);
+
+        (void)ended; /* The transaction only read. */
     }
-    if (status == STATUS_OK) {
-        status = pack_lock(archive, bundle, error);
-    }
-    return status == STATUS_OK ? pack_checkpoints(archive, bundle, which, error) : status;
+    return status;
 }
 
 enum status bundle_export(struct bundle *bundle, const char *path,
@@ -167,28 +171,15 @@ enum status bundle_export(struct bundle *bundle, const char *path,
     if (archive == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for an archive");
     }
-    status = file_exists(path) ? error_set(error, STATUS_REFUSED, "%s: exists already", path)
-                               : archive_writer_open(archive, error, path);
+    TRY_OUT(file_exists(path) ? error_set(error, STATUS_REFUSED, "%s: exists already", path)
+                              : archive_writer_open(archive, error, path));
+    status = pack_snapshot(archive, bundle, checkpoints, error);
     if (status == STATUS_OK) {
-        status = bundle_flush(bundle, error);
-        /* One view of the journal, whoever goes on writing it. */
-        if (status == STATUS_OK) {
-            status = journal_run(&bundle->journal, "BEGIN", error);
-        }
-        if (status == STATUS_OK) {
-            status = pack_all(archive, bundle, checkpoints, error);
-        }
-        if (journal_in_transaction(&bundle->journal)) {
-            enum status ended = journal_run(&bundle->journal, "ROLLBACK", NULL);
-
-            (void)ended; /* it was only read */
-        }
-        if (status == STATUS_OK) {
-            status = archive_writer_keep(archive, error);
-        } else {
-            archive_writer_drop(archive);
-        }
+        status = archive_writer_keep(archive, error);
+    } else {
+        archive_writer_drop(archive);
     }
+out:
     free(archive);
     return status;
 }
@@ -210,7 +201,7 @@ static enum status misplaced(struct error *error, const char *name)
     return error_set(error, STATUS_BAD_FORMAT, "'%s' is not what comes next in a bundle", name);
 }
 
-/* The memory grows with what really comes, not with what is announced. */
+/* Memory grows with the bytes that arrive, not with the size that the archive announces. */
 static enum status read_entry(struct buffer *bytes, struct archive_reader *archive, uint64_t size,
                               struct error *error)
 {
@@ -220,15 +211,14 @@ static enum status read_entry(struct buffer *bytes, struct archive_reader *archi
     if (piece == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a file of the archive");
     }
-    for (uint64_t at = 0; status == STATUS_OK && at < size; at += PIECE_SIZE) {
+    for (uint64_t at = 0; at < size; at += PIECE_SIZE) {
         size_t taken = size - at < PIECE_SIZE ? (size_t)(size - at) : PIECE_SIZE;
 
-        status = archive_reader_read(archive, error, piece, taken);
-        if (status == STATUS_OK) {
-            buffer_add(bytes, piece, taken);
-            status = buffer_check(bytes, error, "a file of the archive");
-        }
+        TRY_OUT(archive_reader_read(archive, error, piece, taken));
+        buffer_add(bytes, piece, taken);
+        TRY_OUT(buffer_check(bytes, error, "a file of the archive"));
     }
+out:
     free(piece);
     return status;
 }
@@ -243,41 +233,32 @@ static enum status import_job(struct importer *importer, uint64_t size, struct e
         return error_set(error, STATUS_OVER_LIMIT, "a job of %" PRIu64 " bytes", size);
     }
     buffer_init(&bytes, JOB_FILE_SIZE_MAX);
-    status = read_entry(&bytes, importer->archive, size, error);
-    if (status == STATUS_OK) {
-        status = job_parse(&job, bytes.data, bytes.size, error);
-    }
+    TRY_OUT(read_entry(&bytes, importer->archive, size, error));
+    TRY_OUT(job_parse(&job, bytes.data, bytes.size, error));
+    TRY_OUT(bundle_create(&importer->bundle, importer->part, job, error));
+    /* Nobody sees the folder before the end of the import, which syncs all of it. */
+    TRY_OUT(database_execute(importer->bundle->database, "PRAGMA synchronous=OFF", error));
+out:
     buffer_release(&bytes);
-    if (status == STATUS_OK) {
-        status = bundle_create(&importer->bundle, importer->part, job, error);
-    }
-    /* Nobody sees the folder before the end, where all of it is synced at once. */
-    return status == STATUS_OK
-               ? journal_run(&importer->bundle->journal, "PRAGMA synchronous=OFF", error)
-               : status;
+    return status;
 }
 
 static enum status import_lock(struct importer *importer, uint64_t size, struct error *error)
 {
     uint8_t lock[ENCRYPTION_LOCK_SIZE];
     char path[FILE_PATH_MAX];
-    enum status status;
 
     if (size != sizeof(lock)) {
         return error_set(error, STATUS_BAD_FORMAT, "a locked key of %" PRIu64 " bytes", size);
     }
-    status = archive_reader_read(importer->archive, error, lock, sizeof(lock));
-    if (status == STATUS_OK) {
-        status = bundle_file(path, importer->bundle, "key.lock", error);
-    }
-    if (status == STATUS_OK) {
-        status = file_write_new(path, error, lock, sizeof(lock), 0600);
-    }
+    TRY(archive_reader_read(importer->archive, error, lock, sizeof(lock)));
+    TRY(bundle_file(path, importer->bundle, "key.lock", error));
+    TRY(file_write_new(path, error, lock, sizeof(lock), 0600));
     importer->lock_read = true;
-    return status;
+    return STATUS_OK;
 }
 
-/* Once journal and lock are there; a key that does not fit is the user's to correct. */
+/* Needs the journal and the lock. STATUS_REFUSED: the user gave another bundle's key. */
 static enum status unlock(struct importer *importer, struct error *error)
 {
     const struct bundle_import *import = importer->import;
@@ -285,7 +266,7 @@ static enum status unlock(struct importer *importer, struct error *error)
     if (import->key != NULL) {
         return bundle_unlock(importer->bundle, import->key, error);
     }
-    if (import->passphrase != NULL && importer->bundle->sealed) {
+    if (import->passphrase != NULL && importer->bundle->encrypted) {
         return bundle_unlock_with(importer->bundle, import->passphrase, import->passphrase_size,
                                   error);
     }
@@ -297,9 +278,21 @@ static uint64_t checkpoint_size_max(const struct bundle *bundle)
 {
     uint64_t plain = tape_footprint(bundle->job->tape).state + 8 + SAFETENSORS_HEADER_MAX;
 
-    return bundle->sealed ? plain + ENCRYPTION_HEADER_SIZE +
-                                (plain / ENCRYPTION_CHUNK_SIZE + 1) * ENCRYPTION_TAG_SIZE
-                          : plain;
+    return bundle->encrypted ? plain + ENCRYPTION_HEADER_SIZE +
+                                   (plain / ENCRYPTION_CHUNK_SIZE + 1) * ENCRYPTION_TAG_SIZE
+                             : plain;
+}
+
+static enum status fill_file(struct whole_file *file, struct archive_reader *archive,
+                             uint8_t *piece, uint64_t size, struct error *error)
+{
+    for (uint64_t at = 0; at < size; at += PIECE_SIZE) {
+        size_t taken = size - at < PIECE_SIZE ? (size_t)(size - at) : PIECE_SIZE;
+
+        TRY(archive_reader_read(archive, error, piece, taken));
+        TRY(whole_file_add(file, error, piece, taken));
+    }
+    return STATUS_OK;
 }
 
 static enum status write_entry(struct archive_reader *archive, const char *path, uint64_t size,
@@ -307,27 +300,19 @@ static enum status write_entry(struct archive_reader *archive, const char *path,
 {
     uint8_t *piece = malloc(PIECE_SIZE);
     struct whole_file file;
-    enum status status = piece == NULL
-                             ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
-                             : whole_file_open(&file, error, path, 0644);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        free(piece);
-        return status;
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %s", path);
     }
-    for (uint64_t at = 0; status == STATUS_OK && at < size; at += PIECE_SIZE) {
-        size_t taken = size - at < PIECE_SIZE ? (size_t)(size - at) : PIECE_SIZE;
-
-        status = archive_reader_read(archive, error, piece, taken);
-        if (status == STATUS_OK) {
-            status = whole_file_add(&file, error, piece, taken);
-        }
-    }
+    TRY_OUT(whole_file_open(&file, error, path, 0644));
+    status = fill_file(&file, archive, piece, size, error);
     if (status == STATUS_OK) {
         status = whole_file_keep(&file, error);
     } else {
         whole_file_drop(&file);
     }
+out:
     free(piece);
     return status;
 }
@@ -345,29 +330,26 @@ static enum status import_checkpoint(struct importer *importer, uint64_t step, u
                          "a checkpoint before step %" PRIu64 ", to which the journal does not come",
                          step);
     }
-    if (status == STATUS_OK && size > checkpoint_size_max(bundle)) {
+    TRY(status);
+    if (size > checkpoint_size_max(bundle)) {
         return error_set(error, STATUS_OVER_LIMIT,
                          "the checkpoint before step %" PRIu64 " has %" PRIu64
                          " bytes, more than the job's state",
                          step, size);
     }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_path(path, bundle, step, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_entry(importer->archive, path, size, error);
-    }
-    if (status == STATUS_OK && !bundle_is_locked(bundle)) {
-        status = bundle_checkpoint_check(bundle, step, error);
-    } else if (status == STATUS_OK) {
+    TRY(bundle_checkpoint_path(path, bundle, step, error));
+    TRY(write_entry(importer->archive, path, size, error));
+    if (bundle_is_locked(bundle)) {
         importer->import->unchecked++;
+    } else {
+        TRY(bundle_checkpoint_check(bundle, step, error));
     }
     importer->import->checkpoints++;
     importer->next_checkpoint = step + 1;
-    return status == STATUS_OK ? bundle_checkpoint_enter(bundle, step, &root, error) : status;
+    return bundle_checkpoint_enter(bundle, step, &root, error);
 }
 
-/* The step of a checkpoint's name; false: it is none. */
+/* The step in a checkpoint's name; false: it is no checkpoint's name. */
 static bool step_of_entry(uint64_t *step, const char *name)
 {
     char wanted[BUNDLE_CONTEXT_MAX];
@@ -380,12 +362,11 @@ static bool step_of_entry(uint64_t *step, const char *name)
     return strcmp(wanted, name) == 0;
 }
 
-/* Names are compared with the few that there are: no path of the archive is ever followed. */
+/* The archive's names are compared with ours, and never used as paths. */
 static enum status import_entry(struct importer *importer, const char *name, uint64_t size,
                                 struct error *error)
 {
     uint64_t step;
-    enum status status;
 
     if (importer->bundle == NULL) {
         return strcmp(name, "job") == 0 ? import_job(importer, size, error)
@@ -397,18 +378,18 @@ static enum status import_entry(struct importer *importer, const char *name, uin
                    ? pack_journal_read(importer->bundle, importer->archive, size, error)
                    : misplaced(error, name);
     }
-    if (strcmp(name, "key.lock") == 0 && importer->bundle->sealed && !importer->lock_read &&
+    if (strcmp(name, "key.lock") == 0 && importer->bundle->encrypted && !importer->lock_read &&
         importer->next_checkpoint == 0) {
-        status = import_lock(importer, size, error);
-        return status == STATUS_OK ? unlock(importer, error) : status;
+        TRY(import_lock(importer, size, error));
+        return unlock(importer, error);
     }
     if (!step_of_entry(&step, name) || step < importer->next_checkpoint) {
         return misplaced(error, name);
     }
-    status = importer->import->key != NULL && importer->next_checkpoint == 0
-                 ? unlock(importer, error)
-                 : STATUS_OK;
-    return status == STATUS_OK ? import_checkpoint(importer, step, size, error) : status;
+    if (importer->import->key != NULL && importer->next_checkpoint == 0) {
+        TRY(unlock(importer, error));
+    }
+    return import_checkpoint(importer, step, size, error);
 }
 
 static enum status import_all(struct importer *importer, struct error *error)
@@ -418,18 +399,16 @@ static enum status import_all(struct importer *importer, struct error *error)
     enum status status;
 
     while ((status = archive_reader_next(importer->archive, error, name, &size)) == STATUS_OK) {
-        status = import_entry(importer, name, size, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(import_entry(importer, name, size, error));
     }
-    if (status == STATUS_NOT_FOUND && !importer->journal_read) {
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    if (!importer->journal_read) {
         return error_set(error, STATUS_BAD_FORMAT, "the archive holds no bundle");
     }
-    return status == STATUS_NOT_FOUND
-               ? journal_run(&importer->bundle->journal,
-                             "PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE)", error)
-               : status;
+    return database_execute(importer->bundle->database,
+                            "PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE)", error);
 }
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)
@@ -444,7 +423,7 @@ static enum status put_in_place(const char *part, const char *folder, struct err
 {
     int failed = renameat2(AT_FDCWD, part, AT_FDCWD, folder, RENAME_NOREPLACE);
 
-    /* Not every file system can; a folder that is there and not empty is never replaced. */
+    /* Some file systems cannot. rename() never replaces a folder that is not empty. */
     if (failed != 0 && errno == EINVAL) {
         failed = rename(part, folder);
     }
@@ -467,7 +446,7 @@ enum status bundle_import_archive(const char *folder, struct archive_reader *arc
     import->checkpoints = 0;
     import->unchecked = 0;
     while (name_size > 1 && folder[name_size - 1] == '/') {
-        name_size--; /* the part stands beside the folder, not in it */
+        name_size--; /* The part lies beside the folder, not in it. */
     }
     length = snprintf(importer.part, sizeof(importer.part), "%.*s.import-XXXXXX",
                       (int)(name_size < FILE_PATH_MAX ? name_size : FILE_PATH_MAX), folder);
@@ -484,7 +463,7 @@ enum status bundle_import_archive(const char *folder, struct archive_reader *arc
     if (status != STATUS_OK) {
         (void)error_wrap(error, "byte %" PRIu64 " of what is in it", archive->unpacked);
     }
-    /* Closing brings the journal's log into the journal. */
+    /* Closing merges the journal's log into the journal. */
     bundle_close(importer.bundle);
     if (status == STATUS_OK) {
         status = put_in_place(importer.part, folder, error);
@@ -504,14 +483,13 @@ enum status bundle_import(const char *folder, const char *path, struct bundle_im
     if (archive == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for an archive");
     }
-    status = archive_reader_open(archive, error, path, import->size_max);
-    if (status == STATUS_OK) {
-        status = bundle_import_archive(folder, archive, import, error);
-        archive_reader_close(archive);
-        if (status != STATUS_OK) {
-            (void)error_wrap(error, "%s", path);
-        }
+    TRY_OUT(archive_reader_open(archive, error, path, import->size_max));
+    status = bundle_import_archive(folder, archive, import, error);
+    archive_reader_close(archive);
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "%s", path);
     }
+out:
     free(archive);
     return status;
 }

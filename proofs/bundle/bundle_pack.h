@@ -29,11 +29,11 @@ MUST_CHECK enum status bundle_export(struct bundle *bundle, const char *path,
 
 struct bundle_import {
     uint64_t size_max;                /* that the file may unpack to */
-    const struct encryption_key *key; /* of a sealed bundle, or NULL */
+    const struct encryption_key *key; /* of an encrypted bundle, or NULL */
     const void *passphrase;           /* or this; NULL: none */
     size_t passphrase_size;
     uint32_t checkpoints; /* set: how many came */
-    uint32_t unchecked;   /* set: how many of them are sealed and could not be opened */
+    uint32_t unchecked;   /* set: how many of them are encrypted and could not be opened */
 };
 
 /* Makes the bundle `folder`, which must not exist, of the file. */

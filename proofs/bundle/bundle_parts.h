@@ -7,7 +7,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/bundle/journal.h"
 
-/* What is kept, open or sealed, of a step: loss (4), then nanoseconds, nanoseconds_committing,
+/* What is kept, open or encrypted, of a step: loss (4), then nanoseconds, nanoseconds_committing,
  * microjoules and device (8 each). */
 #define BUNDLE_STEP_BYTES 36
 #define BUNDLE_STEP_BOX   (BUNDLE_STEP_BYTES + ENCRYPTION_BOX_EXTRA)
@@ -19,10 +19,11 @@ struct bundle {
     struct job *job;            /* owned */
     struct file_lock lock;
     struct journal journal;
-    uint64_t device;  /* row of the device that runs the steps */
-    uint32_t pending; /* steps in the transaction that is open */
+    struct database *database; /* the journal's */
+    uint64_t device;           /* row of the device that runs the steps */
+    uint32_t pending;          /* steps in the transaction that is open */
     uint64_t pending_since_ns;
-    bool sealed;
+    bool encrypted;
     bool has_key;
     struct encryption_key key;
     uint32_t damaged;
@@ -33,19 +34,19 @@ struct bundle {
 MUST_CHECK enum status bundle_file(char *path, const struct bundle *bundle, const char *name,
                                    struct error *error);
 
-/* "checkpoints/000000000100.safetensors"; also the context under which it is sealed. */
+/* "checkpoints/000000000100.safetensors"; also the context under which it is encrypted. */
 void bundle_checkpoint_name(char name[BUNDLE_CONTEXT_MAX], uint64_t step);
 
-/* STATUS_REFUSED, with advice. */
-enum status bundle_refuse_locked(const struct bundle *bundle, struct error *error);
+/* STATUS_REFUSED, with advice, where the bundle is locked. */
+MUST_CHECK enum status bundle_require_key(const struct bundle *bundle, struct error *error);
 
-/* NULL where the bundle is not sealed. It must not be locked. */
-const struct encryption_key *bundle_sealing_key(const struct bundle *bundle);
+/* NULL where the bundle is not encrypted. It must not be locked. */
+const struct encryption_key *bundle_encryption_key(const struct bundle *bundle);
 
 void bundle_step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step);
 void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES]);
 
-/* Enters a step as it is; box, of BUNDLE_STEP_BOX bytes, holds what is sealed of it, or is NULL. */
+/* Enters a step as it is; box, of BUNDLE_STEP_BOX bytes, holds what is encrypted of it, or is NULL. */
 MUST_CHECK enum status bundle_step_insert(struct bundle *bundle, const struct bundle_step *step,
                                           const uint8_t *box, struct error *error);
 

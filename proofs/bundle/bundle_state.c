@@ -30,11 +30,6 @@ enum status bundle_checkpoint_path(char *path, const struct bundle *bundle, uint
     return bundle_file(path, bundle, name, error);
 }
 
-static enum status refuse_locked(const struct bundle *bundle, struct error *error)
-{
-    return bundle_is_locked(bundle) ? bundle_refuse_locked(bundle, error) : STATUS_OK;
-}
-
 /* ---- writing ------------------------------------------------------------ */
 
 /* Wider types first, as the format wants them for alignment; else in the order of the states. */
@@ -86,10 +81,9 @@ static enum status add_state(struct safetensors_writer *writer, const struct sup
     if (bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
     }
-    status = first_state_read(bytes, supply->first, state, error);
-    if (status == STATUS_OK) {
-        status = add_bytes(writer, shape, bytes, error);
-    }
+    TRY_OUT(first_state_read(bytes, supply->first, state, error));
+    TRY_OUT(add_bytes(writer, shape, bytes, error));
+out:
     free(bytes);
     return status;
 }
@@ -101,20 +95,15 @@ static enum status write_states(struct bundle *bundle, const struct safetensors_
     const struct tape *tape = bundle->job->tape;
     struct safetensors_writer writer;
     char path[FILE_PATH_MAX];
-    enum status status = bundle_checkpoint_path(path, bundle, step, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = safetensors_writer_open_plan(&writer, error, path, plan);
+    TRY(bundle_checkpoint_path(path, bundle, step, error));
+    TRY(safetensors_writer_open_plan(&writer, error, path, plan));
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        TRY_OUT(add_state(&writer, supply, tape, order[i], error));
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = add_state(&writer, supply, tape, order[i], error);
-    }
-    if (status == STATUS_OK) {
-        return safetensors_writer_keep(&writer, error);
-    }
+    return safetensors_writer_keep(&writer, error);
+out:
     safetensors_writer_drop(&writer);
     return status;
 }
@@ -135,7 +124,7 @@ static enum status write_file(struct bundle *bundle, const struct supply *supply
                                           .entry_count = tape->state_count,
                                           .texts = texts,
                                           .text_count = sizeof(texts) / sizeof(texts[0]),
-                                          .key = bundle_sealing_key(bundle),
+                                          .key = bundle_encryption_key(bundle),
                                           .context = context};
     enum status status = STATUS_OK;
 
@@ -160,35 +149,25 @@ static enum status write_file(struct bundle *bundle, const struct supply *supply
 enum status bundle_checkpoint_enter(struct bundle *bundle, uint64_t step, const struct digest *root,
                                     struct error *error)
 {
-    sqlite3_stmt *statement = NULL;
-    enum status status = bundle_flush(bundle, error);
-
-    if (status == STATUS_OK) {
-        status =
-            journal_prepare(&statement, &bundle->journal, error,
-                            "INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", "id", step, root);
-    }
-    return status == STATUS_OK ? journal_finish(&bundle->journal, statement, error) : status;
+    TRY(bundle_flush(bundle, error));
+    return database_run(bundle->database, error, "INSERT OR REPLACE INTO checkpoints VALUES (?, ?)",
+                        "id", step, root);
 }
 
 static enum status write_checkpoint(struct bundle *bundle, const struct supply *supply,
                                     uint64_t step, const struct digest *root, struct error *error)
 {
     struct digest wanted;
-    enum status status = bundle_state_root(&wanted, bundle, step, error);
 
-    if (status == STATUS_OK && !digest_equal(root, &wanted)) {
-        status =
-            error_set(error, STATUS_REFUSED,
-                      "this is not the state before step %" PRIu64 " that was committed to", step);
+    TRY(bundle_state_root(&wanted, bundle, step, error));
+    if (!digest_equal(root, &wanted)) {
+        return error_set(error, STATUS_REFUSED,
+                         "this is not the state before step %" PRIu64 " that was committed to",
+                         step);
     }
-    if (status == STATUS_OK) {
-        status = refuse_locked(bundle, error);
-    }
-    if (status == STATUS_OK) {
-        status = write_file(bundle, supply, step, root, error);
-    }
-    return status == STATUS_OK ? bundle_checkpoint_enter(bundle, step, root, error) : status;
+    TRY(bundle_require_key(bundle, error));
+    TRY(write_file(bundle, supply, step, root, error));
+    return bundle_checkpoint_enter(bundle, step, root, error);
 }
 
 enum status bundle_checkpoint_write(struct bundle *bundle, struct machine *machine, uint64_t step,
@@ -196,9 +175,9 @@ enum status bundle_checkpoint_write(struct bundle *bundle, struct machine *machi
 {
     const struct supply supply = {.machine = machine};
     struct digest root;
-    enum status status = machine_state_root(&root, machine, error);
 
-    return status == STATUS_OK ? write_checkpoint(bundle, &supply, step, &root, error) : status;
+    TRY(machine_state_root(&root, machine, error));
+    return write_checkpoint(bundle, &supply, step, &root, error);
 }
 
 enum status bundle_give_first_state(struct bundle *bundle, const char *path, struct error *error)
@@ -211,23 +190,20 @@ enum status bundle_give_first_state(struct bundle *bundle, const char *path, str
     if (!bundle->job->first_state_given) {
         return error_set(error, STATUS_USAGE, "the job draws its first state; none can be given");
     }
-    status = first_state_open(&first, bundle->job->tape, path, error);
-    if (status == STATUS_OK) {
-        status = first_state_root(&root, &first, error);
-    }
-    if (status == STATUS_OK && !digest_equal(&root, &bundle->job->first_state_root)) {
-        status = error_set(error, STATUS_REFUSED, "%s is not the first state of the job", path);
-    }
-    if (status == STATUS_OK) {
-        status = write_checkpoint(bundle, &supply, 0, &root, error);
-    }
+    TRY_OUT(first_state_open(&first, bundle->job->tape, path, error));
+    TRY_OUT(first_state_root(&root, &first, error));
+    TRY_OUT(digest_equal(&root, &bundle->job->first_state_root)
+                ? STATUS_OK
+                : error_set(error, STATUS_REFUSED, "%s is not the first state of the job", path));
+    TRY_OUT(write_checkpoint(bundle, &supply, 0, &root, error));
+out:
     first_state_close(&first);
     return status;
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* What a checkpoint must say of itself; false: it says something else, or more. */
+/* Does the metadata name this job, this step and this root, and nothing more? */
 static bool says_what_it_is(const struct safetensors *file, const struct bundle *bundle,
                             uint64_t step, const struct digest *root)
 {
@@ -257,27 +233,20 @@ static enum status open_checkpoint(struct safetensors *file, struct digest *root
 {
     char path[FILE_PATH_MAX];
     char context[BUNDLE_CONTEXT_MAX];
-    enum status status = bundle_state_root(root, bundle, step, error);
 
-    if (status == STATUS_OK) {
-        status = refuse_locked(bundle, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_path(path, bundle, step, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_state_root(root, bundle, step, error));
+    TRY(bundle_require_key(bundle, error));
+    TRY(bundle_checkpoint_path(path, bundle, step, error));
     bundle_checkpoint_name(context, step);
-    status = bundle->sealed ? safetensors_open_sealed(file, error, path, &bundle->key, context)
-                            : safetensors_open(file, error, path);
-    if (status == STATUS_OK && !says_what_it_is(file, bundle, step, root)) {
-        status = error_set(
-            error, STATUS_BAD_FORMAT,
-            "%s does not say that it is the state before step %" PRIu64 " of this job", path, step);
+    TRY(bundle->encrypted ? safetensors_open_encrypted(file, error, path, &bundle->key, context)
+                          : safetensors_open(file, error, path));
+    if (!says_what_it_is(file, bundle, step, root)) {
         safetensors_close(file);
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s does not say that it is the state before step %" PRIu64 " of this job",
+                         path, step);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status find_entry(const struct safetensors_entry **entry,
@@ -295,10 +264,13 @@ static enum status find_entry(const struct safetensors_entry **entry,
     return STATUS_OK;
 }
 
-static enum status is_not_committed(const struct safetensors *file, struct error *error)
+static enum status compare_root(const struct digest *root, const struct digest *wanted,
+                                const struct safetensors *file, struct error *error)
 {
-    return error_set(error, STATUS_BAD_FORMAT, "%s is not the state that was committed to",
-                     file->path);
+    return digest_equal(root, wanted)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "%s is not the state that was committed to",
+                           file->path);
 }
 
 static enum status hash_tensor(struct digest *root, const struct safetensors *file,
@@ -307,21 +279,17 @@ static enum status hash_tensor(struct digest *root, const struct safetensors *fi
     uint64_t size = commit_tensor_size(shape);
     const struct safetensors_entry *entry;
     struct commit_stream stream;
-    enum status status = find_entry(&entry, file, shape, error);
 
+    TRY(find_entry(&entry, file, shape, error));
     commit_stream_init(&stream, COMMIT_TENSOR, shape);
-    for (uint64_t from = 0; from < size && status == STATUS_OK; from += PIECE_SIZE) {
+    for (uint64_t from = 0; from < size; from += PIECE_SIZE) {
         size_t taken = size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE;
 
-        status = safetensors_read(file, error, piece, entry, taken, from);
-        if (status == STATUS_OK) {
-            commit_stream_add(&stream, piece, taken, 0);
-        }
+        TRY(safetensors_read(file, error, piece, entry, taken, from));
+        commit_stream_add(&stream, piece, taken, 0);
     }
-    if (status == STATUS_OK) {
-        commit_stream_root(&stream, root);
-    }
-    return status;
+    commit_stream_root(&stream, root);
+    return STATUS_OK;
 }
 
 static enum status hash_file(struct digest *root, const struct safetensors *file,
@@ -329,20 +297,21 @@ static enum status hash_file(struct digest *root, const struct safetensors *file
 {
     uint8_t *piece = malloc(PIECE_SIZE);
     struct commit_roots roots;
-    enum status status =
-        piece == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path)
-                      : STATUS_OK;
+    enum status status;
 
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to read %s", file->path);
+    }
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
         struct digest item;
 
-        status = hash_tensor(&item, file, &tape->tensors[tape->states[i].before], piece, error);
-        if (status == STATUS_OK) {
-            status = commit_roots_add(&roots, &item);
-        }
+        TRY_OUT(hash_tensor(&item, file, &tape->tensors[tape->states[i].before], piece, error));
+        TRY_OUT(commit_roots_add(&roots, &item));
     }
     commit_roots_end(&roots, root);
+    status = STATUS_OK;
+out:
     free(piece);
     return status;
 }
@@ -352,15 +321,12 @@ enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct
     struct safetensors file;
     struct digest wanted;
     struct digest root;
-    enum status status = open_checkpoint(&file, &wanted, bundle, step, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = hash_file(&root, &file, bundle->job->tape, error);
-    if (status == STATUS_OK && !digest_equal(&root, &wanted)) {
-        status = is_not_committed(&file, error);
-    }
+    TRY(open_checkpoint(&file, &wanted, bundle, step, error));
+    TRY_OUT(hash_file(&root, &file, bundle->job->tape, error));
+    TRY_OUT(compare_root(&root, &wanted, &file, error));
+out:
     safetensors_close(&file);
     return status;
 }
@@ -372,20 +338,17 @@ static enum status load_tensor(const struct safetensors *file, struct machine *m
 {
     const struct tensor *shape = &machine->tape->tensors[tensor];
     const struct safetensors_entry *entry;
-    enum status status = find_entry(&entry, file, shape, error);
+    enum status status;
     void *bytes;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(find_entry(&entry, file, shape, error));
     bytes = malloc(commit_tensor_size(shape));
     if (bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
     }
-    status = safetensors_read(file, error, bytes, entry, (size_t)commit_tensor_size(shape), 0);
-    if (status == STATUS_OK) {
-        status = machine->backend->write(machine, tensor, bytes, error);
-    }
+    TRY_OUT(safetensors_read(file, error, bytes, entry, (size_t)commit_tensor_size(shape), 0));
+    TRY_OUT(machine->backend->write(machine, tensor, bytes, error));
+out:
     free(bytes);
     return status;
 }
@@ -396,20 +359,15 @@ static enum status load_checkpoint(struct bundle *bundle, struct machine *machin
     struct safetensors file;
     struct digest wanted;
     struct digest root;
-    enum status status = open_checkpoint(&file, &wanted, bundle, step, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
+    TRY(open_checkpoint(&file, &wanted, bundle, step, error));
+    for (uint32_t i = 0; i < machine->tape->state_count; i++) {
+        TRY_OUT(load_tensor(&file, machine, machine->tape->states[i].before, error));
     }
-    for (uint32_t i = 0; i < machine->tape->state_count && status == STATUS_OK; i++) {
-        status = load_tensor(&file, machine, machine->tape->states[i].before, error);
-    }
-    if (status == STATUS_OK) {
-        status = machine_state_root(&root, machine, error);
-    }
-    if (status == STATUS_OK && !digest_equal(&root, &wanted)) {
-        status = is_not_committed(&file, error);
-    }
+    TRY_OUT(machine_state_root(&root, machine, error));
+    TRY_OUT(compare_root(&root, &wanted, &file, error));
+out:
     safetensors_close(&file);
     return status;
 }
@@ -418,20 +376,18 @@ static enum status check_first_state(const struct bundle *bundle, struct machine
                                      struct error *error)
 {
     struct digest root;
-    enum status status = machine_state_root(&root, machine, error);
 
-    if (status == STATUS_OK && !digest_equal(&root, &bundle->job->first_state_root)) {
-        status = error_set(error, STATUS_BAD_FORMAT,
+    TRY(machine_state_root(&root, machine, error));
+    return digest_equal(&root, &bundle->job->first_state_root)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT,
                            "the job's draws do not give the first state that it commits to");
-    }
-    return status;
 }
 
 static enum status load_first_state(struct bundle *bundle, struct machine *machine,
                                     struct error *error)
 {
     const struct tape *tape = bundle->job->tape;
-    enum status status = STATUS_OK;
 
     if (bundle->job->first_state_given) {
         (void)error_set(error, STATUS_NOT_FOUND,
@@ -440,9 +396,10 @@ static enum status load_first_state(struct bundle *bundle, struct machine *machi
         error_advise(error, "name its file with --first-state");
         return STATUS_NOT_FOUND;
     }
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
         uint32_t tensor = tape->states[i].before;
         void *bytes = malloc(commit_tensor_size(&tape->tensors[tensor]));
+        enum status status;
 
         if (bytes == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'",
@@ -451,29 +408,26 @@ static enum status load_first_state(struct bundle *bundle, struct machine *machi
         job_first_state(bytes, bundle->job, tensor);
         status = machine->backend->write(machine, tensor, bytes, error);
         free(bytes);
+        TRY(status);
     }
-    return status == STATUS_OK ? check_first_state(bundle, machine, error) : status;
+    return check_first_state(bundle, machine, error);
 }
 
-/* The newest checkpoint before step `below`. Asked for anew each time, so that a journal made to
- * name one checkpoint without end still comes to its own. */
+/* The newest checkpoint before step `below`. Each call runs the query again, so that a journal
+ * which names one checkpoint without end still ends. */
 static enum status find_before(uint64_t *step, struct bundle *bundle, uint64_t below,
                                struct error *error)
 {
-    struct journal *journal = &bundle->journal;
-    sqlite3_stmt *statement = NULL;
-    enum status status = journal_prepare(&statement, journal, error,
-                                         "SELECT step FROM checkpoints WHERE step < ? "
-                                         "ORDER BY step DESC LIMIT 1",
-                                         "i", below);
+    sqlite3_stmt *row = NULL;
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = journal_next(journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_number(step, journal, statement, 0, below - 1, error);
-    }
-    (void)sqlite3_finalize(statement);
+    TRY_OUT(database_first(&row, bundle->database, error,
+                           "SELECT step FROM checkpoints WHERE step < ? "
+                           "ORDER BY step DESC LIMIT 1",
+                           "i", below));
+    TRY_OUT(journal_number(step, &bundle->journal, row, 0, below - 1, error));
+out:
+    database_done(bundle->database, row);
     return status;
 }
 
@@ -481,26 +435,24 @@ enum status bundle_restore(uint64_t *step, struct bundle *bundle, struct machine
                            uint64_t most, struct error *error)
 {
     uint64_t below = (most < bundle->job->steps ? most : bundle->job->steps) + 1;
-    enum status status = STATUS_OK;
 
     bundle->damaged = 0;
     error_init(&bundle->damage);
-    while (status == STATUS_OK && below > 0) {
+    while (below > 0) {
         struct error why;
+        enum status status = find_before(step, bundle, below, error);
 
-        error_init(&why);
-        status = find_before(step, bundle, below, error);
-        if (status == STATUS_OK) {
-            if (load_checkpoint(bundle, machine, *step, &why) == STATUS_OK) {
-                return STATUS_OK;
-            }
-            bundle->damage = bundle->damaged == 0 ? why : bundle->damage;
-            bundle->damaged++;
-            below = *step;
+        if (status == STATUS_NOT_FOUND) {
+            break;
         }
-    }
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        return status;
+        TRY(status);
+        error_init(&why);
+        if (load_checkpoint(bundle, machine, *step, &why) == STATUS_OK) {
+            return STATUS_OK;
+        }
+        bundle->damage = bundle->damaged == 0 ? why : bundle->damage;
+        bundle->damaged++;
+        below = *step;
     }
     *step = 0;
     return load_first_state(bundle, machine, error);
@@ -515,28 +467,26 @@ uint32_t bundle_damaged(const struct bundle *bundle, const char **why)
 enum status bundle_checkpoint_find(uint64_t *step, struct bundle *bundle, uint64_t from,
                                    struct error *error)
 {
-    struct journal *journal = &bundle->journal;
-    sqlite3_stmt *statement = NULL;
-    enum status status = journal_prepare(&statement, journal, error,
-                                         "SELECT step FROM checkpoints WHERE step >= ? "
-                                         "ORDER BY step LIMIT 1",
-                                         "i", from < JOB_STEPS_MAX ? from : JOB_STEPS_MAX + 1);
+    sqlite3_stmt *row = NULL;
+    enum status status = database_first(&row, bundle->database, error,
+                                        "SELECT step FROM checkpoints WHERE step >= ? "
+                                        "ORDER BY step LIMIT 1",
+                                        "i", from < JOB_STEPS_MAX ? from : JOB_STEPS_MAX + 1);
 
-    if (status == STATUS_OK) {
-        status = journal_next(journal, statement, error);
-    }
     if (status == STATUS_NOT_FOUND) {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: no checkpoint from step %" PRIu64 " on",
                         bundle->path, from);
     }
-    if (status == STATUS_OK) {
-        status = journal_number(step, journal, statement, 0, bundle->job->steps, error);
+    if (status != STATUS_OK) {
+        goto out;
     }
-    if (status == STATUS_OK && *step < from) {
+    TRY_OUT(journal_number(step, &bundle->journal, row, 0, bundle->job->steps, error));
+    if (*step < from) {
         status = error_set(error, STATUS_BAD_FORMAT, "%s: the list of checkpoints is not in order",
-                           journal->path);
+                           bundle->journal.path);
     }
-    (void)sqlite3_finalize(statement);
+out:
+    database_done(bundle->database, row);
     return status;
 }
 
@@ -544,22 +494,13 @@ enum status bundle_checkpoint_find(uint64_t *step, struct bundle *bundle, uint64
 
 static enum status remove_checkpoint(struct bundle *bundle, uint64_t step, struct error *error)
 {
-    sqlite3_stmt *statement = NULL;
     char path[FILE_PATH_MAX];
-    enum status status = bundle_checkpoint_path(path, bundle, step, error);
 
-    /* The entry goes first: a file without one is only waste, the reverse a broken promise. */
-    if (status == STATUS_OK) {
-        status = journal_prepare(&statement, &bundle->journal, error,
-                                 "DELETE FROM checkpoints WHERE step = ?", "i", step);
-    }
-    if (status == STATUS_OK) {
-        status = journal_finish(&bundle->journal, statement, error);
-    }
-    if (status == STATUS_OK && unlink(path) != 0 && file_exists(path)) {
-        status = error_set_errno(error, "cannot remove %s", path);
-    }
-    return status;
+    TRY(bundle_checkpoint_path(path, bundle, step, error));
+    /* The entry goes first: a file without one is waste, one without a file promises too much. */
+    TRY(database_run(bundle->database, error, "DELETE FROM checkpoints WHERE step = ?", "i", step));
+    return unlink(path) != 0 && file_exists(path) ? error_set_errno(error, "cannot remove %s", path)
+                                                  : STATUS_OK;
 }
 
 /* The step of "000000000100.safetensors"; false: it is not the name of a checkpoint. */
@@ -576,28 +517,31 @@ static bool step_of_name(uint64_t *step, const char *file_name)
     return strcmp(strchr(name, '/') + 1, file_name) == 0;
 }
 
-/* A crash between an entry and its file's removal leaves a file that nobody would remove. */
+/* A crash between the removal of an entry and of its file leaves a file: remove it now. */
 static enum status remove_forgotten(struct bundle *bundle, uint64_t newest, struct error *error)
 {
     char path[FILE_PATH_MAX];
     struct dirent *entry;
-    enum status status = bundle_file(path, bundle, "checkpoints", error);
-    DIR *folder = status == STATUS_OK ? opendir(path) : NULL;
+    enum status status = STATUS_OK;
+    DIR *folder;
 
+    TRY(bundle_file(path, bundle, "checkpoints", error));
+    folder = opendir(path);
     if (folder == NULL) {
-        return status != STATUS_OK ? status : error_set_errno(error, "cannot read %s", path);
+        return error_set_errno(error, "cannot read %s", path);
     }
-    while (status == STATUS_OK && (entry = readdir(folder)) != NULL) {
+    while ((entry = readdir(folder)) != NULL) {
         uint64_t step;
         uint64_t found = UINT64_MAX;
 
         if (step_of_name(&step, entry->d_name) && step < newest) {
-            status = bundle_checkpoint_find(&found, bundle, step, error);
-            if (status == STATUS_OK && found != step) {
+            TRY_OUT(bundle_checkpoint_find(&found, bundle, step, error));
+            if (found != step) {
                 (void)unlinkat(dirfd(folder), entry->d_name, 0);
             }
         }
     }
+out:
     (void)closedir(folder);
     return status;
 }
@@ -609,26 +553,26 @@ enum status bundle_checkpoint_prune(struct bundle *bundle, uint64_t keep, uint64
     uint64_t newest = 0;
     uint64_t seen = 0;
     uint64_t below = bundle->job->steps + 1;
-    enum status status = bundle_flush(bundle, error);
 
-    while (status == STATUS_OK && below > 0) {
-        uint64_t step = 0;
+    TRY(bundle_flush(bundle, error));
+    while (below > 0) {
+        uint64_t step;
+        enum status status = find_before(&step, bundle, below, error);
+        bool wanted;
 
-        status = find_before(&step, bundle, below, error);
-        if (status != STATUS_OK) {
+        if (status == STATUS_NOT_FOUND) {
             break;
         }
+        TRY(status);
         below = step;
         newest = seen == 0 ? step : newest;
-        /* A first state that was given can be had from nowhere else. */
-        bool wanted = seen++ < keep ||
-                      (every != 0 && step % length == 0 && step / length % every == 0) ||
-                      (step == 0 && bundle->job->first_state_given);
+        /* The bundle holds the only copy of a first state that was given. */
+        wanted = seen++ < keep ||
+                 (every != 0 && step % length == 0 && step / length % every == 0) ||
+                 (step == 0 && bundle->job->first_state_given);
         if (!wanted) {
-            status = remove_checkpoint(bundle, step, error);
+            TRY(remove_checkpoint(bundle, step, error));
         }
     }
-    return status == STATUS_OK || status == STATUS_NOT_FOUND
-               ? remove_forgotten(bundle, newest, error)
-               : status;
+    return remove_forgotten(bundle, newest, error);
 }

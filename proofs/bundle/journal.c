@@ -1,14 +1,10 @@
 /* journal.c - see journal.h. */
 #include "proofs/bundle/journal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Writers of other processes hold the database for a transaction's length, not longer. */
-#define BUSY_MS 10000
 
 /* What each table of a journal is made by, and found again by: byte for byte. */
 static const struct {
@@ -16,11 +12,12 @@ static const struct {
     const char *sql;
 } tables[] = {
     {"facts", "CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER, text TEXT,"
-              " sealed BLOB) STRICT"},
-    {"devices", "CREATE TABLE devices (device INTEGER PRIMARY KEY, name TEXT, sealed BLOB) STRICT"},
+              " encrypted BLOB) STRICT"},
+    {"devices",
+     "CREATE TABLE devices (device INTEGER PRIMARY KEY, name TEXT, encrypted BLOB) STRICT"},
     {"steps", "CREATE TABLE steps (step INTEGER PRIMARY KEY, root BLOB NOT NULL, loss INTEGER,"
               " nanoseconds INTEGER, committing INTEGER, microjoules INTEGER, device INTEGER,"
-              " sealed BLOB) STRICT"},
+              " encrypted BLOB) STRICT"},
     {"segments", "CREATE TABLE segments (segment INTEGER PRIMARY KEY, root BLOB NOT NULL,"
                  " signature BLOB NOT NULL) STRICT"},
     {"checkpoints", "CREATE TABLE checkpoints (step INTEGER PRIMARY KEY, root BLOB NOT NULL)"
@@ -29,90 +26,6 @@ static const struct {
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 /* The index that sqlite3 makes for the text key of facts. */
 #define INDEX_NAME  "sqlite_autoindex_facts_1"
-
-static enum status sqlite_error(struct journal *journal, struct error *error)
-{
-    int code = sqlite3_errcode(journal->database);
-    enum status status = code == SQLITE_NOMEM                              ? STATUS_NO_MEMORY
-                         : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? STATUS_BAD_FORMAT
-                                                                           : STATUS_IO;
-
-    return error_set(error, status, "%s: %s", journal->path, sqlite3_errmsg(journal->database));
-}
-
-enum status journal_run(struct journal *journal, const char *sql, struct error *error)
-{
-    if (sqlite3_exec(journal->database, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        return sqlite_error(journal, error);
-    }
-    return STATUS_OK;
-}
-
-bool journal_in_transaction(struct journal *journal)
-{
-    return sqlite3_get_autocommit(journal->database) == 0;
-}
-
-enum status journal_prepare(sqlite3_stmt **statement, struct journal *journal, struct error *error,
-                            const char *sql, const char *types, ...)
-{
-    va_list arguments;
-    bool good = sqlite3_prepare_v2(journal->database, sql, -1, statement, NULL) == SQLITE_OK;
-
-    va_start(arguments, types);
-    for (int i = 0; good && types[i] != '\0'; i++) {
-        int code = SQLITE_MISUSE;
-        const void *bytes;
-
-        if (types[i] == 'i') {
-            code =
-                sqlite3_bind_int64(*statement, i + 1, (sqlite3_int64)va_arg(arguments, uint64_t));
-        } else if (types[i] == 'd') {
-            code = sqlite3_bind_blob(*statement, i + 1, va_arg(arguments, const struct digest *),
-                                     DIGEST_SIZE, SQLITE_TRANSIENT);
-        } else if (types[i] == 't') {
-            code = sqlite3_bind_text(*statement, i + 1, va_arg(arguments, const char *), -1,
-                                     SQLITE_TRANSIENT);
-        } else if (types[i] == 'b') {
-            bytes = va_arg(arguments, const void *);
-            code = sqlite3_bind_blob64(*statement, i + 1, bytes, va_arg(arguments, size_t),
-                                       SQLITE_TRANSIENT);
-        } else if (types[i] == 'n') {
-            code = sqlite3_bind_null(*statement, i + 1);
-        }
-        good = code == SQLITE_OK;
-    }
-    va_end(arguments);
-    if (!good) {
-        enum status status = sqlite_error(journal, error);
-
-        (void)sqlite3_finalize(*statement);
-        *statement = NULL;
-        return status;
-    }
-    return STATUS_OK;
-}
-
-enum status journal_next(struct journal *journal, sqlite3_stmt *statement, struct error *error)
-{
-    int code = sqlite3_step(statement);
-
-    if (code == SQLITE_ROW) {
-        return STATUS_OK;
-    }
-    if (code == SQLITE_DONE) {
-        return STATUS_NOT_FOUND;
-    }
-    return sqlite_error(journal, error);
-}
-
-enum status journal_finish(struct journal *journal, sqlite3_stmt *statement, struct error *error)
-{
-    enum status status = journal_next(journal, statement, error);
-
-    (void)sqlite3_finalize(statement);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
 
 enum status journal_number(uint64_t *number, struct journal *journal, sqlite3_stmt *statement,
                            int column, uint64_t maximum, struct error *error)
@@ -193,19 +106,16 @@ enum status journal_text(char *text, size_t text_size, struct journal *journal,
 
 /* ---- opening ------------------------------------------------------------ */
 
-static enum status ask_number(uint64_t *number, struct journal *journal, const char *sql,
-                              struct error *error)
+static enum status read_pragma(uint64_t *number, struct journal *journal, const char *pragma,
+                               struct error *error)
 {
-    sqlite3_stmt *statement = NULL;
-    enum status status = journal_prepare(&statement, journal, error, sql, "");
+    sqlite3_stmt *row = NULL;
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = journal_next(journal, statement, error);
-    }
-    if (status == STATUS_OK) {
-        status = journal_number(number, journal, statement, 0, INT64_MAX, error);
-    }
-    (void)sqlite3_finalize(statement);
+    TRY_OUT(database_first(&row, &journal->database, error, pragma, ""));
+    TRY_OUT(journal_number(number, journal, row, 0, INT64_MAX, error));
+out:
+    database_done(&journal->database, row);
     return status;
 }
 
@@ -232,27 +142,33 @@ static bool is_ours(sqlite3_stmt *row, uint32_t *seen)
     return false;
 }
 
+static enum status not_ours(struct journal *journal, struct error *error)
+{
+    return error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep", journal->path);
+}
+
 static enum status check_schema(struct journal *journal, struct error *error)
 {
     sqlite3_stmt *row = NULL;
     uint32_t seen = 0;
-    enum status status =
-        journal_prepare(&row, journal, error, "SELECT type, name, sql FROM sqlite_schema", "");
+    enum status status;
 
-    while (status == STATUS_OK) {
-        status = journal_next(journal, row, error);
-        if (status == STATUS_OK && !is_ours(row, &seen)) {
-            status =
-                error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep", journal->path);
+    TRY_OUT(database_prepare(&row, &journal->database, error,
+                             "SELECT type, name, sql FROM sqlite_schema", ""));
+    while ((status = database_step(&journal->database, row, error)) == STATUS_OK) {
+        if (!is_ours(row, &seen)) {
+            status = not_ours(journal, error);
+            goto out;
         }
     }
-    (void)sqlite3_finalize(row);
     if (status == STATUS_NOT_FOUND) {
         status = seen == (1u << TABLE_COUNT) - 1
                      ? STATUS_OK
                      : error_set(error, STATUS_BAD_FORMAT, "%s: a table of the journal is missing",
                                  journal->path);
     }
+out:
+    database_done(&journal->database, row);
     return status;
 }
 
@@ -260,16 +176,11 @@ static enum status check_ours(struct journal *journal, struct error *error)
 {
     uint64_t application = 0;
     uint64_t version = 0;
-    enum status status = ask_number(&application, journal, "PRAGMA application_id", error);
 
-    if (status == STATUS_OK) {
-        status = ask_number(&version, journal, "PRAGMA user_version", error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_pragma(&application, journal, "PRAGMA application_id", error));
+    TRY(read_pragma(&version, journal, "PRAGMA user_version", error));
     if (application != JOURNAL_APPLICATION_ID) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s: not a journal of Lockstep", journal->path);
+        return not_ours(journal, error);
     }
     if (version != JOURNAL_VERSION) {
         return error_set(error, STATUS_REFUSED, "%s: version %llu of the journal; known is %d",
@@ -281,38 +192,37 @@ static enum status check_ours(struct journal *journal, struct error *error)
 static enum status create_tables(struct journal *journal, struct error *error)
 {
     char sql[160];
-    enum status status;
 
     (void)snprintf(sql, sizeof(sql),
                    "PRAGMA journal_mode=WAL; BEGIN; PRAGMA application_id=%d; "
                    "PRAGMA user_version=%d",
                    JOURNAL_APPLICATION_ID, JOURNAL_VERSION);
-    status = journal_run(journal, sql, error);
-    for (size_t i = 0; i < TABLE_COUNT && status == STATUS_OK; i++) {
-        status = journal_run(journal, tables[i].sql, error);
+    TRY(database_execute(&journal->database, sql, error));
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        TRY(database_execute(&journal->database, tables[i].sql, error));
     }
-    return status == STATUS_OK ? journal_run(journal, "COMMIT", error) : status;
+    return database_execute(&journal->database, "COMMIT", error);
+}
+
+/* Before the first statement: nothing of a hostile schema may run. */
+static void disarm(sqlite3 *handle)
+{
+    (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    (void)sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, JOURNAL_VALUE_MAX);
 }
 
 static enum status set_up(struct journal *journal, enum journal_mode mode, struct error *error)
 {
-    enum status status;
-
-    (void)sqlite3_busy_timeout(journal->database, BUSY_MS);
-    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    (void)sqlite3_db_config(journal->database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    (void)sqlite3_limit(journal->database, SQLITE_LIMIT_LENGTH, JOURNAL_VALUE_MAX);
-    status = journal_run(journal, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", error);
-    if (status == STATUS_OK && mode != JOURNAL_READ) {
-        status = journal_run(journal, "PRAGMA synchronous=FULL", error);
+    disarm(journal->database.database);
+    TRY(database_execute(&journal->database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0",
+                         error));
+    if (mode != JOURNAL_READ) {
+        TRY(database_execute(&journal->database, "PRAGMA synchronous=FULL", error));
     }
-    if (status == STATUS_OK) {
-        status =
-            mode == JOURNAL_CREATE ? create_tables(journal, error) : check_ours(journal, error);
-    }
-    return status;
+    return mode == JOURNAL_CREATE ? create_tables(journal, error) : check_ours(journal, error);
 }
 
 static enum status open_as(struct journal *journal, const char *name, int flags,
@@ -320,14 +230,8 @@ static enum status open_as(struct journal *journal, const char *name, int flags,
 {
     enum status status;
 
-    if (sqlite3_open_v2(name, &journal->database, flags | SQLITE_OPEN_NOFOLLOW, NULL) !=
-        SQLITE_OK) {
-        status = journal->database == NULL
-                     ? error_set(error, STATUS_NO_MEMORY, "no memory for a database")
-                     : sqlite_error(journal, error);
-    } else {
-        status = set_up(journal, mode, error);
-    }
+    TRY(database_open_foreign(&journal->database, name, flags | SQLITE_OPEN_NOFOLLOW, error));
+    status = set_up(journal, mode, error);
     if (status != STATUS_OK) {
         journal_close(journal);
     }
@@ -371,7 +275,7 @@ enum status journal_open(struct journal *journal, const char *path, enum journal
                                         : SQLITE_OPEN_READONLY;
     enum status status;
 
-    journal->database = NULL;
+    journal->database = (struct database){0};
     if (snprintf(journal->path, sizeof(journal->path), "%s", path) >= (int)sizeof(journal->path)) {
         return error_set(error, STATUS_OVER_LIMIT, "a path of over %zu bytes",
                          sizeof(journal->path));
@@ -391,8 +295,12 @@ enum status journal_open(struct journal *journal, const char *path, enum journal
     return status;
 }
 
+bool journal_is_open(const struct journal *journal)
+{
+    return journal->database.database != NULL;
+}
+
 void journal_close(struct journal *journal)
 {
-    (void)sqlite3_close(journal->database);
-    journal->database = NULL;
+    database_close(&journal->database);
 }

@@ -9,19 +9,17 @@
 #ifndef PROOFS_BUNDLE_JOURNAL_H
 #define PROOFS_BUNDLE_JOURNAL_H
 
-#include <sqlite3.h>
-#include <stdbool.h>
-
 #include "base/digest.h"
+#include "base/io/database.h"
 #include "base/io/file.h"
 
 /* "LSJR", and the version of the tables. */
 #define JOURNAL_APPLICATION_ID 0x4c534a52
-#define JOURNAL_VERSION        1
+#define JOURNAL_VERSION        2
 #define JOURNAL_VALUE_MAX      (1 << 16)
 
 struct journal {
-    sqlite3 *database;
+    struct database database;
     char path[FILE_PATH_MAX];
 };
 
@@ -34,30 +32,9 @@ enum journal_mode {
 /* path must have no symbolic link in it: sqlite3 refuses those. */
 MUST_CHECK enum status journal_open(struct journal *journal, const char *path,
                                     enum journal_mode mode, struct error *error);
+bool journal_is_open(const struct journal *journal);
+/* A journal that is zero, or closed, may be closed. */
 void journal_close(struct journal *journal);
-
-/* Runs statements without results. */
-MUST_CHECK enum status journal_run(struct journal *journal, const char *sql, struct error *error);
-
-/* Is a transaction open? A failure inside one may have ended it already. */
-bool journal_in_transaction(struct journal *journal);
-
-/*
- * Prepares one statement and binds its values by position: 'i' takes a uint64_t below 2^63, 'd' a
- * const struct digest *, 't' a const char *, 'b' a const void * and a size_t, 'n' nothing: NULL.
- * The caller finalizes *statement.
- */
-MUST_CHECK enum status journal_prepare(sqlite3_stmt **statement, struct journal *journal,
-                                       struct error *error, const char *sql, const char *types,
-                                       ...);
-
-/* STATUS_OK: a row is there; STATUS_NOT_FOUND: there is none (any more). */
-MUST_CHECK enum status journal_next(struct journal *journal, sqlite3_stmt *statement,
-                                    struct error *error);
-
-/* Runs a statement that gives no row, and finalizes it. */
-MUST_CHECK enum status journal_finish(struct journal *journal, sqlite3_stmt *statement,
-                                      struct error *error);
 
 /* A column that must be a number from 0 to maximum, or a digest. */
 MUST_CHECK enum status journal_number(uint64_t *number, struct journal *journal,

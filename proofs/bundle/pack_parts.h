@@ -4,16 +4,16 @@
  *     OFFSET  SIZE  MEANING
  *     0       8     "LSJRNL" 0x00 0x01
  *     8       32    id of the job
- *     40      1     1: the bundle is sealed; 0: it is not
+ *     40      1     1: the bundle is encrypted; 0: it is not
  *     41      8     n, number of steps, from step 0 on without a gap
  *     49      8     the step that diverged, or 2^64-1
  *     57      4     d, number of devices
  *     61      8     s, number of segments that were signed
- *     69      0/80  sealed: the job's id as a sealed payload (context "journal/key")
- *             ...   each device: size (2), name; sealed: payload (context "journal/device/I")
+ *     69      0/80  encrypted: the job's id as an encrypted payload (context "journal/key")
+ *             ...   each device: size (2), name; encrypted: payload (context "journal/device/I")
  *             68n   each step: root (32), loss bits (4), nanoseconds (8), nanoseconds of committing
  *                   (8), microjoules or 2^63-1 (8), device (8)
- *             116n  sealed: root (32), the same 36 bytes as a payload ("journal/step/N")
+ *             116n  encrypted: root (32), the same 36 bytes as a payload ("journal/step/N")
  *             ...   each segment: number (8), root (32), size (2), signature
  */
 #ifndef PROOFS_BUNDLE_PACK_PARTS_H
@@ -32,7 +32,7 @@ MUST_CHECK enum status pack_journal_size(uint64_t *size, struct bundle *bundle,
 MUST_CHECK enum status pack_journal_write(struct archive_writer *archive, struct bundle *bundle,
                                           struct error *error);
 
-/* Fills the empty journal of bundle, whose job is known, from an entry of `size` bytes; *sealed
+/* Fills the empty journal of bundle, whose job is known, from an entry of `size` bytes; *encrypted
  * says whether the bundle is, and then bundle is locked until it is given its key. */
 MUST_CHECK enum status pack_journal_read(struct bundle *bundle, struct archive_reader *archive,
                                          uint64_t size, struct error *error);

@@ -12,7 +12,7 @@
 static const char lock_tag[ENCRYPTION_TEXT_TAG_SIZE] = "lockstep.key.v1";
 static const char box_tag[ENCRYPTION_TEXT_TAG_SIZE] = "lockstep.box.v1";
 
-/* Each key here seals one thing, so its nonce may be zero. */
+/* Each key here encrypts one thing, so its nonce may be zero. */
 static const uint8_t nonce_zero[ENCRYPTION_NONCE_SIZE];
 
 /* Where things stand in a lock: docs/FORMATS.md. */
@@ -22,7 +22,7 @@ enum {
     LOCK_P = 34,
     LOCK_ZERO = 35,
     LOCK_SALT = 36,
-    LOCK_SEALED = 68,
+    LOCK_ENCRYPTED = 68,
 };
 
 enum status encryption_key_make(struct encryption_key *key, struct error *error)
@@ -38,11 +38,11 @@ void encryption_key_wipe(struct encryption_key *key)
 /* ---- the cipher ---- */
 
 static enum status cipher_of_key(EVP_CIPHER_CTX **cipher, struct error *error,
-                                 const uint8_t key[ENCRYPTION_KEY_SIZE], bool sealing)
+                                 const uint8_t key[ENCRYPTION_KEY_SIZE], bool encrypting)
 {
     *cipher = EVP_CIPHER_CTX_new();
     if (*cipher == NULL ||
-        EVP_CipherInit_ex(*cipher, EVP_aes_256_gcm(), NULL, key, NULL, sealing ? 1 : 0) != 1) {
+        EVP_CipherInit_ex(*cipher, EVP_aes_256_gcm(), NULL, key, NULL, encrypting ? 1 : 0) != 1) {
         EVP_CIPHER_CTX_free(*cipher);
         *cipher = NULL;
         return error_set(error, STATUS_NO_MEMORY, "libcrypto has no AES-256-GCM, or no memory");
@@ -76,7 +76,7 @@ enum status encryption_cipher_new(EVP_CIPHER_CTX **cipher, struct error *error,
                                   const struct encryption_key *key,
                                   const uint8_t salt[ENCRYPTION_SALT_SIZE],
                                   const char tag[ENCRYPTION_TEXT_TAG_SIZE], const char *context,
-                                  bool sealing)
+                                  bool encrypting)
 {
     uint8_t derived[ENCRYPTION_KEY_SIZE];
     size_t context_size = strlen(context);
@@ -87,7 +87,7 @@ enum status encryption_cipher_new(EVP_CIPHER_CTX **cipher, struct error *error,
         return error_set(error, STATUS_OVER_LIMIT, "a context of %zu bytes", context_size);
     }
     if (derive(derived, key, salt, tag, context, context_size)) {
-        status = cipher_of_key(cipher, error, derived, sealing);
+        status = cipher_of_key(cipher, error, derived, encrypting);
     } else {
         status = error_set(error, STATUS_NO_MEMORY, "libcrypto could not derive a key");
     }
@@ -111,16 +111,16 @@ static bool update_all(EVP_CIPHER_CTX *cipher, uint8_t *out, const uint8_t *in, 
     return true;
 }
 
-enum status encryption_cipher_seal(EVP_CIPHER_CTX *cipher, struct error *error, uint8_t *sealed,
+enum status encryption_cipher_encrypt(EVP_CIPHER_CTX *cipher, struct error *error, uint8_t *encrypted,
                                    const uint8_t nonce[ENCRYPTION_NONCE_SIZE], const void *data,
                                    size_t size)
 {
     int none = 0;
 
     if (EVP_CipherInit_ex(cipher, NULL, NULL, NULL, nonce, -1) != 1 ||
-        !update_all(cipher, sealed, data, size) ||
-        EVP_CipherFinal_ex(cipher, sealed + size, &none) != 1 ||
-        EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, ENCRYPTION_TAG_SIZE, sealed + size) !=
+        !update_all(cipher, encrypted, data, size) ||
+        EVP_CipherFinal_ex(cipher, encrypted + size, &none) != 1 ||
+        EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, ENCRYPTION_TAG_SIZE, encrypted + size) !=
             1) {
         return error_set(error, STATUS_NO_MEMORY, "libcrypto could not encrypt");
     }
@@ -129,15 +129,15 @@ enum status encryption_cipher_seal(EVP_CIPHER_CTX *cipher, struct error *error, 
 
 enum status encryption_cipher_open(EVP_CIPHER_CTX *cipher, struct error *error, uint8_t *data,
                                    const uint8_t nonce[ENCRYPTION_NONCE_SIZE],
-                                   const uint8_t *sealed, size_t size)
+                                   const uint8_t *encrypted, size_t size)
 {
     uint8_t tag[ENCRYPTION_TAG_SIZE];
     uint8_t none_out[ENCRYPTION_TAG_SIZE];
     int none = 0;
 
-    memcpy(tag, sealed + size, sizeof(tag));
+    memcpy(tag, encrypted + size, sizeof(tag));
     if (EVP_CipherInit_ex(cipher, NULL, NULL, NULL, nonce, -1) != 1 ||
-        !update_all(cipher, data, sealed, size) ||
+        !update_all(cipher, data, encrypted, size) ||
         EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, ENCRYPTION_TAG_SIZE, tag) != 1) {
         return error_set(error, STATUS_NO_MEMORY, "libcrypto could not decrypt");
     }
@@ -151,7 +151,7 @@ enum status encryption_cipher_open(EVP_CIPHER_CTX *cipher, struct error *error, 
 /* ---- locks ---- */
 
 static enum status lock_cipher(EVP_CIPHER_CTX **cipher, struct error *error, const uint8_t *lock,
-                               const void *passphrase, size_t passphrase_size, bool sealing)
+                               const void *passphrase, size_t passphrase_size, bool encrypting)
 {
     uint8_t key[ENCRYPTION_KEY_SIZE];
     enum status status;
@@ -163,14 +163,14 @@ static enum status lock_cipher(EVP_CIPHER_CTX **cipher, struct error *error, con
         return error_set(error, STATUS_NO_MEMORY, "scrypt did not get its %llu MiB",
                          (128ull * lock[LOCK_R] << lock[LOCK_LOG_N]) >> 20);
     }
-    status = cipher_of_key(cipher, error, key, sealing);
+    status = cipher_of_key(cipher, error, key, encrypting);
     secret_wipe(key, sizeof(key));
     if (status != STATUS_OK) {
         return status;
     }
-    /* What stands before the sealed key is bound to it. */
+    /* What stands before the encrypted key is bound to it. */
     if (EVP_CipherInit_ex(*cipher, NULL, NULL, NULL, nonce_zero, -1) != 1 ||
-        EVP_CipherUpdate(*cipher, NULL, &none, lock, LOCK_SEALED) != 1) {
+        EVP_CipherUpdate(*cipher, NULL, &none, lock, LOCK_ENCRYPTED) != 1) {
         EVP_CIPHER_CTX_free(*cipher);
         *cipher = NULL;
         return error_set(error, STATUS_NO_MEMORY, "libcrypto could not start");
@@ -198,10 +198,10 @@ enum status encryption_lock(uint8_t lock[ENCRYPTION_LOCK_SIZE], struct error *er
     if (status != STATUS_OK) {
         return status;
     }
-    if (!update_all(cipher, lock + LOCK_SEALED, key->bytes, ENCRYPTION_KEY_SIZE) ||
-        EVP_CipherFinal_ex(cipher, lock + LOCK_SEALED + ENCRYPTION_KEY_SIZE, &none) != 1 ||
+    if (!update_all(cipher, lock + LOCK_ENCRYPTED, key->bytes, ENCRYPTION_KEY_SIZE) ||
+        EVP_CipherFinal_ex(cipher, lock + LOCK_ENCRYPTED + ENCRYPTION_KEY_SIZE, &none) != 1 ||
         EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, ENCRYPTION_TAG_SIZE,
-                            lock + LOCK_SEALED + ENCRYPTION_KEY_SIZE) != 1) {
+                            lock + LOCK_ENCRYPTED + ENCRYPTION_KEY_SIZE) != 1) {
         status = error_set(error, STATUS_NO_MEMORY, "libcrypto could not encrypt");
     }
     EVP_CIPHER_CTX_free(cipher);
@@ -239,8 +239,8 @@ enum status encryption_unlock(struct encryption_key *key, struct error *error, c
     if (status != STATUS_OK) {
         return status;
     }
-    memcpy(tag, lock + LOCK_SEALED + ENCRYPTION_KEY_SIZE, sizeof(tag));
-    if (!update_all(cipher, key->bytes, lock + LOCK_SEALED, ENCRYPTION_KEY_SIZE) ||
+    memcpy(tag, lock + LOCK_ENCRYPTED + ENCRYPTION_KEY_SIZE, sizeof(tag));
+    if (!update_all(cipher, key->bytes, lock + LOCK_ENCRYPTED, ENCRYPTION_KEY_SIZE) ||
         EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, ENCRYPTION_TAG_SIZE, tag) != 1) {
         status = error_set(error, STATUS_NO_MEMORY, "libcrypto could not decrypt");
     } else if (EVP_CipherFinal_ex(cipher, tag, &none) != 1) {
@@ -272,7 +272,7 @@ enum status encryption_box(uint8_t *box, struct error *error, const struct encry
     if (status != STATUS_OK) {
         return status;
     }
-    status = encryption_cipher_seal(cipher, error, box + ENCRYPTION_SALT_SIZE, nonce_zero, data,
+    status = encryption_cipher_encrypt(cipher, error, box + ENCRYPTION_SALT_SIZE, nonce_zero, data,
                                     data_size);
     EVP_CIPHER_CTX_free(cipher);
     return status;
@@ -286,7 +286,7 @@ enum status encryption_box_open(uint8_t *data, struct error *error,
     enum status status;
 
     if (box_size < ENCRYPTION_BOX_EXTRA || box_size > ENCRYPTION_BOX_MAX + ENCRYPTION_BOX_EXTRA) {
-        return error_set(error, STATUS_BAD_FORMAT, "a sealed payload of %zu bytes", box_size);
+        return error_set(error, STATUS_BAD_FORMAT, "an encrypted payload of %zu bytes", box_size);
     }
     status = encryption_cipher_new(&cipher, error, key, box, box_tag, context, false);
     if (status != STATUS_OK) {

@@ -3,7 +3,7 @@
  *
  * AES-256-GCM of libcrypto. Every file and payload has a key of its own, derived from the bundle's
  * key, a fresh random salt and a context (what the file is), so that no nonce is used twice and no
- * file can stand in for another. A file is sealed in chunks that know their place and whether they
+ * file can stand in for another. A file is encrypted in chunks that know their place and whether they
  * are the last: reordered, repeated, missing and changed chunks are all refused, and the last one
  * is checked first, so that a reader of the beginning of a file knows that its end is there.
  *
@@ -77,7 +77,7 @@ struct encryption_writer {
     uint64_t chunk_index;
     uint32_t used;
     uint8_t plain[ENCRYPTION_CHUNK_SIZE];
-    uint8_t sealed[ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE];
+    uint8_t encrypted[ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE];
 };
 
 MUST_CHECK enum status encryption_writer_open(struct encryption_writer *writer, struct error *error,
@@ -96,13 +96,13 @@ void encryption_writer_drop(struct encryption_writer *writer);
 struct encryption_reader {
     struct evp_cipher_ctx_st *cipher; /* NULL: not open */
     int descriptor;
-    uint64_t size; /* bytes that were sealed */
+    uint64_t size; /* bytes that were encrypted */
     uint64_t chunk_count;
     uint64_t chunk_index; /* of the chunk in plain */
     uint32_t chunk_size;  /* its bytes */
     char path[256];       /* for errors; a longer one is cut */
     uint8_t plain[ENCRYPTION_CHUNK_SIZE];
-    uint8_t sealed[ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE];
+    uint8_t encrypted[ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE];
 };
 
 /* Checks the end of the file. STATUS_REFUSED: another key or context, or changed bytes. */

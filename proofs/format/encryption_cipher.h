@@ -16,25 +16,25 @@ struct evp_cipher_ctx_st;
 struct encryption_key;
 
 /*
- * *cipher gets the key HKDF-SHA256(key, salt, tag || context); it seals when sealing, else opens.
+ * *cipher gets the key HKDF-SHA256(key, salt, tag || context); it encrypts when `encrypting`, else decrypts.
  * NULL on failure. Free with EVP_CIPHER_CTX_free(), which wipes.
  */
 MUST_CHECK enum status encryption_cipher_new(struct evp_cipher_ctx_st **cipher, struct error *error,
                                              const struct encryption_key *key,
                                              const uint8_t salt[ENCRYPTION_SALT_SIZE],
                                              const char tag[ENCRYPTION_TEXT_TAG_SIZE],
-                                             const char *context, bool sealing);
+                                             const char *context, bool encrypting);
 
-/* sealed gets size bytes and a tag. A nonce is used once per key. */
-MUST_CHECK enum status encryption_cipher_seal(struct evp_cipher_ctx_st *cipher, struct error *error,
-                                              uint8_t *sealed,
+/* encrypted gets size bytes and a tag. A nonce is used once per key. */
+MUST_CHECK enum status encryption_cipher_encrypt(struct evp_cipher_ctx_st *cipher, struct error *error,
+                                              uint8_t *encrypted,
                                               const uint8_t nonce[ENCRYPTION_NONCE_SIZE],
                                               const void *data, size_t size);
 
-/* sealed holds size bytes and a tag. STATUS_REFUSED: not what was sealed. */
+/* encrypted holds size bytes and a tag. STATUS_REFUSED: not what was encrypted. */
 MUST_CHECK enum status encryption_cipher_open(struct evp_cipher_ctx_st *cipher, struct error *error,
                                               uint8_t *data,
                                               const uint8_t nonce[ENCRYPTION_NONCE_SIZE],
-                                              const uint8_t *sealed, size_t size);
+                                              const uint8_t *encrypted, size_t size);
 
 #endif /* PROOFS_FORMAT_ENCRYPTION_CIPHER_H */

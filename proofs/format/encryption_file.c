@@ -1,4 +1,4 @@
-/* encryption_file.c - see encryption.h: files sealed in chunks. */
+/* encryption_file.c - see encryption.h: files encrypted in chunks. */
 #include <assert.h>
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "proofs/format/encryption.h"
 #include "proofs/format/encryption_cipher.h"
 
-static const char file_tag[ENCRYPTION_TEXT_TAG_SIZE] = "lockstep.sealed.v1";
+static const char file_tag[ENCRYPTION_TEXT_TAG_SIZE] = "lockstep.encrypted.v1";
 
-#define SEALED_CHUNK_SIZE (ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE)
+#define ENCRYPTED_CHUNK_SIZE (ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE)
 /* Far below the number of nonces, and more than any disk. */
 #define CHUNKS_MAX        (UINT64_C(1) << 40)
 
@@ -69,13 +69,13 @@ static enum status write_chunk(struct encryption_writer *writer, struct error *e
     enum status status;
 
     if (writer->chunk_index >= CHUNKS_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large to seal", writer->file.path);
+        return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large to encrypt", writer->file.path);
     }
     chunk_nonce(nonce, writer->chunk_index, last);
-    status = encryption_cipher_seal(writer->cipher, error, writer->sealed, nonce, writer->plain,
+    status = encryption_cipher_encrypt(writer->cipher, error, writer->encrypted, nonce, writer->plain,
                                     writer->used);
     if (status == STATUS_OK) {
-        status = whole_file_add(&writer->file, error, writer->sealed,
+        status = whole_file_add(&writer->file, error, writer->encrypted,
                                 writer->used + ENCRYPTION_TAG_SIZE);
     }
     writer->chunk_index++;
@@ -137,8 +137,8 @@ static enum status read_chunk(struct encryption_reader *reader, struct error *er
     uint32_t size = left < ENCRYPTION_CHUNK_SIZE ? (uint32_t)left : ENCRYPTION_CHUNK_SIZE;
     uint8_t nonce[ENCRYPTION_NONCE_SIZE];
     enum status status =
-        whole_file_read_at(reader->descriptor, error, reader->sealed, size + ENCRYPTION_TAG_SIZE,
-                           ENCRYPTION_HEADER_SIZE + index * SEALED_CHUNK_SIZE, reader->path);
+        whole_file_read_at(reader->descriptor, error, reader->encrypted, size + ENCRYPTION_TAG_SIZE,
+                           ENCRYPTION_HEADER_SIZE + index * ENCRYPTED_CHUNK_SIZE, reader->path);
 
     reader->chunk_index = UINT64_MAX;
     if (status != STATUS_OK) {
@@ -146,7 +146,7 @@ static enum status read_chunk(struct encryption_reader *reader, struct error *er
     }
     chunk_nonce(nonce, index, index == reader->chunk_count - 1);
     status =
-        encryption_cipher_open(reader->cipher, error, reader->plain, nonce, reader->sealed, size);
+        encryption_cipher_open(reader->cipher, error, reader->plain, nonce, reader->encrypted, size);
     if (status != STATUS_OK) {
         error_wrap(error, "'%s', %u bytes from byte %llu", reader->path, size,
                    (unsigned long long)start);
@@ -167,8 +167,8 @@ static bool measure(struct encryption_reader *reader, uint64_t file_size)
         return false;
     }
     body = file_size - ENCRYPTION_HEADER_SIZE;
-    rest = body % SEALED_CHUNK_SIZE;
-    reader->chunk_count = body / SEALED_CHUNK_SIZE + (rest != 0);
+    rest = body % ENCRYPTED_CHUNK_SIZE;
+    reader->chunk_count = body / ENCRYPTED_CHUNK_SIZE + (rest != 0);
     reader->size = body - reader->chunk_count * ENCRYPTION_TAG_SIZE;
     return reader->chunk_count <= CHUNKS_MAX &&
            (rest == 0 || rest > ENCRYPTION_TAG_SIZE || reader->chunk_count == 1);
@@ -182,7 +182,7 @@ static enum status reader_start(struct encryption_reader *reader, struct error *
     enum status status;
 
     if (!measure(reader, file_size)) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s': no sealed file ends at byte %llu",
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': no encrypted file ends at byte %llu",
                          reader->path, (unsigned long long)file_size);
     }
     status = whole_file_read_at(reader->descriptor, error, header, sizeof(header), 0, reader->path);
@@ -190,7 +190,7 @@ static enum status reader_start(struct encryption_reader *reader, struct error *
         return status;
     }
     if (memcmp(header, file_tag, sizeof(file_tag)) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s': byte 0: this is not a sealed file",
+        return error_set(error, STATUS_BAD_FORMAT, "'%s': byte 0: this is not an encrypted file",
                          reader->path);
     }
     status = encryption_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,

@@ -266,8 +266,8 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
 static enum status read_bytes(const struct safetensors *file, struct error *error, void *data,
                               size_t size, uint64_t offset)
 {
-    if (file->seal != NULL) {
-        return encryption_reader_read(file->seal, error, data, size, offset);
+    if (file->encryption != NULL) {
+        return encryption_reader_read(file->encryption, error, data, size, offset);
     }
     return whole_file_read_at(file->descriptor, error, data, size, offset, file->path);
 }
@@ -327,7 +327,7 @@ static enum status take_source(struct safetensors *file, struct error *error,
         return status;
     }
     file->descriptor = source->descriptor;
-    file->seal = source->seal;
+    file->encryption = source->encryption;
     memcpy(file->path, source->path, sizeof(file->path));
     return STATUS_OK;
 }
@@ -346,24 +346,24 @@ enum status safetensors_open(struct safetensors *file, struct error *error, cons
     return take_source(file, error, &source, size);
 }
 
-enum status safetensors_open_sealed(struct safetensors *file, struct error *error, const char *path,
+enum status safetensors_open_encrypted(struct safetensors *file, struct error *error, const char *path,
                                     const struct encryption_key *key, const char *context)
 {
     struct safetensors source = {.descriptor = -1,
-                                 .seal = malloc(sizeof(struct encryption_reader))};
+                                 .encryption = malloc(sizeof(struct encryption_reader))};
     enum status status;
 
     *file = (struct safetensors){.descriptor = -1};
-    if (source.seal == NULL) {
+    if (source.encryption == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to open '%s'", path);
     }
-    status = encryption_reader_open(source.seal, error, path, key, context);
+    status = encryption_reader_open(source.encryption, error, path, key, context);
     if (status != STATUS_OK) {
-        free(source.seal);
+        free(source.encryption);
         return status;
     }
     snprintf(source.path, sizeof(source.path), "%s", path);
-    return take_source(file, error, &source, source.seal->size);
+    return take_source(file, error, &source, source.encryption->size);
 }
 
 void safetensors_close(struct safetensors *file)
@@ -371,9 +371,9 @@ void safetensors_close(struct safetensors *file)
     if (file->descriptor >= 0) {
         close(file->descriptor);
     }
-    if (file->seal != NULL) {
-        encryption_reader_close(file->seal);
-        free(file->seal);
+    if (file->encryption != NULL) {
+        encryption_reader_close(file->encryption);
+        free(file->encryption);
     }
     json_decref(file->metadata);
     free(file->entries);

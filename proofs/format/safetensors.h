@@ -35,8 +35,8 @@ struct safetensors {
     struct json_t *metadata; /* NULL where there is none */
     uint64_t data_offset;
     uint64_t data_size;
-    int descriptor;                 /* -1: sealed, or only the header was read */
-    struct encryption_reader *seal; /* NULL: the file is not sealed */
+    int descriptor;                 /* -1: encrypted, or only the header was read */
+    struct encryption_reader *encryption; /* NULL: the file is not encrypted */
     char path[256];                 /* for errors; a longer one is cut */
 };
 
@@ -49,8 +49,8 @@ MUST_CHECK enum status safetensors_header_read(struct safetensors *file, struct 
 MUST_CHECK enum status safetensors_open(struct safetensors *file, struct error *error,
                                         const char *path);
 
-/* The same for a file that was sealed (encryption.h) under this context. */
-MUST_CHECK enum status safetensors_open_sealed(struct safetensors *file, struct error *error,
+/* The same for a file that was encrypted (encryption.h) under this context. */
+MUST_CHECK enum status safetensors_open_encrypted(struct safetensors *file, struct error *error,
                                                const char *path, const struct encryption_key *key,
                                                const char *context);
 void safetensors_close(struct safetensors *file);
@@ -65,7 +65,7 @@ const char *safetensors_metadata(const struct safetensors *file, const char *key
 size_t safetensors_metadata_count(const struct safetensors *file);
 
 /* Reads size bytes of a tensor from its byte `from` on; they must lie inside. One thread at a time
- * when the file is sealed. */
+ * when the file is encrypted. */
 MUST_CHECK enum status safetensors_read(const struct safetensors *file, struct error *error,
                                         void *data, const struct safetensors_entry *entry,
                                         size_t size, uint64_t from);
@@ -79,7 +79,7 @@ struct safetensors_text {
 
 struct safetensors_writer {
     struct whole_file file;
-    struct encryption_writer *seal; /* NULL: the file is not sealed */
+    struct encryption_writer *encryption; /* NULL: the file is not encrypted */
     uint64_t left;                  /* bytes of tensors that are still to come */
 };
 
@@ -89,8 +89,8 @@ struct safetensors_plan {
     uint32_t entry_count;
     const struct safetensors_text *texts;
     uint32_t text_count;
-    const struct encryption_key *key; /* NULL: the file is not sealed */
-    const char *context;              /* what the sealed file is, for encryption.h */
+    const struct encryption_key *key; /* NULL: the file is not encrypted */
+    const char *context;              /* what the encrypted file is, for encryption.h */
 };
 
 /*
@@ -102,7 +102,7 @@ MUST_CHECK enum status safetensors_writer_open_plan(struct safetensors_writer *w
                                                     struct error *error, const char *path,
                                                     const struct safetensors_plan *plan);
 
-/* The same for a file that is not sealed. */
+/* The same for a file that is not encrypted. */
 MUST_CHECK enum status
 safetensors_writer_open(struct safetensors_writer *writer, struct error *error, const char *path,
                         struct safetensors_entry *entries, uint32_t entry_count,

@@ -86,7 +86,7 @@ static json_t *header_json(const struct safetensors_plan *plan)
 static enum status add_bytes(struct safetensors_writer *writer, struct error *error,
                              const void *data, size_t size)
 {
-    return writer->seal != NULL ? encryption_writer_add(writer->seal, error, data, size)
+    return writer->encryption != NULL ? encryption_writer_add(writer->encryption, error, data, size)
                                 : whole_file_add(&writer->file, error, data, size);
 }
 
@@ -122,14 +122,14 @@ static enum status open_file(struct safetensors_writer *writer, struct error *er
     if (plan->key == NULL) {
         return whole_file_open(&writer->file, error, path, 0644);
     }
-    writer->seal = malloc(sizeof(*writer->seal));
-    if (writer->seal == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to seal '%s'", path);
+    writer->encryption = malloc(sizeof(*writer->encryption));
+    if (writer->encryption == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to encrypt '%s'", path);
     }
-    status = encryption_writer_open(writer->seal, error, path, plan->key, plan->context);
+    status = encryption_writer_open(writer->encryption, error, path, plan->key, plan->context);
     if (status != STATUS_OK) {
-        free(writer->seal);
-        writer->seal = NULL;
+        free(writer->encryption);
+        writer->encryption = NULL;
     }
     return status;
 }
@@ -159,7 +159,7 @@ enum status safetensors_writer_open_plan(struct safetensors_writer *writer, stru
     enum status status;
 
     writer->file.descriptor = -1;
-    writer->seal = NULL;
+    writer->encryption = NULL;
     status = place_entries(plan, error, &writer->left);
     if (status != STATUS_OK) {
         return status;
@@ -211,21 +211,21 @@ enum status safetensors_writer_keep(struct safetensors_writer *writer, struct er
     enum status status;
 
     assert(writer->left == 0);
-    if (writer->seal == NULL) {
+    if (writer->encryption == NULL) {
         return whole_file_keep(&writer->file, error);
     }
-    status = encryption_writer_keep(writer->seal, error);
-    free(writer->seal);
-    writer->seal = NULL;
+    status = encryption_writer_keep(writer->encryption, error);
+    free(writer->encryption);
+    writer->encryption = NULL;
     return status;
 }
 
 void safetensors_writer_drop(struct safetensors_writer *writer)
 {
-    if (writer->seal != NULL) {
-        encryption_writer_drop(writer->seal);
-        free(writer->seal);
-        writer->seal = NULL;
+    if (writer->encryption != NULL) {
+        encryption_writer_drop(writer->encryption);
+        free(writer->encryption);
+        writer->encryption = NULL;
     }
     whole_file_drop(&writer->file);
 }

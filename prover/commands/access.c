@@ -13,9 +13,9 @@
 
 /* ---- keys --------------------------------------------------------------- */
 
-void access_seal_wipe(struct access_seal *seal)
+void access_encryption_wipe(struct access_encryption *encryption)
 {
-    encryption_key_wipe(&seal->key);
+    encryption_key_wipe(&encryption->key);
 }
 
 static enum status key_from_file(struct encryption_key *key, const char *path, struct error *error)
@@ -29,7 +29,7 @@ static enum status key_from_file(struct encryption_key *key, const char *path, s
     return status == STATUS_OK ? key_file_write(path, key, error) : status;
 }
 
-static enum status key_under_passphrase(struct access_seal *seal, const char *file,
+static enum status key_under_passphrase(struct access_encryption *encryption, const char *file,
                                         struct error *error)
 {
     const struct passphrase_source source = {
@@ -40,25 +40,25 @@ static enum status key_under_passphrase(struct access_seal *seal, const char *fi
     if (status != STATUS_OK) {
         return status;
     }
-    status = encryption_key_make(&seal->key, error);
+    status = encryption_key_make(&encryption->key, error);
     if (status == STATUS_OK) {
-        status = encryption_lock(seal->lock, error, &seal->key, passphrase->bytes, passphrase->size,
+        status = encryption_lock(encryption->lock, error, &encryption->key, passphrase->bytes, passphrase->size,
                                  ENCRYPTION_SCRYPT_LOG_N);
     }
-    seal->has_lock = true;
+    encryption->has_lock = true;
     passphrase_free(passphrase);
     return status;
 }
 
-enum status access_seal_make(struct access_seal *seal, const struct options *options,
+enum status access_encryption_make(struct access_encryption *encryption, const struct options *options,
                              struct error *error)
 {
     const char *key = options_text(options, "key");
 
-    memset(seal, 0, sizeof(*seal));
+    memset(encryption, 0, sizeof(*encryption));
     return key != NULL
-               ? key_from_file(&seal->key, key, error)
-               : key_under_passphrase(seal, options_text(options, "passphrase-file"), error);
+               ? key_from_file(&encryption->key, key, error)
+               : key_under_passphrase(encryption, options_text(options, "passphrase-file"), error);
 }
 
 static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool asking,
@@ -225,7 +225,7 @@ enum status access_respond(struct respond **respond, struct bundle *bundle,
     struct data_paths *data = calloc(1, sizeof(*data));
     size_t count = options == NULL ? 0 : options_list_count(options, "data");
     struct encryption_key key;
-    bool sealed = bundle_is_sealed(bundle);
+    bool encrypted = bundle_is_encrypted(bundle);
     enum status status = STATUS_OK;
 
     *respond = NULL;
@@ -243,11 +243,11 @@ enum status access_respond(struct respond **respond, struct bundle *bundle,
         free(data);
         return STATUS_OK;
     }
-    if (status == STATUS_OK && sealed) {
+    if (status == STATUS_OK && encrypted) {
         status = bundle_key(&key, bundle, error);
     }
     if (status == STATUS_OK) {
-        status = respond_open(respond, bundle_path(bundle), sealed ? &key : NULL, data->paths,
+        status = respond_open(respond, bundle_path(bundle), encrypted ? &key : NULL, data->paths,
                               count, machine, error);
         encryption_key_wipe(&key);
     }

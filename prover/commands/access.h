@@ -8,9 +8,9 @@
 #include "proofs/run/run.h"
 #include "prover/post/respond.h"
 
-/* The options by which a sealed bundle is opened, for a command's table. */
+/* The options by which an encrypted bundle is opened, for a command's table. */
 #define ACCESS_KEY_OPTIONS                                                                         \
-    {.name = "key", .kind = OPTION_TEXT, .value = "FILE", .help = "the key of a sealed bundle"},   \
+    {.name = "key", .kind = OPTION_TEXT, .value = "FILE", .help = "the key of an encrypted bundle"},   \
     {                                                                                              \
         .name = "passphrase-file", .kind = OPTION_TEXT, .value = "FILE",                           \
         .help = "its passphrase, in the file's first line (default: LOCKSTEP_PASSPHRASE, else "    \
@@ -46,7 +46,7 @@
 #define ACCESS_RUN_OPTION_COUNT 5
 
 /* A new key for a bundle, and its lock where it is under a passphrase. */
-struct access_seal {
+struct access_encryption {
     struct encryption_key key;
     uint8_t lock[ENCRYPTION_LOCK_SIZE];
     bool has_lock;
@@ -54,13 +54,13 @@ struct access_seal {
 
 /*
  * By --key: the key in that file, which is made where it is not there. Otherwise a key of its own
- * under a passphrase, which is asked for twice. Wipe it with access_seal_wipe().
+ * under a passphrase, which is asked for twice. Wipe it with access_encryption_wipe().
  */
-MUST_CHECK enum status access_seal_make(struct access_seal *seal, const struct options *options,
+MUST_CHECK enum status access_encryption_make(struct access_encryption *encryption, const struct options *options,
                                         struct error *error);
-void access_seal_wipe(struct access_seal *seal);
+void access_encryption_wipe(struct access_encryption *encryption);
 
-/* Unlocks a sealed bundle by the options. A bundle that is not sealed needs nothing. */
+/* Unlocks an encrypted bundle by the options. A bundle that is not encrypted needs nothing. */
 MUST_CHECK enum status access_unlock(struct bundle *bundle, const struct options *options,
                                      struct error *error);
 

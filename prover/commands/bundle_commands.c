@@ -375,7 +375,7 @@ static int run_import(struct command_context *context)
     }
     fprintf(context->out, "%s holds the run, with %u checkpoints\n", folder, import.checkpoints);
     if (import.unchecked > 0) {
-        fprintf(context->out, "%u of them are sealed and were not checked\n", import.unchecked);
+        fprintf(context->out, "%u of them are encrypted and were not checked\n", import.unchecked);
     }
     return COMMAND_OK;
 }
@@ -439,7 +439,7 @@ static const struct command commands[] = {
     {.name = "export",
      .summary = "put a bundle into one file",
      .description = "The file is a tar archive under zstd. Notes that name your folders stay out, "
-                    "and a sealed bundle stays sealed.",
+                    "and an encrypted bundle stays encrypted.",
      .arguments = "BUNDLE FILE",
      .example = "lockstep bundle export text.run text.tar.zst",
      OPTIONS_OF(export_options),
@@ -447,14 +447,14 @@ static const struct command commands[] = {
     {.name = "import",
      .summary = "make a bundle of such a file, after checking all of it",
      .description = "Everything is checked before the bundle appears; a file that fails leaves "
-                    "nothing behind. Checkpoints of a sealed bundle are checked when its key or "
+                    "nothing behind. Checkpoints of an encrypted bundle are checked when its key or "
                     "passphrase is given.",
      .arguments = "FILE BUNDLE",
      .example = "lockstep bundle import text.tar.zst text.run",
      OPTIONS_OF(import_options),
      .run = run_import},
     {.name = "key",
-     .summary = "write the key of a sealed bundle to a file, for a verifier",
+     .summary = "write the key of an encrypted bundle to a file, for a verifier",
      .arguments = "BUNDLE FILE",
      .example = "lockstep bundle key text.run text.key",
      OPTIONS_OF(key_options),

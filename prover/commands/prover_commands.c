@@ -32,7 +32,7 @@ static const struct option_spec run_options[] = {
      .help = "where to keep the run (default: the job's name with .run)"},
     {.name = "encrypt",
      .kind = OPTION_FLAG,
-     .help = "seal checkpoints, losses and times under a key (made in --key FILE where there is "
+     .help = "encrypt checkpoints, losses and times under a key (made in --key FILE where there is "
              "none) or a passphrase",
      .command_line_only = true},
     {.name = "first-state",
@@ -322,20 +322,20 @@ static enum status check_fit(struct command_context *context, const struct job *
 static enum status create(struct bundle **bundle, struct command_context *context,
                           const char *folder, struct job *job, struct error *error)
 {
-    struct access_seal seal;
+    struct access_encryption encryption;
     enum status status;
 
     if (!options_flag(context->options, "encrypt")) {
         return bundle_create(bundle, folder, job, error);
     }
-    status = access_seal_make(&seal, context->options, error);
+    status = access_encryption_make(&encryption, context->options, error);
     if (status != STATUS_OK) {
         job_free(job);
     } else {
-        status = bundle_create_sealed(bundle, folder, job, &seal.key,
-                                      seal.has_lock ? seal.lock : NULL, error);
+        status = bundle_create_encrypted(bundle, folder, job, &encryption.key,
+                                      encryption.has_lock ? encryption.lock : NULL, error);
     }
-    access_seal_wipe(&seal);
+    access_encryption_wipe(&encryption);
     return status;
 }
 

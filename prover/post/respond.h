@@ -18,7 +18,7 @@
 
 struct respond;
 
-/* Copies everything. key NULL: the bundle is not sealed. paths: one for each data tensor. */
+/* Copies everything. key NULL: the bundle is not encrypted. paths: one for each data tensor. */
 MUST_CHECK enum status respond_open(struct respond **respond, const char *bundle,
                                     const struct encryption_key *key, const char *const *paths,
                                     size_t path_count, const struct machine_options *machine,

@@ -135,8 +135,8 @@ static enum status open_bundle(struct content_tree *tree, const char *path,
         return status;
     }
     tree->bundle_count++;
-    if (bundle_is_sealed(entry->bundle)) {
-        (void)error_set(error, STATUS_REFUSED, "%s is sealed and cannot be shown to everybody",
+    if (bundle_is_encrypted(entry->bundle)) {
+        (void)error_set(error, STATUS_REFUSED, "%s is encrypted and cannot be shown to everybody",
                         path);
         error_advise(error, "give an export and the key to those who may see it: 'lockstep bundle "
                             "export'");

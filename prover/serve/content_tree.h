@@ -9,7 +9,7 @@
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
  *
  * Nobody has to believe what lies here: every name but jobs.json stands for bytes that a root
- * fixes. Bundles are only read, and may grow meanwhile. A sealed bundle is refused: whoever may see
+ * fixes. Bundles are only read, and may grow meanwhile. An encrypted bundle is refused: whoever may see
  * it gets an export and the key.
  *
  * A site may be asked by many threads at once.

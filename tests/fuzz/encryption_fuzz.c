@@ -1,5 +1,5 @@
 /*
- * Any bytes as a sealed payload (first byte 0 modulo 3), a locked key (1) or a sealed file (2).
+ * Any bytes as an encrypted payload (first byte 0 modulo 3), a locked key (1) or an encrypted file (2).
  * Nobody can make one without the key, so whatever opens is a find.
  */
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void try_file(const uint8_t *data, size_t size)
 {
     static struct encryption_reader reader;
     char path[64];
-    int descriptor = memfd_create("seal_fuzz", MFD_CLOEXEC);
+    int descriptor = memfd_create("encryption_fuzz", MFD_CLOEXEC);
 
     if (descriptor < 0 || write(descriptor, data, size) != (ssize_t)size) {
         abort();

@@ -1,6 +1,6 @@
 /*
  * Goal: a bundle comes out of its file as it went in, and nothing else comes out of any file.
- * Method: round trips of plain, sealed, diverged, given and unfinished runs, byte for byte; every
+ * Method: round trips of plain, encrypted, diverged, given and unfinished runs, byte for byte; every
  * byte and truncation of a file; archives made by hand with links, foreign paths, exchanged,
  * repeated and oversized entries, false journals and bombs; structure-aware mutants. After every
  * refusal the folder beside the target is as empty as before.
@@ -122,10 +122,10 @@ static void check_round_trip(struct bundle *bundle, const char *name,
     assert_int_equal(bundle_export(bundle, file, BUNDLE_PACK_ALL, NULL), STATUS_REFUSED);
     assert_int_equal(import_file(name, file, &import), STATUS_OK);
     assert_int_equal(import.checkpoints, checkpoints);
-    assert_int_equal(import.unchecked, bundle_is_sealed(bundle) && key == NULL ? checkpoints : 0);
+    assert_int_equal(import.unchecked, bundle_is_encrypted(bundle) && key == NULL ? checkpoints : 0);
     assert_int_equal(import_file(name, file, &import), STATUS_REFUSED);
     assert_int_equal(bundle_open(&again, folder, BUNDLE_WRITE, NULL), STATUS_OK);
-    assert_int_equal(bundle_is_sealed(again), bundle_is_sealed(bundle));
+    assert_int_equal(bundle_is_encrypted(again), bundle_is_encrypted(bundle));
     assert_int_equal(bundle_export(again, second, BUNDLE_PACK_ALL, NULL), STATUS_OK);
     check_same_file(file, second);
     bundle_close(again);
@@ -207,18 +207,18 @@ static void test_diverged_run_stays_diverged(void **state)
     bundle_close(again);
 }
 
-static void test_sealed_bundle_stays_sealed(void **state)
+static void test_encrypted_bundle_stays_encrypted(void **state)
 {
     struct bundle_import import = {.size_max = SIZE_MAX_OK, .key = &other_key};
-    struct bundle *bundle = small_bundle_new(small_path("sealed"), small_job(), &the_key, 12);
+    struct bundle *bundle = small_bundle_new(small_path("encrypted"), small_job(), &the_key, 12);
     char file[600];
 
     (void)state;
-    check_round_trip(bundle, "sealed", &the_key, 3);
+    check_round_trip(bundle, "encrypted", &the_key, 3);
     bundle_close(bundle);
-    check_goes_on("sealed", &the_key, 12);
+    check_goes_on("encrypted", &the_key, 12);
     /* By somebody without the key, who cannot check it, and by one with a wrong key. */
-    assert_int_equal(bundle_open(&bundle, small_path("sealed"), BUNDLE_READ, NULL), STATUS_OK);
+    assert_int_equal(bundle_open(&bundle, small_path("encrypted"), BUNDLE_READ, NULL), STATUS_OK);
     check_round_trip(bundle, "locked", NULL, 3);
     bundle_close(bundle);
     (void)snprintf(file, sizeof(file), "%s.tar.zst", small_path("locked"));
@@ -238,7 +238,7 @@ static void test_locked_key_travels_along(void **state)
     (void)state;
     assert_int_equal(encryption_lock(lock, NULL, &the_key, "sesame", 6, 10), STATUS_OK);
     assert_int_equal(
-        bundle_create_sealed(&bundle, small_path("travel"), small_job(), &the_key, lock, NULL),
+        bundle_create_encrypted(&bundle, small_path("travel"), small_job(), &the_key, lock, NULL),
         STATUS_OK);
     small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
     small_run_begin(&run);
@@ -697,7 +697,7 @@ static void test_false_journals_are_refused(void **state)
     check_journal_change(&packed, 0, "X", 1);
     check_journal_change(&packed, 7, "\2", 1);
     check_journal_change(&packed, 8, ones, 8);  /* another job */
-    check_journal_change(&packed, 40, "\1", 1); /* sealed, it says */
+    check_journal_change(&packed, 40, "\1", 1); /* encrypted, it says */
     check_journal_change(&packed, 40, "\2", 1);
     check_journal_change(&packed, 41, ones, 8); /* steps */
     check_journal_change(&packed, 41, zero, 8);
@@ -937,7 +937,7 @@ int main(void)
         cmocka_unit_test(test_unfinished_run_goes_on_where_it_is_unpacked),
         cmocka_unit_test(test_run_without_a_step_is_packed_too),
         cmocka_unit_test(test_diverged_run_stays_diverged),
-        cmocka_unit_test(test_sealed_bundle_stays_sealed),
+        cmocka_unit_test(test_encrypted_bundle_stays_encrypted),
         cmocka_unit_test(test_locked_key_travels_along),
         cmocka_unit_test(test_chosen_checkpoints_are_packed),
         cmocka_unit_test(test_damaged_checkpoint_is_not_sent),

@@ -1,6 +1,6 @@
 /*
  * Goal: a bundle gives back what was put into it, and takes nothing that is false.
- * Method: round trips, plain and sealed; folders with links, strangers' files and a crash's left-
+ * Method: round trips, plain and encrypted; folders with links, strangers' files and a crash's left-
  * overs; a second process; rows removed and changed with sqlite3; checkpoints with bits flipped,
  * cut, exchanged and missing, down to the first state; every way to keep checkpoints.
  */
@@ -113,7 +113,7 @@ static void check_round_trip(const char *path, const struct encryption_key *key)
     bundle_close(bundle);
 
     bundle = reopen(path, BUNDLE_READ);
-    assert_int_equal(bundle_is_sealed(bundle), key != NULL);
+    assert_int_equal(bundle_is_encrypted(bundle), key != NULL);
     if (key != NULL) {
         check_steps(bundle, 12);
         assert_int_equal(bundle_note(note, bundle, "data.0", NULL), STATUS_NOT_FOUND);
@@ -144,7 +144,7 @@ static void test_bundle_is_read_back(void **state)
 {
     (void)state;
     check_round_trip(small_path("plain"), NULL);
-    check_round_trip(small_path("sealed"), &the_key);
+    check_round_trip(small_path("encrypted"), &the_key);
 }
 
 static void test_segment_root_is_the_list_of_its_states(void **state)
@@ -537,7 +537,7 @@ static void test_damaged_checkpoints_are_passed_over(void **state)
 {
     (void)state;
     check_fallback(small_path("fallback"), NULL);
-    check_fallback(small_path("sealed fallback"), &the_key);
+    check_fallback(small_path("encrypted fallback"), &the_key);
 }
 
 static void check_exchanged(const char *path, const struct encryption_key *key)
@@ -560,7 +560,7 @@ static void test_checkpoint_of_another_step_is_refused(void **state)
 {
     (void)state;
     check_exchanged(small_path("exchanged"), NULL);
-    check_exchanged(small_path("sealed exchanged"), &the_key);
+    check_exchanged(small_path("encrypted exchanged"), &the_key);
 }
 
 static void test_false_root_in_the_journal_is_found_with_the_checkpoint(void **state)
@@ -688,9 +688,9 @@ static void test_wanted_checkpoints_stay_and_no_others(void **state)
     }
 }
 
-/* ---- sealed bundles ----------------------------------------------------- */
+/* ---- encrypted bundles ----------------------------------------------------- */
 
-static void test_locked_bundle_takes_and_gives_nothing_sealed(void **state)
+static void test_locked_bundle_takes_and_gives_nothing_encrypted(void **state)
 {
     const char *path = small_path("locked up");
     struct bundle *bundle;
@@ -730,7 +730,7 @@ static void test_passphrase_opens_what_its_lock_holds(void **state)
 
     (void)state;
     assert_int_equal(encryption_lock(lock, NULL, &the_key, "open sesame", 11, 10), STATUS_OK);
-    assert_int_equal(bundle_create_sealed(&bundle, path, small_job(), &the_key, lock, NULL),
+    assert_int_equal(bundle_create_encrypted(&bundle, path, small_job(), &the_key, lock, NULL),
                      STATUS_OK);
     bundle_close(bundle);
     bundle = reopen(path, BUNDLE_READ);
@@ -762,14 +762,14 @@ static bool holds(const char *path, const void *needle, size_t size)
     return found;
 }
 
-static void test_sealed_bundle_holds_nothing_in_the_clear(void **state)
+static void test_encrypted_bundle_holds_nothing_in_the_clear(void **state)
 {
-    static const char *const sealing[] = {"in the clear", "not in the clear"};
+    static const char *const encrypting[] = {"in the clear", "not in the clear"};
 
     (void)state;
-    for (int sealed = 0; sealed < 2; sealed++) {
-        const char *path = small_path(sealing[sealed]);
-        struct bundle *bundle = small_bundle_new(path, small_job(), sealed ? &the_key : NULL, 10);
+    for (int encrypted = 0; encrypted < 2; encrypted++) {
+        const char *path = small_path(encrypting[encrypted]);
+        struct bundle *bundle = small_bundle_new(path, small_job(), encrypted ? &the_key : NULL, 10);
         char checkpoint[FILE_PATH_MAX];
         char journal[700];
         struct run run;
@@ -783,16 +783,16 @@ static void test_sealed_bundle_holds_nothing_in_the_clear(void **state)
         assert_int_equal(bundle_set_note(bundle, "data.0", "/home/somebody/novel.txt", NULL),
                          STATUS_OK);
         assert_int_equal(bundle_checkpoint_path(checkpoint, bundle, 10, NULL), STATUS_OK);
-        assert_int_equal(holds(checkpoint, weights, 16), !sealed);
+        assert_int_equal(holds(checkpoint, weights, 16), !encrypted);
         bundle_close(bundle);
         part(journal, path, "journal.db");
-        assert_int_equal(holds(journal, "novel", 5), !sealed);
-        assert_int_equal(holds(journal, "a small test", 12), !sealed);
+        assert_int_equal(holds(journal, "novel", 5), !encrypted);
+        assert_int_equal(holds(journal, "a small test", 12), !encrypted);
         run_close(&run);
     }
 }
 
-static void test_sealed_rows_cannot_change_places(void **state)
+static void test_encrypted_rows_cannot_change_places(void **state)
 {
     const char *path = small_path("places");
     struct bundle *bundle;
@@ -800,7 +800,7 @@ static void test_sealed_rows_cannot_change_places(void **state)
 
     (void)state;
     bundle_close(small_bundle_new(path, small_job(), &the_key, 10));
-    change(path, "UPDATE steps SET sealed = (SELECT sealed FROM steps WHERE step = 4) "
+    change(path, "UPDATE steps SET encrypted = (SELECT encrypted FROM steps WHERE step = 4) "
                  "WHERE step = 3");
     bundle = reopen(path, BUNDLE_READ);
     assert_int_equal(bundle_unlock(bundle, &the_key, NULL), STATUS_OK);
@@ -832,10 +832,10 @@ int main(void)
         cmocka_unit_test(test_state_that_was_not_committed_to_is_not_kept),
         cmocka_unit_test(test_every_flipped_bit_and_every_cut_of_a_checkpoint_is_detected),
         cmocka_unit_test(test_wanted_checkpoints_stay_and_no_others),
-        cmocka_unit_test(test_locked_bundle_takes_and_gives_nothing_sealed),
+        cmocka_unit_test(test_locked_bundle_takes_and_gives_nothing_encrypted),
         cmocka_unit_test(test_passphrase_opens_what_its_lock_holds),
-        cmocka_unit_test(test_sealed_bundle_holds_nothing_in_the_clear),
-        cmocka_unit_test(test_sealed_rows_cannot_change_places),
+        cmocka_unit_test(test_encrypted_bundle_holds_nothing_in_the_clear),
+        cmocka_unit_test(test_encrypted_rows_cannot_change_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

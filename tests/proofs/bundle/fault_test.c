@@ -430,7 +430,7 @@ static void check_bundle(const char *path, uint64_t steps_least, uint64_t checkp
 
     error_init(&error);
     insist(bundle_open(&bundle, path, BUNDLE_WRITE, &error), &error);
-    if (bundle_is_sealed(bundle)) {
+    if (bundle_is_encrypted(bundle)) {
         insist(bundle_unlock(bundle, &the_key, &error), &error);
     }
     insist(bundle_step_count(&count, bundle, &error), &error);
@@ -495,7 +495,7 @@ static enum status play_new(struct error *error)
         return error->status;
     }
     status =
-        bundle_create_sealed(&bundle, stage("run"), job, key, key == NULL ? NULL : lock, error);
+        bundle_create_encrypted(&bundle, stage("run"), job, key, key == NULL ? NULL : lock, error);
     if (status == STATUS_OK) {
         status = record(bundle, 0, 3, error);
     }
@@ -518,7 +518,7 @@ static void check_new(bool done)
     if (!file_exists(stage("run/job"))) {
         assert_false(done);
         assert_int_equal(
-            bundle_create_sealed(&bundle, stage("run"), make_job(NULL), key, NULL, NULL),
+            bundle_create_encrypted(&bundle, stage("run"), make_job(NULL), key, NULL, NULL),
             STATUS_OK);
         bundle_close(bundle);
     }
@@ -847,9 +847,9 @@ static void test_new_bundle_survives_every_fault(void **state)
     play(&scene);
 }
 
-static void test_new_sealed_bundle_survives_every_fault(void **state)
+static void test_new_encrypted_bundle_survives_every_fault(void **state)
 {
-    const struct scene scene = {"new, sealed", NULL, play_new, check_new};
+    const struct scene scene = {"new, encrypted", NULL, play_new, check_new};
 
     (void)state;
     key = &the_key;
@@ -935,7 +935,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_new_bundle_survives_every_fault),
-        cmocka_unit_test(test_new_sealed_bundle_survives_every_fault),
+        cmocka_unit_test(test_new_encrypted_bundle_survives_every_fault),
         cmocka_unit_test(test_resumed_bundle_survives_every_fault),
         cmocka_unit_test(test_reader_survives_every_fault),
         cmocka_unit_test(test_export_survives_every_fault),

@@ -1,5 +1,5 @@
 /*
- * Goal: what was sealed is opened by its key alone, whole, in its place, or refused.
+ * Goal: what was encrypted is opened by its key alone, whole, in its place, or refused.
  * Method: the format made a second time here from libcrypto's own HKDF, scrypt and AES-GCM; every
  * bit of a small file and samples of a large one flipped; every truncation; chunks exchanged,
  * repeated, moved between files; hostile costs.
@@ -21,7 +21,7 @@
 
 #define FILE_MAX     (4u << 20)
 #define LOG_N_TEST   10
-#define SEALED_CHUNK (ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE)
+#define ENCRYPTED_CHUNK (ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE)
 
 static const struct encryption_key the_key = {{1, 2, 3, 4, 5, 6, 7, 8}};
 
@@ -54,19 +54,19 @@ static void oracle_key(uint8_t derived[32], const uint8_t *salt, const char *tag
 
 /* Opens size bytes and their tag by AES-256-GCM; aad may be empty. */
 static int oracle_open(uint8_t *plain, const uint8_t *key, const uint8_t *nonce, const uint8_t *aad,
-                       int aad_size, const uint8_t *sealed, int size)
+                       int aad_size, const uint8_t *encrypted, int size)
 {
     EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
     uint8_t tag[16];
     int length;
     int good;
 
-    memcpy(tag, sealed + size, 16);
+    memcpy(tag, encrypted + size, 16);
     assert_int_equal(EVP_DecryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce), 1);
     if (aad_size > 0) {
         assert_int_equal(EVP_DecryptUpdate(cipher, NULL, &length, aad, aad_size), 1);
     }
-    assert_int_equal(EVP_DecryptUpdate(cipher, plain, &length, sealed, size), 1);
+    assert_int_equal(EVP_DecryptUpdate(cipher, plain, &length, encrypted, size), 1);
     assert_int_equal(EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, 16, tag), 1);
     good = EVP_DecryptFinal_ex(cipher, plain + length, &length);
     EVP_CIPHER_CTX_free(cipher);
@@ -75,7 +75,7 @@ static int oracle_open(uint8_t *plain, const uint8_t *key, const uint8_t *nonce,
 
 /* ---- files ---- */
 
-static void seal_to(const char *path, const uint8_t *data, size_t size, const char *context)
+static void encrypt_to(const char *path, const uint8_t *data, size_t size, const char *context)
 {
     static struct encryption_writer writer;
     uint64_t seed = size;
@@ -133,7 +133,7 @@ static const size_t sizes[] = {0,
                                3 * ENCRYPTION_CHUNK_SIZE + 500};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void test_sealed_files_are_opened_and_say_what_the_format_says(void **state)
+static void test_encrypted_files_are_opened_and_say_what_the_format_says(void **state)
 {
     static uint8_t data[4 * ENCRYPTION_CHUNK_SIZE];
     static uint8_t got[4 * ENCRYPTION_CHUNK_SIZE];
@@ -141,7 +141,7 @@ static void test_sealed_files_are_opened_and_say_what_the_format_says(void **sta
     char path[512];
 
     (void)state;
-    path_of(path, "sealed");
+    path_of(path, "encrypted");
     test_random_fill(&seed, data, sizeof(data));
     for (size_t i = 0; i < SIZES; i++) {
         uint64_t size = 0;
@@ -150,16 +150,16 @@ static void test_sealed_files_are_opened_and_say_what_the_format_says(void **sta
         struct file_bytes file;
         size_t at = 64;
 
-        seal_to(path, data, sizes[i], "checkpoints/7");
+        encrypt_to(path, data, sizes[i], "checkpoints/7");
         assert_int_equal(read_all(got, &size, path, "checkpoints/7"), STATUS_OK);
         assert_int_equal(size, sizes[i]);
         assert_memory_equal(got, data, sizes[i]);
         file = load(path);
-        assert_memory_equal(file.data, "lockstep.sealed.v1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
-        oracle_key(key, file.data + 32, "lockstep.sealed.v1", "checkpoints/7");
+        assert_memory_equal(file.data, "lockstep.encrypted.v1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
+        oracle_key(key, file.data + 32, "lockstep.encrypted.v1", "checkpoints/7");
         for (size_t chunk = 0; at < file.size; chunk++) {
             size_t left = file.size - at;
-            size_t taken = left < SEALED_CHUNK ? left : SEALED_CHUNK;
+            size_t taken = left < ENCRYPTED_CHUNK ? left : ENCRYPTED_CHUNK;
 
             nonce[7] = (uint8_t)chunk;
             nonce[11] = left == taken;
@@ -171,7 +171,7 @@ static void test_sealed_files_are_opened_and_say_what_the_format_says(void **sta
     }
 }
 
-static void test_any_part_of_a_sealed_file_is_read(void **state)
+static void test_any_part_of_an_encrypted_file_is_read(void **state)
 {
     static uint8_t data[3 * ENCRYPTION_CHUNK_SIZE + 500];
     static uint8_t got[sizeof(data)];
@@ -182,7 +182,7 @@ static void test_any_part_of_a_sealed_file_is_read(void **state)
     (void)state;
     path_of(path, "parts");
     test_random_fill(&seed, data, sizeof(data));
-    seal_to(path, data, sizeof(data), "c");
+    encrypt_to(path, data, sizeof(data), "c");
     assert_int_equal(encryption_reader_open(&reader, NULL, path, &the_key, "c"), STATUS_OK);
     for (int round = 0; round < 300; round++) {
         size_t from = test_random_below(&seed, sizeof(data));
@@ -202,7 +202,7 @@ static void test_two_files_of_the_same_bytes_differ(void **state)
     (void)state;
     path_of(path, "same");
     for (int i = 0; i < 2; i++) {
-        seal_to(path, (const uint8_t *)"the same bytes", 14, "c");
+        encrypt_to(path, (const uint8_t *)"the same bytes", 14, "c");
         files[i] = load(path);
     }
     assert_int_equal(files[0].size, 64 + 14 + 16);
@@ -241,9 +241,9 @@ static void test_flipped_bits_are_refused(void **state)
 
     (void)state;
     path_of(path, "flips");
-    seal_to(path, data, 300, "c");
+    encrypt_to(path, data, 300, "c");
     check_flips(path, UINT64_MAX);
-    seal_to(path, data, sizeof(data), "c");
+    encrypt_to(path, data, sizeof(data), "c");
     check_flips(path, test_share(sizeof(data) * 8, 600));
 }
 
@@ -257,11 +257,11 @@ static void test_truncations_are_refused(void **state)
 
     (void)state;
     path_of(path, "cuts");
-    seal_to(path, data, sizeof(data), "c");
+    encrypt_to(path, data, sizeof(data), "c");
     file = load(path);
     for (size_t cut = file.size; cut-- > 0;) {
-        bool near_edge = cut < 200 || (cut - 64) % SEALED_CHUNK < 40 ||
-                         (cut - 64) % SEALED_CHUNK > SEALED_CHUNK - 40;
+        bool near_edge = cut < 200 || (cut - 64) % ENCRYPTED_CHUNK < 40 ||
+                         (cut - 64) % ENCRYPTED_CHUNK > ENCRYPTED_CHUNK - 40;
 
         if (near_edge || cut % 997 == 0) {
             assert_int_equal(truncate(path, (off_t)cut), 0);
@@ -282,8 +282,8 @@ static enum status status_reordered(const char *path, const struct file_bytes *f
 
     memcpy(bytes, file->data, 64);
     for (; *order >= 0; order++) {
-        size_t from = 64 + (size_t)*order * SEALED_CHUNK;
-        size_t taken = file->size - from < SEALED_CHUNK ? file->size - from : SEALED_CHUNK;
+        size_t from = 64 + (size_t)*order * ENCRYPTED_CHUNK;
+        size_t taken = file->size - from < ENCRYPTED_CHUNK ? file->size - from : ENCRYPTED_CHUNK;
 
         memcpy(bytes + at, file->data + from, taken);
         at += taken;
@@ -300,7 +300,7 @@ static void test_reordered_repeated_and_missing_chunks_are_refused(void **state)
 
     (void)state;
     path_of(path, "order");
-    seal_to(path, data, sizeof(data), "c");
+    encrypt_to(path, data, sizeof(data), "c");
     file = load(path);
     assert_int_equal(status_reordered(path, &file, (int[]){0, 1, 2, -1}), STATUS_OK);
     assert_int_equal(status_reordered(path, &file, (int[]){1, 0, 2, -1}), STATUS_REFUSED);
@@ -323,7 +323,7 @@ static void test_another_key_or_context_is_refused(void **state)
 
     (void)state;
     path_of(path, "context");
-    seal_to(path, (const uint8_t *)"x", 1, "checkpoints/7");
+    encrypt_to(path, (const uint8_t *)"x", 1, "checkpoints/7");
     assert_int_equal(encryption_reader_open(&reader, NULL, path, &the_key, "checkpoints/8"),
                      STATUS_REFUSED);
     other.bytes[31] ^= 1;
@@ -351,7 +351,7 @@ static void test_dropped_writers_leave_nothing(void **state)
     assert_int_not_equal(stat(path, &info), 0);
     assert_int_not_equal(stat(writer.file.part_path, &info), 0);
     assert_int_equal(writer.plain[0], 0);
-    seal_to(path, (const uint8_t *)"secret", 6, "c");
+    encrypt_to(path, (const uint8_t *)"secret", 6, "c");
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
 }
@@ -451,8 +451,8 @@ static void test_locks_that_ask_for_too_much_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sealed_files_are_opened_and_say_what_the_format_says),
-        cmocka_unit_test(test_any_part_of_a_sealed_file_is_read),
+        cmocka_unit_test(test_encrypted_files_are_opened_and_say_what_the_format_says),
+        cmocka_unit_test(test_any_part_of_an_encrypted_file_is_read),
         cmocka_unit_test(test_two_files_of_the_same_bytes_differ),
         cmocka_unit_test(test_flipped_bits_are_refused),
         cmocka_unit_test(test_truncations_are_refused),

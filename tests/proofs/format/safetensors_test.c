@@ -191,9 +191,9 @@ static void check_read_back(const char *name, const struct encryption_key *key)
         assert_int_equal(safetensors_open(&file, NULL, path), STATUS_OK);
     } else {
         assert_int_equal(safetensors_open(&file, NULL, path), STATUS_BAD_FORMAT);
-        assert_int_equal(safetensors_open_sealed(&file, NULL, path, key, "checkpoints/2"),
+        assert_int_equal(safetensors_open_encrypted(&file, NULL, path, key, "checkpoints/2"),
                          STATUS_REFUSED);
-        assert_int_equal(safetensors_open_sealed(&file, NULL, path, key, "checkpoints/1"),
+        assert_int_equal(safetensors_open_encrypted(&file, NULL, path, key, "checkpoints/1"),
                          STATUS_OK);
     }
     assert_int_equal(file.entry_count, 5);
@@ -220,12 +220,12 @@ static void test_written_files_are_read_back(void **state)
     check_read_back("a.safetensors", NULL);
 }
 
-static void test_sealed_files_are_read_back_by_their_key(void **state)
+static void test_encrypted_files_are_read_back_by_their_key(void **state)
 {
     const struct encryption_key key = {{3, 1, 4}};
 
     (void)state;
-    check_read_back("sealed.safetensors", &key);
+    check_read_back("encrypted.safetensors", &key);
 }
 
 /* Every truncation is refused; a changed byte gives the same entries' sizes or an error. */
@@ -301,7 +301,7 @@ int main(void)
         cmocka_unit_test(test_hostile_headers_are_refused),
         cmocka_unit_test(test_headers_above_the_limits_are_refused),
         cmocka_unit_test(test_written_files_are_read_back),
-        cmocka_unit_test(test_sealed_files_are_read_back_by_their_key),
+        cmocka_unit_test(test_encrypted_files_are_read_back_by_their_key),
         cmocka_unit_test(test_cut_and_changed_files_are_refused_or_stay_in_bounds),
         cmocka_unit_test(test_files_that_cannot_be_written_are_refused),
     };

@@ -209,7 +209,7 @@ def state_root(job, values):
 # ---- section 6: checkpoints ----
 
 def read_checkpoint(data, job):
-    """-> the state root of a checkpoint that is not sealed"""
+    """-> the state root of a checkpoint that is not encrypted"""
     file = read_safetensors(data)
     need(len(file) == len(job.states), "another number of states")
     values = []
@@ -228,8 +228,8 @@ def read_journal(data, job):
     source = Bytes(data)
     need(source.take(8) == b"LSJRNL\x00\x01", "not a journal")
     need(source.take(32) == job.id, "the journal of another job")
-    sealed, steps, diverged, devices, segments = source.numbers("BQQIQ")
-    need(sealed == 0, "sealed")
+    encrypted, steps, diverged, devices, segments = source.numbers("BQQIQ")
+    need(encrypted == 0, "encrypted")
     need(steps <= job.steps and diverged in (NEVER, steps - 1), "impossible steps")
     for _ in range(devices):
         source.take(source.number("H"))

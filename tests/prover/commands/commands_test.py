@@ -224,7 +224,7 @@ def bundle_is_shown_packed_and_unpacked():
     call("prover", "run", path("a.job"), "--data", DATA, "--bundle", path("e.run"), wanted=1)
 
 
-def sealed_bundle_opens_with_its_key_alone():
+def encrypted_bundle_opens_with_its_key_alone():
     run("a.job", "s.run", "--encrypt", wanted=3)  # no passphrase, nobody to ask
     assert not os.path.exists(path("s.run"))
     run("a.job", "s.run", "--encrypt", "--key", path("s.key"))
@@ -353,7 +353,7 @@ TESTS = [
     job_is_made_again_from_its_tape,
     gpt2_of_hugging_face_is_a_first_state,
     bundle_is_shown_packed_and_unpacked,
-    sealed_bundle_opens_with_its_key_alone,
+    encrypted_bundle_opens_with_its_key_alone,
     traces_are_opened_and_checked,
     asks_about_a_step_are_answered,
 ]

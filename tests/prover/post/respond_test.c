@@ -320,15 +320,15 @@ static void test_a_solver_that_is_restarted_answers_all_the_same(void **state)
     market_close(&market);
 }
 
-static void test_a_sealed_bundle_is_defended_too(void **state)
+static void test_an_encrypted_bundle_is_defended_too(void **state)
 {
-    const char *path = small_path("sealed");
+    const char *path = small_path("encrypted");
     struct encryption_key key;
     struct market market;
 
     (void)state;
     memset(&key, 7, sizeof(key));
-    market_open(&market, true, "sealed");
+    market_open(&market, true, "encrypted");
     bundle_close(small_bundle_new(path, small_job(3), &key, STEPS));
     play(&market, path, &key, 5, false);
     market_close(&market);
@@ -503,7 +503,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_false_claim_loses_its_bond_to_the_solver),
         cmocka_unit_test(test_a_solver_that_is_restarted_answers_all_the_same),
-        cmocka_unit_test(test_a_sealed_bundle_is_defended_too),
+        cmocka_unit_test(test_an_encrypted_bundle_is_defended_too),
         cmocka_unit_test(test_a_claim_about_other_states_is_answered),
         cmocka_unit_test(test_the_answer_whose_time_is_over_first_is_made_first),
         cmocka_unit_test(test_an_answer_that_fails_does_not_hold_up_the_others),

@@ -237,13 +237,13 @@ def published_files_are_what_is_served():
     assert found >= first["written"]
 
 
-def sealed_bundles_are_not_shown():
-    shutil.copy(path("small.job"), path("sealed.job"))
-    lockstep("prover", "run", path("sealed.job"), "--bundle", path("sealed"), "--data", DATA,
+def encrypted_bundles_are_not_shown():
+    shutil.copy(path("small.job"), path("encrypted.job"))
+    lockstep("prover", "run", path("encrypted.job"), "--bundle", path("encrypted"), "--data", DATA,
              "--threads", "1", "--encrypt", "--key", path("a.key"))
-    done = subprocess.run([LOCKSTEP, "prover", "serve", path("sealed"), "--port", "0"],
+    done = subprocess.run([LOCKSTEP, "prover", "serve", path("encrypted"), "--port", "0"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert done.returncode == 1 and b"sealed" in done.stderr, done
+    assert done.returncode == 1 and b"encrypted" in done.stderr, done
 
 
 def bad_places_to_listen_are_refused():
@@ -278,7 +278,7 @@ TESTS = [
     slow_clients_are_given_up_and_others_are_served,
     one_client_has_so_many_connections,
     published_files_are_what_is_served,
-    sealed_bundles_are_not_shown,
+    encrypted_bundles_are_not_shown,
     bad_places_to_listen_are_refused,
     connections_can_be_encrypted,
 ]

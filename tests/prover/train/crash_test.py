@@ -133,25 +133,25 @@ def runs_on_a_full_disk_stop_with_a_word_and_go_on():
     assert refused > len(LIMITS) // 2, "the limits are too wide to mean anything"
 
 
-def sealed_runs_are_killed_too():
+def encrypted_runs_are_killed_too():
     key = path("a.key")
-    words = command("run", "sealed") + ["--encrypt", "--key", key]
+    words = command("run", "encrypted") + ["--encrypt", "--key", key]
     for _ in range(3):
         killed_after(words, numbers.uniform(0.2, 0.9) * DURATION)
-        words = command("resume", "sealed") + ["--key", key]
-        if not started("sealed"):
-            words = command("run", "sealed") + ["--encrypt", "--key", key]
+        words = command("resume", "encrypted") + ["--key", key]
+        if not started("encrypted"):
+            words = command("run", "encrypted") + ["--encrypt", "--key", key]
     assert subprocess.run(words, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0
-    steps = lockstep("bundle", "steps", path("sealed"), "--count", "1000", "--key", key)["steps"]
+    steps = lockstep("bundle", "steps", path("encrypted"), "--count", "1000", "--key", key)["steps"]
     assert [(s["step"], s["state_root"], s["loss"]) for s in steps] == MEASURE[0]
-    assert lockstep("bundle", "check", path("sealed"), "--key", key)["damaged"] == 0
+    assert lockstep("bundle", "check", path("encrypted"), "--key", key)["damaged"] == 0
 
 
 TESTS = [
     runs_killed_at_random_instants_end_at_the_same_bits,
     runs_on_a_full_disk_stop_with_a_word_and_go_on,
-    sealed_runs_are_killed_too,
+    encrypted_runs_are_killed_too,
 ]
 
 

@@ -1,7 +1,7 @@
 /*
  * Goal: a run ends at the same bits however often, and however badly, it was interrupted.
  * Method: an uninterrupted run as the measure; stops by signal after every step, damaged
- * checkpoints, other instruction sets and thread counts, sealed bundles; runs that diverge;
+ * checkpoints, other instruction sets and thread counts, encrypted bundles; runs that diverge;
  * journals that are false; a device that fails steps. Being killed and a full disk are in
  * crash_test.py.
  */
@@ -277,9 +277,9 @@ static void test_run_that_diverges_ends_there(void **state)
     bundle_close(bundle);
 }
 
-/* ---- sealed -------------------------------------------------------------- */
+/* ---- encrypted -------------------------------------------------------------- */
 
-static void test_sealed_run_goes_on_with_its_key(void **state)
+static void test_encrypted_run_goes_on_with_its_key(void **state)
 {
     static const struct encryption_key key = {{9, 9, 9}};
     struct stopper stopper = {8};
@@ -291,14 +291,14 @@ static void test_sealed_run_goes_on_with_its_key(void **state)
 
     (void)state;
     assert_int_equal(
-        bundle_create_sealed(&bundle, small_path("sealed"), small_job(), &key, NULL, NULL),
+        bundle_create_encrypted(&bundle, small_path("encrypted"), small_job(), &key, NULL, NULL),
         STATUS_OK);
     assert_int_equal(stop_open(&stop, NULL), STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_STOPPED);
     stop_close(&stop);
     bundle_close(bundle);
     options = (struct train_options){0};
-    assert_int_equal(bundle_open(&bundle, small_path("sealed"), BUNDLE_WRITE, NULL), STATUS_OK);
+    assert_int_equal(bundle_open(&bundle, small_path("encrypted"), BUNDLE_WRITE, NULL), STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_REFUSED);
     assert_int_equal(bundle_unlock(bundle, &key, NULL), STATUS_OK);
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_OK);
@@ -470,7 +470,7 @@ int main(void)
         cmocka_unit_test(test_step_that_the_journal_tells_otherwise_ends_the_run),
         cmocka_unit_test(test_checkpoints_are_kept_as_wished),
         cmocka_unit_test(test_run_that_diverges_ends_there),
-        cmocka_unit_test(test_sealed_run_goes_on_with_its_key),
+        cmocka_unit_test(test_encrypted_run_goes_on_with_its_key),
         cmocka_unit_test(test_energy_is_what_the_counters_say),
         cmocka_unit_test(test_step_that_a_device_fails_is_tried_again_to_the_same_bits),
         cmocka_unit_test(test_device_that_fails_a_step_twice_ends_the_run_which_goes_on_elsewhere),

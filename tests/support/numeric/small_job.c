@@ -154,7 +154,7 @@ struct bundle *small_bundle_new(const char *path, struct job *job, const struct 
     struct error error;
 
     error_init(&error);
-    insist(bundle_create_sealed(&bundle, path, job, key, NULL, &error), &error);
+    insist(bundle_create_encrypted(&bundle, path, job, key, NULL, &error), &error);
     insist(bundle_set_device(bundle, "a small test", &error), &error);
     small_run_open(&run, bundle_job(bundle), isa_best(), 1, false);
     small_run_begin(&run);

@@ -45,7 +45,7 @@ void small_run_step(struct run *run);
  * the run's machine must hold the state before `first`. */
 void small_bundle_fill(struct bundle *bundle, struct run *run, uint64_t first, uint64_t end);
 
-/* A new bundle of the job, run up to step `end`. key NULL: it is not sealed. Takes job. */
+/* A new bundle of the job, run up to step `end`. key NULL: it is not encrypted. Takes job. */
 struct bundle *small_bundle_new(const char *path, struct job *job, const struct encryption_key *key,
                                 uint64_t end);
 
