@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 import reader  # noqa: E402
 import reader_bundle  # noqa: E402
 
-FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures")
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../fixtures")
 
 
 def load(name):

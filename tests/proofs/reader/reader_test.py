@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures/commitments")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../fixtures/commitments")
 
 
 def load(name):
