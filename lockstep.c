@@ -1,15 +1,16 @@
 /*
- * lockstep.c - the front door: the tables of commands that the rooms contribute, and nothing else.
+ * lockstep.c - main(): the tables of commands that the rooms contribute, and nothing else.
  */
-#include "base/cli/command.h"
+#include "base/cli/program.h"
 #include "base/host.h"
 #include "chain/commands/commands.h"
+#include "client/commands.h"
 #include "prover/commands/commands.h"
 #include "verifier/check/workers.h"
 #include "verifier/commands/commands.h"
 
 static const struct command_group *const groups[] = {
-    &base_commands,     /* help, doctor */
+    &program_commands,  /* help, doctor */
     &job_commands,      /* job new, show */
     &prover_commands,   /* prover run, resume, status */
     &bundle_commands,   /* bundle steps, segments, check, export, import, key */
@@ -27,5 +28,5 @@ int main(int argc, char **argv)
     if (workers_asked(argc, argv)) {
         return workers_serve(); /* a child of a verifier's node */
     }
-    return command_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
+    return program_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

@@ -2,7 +2,7 @@
  * buffer.h - bytes that grow up to a maximum which is named when the buffer is made.
  *
  * Appending past the maximum, or without memory, makes the buffer fail and drops the bytes; later
- * appends do nothing. Append everything, then ask once with buffer_check. Numbers are big-endian.
+ * appends do nothing. Append everything, then check once with buffer_check. Numbers are big-endian.
  */
 #ifndef BASE_BUFFER_H
 #define BASE_BUFFER_H

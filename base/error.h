@@ -1,9 +1,9 @@
 /*
- * error.h - one error, told as a chain: what failed, on what, and what to do about it.
+ * error.h - one error as a chain of words: what failed, on what, and what to do about it.
  *
- * The function that meets the trouble calls error_set(). Every caller on the way up may put its
- * own words before it with error_wrap(), and whoever knows a remedy adds it with error_advise().
- * Nothing here allocates or prints: the front door prints, once.
+ * The function that meets the failure calls error_set(). A caller may put its own words before it
+ * with error_wrap(), or add a remedy with error_advise(). Nothing here allocates or prints:
+ * base/cli/command.c prints, once.
  *
  *     verifier: cannot open bundle 'run1': journal.db: not a Lockstep journal
  *       try: lockstep audit --help
@@ -42,7 +42,7 @@ enum status error_set_errno(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #ifdef __clang_analyzer__
-/* The analyzer does not look into error.c: let it see that a failure that is set is a failure. */
+/* The analyzer does not look into error.c: show it that error_set returns its code. */
 #define error_set(error, code, ...) ((void)(error_set)((error), (code), __VA_ARGS__), (code))
 #define error_set_errno(error, ...) ((void)(error_set_errno)((error), __VA_ARGS__), STATUS_IO)
 #endif

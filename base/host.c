@@ -47,7 +47,7 @@ static uint64_t memory_available(void)
     char value[64];
 
     proc_value(value, sizeof(value), "/proc/meminfo", "MemAvailable");
-    return strtoull(value, NULL, 10) * 1024; /* 0 where the system does not tell */
+    return strtoull(value, NULL, 10) * 1024; /* 0 where the system does not say */
 }
 
 static void look_at_instructions(struct host *host)

@@ -1,6 +1,6 @@
 /*
- * host.h - what this machine is: cores, memory, instruction sets. Facts only; what follows from
- * them is for others to say. Nothing is cached and nothing changes the machine.
+ * host.h - what this machine is: cores, memory, instruction sets. Facts only, read
+ * anew each time; nothing here changes the machine.
  */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H
@@ -25,10 +25,10 @@ struct host {
 void host_look(struct host *host);
 
 /*
- * GNU's OpenMP lets a thread that waits spin for milliseconds. Where the machine is not ours alone
- * that keeps the very thread off the core that is waited for: steps take five times as long. The
- * library reads its environment when it is loaded, so the program begins again, once, with a short
- * spin, unless the user has chosen one. To be called first in main().
+ * GNU's OpenMP lets a waiting thread spin for milliseconds. On a shared machine the spinning keeps
+ * the thread that is waited for off its core: steps take five times as long. The library reads its
+ * environment when it is loaded, so this restarts the program once with a short spin, unless the
+ * user has chosen one. Call it first in main().
  */
 void host_wait_quietly(char **argv);
 

@@ -2,7 +2,7 @@
  * reader.h - reads outside bytes front to back and never past their end.
  *
  * The first read that does not fit makes the reader fail, and from then on every read gives zero:
- * read everything, then ask once with reader_end. Nothing here allocates.
+ * read everything, then check once with reader_end. Nothing here allocates.
  *
  *     reader_init(&reader, bytes, size);
  *     version = reader_u16(&reader);

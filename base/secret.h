@@ -24,7 +24,7 @@ struct secret_key {
 void *secret_alloc(size_t size, struct error *error);
 void secret_free(void *memory, size_t size); /* memory may be NULL */
 
-/* Overwrites; the compiler may not leave it out. */
+/* Overwrites, even where the compiler sees no later use. */
 void secret_wipe(void *memory, size_t size);
 
 /* In a time that depends on size alone. */

@@ -1,8 +1,8 @@
 /*
- * command.h - the command line: every room contributes its commands as a table.
+ * command.h - what a command is: every room contributes its commands as a table.
  *
- * A command returns its exit code. Whatever goes wrong is told once, by command_fail: as one line
- * on stderr, or with --json as an object on stdout. stdout carries results only.
+ * A command returns its exit code. command_fail reports a failure, once: as one line on stderr, or
+ * with --json as an object on stdout. stdout carries results only.
  */
 #ifndef BASE_CLI_COMMAND_H
 #define BASE_CLI_COMMAND_H
@@ -38,7 +38,7 @@ struct command {
     bool without_config;                         /* must work even when the config file is broken */
 };
 
-/* What a room can say about this machine; "lockstep doctor" asks them all. */
+/* What a room can say about this machine; "lockstep doctor" runs the checks of all rooms. */
 enum doctor_grade {
     DOCTOR_GOOD,
     DOCTOR_NOTE,   /* works, and the reader should know */
@@ -53,7 +53,7 @@ struct doctor_finding {
 
 struct doctor_check {
     const char *name; /* "cpu", "cuda", "wallet" */
-    void (*look)(struct doctor_finding *location, const struct command_context *context);
+    void (*look)(struct doctor_finding *finding, const struct command_context *context);
 };
 
 /* The commands below one word, as "lockstep wallet ..."; name NULL: directly below lockstep. */
@@ -80,23 +80,16 @@ struct command_context {
 /* The options that every command has: --help, --json, --config, --log-level, --log-format. */
 extern const struct option_table command_common_options;
 
-/* Tells the failure and returns the exit code that fits its status. */
+/* Reports the failure and returns the exit code that fits its status. */
 int command_fail(struct command_context *context, const struct error *error);
 
 /* A usage error found by the command itself: one line, exit code 3. */
 int command_usage(struct command_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes result as one line of JSON; takes the reference. NULL is told as out of memory. */
+/* Writes result as one line of JSON; takes the reference. NULL is reported as out of memory. */
 int command_emit(struct command_context *context, json_t *result);
 
-/* "help" and "doctor"; lockstep.c lists it with the tables of the rooms. */
-extern const struct command_group base_commands;
-
 enum command_exit command_exit_of(enum status status);
-
-/* The whole program: finds the command, reads its options, runs it. Returns the exit code. */
-int command_main(const struct command_group *const *groups, size_t group_count, int argc,
-                 char **argv);
 
 #endif /* BASE_CLI_COMMAND_H */

@@ -1,6 +1,6 @@
 /*
- * completion.h - completion scripts for zsh and fish, made from the tables of commands. That of
- * bash is in help.h. Writes to the stream it is given and nothing else.
+ * completion.h - completion scripts for bash, zsh and fish, made from the tables of commands.
+ * Writes to the stream it is given and nothing else.
  */
 #ifndef BASE_CLI_COMPLETION_H
 #define BASE_CLI_COMPLETION_H
@@ -9,6 +9,7 @@
 
 #include "base/cli/command.h"
 
+void completion_bash(FILE *out, const struct command_group *const *groups, size_t group_count);
 void completion_zsh(FILE *out, const struct command_group *const *groups, size_t group_count);
 void completion_fish(FILE *out, const struct command_group *const *groups, size_t group_count);
 

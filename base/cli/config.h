@@ -2,8 +2,8 @@
  * config.h - the configuration file: lines of key=value, comments that start with #, empty lines.
  *
  * Blanks around key and value do not count; a value may hold any text but a line end, so there are
- * no quotes and no escapes. A line that is none of these is refused with file and line. What a key
- * means is for options.c to know. Nothing here reads the environment.
+ * no quotes and no escapes. A line that is none of these is refused with file and line. options.c
+ * knows what a key means. Nothing here reads the environment.
  */
 #ifndef BASE_CLI_CONFIG_H
 #define BASE_CLI_CONFIG_H

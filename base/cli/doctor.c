@@ -21,27 +21,27 @@
 #define CUDA_DEVICES_MAX     16
 #define CUDA_DEVICE_NAME_MAX 128
 
-static void say(struct doctor_finding *location, enum doctor_grade grade, const char *format, ...)
+static void say(struct doctor_finding *finding, enum doctor_grade grade, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(struct doctor_finding *location, enum doctor_grade grade, const char *format, ...)
+static void say(struct doctor_finding *finding, enum doctor_grade grade, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(location->text, sizeof(location->text), format, arguments);
+    vsnprintf(finding->text, sizeof(finding->text), format, arguments);
     va_end(arguments);
-    location->grade = grade;
+    finding->grade = grade;
 }
 
-static void advise(struct doctor_finding *location, const char *advice)
+static void advise(struct doctor_finding *finding, const char *advice)
 {
-    snprintf(location->advice, sizeof(location->advice), "%s", advice);
+    snprintf(finding->advice, sizeof(finding->advice), "%s", advice);
 }
 
 /* ---- the checks ------------------------------------------------------------------------- */
 
-static void look_at_cpu(struct doctor_finding *location, const struct command_context *context)
+static void look_at_cpu(struct doctor_finding *finding, const struct command_context *context)
 {
     struct host host;
     const char *fastest;
@@ -52,14 +52,14 @@ static void look_at_cpu(struct doctor_finding *location, const struct command_co
               : host.has_avx512    ? "AVX-512"
               : host.has_avx2      ? "AVX2"
                                    : "no vector instructions that Lockstep uses";
-    say(location, host.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
+    say(finding, host.has_avx2 ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
         host.cores, fastest);
     if (!host.has_avx2) {
-        advise(location, "everything works and gives the same bits, by scalar code, slowly");
+        advise(finding, "everything works and gives the same bits, by scalar code, slowly");
     }
 }
 
-static void look_at_arithmetic(struct doctor_finding *location,
+static void look_at_arithmetic(struct doctor_finding *finding,
                                const struct command_context *context)
 {
     struct host host;
@@ -67,14 +67,14 @@ static void look_at_arithmetic(struct doctor_finding *location,
     (void)context;
     host_look(&host);
     if (host.flushes_subnormals) {
-        say(location, DOCTOR_BROKEN, "subnormal numbers are flushed to zero: results would differ");
-        advise(location, "look for a preloaded library (LD_PRELOAD) that was built for speed");
+        say(finding, DOCTOR_BROKEN, "subnormal numbers are flushed to zero: results would differ");
+        advise(finding, "look for a preloaded library (LD_PRELOAD) that was built for speed");
     } else {
-        say(location, DOCTOR_GOOD, "binary32 keeps its subnormal numbers");
+        say(finding, DOCTOR_GOOD, "binary32 keeps its subnormal numbers");
     }
 }
 
-static void look_at_memory(struct doctor_finding *location, const struct command_context *context)
+static void look_at_memory(struct doctor_finding *finding, const struct command_context *context)
 {
     struct host host;
     bool enough;
@@ -82,27 +82,26 @@ static void look_at_memory(struct doctor_finding *location, const struct command
     (void)context;
     host_look(&host);
     enough = host.memory_free_bytes >= MEMORY_ENOUGH_BYTES;
-    say(location, enough ? DOCTOR_GOOD : DOCTOR_NOTE, "%.1f GiB, %.1f GiB free",
+    say(finding, enough ? DOCTOR_GOOD : DOCTOR_NOTE, "%.1f GiB, %.1f GiB free",
         (double)host.memory_bytes / GIBIBYTE, (double)host.memory_free_bytes / GIBIBYTE);
     if (!enough) {
-        advise(location, "less than 2 GiB is free: small models only");
+        advise(finding, "less than 2 GiB is free: small models only");
     }
 }
 
-static void look_at_libraries(struct doctor_finding *location,
-                              const struct command_context *context)
+static void look_at_libraries(struct doctor_finding *finding, const struct command_context *context)
 {
     (void)context;
-    say(location, DOCTOR_GOOD, "OpenSSL %s, curl %s, sqlite %s, jansson %s, microhttpd %s, zstd %s",
+    say(finding, DOCTOR_GOOD, "OpenSSL %s, curl %s, sqlite %s, jansson %s, microhttpd %s, zstd %s",
         OpenSSL_version(OPENSSL_VERSION_STRING), curl_version_info(CURLVERSION_NOW)->version,
         sqlite3_libversion(), JANSSON_VERSION, MHD_get_version(), ZSTD_versionString());
     if (sqlite3_threadsafe() == 0) {
-        say(location, DOCTOR_BROKEN, "sqlite was built without threads");
-        advise(location, "install the sqlite3 library of the distribution");
+        say(finding, DOCTOR_BROKEN, "sqlite was built without threads");
+        advise(finding, "install the sqlite3 library of the distribution");
     }
 }
 
-/* The few calls of the driver that are needed, found at run time: CUDA is never required. */
+/* The calls of the driver that doctor makes, found at run time: CUDA is never required. */
 struct cuda_driver {
     void *library;
     int (*init)(unsigned flags);
@@ -115,7 +114,7 @@ static bool find_symbol(void *slot, void *library, const char *name)
 {
     void *symbol = dlsym(library, name);
 
-    /* POSIX promises that a function's address fits a void pointer; ISO C has no cast for it. */
+    /* POSIX: a function's address fits a void pointer. ISO C has no cast for it. */
     memcpy(slot, &symbol, sizeof(symbol));
     return symbol != NULL;
 }
@@ -130,7 +129,7 @@ static bool cuda_driver_open(struct cuda_driver *driver)
            find_symbol(&driver->device_name, driver->library, "cuDeviceGetName");
 }
 
-static void list_devices(struct doctor_finding *location, const struct cuda_driver *driver)
+static void list_devices(struct doctor_finding *finding, const struct cuda_driver *driver)
 {
     int version = 0;
     int count = 0;
@@ -138,37 +137,37 @@ static void list_devices(struct doctor_finding *location, const struct cuda_driv
 
     (void)driver->version(&version);
     if (driver->device_count(&count) != 0 || count <= 0) {
-        say(location, DOCTOR_NOTE, "a CUDA driver, but no device");
-        advise(location, "see what nvidia-smi says");
+        say(finding, DOCTOR_NOTE, "a CUDA driver, but no device");
+        advise(finding, "see what nvidia-smi says");
         return;
     }
-    say(location, DOCTOR_GOOD, "driver for CUDA %d.%d, %d device%s:", version / 1000,
+    say(finding, DOCTOR_GOOD, "driver for CUDA %d.%d, %d device%s:", version / 1000,
         version % 1000 / 10, count, count == 1 ? "" : "s");
-    used = strlen(location->text);
-    for (int i = 0; i < count && i < CUDA_DEVICES_MAX && used < sizeof(location->text); i++) {
+    used = strlen(finding->text);
+    for (int i = 0; i < count && i < CUDA_DEVICES_MAX && used < sizeof(finding->text); i++) {
         char name[CUDA_DEVICE_NAME_MAX] = "unknown";
 
         (void)driver->device_name(name, sizeof(name), i);
-        used += (size_t)snprintf(location->text + used, sizeof(location->text) - used, "%s %s",
+        used += (size_t)snprintf(finding->text + used, sizeof(finding->text) - used, "%s %s",
                                  i == 0 ? "" : ",", name);
     }
 }
 
-static void look_at_cuda(struct doctor_finding *location, const struct command_context *context)
+static void look_at_cuda(struct doctor_finding *finding, const struct command_context *context)
 {
     struct cuda_driver driver;
 
     (void)context;
     if (!cuda_driver_open(&driver)) {
-        say(location, DOCTOR_NOTE, "no CUDA driver: work runs on the processor");
+        say(finding, DOCTOR_NOTE, "no CUDA driver: work runs on the processor");
     } else {
         int code = driver.init(0);
 
         if (code == 0) {
-            list_devices(location, &driver);
+            list_devices(finding, &driver);
         } else {
-            say(location, DOCTOR_NOTE, "a CUDA driver that does not start (error %d)", code);
-            advise(location, "see what nvidia-smi says");
+            say(finding, DOCTOR_NOTE, "a CUDA driver that does not start (error %d)", code);
+            advise(finding, "see what nvidia-smi says");
         }
     }
     if (driver.library != NULL) {
@@ -177,7 +176,7 @@ static void look_at_cuda(struct doctor_finding *location, const struct command_c
 }
 
 /* Only whether the CUDA backend could be built here. */
-static void look_at_nvcc(struct doctor_finding *location, const struct command_context *context)
+static void look_at_nvcc(struct doctor_finding *finding, const struct command_context *context)
 {
     char list[PATH_MAX * 2];
     char *rest = NULL;
@@ -191,11 +190,11 @@ static void look_at_nvcc(struct doctor_finding *location, const struct command_c
         int length = snprintf(candidate, sizeof(candidate), "%s/nvcc", folder);
 
         if (length > 0 && (size_t)length < sizeof(candidate) && access(candidate, X_OK) == 0) {
-            say(location, DOCTOR_GOOD, "%s", candidate);
+            say(finding, DOCTOR_GOOD, "%s", candidate);
             return;
         }
     }
-    say(location, DOCTOR_NOTE, "not found: the CUDA backend cannot be built here");
+    say(finding, DOCTOR_NOTE, "not found: the CUDA backend cannot be built here");
 }
 
 const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
@@ -219,21 +218,21 @@ static const char *grade_name(enum doctor_grade grade)
     return "broken";
 }
 
-static void tell(struct command_context *context, json_t *list, const char *name,
-                 const struct doctor_finding *location)
+static void write_finding(struct command_context *context, json_t *list, const char *name,
+                          const struct doctor_finding *finding)
 {
-    char text[sizeof(location->text) * 6];
-    char advice[sizeof(location->advice) * 6];
+    char text[sizeof(finding->text) * 6];
+    char advice[sizeof(finding->advice) * 6];
 
-    log_escape(text, sizeof(text), location->text, 0);
-    log_escape(advice, sizeof(advice), location->advice, 0);
+    log_escape(text, sizeof(text), finding->text, 0);
+    log_escape(advice, sizeof(advice), finding->advice, 0);
     if (list != NULL) {
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", name, "grade",
-                                              grade_name(location->grade), "text", text, "advice",
+                                              grade_name(finding->grade), "text", text, "advice",
                                               advice));
         return;
     }
-    fprintf(context->out, "%-7s %-11s %s\n", grade_name(location->grade), name, text);
+    fprintf(context->out, "%-7s %-11s %s\n", grade_name(finding->grade), name, text);
     if (advice[0] != '\0') {
         fprintf(context->out, "%-19s %s\n", "", advice);
     }
@@ -247,11 +246,11 @@ int doctor_run(struct command_context *context)
     for (size_t i = 0; i < context->group_count; i++) {
         for (size_t j = 0; j < context->groups[i]->check_count; j++) {
             const struct doctor_check *check = &context->groups[i]->checks[j];
-            struct doctor_finding location = {.grade = DOCTOR_BROKEN};
+            struct doctor_finding finding = {.grade = DOCTOR_BROKEN};
 
-            check->look(&location, context);
-            broken = broken || location.grade == DOCTOR_BROKEN;
-            tell(context, list, check->name, &location);
+            check->look(&finding, context);
+            broken = broken || finding.grade == DOCTOR_BROKEN;
+            write_finding(context, list, check->name, &finding);
         }
     }
     if (list != NULL &&

@@ -1,6 +1,6 @@
 /*
- * doctor.h - "lockstep doctor": asks every room what it can say about this machine. The checks
- * that belong to no room (processor, memory, libraries, CUDA) are here.
+ * doctor.h - "lockstep doctor": runs the checks that every room contributes. The checks that
+ * belong to no room (processor, memory, libraries, CUDA) are here.
  */
 #ifndef BASE_CLI_DOCTOR_H
 #define BASE_CLI_DOCTOR_H

@@ -1,6 +1,6 @@
 /*
- * help.h - everything that is told about commands, made from their tables: --help at 80 columns,
- * the manual pages and the completion of bash. Writes to the stream it is given and nothing else.
+ * help.h - --help at 80 columns and the manual pages, made from the tables of commands. Writes to
+ * the stream it is given and nothing else.
  */
 #ifndef BASE_CLI_HELP_H
 #define BASE_CLI_HELP_H
@@ -23,8 +23,5 @@ void help_man(FILE *out, const struct command_group *const *groups, size_t group
 void help_man_command(FILE *out, const struct command_group *group, const struct command *command);
 void help_man_name(char name[HELP_PAGE_NAME_MAX], const struct command_group *group,
                    const struct command *command);
-
-/* A completion script to be read by bash. */
-void help_completion(FILE *out, const struct command_group *const *groups, size_t group_count);
 
 #endif /* BASE_CLI_HELP_H */

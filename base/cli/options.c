@@ -390,19 +390,19 @@ static enum status parse_config(struct options *options, struct error *error,
                                 const struct option_sources *sources)
 {
     const struct option_value *named = find_value(options, "config", 6);
-    bool asked = named != NULL && named->origin > OPTION_FROM_FALLBACK;
-    const char *path = asked ? named->text : sources->config_path;
+    bool chosen = named != NULL && named->origin > OPTION_FROM_FALLBACK;
+    const char *path = chosen ? named->text : sources->config_path;
     enum status status;
 
     if (path == NULL) {
         return STATUS_OK;
     }
     status = config_read(&options->config, error, path);
-    if (status == STATUS_NOT_FOUND && !asked) {
+    if (status == STATUS_NOT_FOUND && !chosen) {
         return STATUS_OK;
     }
     if (status != STATUS_OK) {
-        /* Whatever is wrong with it, the way out is to name another file or mend this one. */
+        /* The remedy is always to mend this file or to name another one. */
         if (error != NULL && status != STATUS_NO_MEMORY) {
             error->status = STATUS_USAGE;
         }
@@ -495,23 +495,16 @@ static enum status parse_all(struct options *options, struct error *error, const
                              const struct option_sources *sources)
 {
     const struct option_value *help;
-    enum status status = parse_words(options, error, sources);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(parse_words(options, error, sources));
     help = find_value(options, "help", 4);
     if (help != NULL && help->number == 1) {
         return parse_fallbacks(options, error);
     }
-    status = parse_environment(options, error, sources);
-    if (status == STATUS_OK) {
-        status = parse_config(options, error, sources);
-    }
-    if (status == STATUS_OK) {
-        status = parse_fallbacks(options, error);
-    }
-    return status == STATUS_OK ? check_arguments(options, error, arguments) : status;
+    TRY(parse_environment(options, error, sources));
+    TRY(parse_config(options, error, sources));
+    TRY(parse_fallbacks(options, error));
+    return check_arguments(options, error, arguments);
 }
 
 enum status options_parse(struct options *options, struct error *error,
@@ -544,7 +537,8 @@ void options_release(struct options *options)
     memset(options, 0, sizeof(*options));
 }
 
-/* ---- asking ----------------------------------------------------------------------------- */
+/* ---- reading values
+ * ----------------------------------------------------------------------------- */
 
 static const struct option_value *value_of(const struct options *options, const char *name)
 {

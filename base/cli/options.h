@@ -91,7 +91,7 @@ struct options {
     size_t environment_used;
 };
 
-/* Does any command know this key? A config file serves all commands, so keys of others pass. */
+/* The keys of all commands: a config file serves all of them, so keys of others pass. */
 struct option_dictionary {
     bool (*knows)(const void *context, const char *key);
     /* The known key nearest to a mistyped one, or NULL. */
@@ -112,7 +112,7 @@ struct option_sources {
  * Fills options from the tables (a name must be in one only). A table with an option "config" lets
  * the user name another config file, which must then exist. arguments is the usage text of the
  * command's arguments: "BUNDLE...", "KEY [FILE]", or NULL for none; their number is checked. With
- * a "help" flag given, nothing that is missing is complained about.
+ * a "help" flag given, nothing needs to be complete.
  *
  * All refusals are STATUS_USAGE with one line. On failure options is released.
  */

@@ -15,7 +15,7 @@
 #define COLUMNS_DEFAULT     80
 #define COLUMNS_MIN         40
 #define BAR_CELLS           20
-#define BAR_CELLS_MIN       5 /* a bar of less tells nothing */
+#define BAR_CELLS_MIN       5 /* a shorter bar shows nothing */
 
 double progress_now(void)
 {
@@ -25,7 +25,7 @@ double progress_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A window can be made narrower while the work goes on. */
+/* The window can become narrower during the work. */
 static void measure_window(struct progress *progress)
 {
     struct winsize window;
@@ -113,8 +113,8 @@ static size_t progress_head(char *line, size_t size, const struct progress *prog
     return length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1;
 }
 
-/* The place in line from which everything goes, so that it keeps to width: before a field that does
- * not fit, or anywhere where not even the first one does. */
+/* Cuts line to width: before the first field that does not fit, or inside it where it is the only
+ * one. */
 static void cut_fields(char *line, size_t width)
 {
     size_t at = width;
@@ -137,7 +137,7 @@ void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress
     char safe[PROGRESS_NOTE_MAX] = "";
     size_t width = progress->terminal ? progress->columns - 1 : PROGRESS_LINE_MAX - 1;
     int cells = BAR_CELLS;
-    size_t needed; /* the head and the first field of the note: what people look for */
+    size_t needed; /* the head and the first field of the note */
 
     if (note != NULL) {
         log_escape(safe, sizeof(safe), note, 0);
@@ -148,7 +148,7 @@ void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress
     if (needed > width) {
         size_t over = needed - width;
 
-        /* In fives, or it would tremble with every digit. */
+        /* In fives, or the bar would change with every digit. */
         cells = over + BAR_CELLS_MIN <= BAR_CELLS ? (BAR_CELLS - (int)over) / 5 * 5 : 0;
     }
     needed = progress_head(line, PROGRESS_LINE_MAX, progress, count, cells);
@@ -211,7 +211,7 @@ void progress_finish(struct progress *progress, uint64_t count, const char *note
     if (progress->stream == NULL) {
         return;
     }
-    /* At the end the mean over all of the work is what people want to know. */
+    /* The last line shows the mean rate of the whole work. */
     if (now_s > progress->started_s && count >= progress->first) {
         progress->rate = (double)(count - progress->first) / (now_s - progress->started_s);
     }

@@ -1,6 +1,6 @@
 /*
- * progress.h - how far a long work is: one line that redraws itself on a terminal, and plain lines
- * at intervals elsewhere.
+ * progress.h - the progress of long work: one line that redraws itself on a terminal, and plain
+ * lines at intervals elsewhere.
  *
  *     training  [##########..........]  512/1024  50.0 %  3.21 steps/s  eta 2:39  loss 3.1416
  *
@@ -28,15 +28,15 @@ struct progress {
     double rate;         /* units per second, smoothed */
     double rate_s;       /* when it was last measured */
     uint64_t rate_count; /* and at which count */
-    uint64_t first;      /* where the work was taken up */
+    uint64_t first;      /* the count at the start */
 };
 
-/* first is where a resumed work goes on. Borrows title and unit. Looks at stream, to see
- * whether it is a terminal, and before each line how wide. */
+/* first is the count where resumed work goes on. Borrows title and unit. Looks whether stream is a
+ * terminal, and before each line at its width. */
 void progress_init(struct progress *progress, FILE *stream, const char *title, const char *unit,
                    uint64_t first, uint64_t total, double now_s);
 
-/* Tells that count units are done; draws at most ten times a second on a terminal, and elsewhere
+/* Reports that count units are done; draws at most ten times a second on a terminal, and elsewhere
  * every ten seconds. note is appended ("loss 3.14"), cut where it is too long. */
 void progress_update(struct progress *progress, uint64_t count, const char *note, double now_s);
 

@@ -27,13 +27,13 @@ static enum status failed(struct database *sql, struct error *error)
 
 /* ---- statements that are kept ------------------------------------------------ */
 
-/* Free ones only: who uses one has taken it out. Equal texts may be kept more than once. */
+/* Holds only statements that nobody uses. Equal texts may be kept more than once. */
 struct database_kept {
     struct {
         sqlite3_stmt *statement; /* NULL: the place is free */
         uint64_t hash;           /* of its text */
         uint64_t used;
-    } places[SQL_KEPT_MAX];
+    } places[DATABASE_KEPT_MAX];
     uint64_t uses;
 };
 
@@ -47,7 +47,7 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/* NULL: there is none of this text. */
+/* NULL: no statement with this text is kept. */
 static sqlite3_stmt *take_kept(struct database *sql, const char *text)
 {
     sqlite3_mutex *mutex = sqlite3_db_mutex(sql->database);
@@ -55,7 +55,7 @@ static sqlite3_stmt *take_kept(struct database *sql, const char *text)
     sqlite3_stmt *found = NULL;
 
     sqlite3_mutex_enter(mutex);
-    for (int i = 0; i < SQL_KEPT_MAX && sql->kept != NULL && found == NULL; i++) {
+    for (int i = 0; i < DATABASE_KEPT_MAX && sql->kept != NULL && found == NULL; i++) {
         sqlite3_stmt *kept = sql->kept->places[i].statement;
 
         if (kept != NULL && sql->kept->places[i].hash == hash &&
@@ -68,13 +68,13 @@ static sqlite3_stmt *take_kept(struct database *sql, const char *text)
     return found;
 }
 
-/* In the place of the one that was not used for longest, which is returned. */
+/* Replaces the least recently used statement and returns it. */
 static sqlite3_stmt *keep(struct database_kept *kept, sqlite3_stmt *statement)
 {
     int best = 0;
     sqlite3_stmt *old;
 
-    for (int i = 1; i < SQL_KEPT_MAX; i++) {
+    for (int i = 1; i < DATABASE_KEPT_MAX; i++) {
         if (kept->places[best].statement != NULL &&
             (kept->places[i].statement == NULL || kept->places[i].used < kept->places[best].used)) {
             best = i;
@@ -87,7 +87,7 @@ static sqlite3_stmt *keep(struct database_kept *kept, sqlite3_stmt *statement)
     return old;
 }
 
-/* sqlite3 may do what a pragma says while it is prepared, and not when it is run again. */
+/* sqlite3 may execute a pragma while it prepares it, and not when it is run again. */
 static bool may_be_kept(const char *text)
 {
     return sqlite3_strnicmp(text, "PRAGMA", 6) != 0;
@@ -98,7 +98,7 @@ void database_done(struct database *sql, sqlite3_stmt *statement)
     if (statement != NULL && sql->kept != NULL && may_be_kept(sqlite3_sql(statement))) {
         sqlite3_mutex *mutex = sqlite3_db_mutex(sql->database);
 
-        (void)sqlite3_reset(statement); /* tells again how it ended, which was told */
+        (void)sqlite3_reset(statement); /* repeats an error that was reported already */
         (void)sqlite3_clear_bindings(statement);
         sqlite3_mutex_enter(mutex);
         statement = keep(sql->kept, statement);
@@ -109,7 +109,7 @@ void database_done(struct database *sql, sqlite3_stmt *statement)
 
 static void finalize_kept(struct database *sql)
 {
-    for (int i = 0; i < SQL_KEPT_MAX && sql->kept != NULL; i++) {
+    for (int i = 0; i < DATABASE_KEPT_MAX && sql->kept != NULL; i++) {
         (void)sqlite3_finalize(sql->kept->places[i].statement);
     }
     free(sql->kept);
@@ -126,7 +126,7 @@ static enum status open_file(struct database *sql, const char *name, int flags, 
         return error_set(error, failed(sql, NULL), "cannot open %s: %s", name,
                          sqlite3_errmsg(sql->database)); /* NULL: out of memory */
     }
-    sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory for it: none are kept */
+    sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory: keeps none */
     return sqlite3_busy_timeout(sql->database, BUSY_MS) == SQLITE_OK ? STATUS_OK
                                                                      : failed(sql, error);
 }
@@ -278,12 +278,11 @@ enum status database_collect(struct database *sql, void *rows, uint32_t *count,
 
     *count = 0;
     while (status == STATUS_OK && *count < most) {
-        status = database_step(sql, statement, error);
-        if (status == STATUS_OK) {
-            status = read((uint8_t *)rows + *count * size, statement, error);
-            *count += status == STATUS_OK;
-        }
+        TRY_OUT(database_step(sql, statement, error));
+        TRY_OUT(read((uint8_t *)rows + *count * size, statement, error));
+        ++*count;
     }
+out:
     database_done(sql, statement);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

@@ -1,9 +1,9 @@
 /*
  * database.h - sqlite3 with less ceremony: open with our settings, run, bind by a format.
  *
- * The tables here are small and indexed, so to prepare a statement takes far longer than to run it:
- * those that were used last are kept, each connection its own. Every failure tells the file and
- * sqlite3's reason.
+ * Preparing a statement takes far longer than running it on our small, indexed tables. Each
+ * connection therefore keeps its last statements. Every error names the file and sqlite3's
+ * reason.
  */
 #ifndef BASE_IO_DATABASE_H
 #define BASE_IO_DATABASE_H
@@ -16,13 +16,13 @@
 #include "base/digest.h"
 #include "base/error.h"
 
-#define SQL_KEPT_MAX 64 /* statements of one connection */
+#define DATABASE_KEPT_MAX 64 /* statements of one connection */
 
 struct database_kept;
 
 struct database {
     sqlite3 *database;
-    struct database_kept *kept; /* NULL: none are */
+    struct database_kept *kept; /* NULL: keeps none */
     bool foreign;               /* a damaged file is STATUS_BAD_FORMAT, not STATUS_IO */
 };
 
@@ -65,13 +65,13 @@ sqlite3_stmt *database_query(struct database *sql, struct error *error, const ch
 MUST_CHECK enum status database_step(struct database *sql, sqlite3_stmt *statement,
                                      struct error *error);
 
-/* Hands back what database_query() gave; NULL is nothing. Its rows, and their bytes, are gone. */
+/* Hands back a statement of database_query(); accepts NULL. Its rows and their bytes are gone. */
 void database_done(struct database *sql, sqlite3_stmt *statement);
 
 /*
- * Reads up to most rows, of size bytes each, before anybody acts on one of them: what is done then
- * may change the tables. *count is right on any outcome. Hands the statement back; NULL is one that
- * could not be had, of which error tells.
+ * Reads up to most rows, of size bytes each, before the caller acts on one of them: acting may
+ * change the tables. *count is right on any outcome. Hands the statement back. NULL is a statement
+ * that database_query() failed to make; error is set already.
  */
 MUST_CHECK enum status database_collect(struct database *sql, void *rows, uint32_t *count,
                                         sqlite3_stmt *statement, size_t size, uint32_t most,
@@ -99,7 +99,7 @@ MUST_CHECK bool database_blob_column(sqlite3_stmt *statement, int column, void *
 bool database_in_transaction(const struct database *sql);
 MUST_CHECK enum status database_begin(struct database *sql, struct error *error); /* immediate */
 
-/* Commits when status is STATUS_OK, else rolls back; returns the first thing that went wrong. */
+/* Commits when status is STATUS_OK, else rolls back; returns the first failure. */
 MUST_CHECK enum status database_end(struct database *sql, enum status status, struct error *error);
 
 #endif /* BASE_IO_DATABASE_H */

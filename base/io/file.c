@@ -121,26 +121,6 @@ enum status file_path_join(char *out, size_t out_size, struct error *error, cons
     return STATUS_OK;
 }
 
-/* The folder that path lies in; "." where path has none. */
-static enum status folder_of(char *out, size_t out_size, struct error *error, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
-
-    if (length >= out_size) {
-        return error_set(error, STATUS_OVER_LIMIT, "path too long: %.60s...", path);
-    }
-    if (slash == NULL) {
-        snprintf(out, out_size, ".");
-    } else if (length == 0) {
-        snprintf(out, out_size, "/");
-    } else {
-        memcpy(out, path, length);
-        out[length] = '\0';
-    }
-    return STATUS_OK;
-}
-
 enum status file_place(char *out, size_t out_size, struct error *error, enum file_place place,
                        const char *name)
 {
@@ -195,40 +175,18 @@ enum status file_make_folder(const char *path, struct error *error, mode_t mode)
     return STATUS_OK;
 }
 
-enum status file_sync_folder(const char *path, struct error *error)
-{
-    char folder[FILE_PATH_MAX];
-    enum status status = folder_of(folder, sizeof(folder), error, path);
-    int descriptor;
-
-    if (status != STATUS_OK) {
-        return status;
-    }
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return error_set_errno(error, "%s", folder);
-    }
-    /* Some file systems cannot sync a folder and say so with EINVAL; they need no sync. */
-    if (fsync(descriptor) != 0 && errno != EINVAL) {
-        status = error_set_errno(error, "%s", folder);
-    }
-    close(descriptor);
-    return status;
-}
-
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* The file is open and whole, or there is none. */
+/* On failure nothing is left open or on the disk. */
 static enum status write_beside(struct whole_file *file, struct error *error, const char *path,
                                 const void *data, size_t size, mode_t mode)
 {
-    enum status status = whole_file_open(file, error, path, mode);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = whole_file_add(file, error, data, size);
-        if (status != STATUS_OK) {
-            whole_file_drop(file);
-        }
+    TRY(whole_file_open(file, error, path, mode));
+    status = whole_file_add(file, error, data, size);
+    if (status != STATUS_OK) {
+        whole_file_drop(file);
     }
     return status;
 }
@@ -237,18 +195,18 @@ enum status file_write(const char *path, struct error *error, const void *data, 
                        mode_t mode)
 {
     struct whole_file file;
-    enum status status = write_beside(&file, error, path, data, size, mode);
 
-    return status == STATUS_OK ? whole_file_keep(&file, error) : status;
+    TRY(write_beside(&file, error, path, data, size, mode));
+    return whole_file_keep(&file, error);
 }
 
 enum status file_write_new(const char *path, struct error *error, const void *data, size_t size,
                            mode_t mode)
 {
     struct whole_file file;
-    enum status status = write_beside(&file, error, path, data, size, mode);
 
-    return status == STATUS_OK ? whole_file_keep_new(&file, error) : status;
+    TRY(write_beside(&file, error, path, data, size, mode));
+    return whole_file_keep_new(&file, error);
 }
 
 /* ---- locks ------------------------------------------------------------------------------ */

@@ -44,9 +44,6 @@ MUST_CHECK enum status file_write_new(const char *path, struct error *error, con
 /* Makes a folder and those above it, with mode. An existing folder is fine. */
 MUST_CHECK enum status file_make_folder(const char *path, struct error *error, mode_t mode);
 
-/* Makes a finished rename or removal in the folder of path survive a crash. */
-MUST_CHECK enum status file_sync_folder(const char *path, struct error *error);
-
 bool file_exists(const char *path);
 
 /* A lock that the kernel drops when the process ends, however it ends. */

@@ -1,6 +1,6 @@
 /*
- * http_only.h - keeps a transfer of libcurl to http and https, whatever its address says: no file
- * of this machine, no FTP. The option was renamed between the versions of libcurl we build with.
+ * http_only.h - limits a transfer of libcurl to http and https: no local file, no FTP. The option
+ * has two names in the versions of libcurl that we build with.
  */
 #ifndef BASE_IO_HTTP_ONLY_H
 #define BASE_IO_HTTP_ONLY_H
@@ -8,7 +8,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 
-/* False: libcurl did not take it, and the transfer must not be made. */
+/* False: libcurl refused the option; do not make the transfer. */
 bool http_only_set(CURL *curl);
 
 #endif /* BASE_IO_HTTP_ONLY_H */

@@ -1,12 +1,12 @@
 /*
- * log.h - what a long-running command tells its operator: one line per event, to one stream.
+ * log.h - the log of a long-running command: one line per event, to one stream.
  *
  *     2026-03-01T12:00:00Z info prover: segment 12 committed
  *     {"time":"2026-03-01T12:00:00Z","level":"info","area":"prover","message":"..."}
  *
  * A line is written with one call, so lines of several threads do not mix. Control characters and
  * bytes that are not UTF-8 are escaped: a stranger's text can neither forge a line nor drive a
- * terminal. There is no call that takes a secret type, on purpose.
+ * terminal. No call takes a secret type, on purpose.
  */
 #ifndef BASE_IO_LOG_H
 #define BASE_IO_LOG_H

@@ -28,7 +28,7 @@ static void send_message(const struct notify *notify, const char *message)
     }
 }
 
-/* -1 for what is no path and no abstract name ("@..."), or where nobody listens. */
+/* -1: name is neither a path nor an abstract name ("@..."), or nobody listens there. */
 static int connect_to(const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -101,7 +101,7 @@ void notify_ready(struct notify *notify, const char *words)
     send_message(notify, message);
     if (!notify->ready) {
         notify->ready = true;
-        notify->told_ms = now_ms();
+        notify->sent_ms = now_ms();
     }
 }
 
@@ -114,8 +114,8 @@ void notify_alive(struct notify *notify)
 {
     uint64_t now = now_ms();
 
-    if (notify->watchdog_ms > 0 && now >= notify->told_ms + notify->watchdog_ms / 2) {
-        notify->told_ms = now;
+    if (notify->watchdog_ms > 0 && now >= notify->sent_ms + notify->watchdog_ms / 2) {
+        notify->sent_ms = now;
         send_message(notify, "WATCHDOG=1");
     }
 }

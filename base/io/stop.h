@@ -1,10 +1,10 @@
 /*
- * stop.h - a clean stop: SIGINT and SIGTERM (and SIGHUP) are asked for, not suffered.
+ * stop.h - a clean stop: SIGINT, SIGTERM and SIGHUP are read, not handled.
  *
  * While a stop is open these signals wait in a descriptor, so no handler runs and no system call
- * is interrupted. Long work asks stop_requested between its steps and returns STATUS_STOPPED. The
- * first signal is taken as the wish; after it the signals act as usual again, so a second Ctrl-C
- * ends a program that hangs.
+ * is interrupted. Long work calls stop_requested between its steps and returns STATUS_STOPPED. The
+ * first signal requests the stop; after it signals act as usual again, so a second Ctrl-C ends a
+ * program that hangs.
  *
  * Open it before any thread is started (OpenMP's first parallel region, an HTTP server): threads
  * inherit which signals wait.
@@ -19,7 +19,7 @@
 
 struct stop {
     int descriptor; /* for poll(); -1 when not open */
-    int signal;     /* that asked, 0 before */
+    int signal;     /* that requested the stop; 0 before */
     sigset_t before;
 };
 
@@ -31,7 +31,7 @@ bool stop_requested(struct stop *stop);
 /* Waits until a stop is requested or seconds have passed; returns whether it was requested. */
 bool stop_wait(struct stop *stop, double seconds);
 
-/* A child process must not inherit the waiting: call it between fork and exec, or give before to
+/* A child must not inherit blocked signals: call this between fork and exec, or give `before` to
  * posix_spawnattr_setsigmask. */
 void stop_close(struct stop *stop);
 

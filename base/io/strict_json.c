@@ -194,7 +194,7 @@ enum status strict_json_only(const json_t *object, struct error *error, const ch
 static int append(const char *bytes, size_t size, void *context)
 {
     buffer_add(context, bytes, size);
-    return 0; /* the buffer keeps in mind whether anything is missing */
+    return 0; /* the buffer remembers a failure */
 }
 
 enum status strict_json_write(struct buffer *text, struct error *error, const json_t *value,

@@ -46,12 +46,12 @@ MUST_CHECK enum status strict_json_hex(const json_t *object, struct error *error
 MUST_CHECK enum status strict_json_array(const json_t *object, struct error *error,
                                          const json_t **array, const char *key, size_t count_max);
 
-/* Refuses keys that are not in known: a setting that is mistyped must not be ignored. */
+/* Refuses keys that are not in known: a mistyped setting must not be ignored. */
 MUST_CHECK enum status strict_json_only(const json_t *object, struct error *error,
                                         const char *const *known, size_t known_count);
 
-/* Appends value as text; flags are jansson's. Unlike json_dumps, which may leave out a part when
- * memory runs out, and says nothing. */
+/* Appends value as text; flags are jansson's. json_dumps would silently leave out a part when
+ * memory runs out. */
 MUST_CHECK enum status strict_json_write(struct buffer *text, struct error *error,
                                          const json_t *value, size_t flags);
 

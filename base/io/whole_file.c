@@ -11,9 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-
-#define PART_TRIES 100 /* names that others have taken, before we give up */
+#define PART_TRIES 100 /* random names that are taken, before we give up */
 
 int whole_file_make_part(char *path, mode_t mode, bool folder)
 {
@@ -61,7 +59,7 @@ enum status whole_file_open(struct whole_file *file, struct error *error, const 
         whole_file_drop(file);
         return status;
     }
-    /* What the umask leaves of it; but never less than the owner is to have. */
+    /* The umask may take from group and others, never from the owner. */
     file->mode = (made.st_mode & mode) | (mode & 0700);
     return STATUS_OK;
 }
@@ -86,7 +84,46 @@ enum status whole_file_add(struct whole_file *file, struct error *error, const v
     return STATUS_OK;
 }
 
-/* All of it on the disk, with its mode; the file is closed. */
+/* The folder that path lies in; "." where path has none. */
+static enum status folder_of(char *out, size_t out_size, struct error *error, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+
+    if (length >= out_size) {
+        return error_set(error, STATUS_OVER_LIMIT, "path too long: %.60s...", path);
+    }
+    if (slash == NULL) {
+        snprintf(out, out_size, ".");
+    } else if (length == 0) {
+        snprintf(out, out_size, "/");
+    } else {
+        memcpy(out, path, length);
+        out[length] = '\0';
+    }
+    return STATUS_OK;
+}
+
+enum status whole_file_sync_folder(const char *path, struct error *error)
+{
+    char folder[WHOLE_FILE_PATH_MAX];
+    enum status status = STATUS_OK;
+    int descriptor;
+
+    TRY(folder_of(folder, sizeof(folder), error, path));
+    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) {
+        return error_set_errno(error, "%s", folder);
+    }
+    /* Some file systems cannot sync a folder and say so with EINVAL; they need no sync. */
+    if (fsync(descriptor) != 0 && errno != EINVAL) {
+        status = error_set_errno(error, "%s", folder);
+    }
+    close(descriptor);
+    return status;
+}
+
+/* Syncs the file, sets its mode and closes it. */
 static enum status finish(struct whole_file *file, struct error *error)
 {
     int descriptor = file->descriptor;
@@ -114,10 +151,10 @@ enum status whole_file_keep(struct whole_file *file, struct error *error)
         return status;
     }
     /* A rename is lost in a crash until the folder that holds the name is synced. */
-    return file_sync_folder(file->path, error);
+    return whole_file_sync_folder(file->path, error);
 }
 
-/* As rename, which would replace what is there; errno says why not. */
+/* As rename, but never replaces a file; errno says why not. */
 static bool move_new(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
@@ -144,7 +181,7 @@ enum status whole_file_keep_new(struct whole_file *file, struct error *error)
         (void)unlink(file->part_path);
         return status;
     }
-    return file_sync_folder(file->path, error);
+    return whole_file_sync_folder(file->path, error);
 }
 
 void whole_file_drop(struct whole_file *file)
@@ -161,7 +198,7 @@ enum status whole_file_read_open(int *descriptor, uint64_t *size, struct error *
 {
     struct stat stat;
 
-    /* O_NONBLOCK: a pipe of that name must not make us wait for somebody who writes. */
+    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
     *descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*descriptor < 0) {
         enum status status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO;

@@ -1,7 +1,7 @@
 /*
  * whole_file.h - a file that is written in pieces and appears whole or not at all; and exact reads
- * from one that somebody else may be cutting short. Until it is whole it lies beside its place,
- * as NAME.part- and six letters, and nobody may read it who may not read it when it is whole.
+ * from a file that another process may cut short. Until it is whole it lies beside its place as
+ * NAME.part- and six letters. Its mode never grants more than that of the finished file.
  */
 #ifndef BASE_IO_WHOLE_FILE_H
 #define BASE_IO_WHOLE_FILE_H
@@ -39,10 +39,13 @@ MUST_CHECK enum status whole_file_keep_new(struct whole_file *file, struct error
 /* Removes what was added. Does nothing after keep, or when the descriptor is -1. */
 void whole_file_drop(struct whole_file *file);
 
-/* Makes a file, or a folder, that was not there, with the last six letters of path drawn anew: as
- * mkstemp and mkdtemp do, but with mode less the umask. Returns the descriptor, for a folder 0;
- * or -1 and errno. */
+/* Makes a new file or folder and draws the last six letters of path for it. Like mkstemp and
+ * mkdtemp, but with mode less the umask. Returns the descriptor (0 for a folder), or -1 and
+ * errno. */
 int whole_file_make_part(char *path, mode_t mode, bool folder);
+
+/* Makes a finished rename or removal in the folder of path survive a crash. */
+MUST_CHECK enum status whole_file_sync_folder(const char *path, struct error *error);
 
 /* Opens a regular file for reading and says how long it is. */
 MUST_CHECK enum status whole_file_read_open(int *descriptor, uint64_t *size, struct error *error,

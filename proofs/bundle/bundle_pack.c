@@ -432,7 +432,7 @@ static enum status put_in_place(const char *part, const char *folder, struct err
                    ? error_set(error, STATUS_REFUSED, "%s: exists already", folder)
                    : error_set_errno(error, "cannot make %s", folder);
     }
-    return file_sync_folder(folder, error);
+    return whole_file_sync_folder(folder, error);
 }
 
 enum status bundle_import_archive(const char *folder, struct archive_reader *archive,

@@ -216,7 +216,7 @@ static void test_more_texts_than_places_are_all_right(void **state)
     open_scene(&scene, "many.db");
     insert(&scene, 1, "one");
     for (int again = 0; again < 3; again++) {
-        for (int i = 0; i < 3 * SQL_KEPT_MAX; i++) {
+        for (int i = 0; i < 3 * DATABASE_KEPT_MAX; i++) {
             char text[64];
 
             (void)snprintf(text, sizeof(text), "SELECT a + %d FROM t", i);
