@@ -1,6 +1,9 @@
 /*
- * job_collect.c - `lockstep job collect`: what anybody may do for a job, done; what is owed, paid.
+ * job_collect.c - `lockstep job collect`: makes every due move of a job that anybody may make, and
+ * withdraws what the ledger owes.
  */
+#include "client/job_collect.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,11 +14,10 @@
 #include "chain/game/due_moves.h"
 #include "chain/game/job_status.h"
 #include "chain/game/terms.h"
-#include "client/job_ledger_commands.h"
 #include "client/job_moves.h"
 
 enum {
-    LOOKS_MAX = 30, /* for a move that is in a block and not in the index yet */
+    LOOKS_MAX = 30, /* at a move that is in a block and not yet in the index */
     LOOK_S = 1,
 };
 
@@ -37,17 +39,17 @@ const struct option_spec job_collect_options[JOB_COLLECT_OPTIONS] = {
     JOB_MOVES_TIMEOUT_OPTION,
 };
 
-struct collecting {
+struct collector {
     struct command_context *context;
     struct ledger *ledger;
     const struct address *account;
     struct job_record record;
     struct ledger_clock clock;
-    struct due_move_move last; /* that was made, and what was known when it was */
-    uint64_t last_read;
+    struct due_move_move last; /* the last move that was made */
+    uint64_t last_read;        /* how far the record was read then */
     bool moved;
-    char refusal[ERROR_TEXT_MAX]; /* empty: it was taken */
-    int looks;                    /* since, without news */
+    char refusal[ERROR_TEXT_MAX]; /* why the ledger refused the last move; empty: it took it */
+    int looks;                    /* without news since the last move */
     json_t *done;
     wei withdrawn;
     uint64_t timeout_s;
@@ -56,14 +58,14 @@ struct collecting {
 
 /* ---- one move --------------------------------------------------------------------------- */
 
-static void tell_done(struct collecting *collecting, const struct due_move_move *move)
+static void report_move(struct collector *collector, const struct due_move_move *move)
 {
     bool of_segment = move->kind != DUE_MOVE_RELEASE && move->kind != DUE_MOVE_EXPIRE;
     const char *name = due_move_name(move->kind);
     char claim[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(claim, move->claim.bytes, HASH32_SIZE, true);
-    if (collecting->context->json) {
+    if (collector->context->json) {
         json_t *one = json_pack("{s:s}", "move", name);
 
         if (of_segment) {
@@ -72,25 +74,25 @@ static void tell_done(struct collecting *collecting, const struct due_move_move 
         if (move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE) {
             (void)json_object_set_new(one, "claim", json_string(claim));
         }
-        (void)json_array_append_new(collecting->done, one);
+        (void)json_array_append_new(collector->done, one);
         return;
     }
     if (move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE) {
-        fprintf(collecting->context->out, "%s: claim %.18s... on segment %u\n", name, claim,
+        fprintf(collector->context->out, "%s: claim %.18s... on segment %u\n", name, claim,
                 move->index);
     } else if (of_segment) {
-        fprintf(collecting->context->out, "%s: segment %u\n", name, move->index);
+        fprintf(collector->context->out, "%s: segment %u\n", name, move->index);
     } else {
-        fprintf(collecting->context->out, "%s: the job\n", name);
+        fprintf(collector->context->out, "%s: the job\n", name);
     }
-    (void)fflush(collecting->context->out);
+    (void)fflush(collector->context->out);
 }
 
-/* Names as the solver gives them (solver.c): the same move by the same key is made once. */
-static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collecting *collecting,
+/* The same names as in solver.c, so that one key makes the same move once. */
+static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collector *collector,
                                      const struct due_move_move *move, struct error *error)
 {
-    const struct job_record *record = &collecting->record;
+    const struct job_record *record = &collector->record;
     const struct job_record_segment *segment = &record->segments[move->index];
     struct hash32 hash = game_segment_hash(&record->key, &segment->committed);
     const char *verb = due_move_name(move->kind);
@@ -100,23 +102,23 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collecti
     hex_write(text, hash.bytes, HASH32_SIZE, true);
     if (move->kind == DUE_MOVE_RENEW) {
         (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s %u", text, verb, segment->round);
-        return ledger_renew(collecting->ledger, name, &record->key, &segment->committed, error);
+        return ledger_renew(collector->ledger, name, &record->key, &segment->committed, error);
     }
     if (move->kind == DUE_MOVE_SETTLE) {
         address_print(attestor, &move->attestor);
         (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s %s", text, verb, attestor);
-        return ledger_settle(collecting->ledger, name, &record->key, &segment->committed,
+        return ledger_settle(collector->ledger, name, &record->key, &segment->committed,
                              &move->attestor, error);
     }
     (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s", text, verb);
     return (move->kind == DUE_MOVE_DRAW ? ledger_draw : ledger_finalize)(
-        collecting->ledger, name, &record->key, &segment->committed, error);
+        collector->ledger, name, &record->key, &segment->committed, error);
 }
 
-static enum status submit(char name[LEDGER_NAME_MAX], struct collecting *collecting,
+static enum status submit(char name[LEDGER_NAME_MAX], struct collector *collector,
                           const struct due_move_move *move, struct error *error)
 {
-    const struct hash32 *job = &collecting->record.key;
+    const struct hash32 *job = &collector->record.key;
     const char *verb = due_move_name(move->kind);
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
@@ -124,16 +126,16 @@ static enum status submit(char name[LEDGER_NAME_MAX], struct collecting *collect
         hex_write(text, move->claim.bytes, HASH32_SIZE, true);
         (void)snprintf(name, LEDGER_NAME_MAX, "claim %s %s of %" PRIu64, text, verb, move->turn_s);
         return (move->kind == DUE_MOVE_LAPSE ? ledger_lapse : ledger_timeout)(
-            collecting->ledger, name, &move->claim, error);
+            collector->ledger, name, &move->claim, error);
     }
     if (move->kind == DUE_MOVE_RELEASE || move->kind == DUE_MOVE_EXPIRE) {
         hex_write(text, job->bytes, HASH32_SIZE, true);
         (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u", text, verb,
-                       collecting->record.accepts);
-        return (move->kind == DUE_MOVE_RELEASE ? ledger_release : ledger_expire)(collecting->ledger,
+                       collector->record.accepts);
+        return (move->kind == DUE_MOVE_RELEASE ? ledger_release : ledger_expire)(collector->ledger,
                                                                                  name, job, error);
     }
-    return submit_of_segment(name, collecting, move, error);
+    return submit_of_segment(name, collector, move, error);
 }
 
 static bool is_same(const struct due_move_move *a, const struct due_move_move *b)
@@ -142,159 +144,154 @@ static bool is_same(const struct due_move_move *a, const struct due_move_move *b
            a->turn_s == b->turn_s && address_equal(&a->attestor, &b->attestor);
 }
 
-static enum status make(struct collecting *collecting, const struct due_move_move *move,
+static enum status make(struct collector *collector, const struct due_move_move *move,
                         struct error *error)
 {
     char name[LEDGER_NAME_MAX];
-    enum status status = submit(name, collecting, move, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = job_moves_wait(collecting->ledger, name, due_move_name(move->kind),
-                            collecting->timeout_s, error);
-    collecting->last = *move;
-    collecting->last_read = collecting->record.read;
-    collecting->moved = true;
-    collecting->looks = 0;
-    collecting->refusal[0] = '\0';
-    if (status == STATUS_REFUSED) { /* somebody else was first: the ledger will tell */
-        (void)snprintf(collecting->refusal, sizeof(collecting->refusal), "%s", error->text);
+    TRY(submit(name, collector, move, error));
+    status = job_moves_wait(collector->ledger, name, due_move_name(move->kind),
+                            collector->timeout_s, error);
+    collector->last = *move;
+    collector->last_read = collector->record.read;
+    collector->moved = true;
+    collector->looks = 0;
+    collector->refusal[0] = '\0';
+    if (status == STATUS_REFUSED) { /* somebody else was first; the ledger will show it */
+        (void)snprintf(collector->refusal, sizeof(collector->refusal), "%s", error->text);
         return STATUS_OK;
     }
-    if (status == STATUS_OK) {
-        tell_done(collecting, move);
-    }
-    return status;
+    TRY(status);
+    report_move(collector, move);
+    return STATUS_OK;
 }
 
-/* ---- all that is due ---------------------------------------------------------------------- */
+/* ---- all due moves ---------------------------------------------------------------------- */
 
-static enum status read_job(struct collecting *collecting, struct error *error)
+static enum status read_job(struct collector *collector, struct error *error)
 {
-    enum status status = ledger_catch_up(collecting->ledger, error);
-
-    if (status == STATUS_OK) {
-        status = job_record_follow(&collecting->record, collecting->ledger, error);
-    }
-    return status == STATUS_OK ? ledger_get_clock(collecting->ledger, &collecting->clock, error)
-                               : status;
+    TRY(ledger_catch_up(collector->ledger, error));
+    TRY(job_record_follow(&collector->record, collector->ledger, error));
+    return ledger_get_clock(collector->ledger, &collector->clock, error);
 }
 
-/* The move that was just made is due still: an index may be behind its chain for a moment. */
-static enum status wait_for_news(struct collecting *collecting, struct error *error)
+/* The last move is still due: an index may be behind its chain for a moment. */
+static enum status wait_for_news(struct collector *collector, struct error *error)
 {
-    if (collecting->looks++ >= LOOKS_MAX) {
-        return collecting->refusal[0] != '\0'
-                   ? error_set(error, STATUS_REFUSED, "%s", collecting->refusal)
+    if (collector->looks++ >= LOOKS_MAX) {
+        return collector->refusal[0] != '\0'
+                   ? error_set(error, STATUS_REFUSED, "%s", collector->refusal)
                    : error_set(error, STATUS_UNREACHABLE,
-                               "'%s' was sent, and the ledger tells of nothing that came of it",
-                               due_move_name(collecting->last.kind));
+                               "'%s' was sent, and the ledger shows no effect of it",
+                               due_move_name(collector->last.kind));
     }
-    return stop_wait(&collecting->stop, LOOK_S)
+    return stop_wait(&collector->stop, LOOK_S)
                ? error_set(error, STATUS_STOPPED, "stopped while waiting for the ledger")
                : STATUS_OK;
 }
 
-static enum status do_what_is_due(struct collecting *collecting, struct error *error)
+static enum status make_due_moves(struct collector *collector, struct error *error)
 {
     struct due_move_move move;
-    enum status status = read_job(collecting, error);
 
-    while (status == STATUS_OK &&
-           due_move_next(&move, &collecting->record, &collecting->clock, collecting->account)) {
-        bool again = collecting->moved && is_same(&move, &collecting->last) &&
-                     collecting->record.read == collecting->last_read;
+    TRY(read_job(collector, error));
+    while (due_move_next(&move, &collector->record, &collector->clock, collector->account)) {
+        bool again = collector->moved && is_same(&move, &collector->last) &&
+                     collector->record.read == collector->last_read;
 
-        status = stop_requested(&collecting->stop)
-                     ? error_set(error, STATUS_STOPPED, "stopped between two moves")
-                 : again ? wait_for_news(collecting, error)
-                         : make(collecting, &move, error);
-        if (status == STATUS_OK) {
-            status = read_job(collecting, error);
+        if (stop_requested(&collector->stop)) {
+            return error_set(error, STATUS_STOPPED, "stopped between two moves");
         }
-    }
-    return status;
-}
-
-static enum status withdraw(struct collecting *collecting, struct error *error)
-{
-    char text[WEI_TEXT_SIZE];
-    wei amount = 0;
-    enum status status = job_moves_withdraw(&amount, collecting->ledger, collecting->account,
-                                            collecting->timeout_s, error);
-
-    if (status != STATUS_OK || amount == 0) {
-        return status;
-    }
-    collecting->withdrawn += amount;
-    if (!collecting->context->json) {
-        wei_print(text, amount);
-        fprintf(collecting->context->out, "withdraw: %s came back\n", text);
-        (void)fflush(collecting->context->out);
+        TRY(again ? wait_for_news(collector, error) : make(collector, &move, error));
+        TRY(read_job(collector, error));
     }
     return STATUS_OK;
 }
 
-static enum status collect(struct collecting *collecting, bool waiting, struct error *error)
+static enum status withdraw(struct collector *collector, struct error *error)
 {
-    double poll_s = (double)options_number(collecting->context->options, "poll");
+    char text[WEI_TEXT_SIZE];
+    wei amount = 0;
+    enum status status = job_moves_withdraw(&amount, collector->ledger, collector->account,
+                                            collector->timeout_s, error);
+
+    if (status != STATUS_OK || amount == 0) {
+        return status;
+    }
+    collector->withdrawn += amount;
+    if (!collector->context->json) {
+        wei_print(text, amount);
+        fprintf(collector->context->out, "withdraw: %s came back\n", text);
+        (void)fflush(collector->context->out);
+    }
+    return STATUS_OK;
+}
+
+static enum status collect_once(struct collector *collector, struct error *error)
+{
+    TRY(make_due_moves(collector, error));
+    return withdraw(collector, error);
+}
+
+static enum status collect(struct collector *collector, bool waiting, struct error *error)
+{
+    double poll_s = (double)options_number(collector->context->options, "poll");
     enum status status = STATUS_OK;
 
     do {
-        struct error weather;
+        struct error failure;
 
-        error_init(&weather);
-        status = do_what_is_due(collecting, &weather);
-        if (status == STATUS_OK) {
-            status = withdraw(collecting, &weather);
-        }
+        error_init(&failure);
+        status = collect_once(collector, &failure);
         if (status != STATUS_OK && (status != STATUS_UNREACHABLE || !waiting)) {
-            *error = weather;
+            *error = failure;
             return status;
         }
-        if (status == STATUS_OK && collecting->record.phase == GAME_PHASE_CLOSED) {
+        if (status == STATUS_OK && collector->record.phase == GAME_PHASE_CLOSED) {
             return STATUS_OK;
         }
-    } while (waiting && !stop_wait(&collecting->stop, poll_s));
+    } while (waiting && !stop_wait(&collector->stop, poll_s));
     return waiting ? error_set(error, STATUS_STOPPED, "stopped while waiting for the ledger")
                    : status;
 }
 
-/* ---- what is left ------------------------------------------------------------------------- */
+/* ---- what the job waits for ---------------------------------------------------------------- */
 
-struct left {
+struct remaining {
     const char *word;
     int64_t segment; /* -1: the job */
     uint64_t until_s;
     char text[2 * JOB_STATUS_TEXT_SIZE];
 };
 
-/* The job's first segment that is not final holds up all others. */
-static void describe_first(struct left *left, const struct job_record *record, uint64_t now_s)
+/* The first segment that is not final holds up all later ones. */
+static void describe_first(struct remaining *left, const struct job_record *record, uint64_t now_s)
 {
     uint32_t first = record->finalized;
     char time[TERMS_TIME_SIZE];
-    struct job_status waits;
+    struct job_status wait;
 
-    job_status_describe(&waits, record, first, now_s);
-    left->word = waits.word;
+    job_status_describe(&wait, record, first, now_s);
+    left->word = wait.word;
     left->segment = first;
-    left->until_s = waits.until_s != 0 ? waits.until_s : due_move_after(record, now_s);
+    left->until_s = wait.until_s != 0 ? wait.until_s : due_move_after(record, now_s);
     terms_time(time, left->until_s);
     if (job_record_waits_for(record, first, now_s) == JOB_RECORD_UNCOVERED) {
-        (void)snprintf(left->text, sizeof(left->text),
-                       "the end of the job, %s: segment %u has too few attestors, and can be final "
-                       "no more",
-                       time, first);
+        (void)snprintf(
+            left->text, sizeof(left->text),
+            "the end of the job, %s: segment %u has too few attestors, and can no longer "
+            "become final",
+            time, first);
         return;
     }
-    (void)snprintf(left->text, sizeof(left->text), "segment %u: %s%s%s", first, waits.text,
-                   waits.until_s == 0 && left->until_s != 0 ? "; their turn ends " : "",
-                   waits.until_s == 0 && left->until_s != 0 ? time : "");
+    (void)snprintf(left->text, sizeof(left->text), "segment %u: %s%s%s", first, wait.text,
+                   wait.until_s == 0 && left->until_s != 0 ? "; their turn ends " : "",
+                   wait.until_s == 0 && left->until_s != 0 ? time : "");
 }
 
-static void describe_running(struct left *left, const struct job_record *record, uint64_t now_s)
+static void describe_running(struct remaining *left, const struct job_record *record,
+                             uint64_t now_s)
 {
     bool late = now_s > record->due_s;
     char time[TERMS_TIME_SIZE];
@@ -312,15 +309,15 @@ static void describe_running(struct left *left, const struct job_record *record,
                    time);
 }
 
-/* False: nothing is. */
-static bool describe(struct left *left, const struct collecting *collecting)
+/* False: the job waits for nothing. */
+static bool describe(struct remaining *left, const struct collector *collector)
 {
-    const struct job_record *record = &collecting->record;
+    const struct job_record *record = &collector->record;
     char time[TERMS_TIME_SIZE];
 
-    *left = (struct left){.word = "solver", .segment = -1};
+    *left = (struct remaining){.word = "solver", .segment = -1};
     if (record->phase == GAME_PHASE_RUNNING) {
-        describe_running(left, record, collecting->clock.time_s);
+        describe_running(left, record, collector->clock.time_s);
     } else if (record->phase == GAME_PHASE_OPEN) {
         left->until_s = record->terms.deadline_s;
         terms_time(time, left->until_s);
@@ -332,20 +329,20 @@ static bool describe(struct left *left, const struct collecting *collecting)
     return left->text[0] != '\0';
 }
 
-static int report(struct collecting *collecting)
+static int report(struct collector *collector)
 {
-    struct command_context *context = collecting->context;
-    const struct job_record *record = &collecting->record;
+    struct command_context *context = collector->context;
+    const struct job_record *record = &collector->record;
     char withdrawn[WEI_TEXT_SIZE];
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char time[TERMS_TIME_SIZE];
-    struct left left;
-    bool waits = describe(&left, collecting);
+    struct remaining left;
+    bool waits = describe(&left, collector);
     json_t *waiting = NULL;
 
     hex_write(key, record->key.bytes, HASH32_SIZE, true);
     if (context->json) {
-        wei_print_plain(withdrawn, collecting->withdrawn);
+        wei_print_plain(withdrawn, collector->withdrawn);
         waiting = !waits ? json_null()
                          : json_pack("{s:s, s:o, s:I, s:s}", "for", left.word, "segment",
                                      left.segment < 0 ? json_null() : json_integer(left.segment),
@@ -354,10 +351,10 @@ static int report(struct collecting *collecting)
                                                key, "phase", job_status_phase(record), "segments",
                                                (int)record->segment_count, "committed",
                                                (int)record->committed, "final",
-                                               (int)record->finalized, "done", collecting->done,
+                                               (int)record->finalized, "done", collector->done,
                                                "waits_for", waiting, "withdrawn_wei", withdrawn));
     }
-    terms_time(time, collecting->clock.time_s);
+    terms_time(time, collector->clock.time_s);
     fprintf(context->out, "job %.18s...: %s, %u of %u segments final; it is %s UTC there\n", key,
             job_status_phase(record), record->finalized, record->segment_count, time);
     if (waits) {
@@ -368,35 +365,29 @@ static int report(struct collecting *collecting)
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-static enum status collect_job(struct collecting *collecting, const char *text, bool waiting,
+static enum status collect_job(struct collector *collector, const char *text, bool waiting,
                                struct error *error)
 {
     struct hash32 key;
-    enum status status = ledger_catch_up(collecting->ledger, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = terms_find(&key, NULL, collecting->ledger, text, NULL, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    job_record_init(&collecting->record, &key, collecting->account);
-    status = stop_open(&collecting->stop, error);
-    if (status == STATUS_OK) {
-        status = collect(collecting, waiting, error);
-        stop_close(&collecting->stop);
-    }
+    TRY(ledger_catch_up(collector->ledger, error));
+    TRY(terms_find(&key, NULL, collector->ledger, text, NULL, error));
+    job_record_init(&collector->record, &key, collector->account);
+    TRY(stop_open(&collector->stop, error));
+    status = collect(collector, waiting, error);
+    stop_close(&collector->stop);
     return status;
 }
 
-int job_ledger_collect(struct command_context *context)
+int job_collect_run(struct command_context *context)
 {
     const struct options *options = context->options;
     const char *job = options->argument_count == 0 ? NULL : options->arguments[0];
     bool waiting = options_flag(options, "wait");
-    struct collecting collecting = {.context = context,
-                                    .timeout_s = options_number(options, "timeout"),
-                                    .stop = {.descriptor = -1}};
+    struct collector collector = {.context = context,
+                                  .timeout_s = options_number(options, "timeout"),
+                                  .stop = {.descriptor = -1}};
     struct signer *signer = NULL;
     struct error error;
     enum status status;
@@ -406,20 +397,19 @@ int job_ledger_collect(struct command_context *context)
         return command_usage(context, "--wait waits for a job: name its key");
     }
     error_init(&error);
-    status = job_moves_open(&collecting.ledger, &signer, context, &error);
-    collecting.done = json_array();
-    if (status == STATUS_OK) {
-        collecting.account = signer_address(signer);
-        status = job == NULL ? job_moves_withdraw(&collecting.withdrawn, collecting.ledger,
-                                                  collecting.account, collecting.timeout_s, &error)
-                             : collect_job(&collecting, job, waiting, &error);
-    }
-    ledger_close(collecting.ledger);
+    collector.done = json_array();
+    TRY_OUT(job_moves_open(&collector.ledger, &signer, context, &error));
+    collector.account = signer_address(signer);
+    TRY_OUT(job == NULL ? job_moves_withdraw(&collector.withdrawn, collector.ledger,
+                                             collector.account, collector.timeout_s, &error)
+                        : collect_job(&collector, job, waiting, &error));
+out:
+    ledger_close(collector.ledger);
     code = status != STATUS_OK ? command_fail(context, &error)
-           : job == NULL       ? job_moves_report(context, collecting.withdrawn)
-                               : report(&collecting);
-    job_record_free(&collecting.record);
-    json_decref(collecting.done);
+           : job == NULL       ? job_moves_report(context, collector.withdrawn)
+                               : report(&collector);
+    job_record_free(&collector.record);
+    json_decref(collector.done);
     signer_free(signer);
     return code;
 }

@@ -1,4 +1,6 @@
-/* job_list.c - `lockstep job list`, and `job show` of a job on a ledger. */
+/* job_list.c - see job_list.h. */
+#include "client/job_list.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
-#include "client/job_ledger_commands.h"
 
 enum {
     LIST_MOST = 1000,
@@ -28,7 +29,7 @@ const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
      .help = "look at the newest so many jobs"},
 };
 
-/* A job as its opening told it, and as it stands. */
+/* A job: the terms of its opening, and its present state. */
 struct listed {
     struct hash32 key;
     struct game_terms terms;
@@ -56,16 +57,14 @@ static enum status open_reader(struct ledger **ledger, const struct command_cont
 {
     struct ledger_options options;
     char state_dir[FILE_PATH_MAX];
-    enum status status = chain_ledger_options(&options, state_dir, context, NULL, error);
 
     *ledger = NULL;
-    if (status == STATUS_OK) {
-        status = ledger_open(ledger, &options, error);
-    }
-    return status == STATUS_OK ? ledger_catch_up(*ledger, error) : status;
+    TRY(chain_ledger_options(&options, state_dir, context, NULL, error));
+    TRY(ledger_open(ledger, &options, error));
+    return ledger_catch_up(*ledger, error);
 }
 
-/* The newest `room` openings in order; *first is where in the ring the oldest of them is. */
+/* Keeps the newest `room` openings in the ring; *count is how many there were. */
 static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *count,
                                  struct ledger *ledger, struct error *error)
 {
@@ -148,7 +147,7 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
                      "phase", phase_word(listed, now_s), "client", client, "solver",
                      address_is_zero(&listed->job.solver) ? json_null() : json_string(solver),
                      "segments", (int)listed->job.segments, "committed", (int)listed->job.committed,
-                     "final", (int)listed->job.finalized, "epoch", (int)listed->job.generation,
+                     "final", (int)listed->job.finalized, "generation", (int)listed->job.generation,
                      "due", (json_int_t)listed->job.due_s, "open_claims",
                      (int)listed->job.open_claims, "escrow_wei", escrow, "terms",
                      terms_json(&listed->terms));
@@ -156,43 +155,45 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
 
 /* ---- job list --------------------------------------------------------------------------- */
 
+static void show_one(struct command_context *context, json_t *array, const struct listed *listed,
+                     uint64_t now_s)
+{
+    if (options_flag(context->options, "open") && strcmp(phase_word(listed, now_s), "open") != 0) {
+        return;
+    }
+    if (array != NULL) {
+        (void)json_array_append_new(array, listed_json(listed, now_s));
+    } else {
+        print_line(context->out, listed, now_s);
+    }
+}
+
 static enum status list(struct command_context *context, json_t *array, struct listed *ring,
                         uint64_t room, struct ledger *ledger, struct error *error)
 {
-    bool open_only = options_flag(context->options, "open");
     struct ledger_clock clock = {0};
     uint64_t count = 0;
-    enum status status = read_openings(ring, room, &count, ledger, error);
 
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(ledger, &clock, error);
-    }
-    if (status == STATUS_OK && array == NULL) {
+    TRY(read_openings(ring, room, &count, ledger, error));
+    TRY(ledger_get_clock(ledger, &clock, error));
+    if (array == NULL) {
         fprintf(context->out, "%-14s  %-7s  %9s  %12s  %12s  %s\n", "job", "is", "final", "reward",
                 "stake", "deadline (UTC)");
     }
-    for (uint64_t i = 0; status == STATUS_OK && i < count && i < room; i++) {
+    for (uint64_t i = 0; i < count && i < room; i++) {
         struct listed *listed = &ring[(count - 1 - i) % room]; /* newest first */
+        enum status status = ledger_get_job(ledger, &listed->job, &listed->key, error);
 
-        status = ledger_get_job(ledger, &listed->job, &listed->key, error);
         if (status == STATUS_NOT_FOUND) {
-            status = STATUS_OK; /* reorganized away since we read of it */
-            continue;
+            continue; /* a reorganization removed it */
         }
-        if (status != STATUS_OK ||
-            (open_only && strcmp(phase_word(listed, clock.time_s), "open") != 0)) {
-            continue;
-        }
-        if (array != NULL) {
-            (void)json_array_append_new(array, listed_json(listed, clock.time_s));
-        } else {
-            print_line(context->out, listed, clock.time_s);
-        }
+        TRY(status);
+        show_one(context, array, listed, clock.time_s);
     }
-    return status;
+    return STATUS_OK;
 }
 
-int job_ledger_list(struct command_context *context)
+int job_list_run(struct command_context *context)
 {
     uint64_t room = options_number(context->options, "count");
     struct listed *ring = calloc(room, sizeof(*ring));
@@ -202,11 +203,10 @@ int job_ledger_list(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = ring == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a list")
-                          : open_reader(&ledger, context, &error);
-    if (status == STATUS_OK) {
-        status = list(context, array, ring, room, ledger, &error);
-    }
+    TRY_OUT(ring == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a list")
+                         : open_reader(&ledger, context, &error));
+    TRY_OUT(list(context, array, ring, room, ledger, &error));
+out:
     ledger_close(ledger);
     free(ring);
     if (status != STATUS_OK) {
@@ -269,7 +269,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     }
 }
 
-int job_ledger_show(struct command_context *context)
+int job_list_show(struct command_context *context)
 {
     struct listed listed;
     struct ledger *ledger = NULL;
@@ -278,17 +278,12 @@ int job_ledger_show(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = open_reader(&ledger, context, &error);
-    if (status == STATUS_OK) {
-        status = terms_find(&listed.key, &listed.terms, ledger, context->options->arguments[0],
-                            NULL, &error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_job(ledger, &listed.job, &listed.key, &error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(ledger, &clock, &error);
-    }
+    TRY_OUT(open_reader(&ledger, context, &error));
+    TRY_OUT(terms_find(&listed.key, &listed.terms, ledger, context->options->arguments[0], NULL,
+                       &error));
+    TRY_OUT(ledger_get_job(ledger, &listed.job, &listed.key, &error));
+    TRY_OUT(ledger_get_clock(ledger, &clock, &error));
+out:
     ledger_close(ledger);
     if (status != STATUS_OK) {
         return command_fail(context, &error);

@@ -11,17 +11,16 @@ enum status job_moves_wait(struct ledger *ledger, const char *name, const char *
                            uint64_t timeout_s, struct error *error)
 {
     struct ledger_outcome outcome;
-    enum status status =
-        ledger_wait(ledger, &outcome, name, false,
-                    (uint32_t)(timeout_s < 4000000 ? timeout_s * 1000 : UINT32_MAX), error);
 
-    if (status == STATUS_OK && outcome.state == LEDGER_MOVE_REFUSED) {
-        status = error_set(error, STATUS_REFUSED, "the ledger refuses to %s: %s", what,
-                           outcome.refusal.kind == GAME_REFUSED_NOT
-                               ? "it gives no reason of ours"
-                               : game_refusal_text(outcome.refusal.kind));
+    TRY(ledger_wait(ledger, &outcome, name, false,
+                    (uint32_t)(timeout_s < 4000000 ? timeout_s * 1000 : UINT32_MAX), error));
+    if (outcome.state == LEDGER_MOVE_REFUSED) {
+        return error_set(error, STATUS_REFUSED, "the ledger refuses to %s: %s", what,
+                         outcome.refusal.kind == GAME_REFUSED_NOT
+                             ? "it gives no known reason"
+                             : game_refusal_text(outcome.refusal.kind));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status job_moves_open(struct ledger **ledger, struct signer **signer,
@@ -29,13 +28,11 @@ enum status job_moves_open(struct ledger **ledger, struct signer **signer,
 {
     struct ledger_options options;
     char state_dir[FILE_PATH_MAX];
-    enum status status = chain_unlock(signer, context, error);
 
     *ledger = NULL;
-    if (status == STATUS_OK) {
-        status = chain_ledger_options(&options, state_dir, context, *signer, error);
-    }
-    return status == STATUS_OK ? ledger_open(ledger, &options, error) : status;
+    TRY(chain_unlock(signer, context, error));
+    TRY(chain_ledger_options(&options, state_dir, context, *signer, error));
+    return ledger_open(ledger, &options, error);
 }
 
 enum status job_moves_withdraw(wei *amount, struct ledger *ledger, const struct address *account,
@@ -49,21 +46,16 @@ enum status job_moves_withdraw(wei *amount, struct ledger *ledger, const struct 
     enum status status;
 
     job_record_init(&record, &no_job, account);
-    status = ledger_catch_up(ledger, error);
-    if (status == STATUS_OK) {
-        status = job_record_follow(&record, ledger, error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_account(ledger, &purse, amount, account, error);
-    }
-    if (status == STATUS_OK && *amount > 0) {
+    TRY_OUT(ledger_catch_up(ledger, error));
+    TRY_OUT(job_record_follow(&record, ledger, error));
+    TRY_OUT(ledger_get_account(ledger, &purse, amount, account, error));
+    if (*amount > 0) {
         address_print(address, account);
         (void)snprintf(name, sizeof(name), "withdraw %s %" PRIu64, address, record.withdrawals);
-        status = ledger_withdraw(ledger, name, account, error);
-        if (status == STATUS_OK) {
-            status = job_moves_wait(ledger, name, "withdraw", timeout_s, error);
-        }
+        TRY_OUT(ledger_withdraw(ledger, name, account, error));
+        TRY_OUT(job_moves_wait(ledger, name, "withdraw", timeout_s, error));
     }
+out:
     job_record_free(&record);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * job_moves.h - what the commands have in common that make a move on a ledger with an account.
+ * job_moves.h - making a move on a ledger with an account, as several commands do.
  */
 #ifndef CLIENT_JOB_MOVES_H
 #define CLIENT_JOB_MOVES_H
@@ -17,11 +17,11 @@
 MUST_CHECK enum status job_moves_open(struct ledger **ledger, struct signer **signer,
                                       const struct command_context *context, struct error *error);
 
-/* Until a move is in a block. STATUS_REFUSED: the ledger refuses to `what`. */
+/* Waits until a move is in a block. STATUS_REFUSED: the ledger refuses to `what`. */
 MUST_CHECK enum status job_moves_wait(struct ledger *ledger, const char *name, const char *what,
                                       uint64_t timeout_s, struct error *error);
 
-/* What the ledger owes to account goes to it. Nothing owed is fine. */
+/* Withdraws what the ledger owes to account, which may be nothing. */
 MUST_CHECK enum status job_moves_withdraw(wei *amount, struct ledger *ledger,
                                           const struct address *account, uint64_t timeout_s,
                                           struct error *error);

@@ -1,9 +1,11 @@
 /*
  * job_open.c - `lockstep job open` and `cancel`: the moves of a client.
  *
- * Every term that is not given follows from others, is shown, and is sent only when it was
- * confirmed: an escrow cannot be taken back once the job is accepted.
+ * Terms that are not given follow from others. All terms are shown and must be confirmed: an escrow
+ * cannot be taken back once the job is accepted.
  */
+#include "client/job_open.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,6 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
-#include "client/job_ledger_commands.h"
 #include "client/job_moves.h"
 
 #define AMOUNT(option, text)                                                                       \
@@ -76,7 +77,7 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
     JOB_MOVES_TIMEOUT_OPTION,
 };
 
-const struct option_spec job_move_options[JOB_MOVE_OPTIONS] = {
+const struct option_spec job_open_cancel_options[JOB_OPEN_CANCEL_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
@@ -103,28 +104,21 @@ static enum status take_money(struct game_terms *terms, const struct options *op
 {
     uint32_t segments = game_segment_count(terms);
     wei reward = 0;
-    enum status status = take_amount(&reward, options, "reward", error);
 
+    TRY(take_amount(&reward, options, "reward", error));
     terms->segment_reward = reward / segments;
     terms->stake = terms->segment_reward * segments;
-    if (status == STATUS_OK && terms->segment_reward == 0) {
-        status = error_set(error, STATUS_USAGE, "--reward: less than a wei for each of %u segments",
-                           segments);
+    if (terms->segment_reward == 0) {
+        return error_set(error, STATUS_USAGE, "--reward: less than a wei for each of %u segments",
+                         segments);
     }
-    if (status == STATUS_OK) {
-        status = take_amount(&terms->stake, options, "stake", error);
-    }
+    TRY(take_amount(&terms->stake, options, "stake", error));
     terms->claim_bond = terms->stake / 10 > 0 ? terms->stake / 10 : terms->stake;
     terms->attest_fee = terms->attestors == 0 ? 0 : terms->segment_reward / 10;
-    if (status == STATUS_OK) {
-        status = take_amount(&terms->claim_bond, options, "claim-bond", error);
-    }
-    if (status == STATUS_OK) {
-        status = take_amount(&terms->attest_fee, options, "fee", error);
-    }
+    TRY(take_amount(&terms->claim_bond, options, "claim-bond", error));
+    TRY(take_amount(&terms->attest_fee, options, "fee", error));
     terms->attest_bond = terms->attest_fee > 0 ? 10 * terms->attest_fee : terms->segment_reward;
-    return status == STATUS_OK ? take_amount(&terms->attest_bond, options, "attest-bond", error)
-                               : status;
+    return take_amount(&terms->attest_bond, options, "attest-bond", error);
 }
 
 static enum status check_terms(const struct game_terms *terms, struct error *error)
@@ -151,13 +145,9 @@ static enum status make_terms(struct game_terms *terms, const struct job *job,
                               const struct options *options, struct error *error)
 {
     double coverage = options_real(options, "coverage");
-    enum status status;
 
     memset(terms, 0, sizeof(*terms));
-    status = terms_of_job(terms, job, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(terms_of_job(terms, job, error));
     terms->salt = options_number(options, "salt");
     terms->attestors = (uint32_t)options_number(options, "attestors");
     if (coverage > 1.0) {
@@ -172,11 +162,11 @@ static enum status make_terms(struct game_terms *terms, const struct job *job,
     terms->reveal_period_s = (uint32_t)options_number(options, "reveal-period");
     terms->claim_period_s = (uint32_t)options_number(options, "claim-period");
     terms->response_period_s = (uint32_t)options_number(options, "response-period");
-    status = take_money(terms, options, error);
-    return status == STATUS_OK ? check_terms(terms, error) : status;
+    TRY(take_money(terms, options, error));
+    return check_terms(terms, error);
 }
 
-/* ---- asking ------------------------------------------------------------------------------ */
+/* ---- confirming -------------------------------------------------------------------------- */
 
 static void show_amount(FILE *out, const char *what, wei amount, const char *why)
 {
@@ -229,7 +219,7 @@ static enum status confirm(struct command_context *context, const struct game_te
     }
     show_terms(stderr, terms);
     if (isatty(STDIN_FILENO) != 1) {
-        (void)error_set(error, STATUS_USAGE, "nobody is there to confirm the escrow");
+        (void)error_set(error, STATUS_USAGE, "no terminal to confirm the escrow on");
         error_advise(error, "--yes opens it without asking");
         return STATUS_USAGE;
     }
@@ -243,26 +233,26 @@ static enum status confirm(struct command_context *context, const struct game_te
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The first option by which what stands on the ledger is another offer; NULL where none is. The
- * deadline is left out: it was reckoned from another now. */
-static const char *other_term(const struct game_terms *there, const struct game_terms *queried)
+/* The first option whose term differs on the ledger; NULL: none. The deadline does not count: it
+ * was computed from an earlier now. */
+static const char *other_term(const struct game_terms *there, const struct game_terms *wanted)
 {
     const struct {
         const char *option;
         bool same;
     } terms[] = {
-        {"reward", there->segment_reward == queried->segment_reward},
-        {"stake", there->stake == queried->stake},
-        {"attestors", there->attestors == queried->attestors},
-        {"coverage", there->coverage_ppm == queried->coverage_ppm},
-        {"fee", there->attest_fee == queried->attest_fee},
-        {"attest-bond", there->attest_bond == queried->attest_bond},
-        {"claim-bond", there->claim_bond == queried->claim_bond},
-        {"segment-period", there->segment_period_s == queried->segment_period_s},
-        {"attest-period", there->attest_period_s == queried->attest_period_s},
-        {"reveal-period", there->reveal_period_s == queried->reveal_period_s},
-        {"claim-period", there->claim_period_s == queried->claim_period_s},
-        {"response-period", there->response_period_s == queried->response_period_s},
+        {"reward", there->segment_reward == wanted->segment_reward},
+        {"stake", there->stake == wanted->stake},
+        {"attestors", there->attestors == wanted->attestors},
+        {"coverage", there->coverage_ppm == wanted->coverage_ppm},
+        {"fee", there->attest_fee == wanted->attest_fee},
+        {"attest-bond", there->attest_bond == wanted->attest_bond},
+        {"claim-bond", there->claim_bond == wanted->claim_bond},
+        {"segment-period", there->segment_period_s == wanted->segment_period_s},
+        {"attest-period", there->attest_period_s == wanted->attest_period_s},
+        {"reveal-period", there->reveal_period_s == wanted->reveal_period_s},
+        {"claim-period", there->claim_period_s == wanted->claim_period_s},
+        {"response-period", there->response_period_s == wanted->response_period_s},
     };
 
     for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
@@ -273,8 +263,8 @@ static const char *other_term(const struct game_terms *there, const struct game_
     return NULL;
 }
 
-/* Whoever asks for other terms than those that stand, or for a job that is over, must not believe
- * that they have them. */
+/* Refuses a job that is on the ledger with other terms, or that is over: the user must not believe
+ * that the terms given here hold. */
 static enum status look_before(bool *opened, struct ledger *ledger, const struct hash32 *key,
                                const struct game_terms *terms, struct error *error)
 {
@@ -312,7 +302,7 @@ static enum status look_before(bool *opened, struct ledger *ledger, const struct
     return STATUS_OK;
 }
 
-/* Asked once, it is never asked again: not even with other terms, which a new deadline is. */
+/* Sends the move once per job and salt. A new deadline does not make it another move. */
 static enum status send_open(struct ledger *ledger, struct hash32 *key,
                              const struct game_terms *terms, uint64_t timeout_s,
                              struct error *error)
@@ -348,7 +338,7 @@ static int report_opened(struct command_context *context, const struct hash32 *k
     return COMMAND_OK;
 }
 
-int job_ledger_open(struct command_context *context)
+int job_open_run(struct command_context *context)
 {
     struct ledger *ledger = NULL;
     struct signer *signer = NULL;
@@ -362,31 +352,21 @@ int job_ledger_open(struct command_context *context)
     int code;
 
     error_init(&error);
-    status = job_read(&job, context->options->arguments[0], &error);
-    if (status == STATUS_OK) {
-        status = make_terms(&terms, job, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = job_moves_open(&ledger, &signer, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(ledger, &clock, &error);
-    }
+    TRY_OUT(job_read(&job, context->options->arguments[0], &error));
+    TRY_OUT(make_terms(&terms, job, context->options, &error));
+    TRY_OUT(job_moves_open(&ledger, &signer, context, &error));
+    TRY_OUT(ledger_get_clock(ledger, &clock, &error));
     terms.deadline_s = clock.time_s + options_number(context->options, "deadline");
-    if (status == STATUS_OK) {
-        key = game_job_key(signer_address(signer), &terms.job_id, terms.salt);
-        status = look_before(&opened, ledger, &key, &terms, &error);
+    key = game_job_key(signer_address(signer), &terms.job_id, terms.salt);
+    TRY_OUT(look_before(&opened, ledger, &key, &terms, &error));
+    if (!opened) {
+        TRY_OUT(confirm(context, &terms, &error));
     }
-    if (status == STATUS_OK && !opened) {
-        status = confirm(context, &terms, &error);
+    TRY_OUT(send_open(ledger, &key, &terms, options_number(context->options, "timeout"), &error));
+    if (opened) {
+        log_info(context->log, "job", "the job is open already with these terms: paid nothing");
     }
-    if (status == STATUS_OK) {
-        status =
-            send_open(ledger, &key, &terms, options_number(context->options, "timeout"), &error);
-    }
-    if (status == STATUS_OK && opened) {
-        log_info(context->log, "job", "open already, with these terms: nothing more was paid");
-    }
+out:
     code =
         status == STATUS_OK ? report_opened(context, &key, &terms) : command_fail(context, &error);
     ledger_close(ledger);
@@ -403,19 +383,15 @@ static enum status cancel(struct ledger *ledger, const char *text, uint64_t time
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char name[LEDGER_NAME_MAX];
     struct hash32 job;
-    enum status status = terms_find(&job, NULL, ledger, text, NULL, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(terms_find(&job, NULL, ledger, text, NULL, error));
     hex_write(key, job.bytes, HASH32_SIZE, true);
     (void)snprintf(name, sizeof(name), "job %s cancel", key);
-    status = ledger_cancel(ledger, name, &job, error);
-    return status == STATUS_OK ? job_moves_wait(ledger, name, "cancel the job", timeout_s, error)
-                               : status;
+    TRY(ledger_cancel(ledger, name, &job, error));
+    return job_moves_wait(ledger, name, "cancel the job", timeout_s, error);
 }
 
-int job_ledger_cancel(struct command_context *context)
+int job_open_cancel(struct command_context *context)
 {
     uint64_t timeout_s = options_number(context->options, "timeout");
     struct ledger *ledger = NULL;
@@ -425,13 +401,10 @@ int job_ledger_cancel(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = job_moves_open(&ledger, &signer, context, &error);
-    if (status == STATUS_OK) {
-        status = cancel(ledger, context->options->arguments[0], timeout_s, &error);
-    }
-    if (status == STATUS_OK) {
-        status = job_moves_withdraw(&amount, ledger, signer_address(signer), timeout_s, &error);
-    }
+    TRY_OUT(job_moves_open(&ledger, &signer, context, &error));
+    TRY_OUT(cancel(ledger, context->options->arguments[0], timeout_s, &error));
+    TRY_OUT(job_moves_withdraw(&amount, ledger, signer_address(signer), timeout_s, &error));
+out:
     ledger_close(ledger);
     signer_free(signer);
     return status == STATUS_OK ? job_moves_report(context, amount) : command_fail(context, &error);

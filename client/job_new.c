@@ -1,10 +1,10 @@
 /*
- * job_commands.c - `lockstep job new` and `job show`, and the table of the commands of a client.
+ * job_new.c - `lockstep job new`, and `job show` of a file.
  *
- * A job is made of a model and its options or of a tape, or shown from a file. Nothing here touches
- * a ledger: see job_open.c and job_list.c.
+ * A new job comes from a model and its options, or from a tape. Nothing here touches a ledger: see
+ * job_open.c and job_list.c.
  */
-#include "prover/commands/commands.h"
+#include "client/job_new.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 
 #include "base/hex.h"
 #include "chain/commands/commands.h"
-#include "client/job_ledger_commands.h"
+#include "client/job_list.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/tape_file.h"
 #include "proofs/run/run.h"
 
 /* ---- options ------------------------------------------------------------ */
 
-static const struct option_spec new_options[] = {
+const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
     {.name = "model",
      .kind = OPTION_CHOICE,
      .value = "MODEL",
@@ -207,7 +207,7 @@ enum job_source {
     FROM_MODEL = FROM_CLASSIFIER | FROM_LANGUAGE,
 };
 
-/* What is not here goes with everything. */
+/* Options that are not listed go with every source. */
 static const struct {
     const char *option;
     uint32_t sources;
@@ -227,8 +227,8 @@ static const struct {
     {"decay", FROM_MODEL},         {"clip", FROM_MODEL},
 };
 
-/* An option that would change nothing is a misunderstanding, and a job cannot be changed later. A
- * config file or an environment may serve several kinds of jobs, and is left alone. */
+/* Refuses an option on the command line that would change nothing: a job cannot be changed later.
+ * A config file or an environment may serve several kinds of jobs, so their options pass. */
 static enum status check_belongings(const struct options *options, uint32_t source,
                                     const char *what, struct error *error)
 {
@@ -248,20 +248,19 @@ static enum status check_model_options(const struct options *options, struct err
     const char *model = options_text(options, "model");
     char what[32];
     uint32_t source = 0;
-    enum status status;
 
     for (uint32_t i = 0; i < 4; i++) {
         source |= strcmp(model, names[i]) == 0 ? 1U << i : 0;
     }
     (void)snprintf(what, sizeof(what), "a model '%s'", model);
-    status = check_belongings(options, source, what, error);
-    if (status == STATUS_OK && options_flagged(options, "warmup") &&
+    TRY(check_belongings(options, source, what, error));
+    if (options_flagged(options, "warmup") &&
         options_number(options, "warmup") >= options_number(options, "steps")) {
-        status = error_set(error, STATUS_USAGE,
-                           "--warmup: it must end before the last of %" PRIu64 " steps",
-                           options_number(options, "steps"));
+        return error_set(error, STATUS_USAGE,
+                         "--warmup: it must end before the last of %" PRIu64 " steps",
+                         options_number(options, "steps"));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- the model's options -------------------------------------------------- */
@@ -339,8 +338,26 @@ static bool is_language(const struct model_options *model)
     return model->kind == MODEL_GPT2 || model->kind == MODEL_LLAMA;
 }
 
-/* Opens the data with its own checks and puts its size into the model's options. */
-static enum status look_at_data(struct model_options *model, const struct options *options,
+/* Where samples do not have the model's size: a square picture of one channel, or one row. */
+static void take_picture(struct model_options *model, uint64_t width)
+{
+    uint32_t side = 1;
+    bool square;
+
+    if (width == (uint64_t)model->image_height * model->image_width * model->channels) {
+        return;
+    }
+    while ((uint64_t)side * side < width) {
+        side++;
+    }
+    square = (uint64_t)side * side == width;
+    model->image_height = square ? side : 1;
+    model->image_width = square ? side : (uint32_t)width;
+    model->channels = 1;
+}
+
+/* Opens the data, checks it and puts its size into the model's options. */
+static enum status measure_data(struct model_options *model, const struct options *options,
                                 struct error *error)
 {
     const char *path = options_list_item(options, "data", 0);
@@ -350,39 +367,22 @@ static enum status look_at_data(struct model_options *model, const struct option
     enum status status;
 
     if (is_language(model)) {
-        status = dataset_open_tokens(&samples, error, path, model->data_dtype, model->vocabulary);
-        if (status == STATUS_OK) {
-            model->data_count = samples.count;
-            model->data_dtype = samples.dtype;
-            dataset_close(&samples);
-        }
-        return status;
+        TRY(dataset_open_tokens(&samples, error, path, model->data_dtype, model->vocabulary));
+        model->data_count = samples.count;
+        model->data_dtype = samples.dtype;
+        dataset_close(&samples);
+        return STATUS_OK;
     }
     if (labels == NULL) {
         return error_set(error, STATUS_USAGE, "a classifier needs --labels beside --data");
     }
-    status = dataset_open_samples(&samples, error, path);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = dataset_open_labels(&classes, error, labels, samples.rows, model->classes);
-    if (status == STATUS_OK) {
-        model->data_count = samples.rows;
-        model->data_dtype = samples.dtype;
-        if (samples.width != (uint64_t)model->image_height * model->image_width * model->channels) {
-            /* A square picture of one channel, where the samples allow it. */
-            uint32_t side = 1;
-
-            while ((uint64_t)side * side < samples.width) {
-                side++;
-            }
-            bool square = (uint64_t)side * side == samples.width;
-            model->image_height = square ? side : 1;
-            model->image_width = square ? side : (uint32_t)samples.width;
-            model->channels = 1;
-        }
-        dataset_close(&classes);
-    }
+    TRY(dataset_open_samples(&samples, error, path));
+    TRY_OUT(dataset_open_labels(&classes, error, labels, samples.rows, model->classes));
+    model->data_count = samples.rows;
+    model->data_dtype = samples.dtype;
+    take_picture(model, samples.width);
+    dataset_close(&classes);
+out:
     dataset_close(&samples);
     return status;
 }
@@ -391,30 +391,26 @@ static enum status add_root(struct job_terms *terms, const struct tensor *tensor
                             struct error *error)
 {
     struct dataset dataset;
-    enum status status =
-        run_data_open(&dataset, &terms->data_roots[terms->data_count], tensor, path, error);
 
-    if (status == STATUS_OK) {
-        terms->data_count++;
-        dataset_close(&dataset);
-    }
-    return status;
+    TRY(run_data_open(&dataset, &terms->data_roots[terms->data_count], tensor, path, error));
+    terms->data_count++;
+    dataset_close(&dataset);
+    return STATUS_OK;
 }
 
 static enum status find_roots(struct job_terms *terms, const struct model *model,
                               const struct options *options, struct error *error)
 {
-    enum status status = add_root(terms, &model->tape->tensors[model->data],
-                                  options_list_item(options, "data", 0), error);
-
-    if (status == STATUS_OK && model->labels != TENSOR_NONE) {
-        status = add_root(terms, &model->tape->tensors[model->labels],
-                          options_text(options, "labels"), error);
+    TRY(add_root(terms, &model->tape->tensors[model->data], options_list_item(options, "data", 0),
+                 error));
+    if (model->labels != TENSOR_NONE) {
+        TRY(add_root(terms, &model->tape->tensors[model->labels], options_text(options, "labels"),
+                     error));
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* ---- a first state that is given ------------------------------------------ */
+/* ---- the first state -------------------------------------------------------- */
 
 static enum status give_first_state(struct job_terms *terms, const struct tape *tape,
                                     const struct options *options, struct error *error)
@@ -426,10 +422,9 @@ static enum status give_first_state(struct job_terms *terms, const struct tape *
     if (path == NULL) {
         return STATUS_OK;
     }
-    status = first_state_open(&first, tape, path, error);
-    if (status == STATUS_OK) {
-        status = first_state_root(&terms->first_state_root, &first, error);
-    }
+    TRY_OUT(first_state_open(&first, tape, path, error));
+    TRY_OUT(first_state_root(&terms->first_state_root, &first, error));
+out:
     terms->first_state_given = true;
     first_state_close(&first);
     return status;
@@ -448,25 +443,14 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         return error_set(error, STATUS_USAGE,
                          "a model is trained on one file: name it with --data");
     }
-    status = check_model_options(options, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_model_options(options, error));
     read_options(&model_options, options);
-    status = look_at_data(&model_options, options, error);
-    if (status == STATUS_OK) {
-        status = model_build(&model, &model_options, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = find_roots(terms, &model, options, error);
-    if (status == STATUS_OK) {
-        status = give_first_state(terms, model.tape, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = job_from_model(job, &model, terms, error);
-    }
+    TRY(measure_data(&model_options, options, error));
+    TRY(model_build(&model, &model_options, error));
+    TRY_OUT(find_roots(terms, &model, options, error));
+    TRY_OUT(give_first_state(terms, model.tape, options, error));
+    TRY_OUT(job_from_model(job, &model, terms, error));
+out:
     model_release(&model);
     return status;
 }
@@ -476,9 +460,8 @@ static enum status tape_roots(struct job_terms *terms, const struct tape *tape,
 {
     size_t count = options_list_count(options, "data");
     size_t at = 0;
-    enum status status = STATUS_OK;
 
-    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
@@ -487,13 +470,13 @@ static enum status tape_roots(struct job_terms *terms, const struct tape *tape,
                              "the tape reads '%s', and no file is named for it (at most %d)",
                              tape->tensors[id].name, JOB_DATA_MAX);
         }
-        status =
-            add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++), error);
+        TRY(add_root(terms, &tape->tensors[id], options_list_item(options, "data", at++), error));
     }
-    return status == STATUS_OK && at < count
-               ? error_set(error, STATUS_USAGE, "the tape reads %zu data files; %zu are named", at,
-                           count)
-               : status;
+    if (at < count) {
+        return error_set(error, STATUS_USAGE, "the tape reads %zu data files; %zu are named", at,
+                         count);
+    }
+    return STATUS_OK;
 }
 
 static enum status job_of_tape(struct job **job, struct job_terms *terms,
@@ -502,25 +485,16 @@ static enum status job_of_tape(struct job **job, struct job_terms *terms,
     struct tape *tape = NULL;
     void **constants = NULL;
     uint32_t constant_count = 0;
-    enum status status =
-        check_belongings(options, FROM_TAPE, "a tape: its program is fixed", error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = tape_file_read(&tape, options_text(options, "tape"), error);
-    }
-    if (status == STATUS_OK) {
-        status = tape_file_constants(&constants, &constant_count, tape,
-                                     options_text(options, "constants"), error);
-    }
-    if (status == STATUS_OK) {
-        status = tape_roots(terms, tape, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = give_first_state(terms, tape, options, error);
-    }
-    if (status == STATUS_OK) {
-        return job_from_tape(job, tape, constants, constant_count, terms, error);
-    }
+    TRY_OUT(check_belongings(options, FROM_TAPE, "a tape: its program is fixed", error));
+    TRY_OUT(tape_file_read(&tape, options_text(options, "tape"), error));
+    TRY_OUT(tape_file_constants(&constants, &constant_count, tape,
+                                options_text(options, "constants"), error));
+    TRY_OUT(tape_roots(terms, tape, options, error));
+    TRY_OUT(give_first_state(terms, tape, options, error));
+    return job_from_tape(job, tape, constants, constant_count, terms, error);
+out:
     tape_file_free_constants(constants, constant_count);
     tape_free(tape);
     return status;
@@ -588,7 +562,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     return command_emit(context, view);
 }
 
-static int run_new(struct command_context *context)
+int job_new_run(struct command_context *context)
 {
     const char *path = options_text(context->options, "out");
     struct job *job = NULL;
@@ -597,10 +571,9 @@ static int run_new(struct command_context *context)
     int code;
 
     error_init(&error);
-    status = make_job(&job, context->options, &error);
-    if (status == STATUS_OK) {
-        status = job_write(job, path, &error);
-    }
+    TRY_OUT(make_job(&job, context->options, &error));
+    TRY_OUT(job_write(job, path, &error));
+out:
     code = status == STATUS_OK ? emit_job(context, job, path) : command_fail(context, &error);
     job_free(job);
     return code;
@@ -608,7 +581,7 @@ static int run_new(struct command_context *context)
 
 /* ---- job show ----------------------------------------------------------- */
 
-static const struct option_spec show_options[] = {
+const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS] = {
     {.name = "tape",
      .kind = OPTION_FLAG,
      .help = "print the whole program, one operation a line",
@@ -631,15 +604,17 @@ static enum status save_parts(const struct job *job, const struct options *optio
 {
     const char *tape = options_text(options, "save-tape");
     const char *constants = options_text(options, "save-constants");
-    enum status status = tape == NULL ? STATUS_OK : tape_file_write(tape, job->tape, error);
 
-    if (status == STATUS_OK && constants != NULL) {
-        status = tape_file_write_constants(constants, job->tape, job->constants, error);
+    if (tape != NULL) {
+        TRY(tape_file_write(tape, job->tape, error));
     }
-    return status;
+    if (constants != NULL) {
+        TRY(tape_file_write_constants(constants, job->tape, job->constants, error));
+    }
+    return STATUS_OK;
 }
 
-static int run_show(struct command_context *context)
+int job_new_show(struct command_context *context)
 {
     struct job *job = NULL;
     char *text = NULL;
@@ -649,16 +624,15 @@ static int run_show(struct command_context *context)
 
     if (!file_exists(context->options->arguments[0]) &&
         options_text(context->options, "ledger") != NULL) {
-        return job_ledger_show(context); /* a key */
+        return job_list_show(context); /* a key */
     }
     error_init(&error);
-    status = job_read(&job, context->options->arguments[0], &error);
-    if (status == STATUS_OK) {
-        status = save_parts(job, context->options, &error);
+    TRY_OUT(job_read(&job, context->options->arguments[0], &error));
+    TRY_OUT(save_parts(job, context->options, &error));
+    if (options_flag(context->options, "tape")) {
+        TRY_OUT(tape_text(&text, job->tape, &error));
     }
-    if (status == STATUS_OK && options_flag(context->options, "tape")) {
-        status = tape_text(&text, job->tape, &error);
-    }
+out:
     if (status != STATUS_OK) {
         code = command_fail(context, &error);
     } else if (text != NULL && context->json) {
@@ -672,73 +646,3 @@ static int run_show(struct command_context *context)
     job_free(job);
     return code;
 }
-
-/* ---- the table ---------------------------------------------------------- */
-
-static const struct command commands[] = {
-    {.name = "new",
-     .summary = "make a job of a model, its options and its data",
-     .description =
-         "Writes a job file: the program of one training step, the roots of the data and of the "
-         "first state, and the number of steps. Whoever has the file and the data gets the same "
-         "bits after every step, on any machine.",
-     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
-                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16 \\\n"
-                "    --data-type u16 --vocabulary 50257 --layers 12 --heads 12 --width 768 \\\n"
-                "    --positions 1024\n"
-                "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
-     .options = new_options,
-     .option_count = sizeof(new_options) / sizeof(new_options[0]),
-     .run = run_new},
-    {.name = "show",
-     .summary = "say what a job file holds, after checking all of it, or how a job on a ledger is",
-     .arguments = "JOB",
-     .example = "lockstep job show text.job\n"
-                "lockstep job show 0x51dc0a7f --ledger local:try.ledger",
-     .options = show_options,
-     .option_count = sizeof(show_options) / sizeof(show_options[0]),
-     .run = run_show},
-    {.name = "open",
-     .summary = "put a job on a ledger, with the money for its solver",
-     .description = "Escrows reward and fees. What is not given follows from the reward, is shown "
-                    "and must be confirmed. The key that is printed is the job's name on the "
-                    "ledger; the job file and the data are for the solver to have.",
-     .arguments = "JOB",
-     .example = "lockstep job open text.job --reward 0.5eth --ledger local:try.ledger",
-     .options = job_open_options,
-     .option_count = JOB_OPEN_OPTIONS,
-     .run = job_ledger_open},
-    {.name = "list",
-     .summary = "the jobs on a ledger, newest first",
-     .example = "lockstep job list --open --ledger local:try.ledger",
-     .options = job_list_options,
-     .option_count = JOB_LIST_OPTIONS,
-     .run = job_ledger_list},
-    {.name = "cancel",
-     .summary = "take back a job that nobody has accepted, with its escrow",
-     .arguments = "KEY",
-     .example = "lockstep job cancel 0x51dc0a7f --ledger local:try.ledger",
-     .options = job_move_options,
-     .option_count = JOB_MOVE_OPTIONS,
-     .run = job_ledger_cancel},
-    {.name = "collect",
-     .summary = "do what is due for a job, whoever has vanished, and withdraw what is owed",
-     .description =
-         "Without a job, only withdraws what the ledger owes this account. Of a job it first makes "
-         "every move that time allows to anybody: ends claims whose turn passed unused, finalizes "
-         "segments in order, begins another round where attestors are missing, releases a solver "
-         "that is late, and closes a job whose time is over. A living solver does most of that by "
-         "itself. It tells each move that it made and what the job must wait for, and until when; "
-         "asked again, it does only what has become due since.",
-     .arguments = "[KEY]",
-     .example = "lockstep job collect --ledger local:try.ledger\n"
-                "lockstep job collect 0x51dc0a7f --wait --ledger local:try.ledger",
-     .options = job_collect_options,
-     .option_count = JOB_COLLECT_OPTIONS,
-     .run = job_ledger_collect},
-};
-
-const struct command_group job_commands = {.name = "job",
-                                           .summary = "agreements on what to train",
-                                           .commands = commands,
-                                           .command_count = sizeof(commands) / sizeof(commands[0])};

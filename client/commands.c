@@ -1,0 +1,75 @@
+/* commands.c - see commands.h. */
+#include "client/commands.h"
+
+#include "client/job_collect.h"
+#include "client/job_list.h"
+#include "client/job_new.h"
+#include "client/job_open.h"
+
+static const struct command commands[] = {
+    {.name = "new",
+     .summary = "make a job of a model, its options and its data",
+     .description =
+         "Writes a job file: the program of one training step, the roots of the data and of the "
+         "first state, and the number of steps. With the file and the data every machine computes "
+         "the same bits after every step.",
+     .example = "lockstep job new --model gpt2 --data text.u8 --steps 300 --out text.job\n"
+                "lockstep job new --inference --first-state gpt2.safetensors --data text.u16 \\\n"
+                "    --data-type u16 --vocabulary 50257 --layers 12 --heads 12 --width 768 \\\n"
+                "    --positions 1024\n"
+                "lockstep job new --tape my.tape --constants my.safetensors --data text.u8",
+     .options = job_new_options,
+     .option_count = JOB_NEW_OPTIONS,
+     .run = job_new_run},
+    {.name = "show",
+     .summary = "check a job file and print it, or print a job on a ledger",
+     .arguments = "JOB",
+     .example = "lockstep job show text.job\n"
+                "lockstep job show 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_new_show_options,
+     .option_count = JOB_NEW_SHOW_OPTIONS,
+     .run = job_new_show},
+    {.name = "open",
+     .summary = "put a job on a ledger, with the money for its solver",
+     .description = "Escrows reward and fees. Terms that are not given follow from the reward; "
+                    "all terms are shown and must be confirmed. Prints the key: the job's name on "
+                    "the ledger. The solver also needs the job file and the data.",
+     .arguments = "JOB",
+     .example = "lockstep job open text.job --reward 0.5eth --ledger local:try.ledger",
+     .options = job_open_options,
+     .option_count = JOB_OPEN_OPTIONS,
+     .run = job_open_run},
+    {.name = "list",
+     .summary = "the jobs on a ledger, newest first",
+     .example = "lockstep job list --open --ledger local:try.ledger",
+     .options = job_list_options,
+     .option_count = JOB_LIST_OPTIONS,
+     .run = job_list_run},
+    {.name = "cancel",
+     .summary = "take back a job that nobody has accepted, with its escrow",
+     .arguments = "KEY",
+     .example = "lockstep job cancel 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_open_cancel_options,
+     .option_count = JOB_OPEN_CANCEL_OPTIONS,
+     .run = job_open_cancel},
+    {.name = "collect",
+     .summary = "make the due moves of a job and withdraw what the ledger owes",
+     .description =
+         "Without a job, only withdraws what the ledger owes this account. With a job it first "
+         "makes every due move that anybody may make: ends claims whose turn passed unused, "
+         "finalizes segments in order, begins another round where attestors are missing, releases "
+         "a late solver, and closes a job whose time is over. A running solver makes most of "
+         "these moves itself. Prints each move that it made, what the job waits for, and until "
+         "when. May be run again at any time.",
+     .arguments = "[KEY]",
+     .example = "lockstep job collect --ledger local:try.ledger\n"
+                "lockstep job collect 0x51dc0a7f --wait --ledger local:try.ledger",
+     .options = job_collect_options,
+     .option_count = JOB_COLLECT_OPTIONS,
+     .run = job_collect_run},
+};
+
+const struct command_group job_commands = {.name = "job",
+                                           .summary = "agreements on what to train",
+                                           .commands = commands,
+                                           .command_count = sizeof(commands) / sizeof(commands[0])};
