@@ -20,13 +20,11 @@ void access_encryption_wipe(struct access_encryption *encryption)
 
 static enum status key_from_file(struct encryption_key *key, const char *path, struct error *error)
 {
-    enum status status;
-
     if (file_exists(path)) {
         return key_file_read(key, path, error);
     }
-    status = encryption_key_make(key, error);
-    return status == STATUS_OK ? key_file_write(path, key, error) : status;
+    TRY(encryption_key_make(key, error));
+    return key_file_write(path, key, error);
 }
 
 static enum status key_under_passphrase(struct access_encryption *encryption, const char *file,
@@ -202,20 +200,18 @@ enum status access_remember(struct bundle *bundle, const struct options *options
                             struct error *error)
 {
     size_t count = options_list_count(options, "data");
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && i < JOB_DATA_MAX && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
         const char *path = options_list_item(options, "data", i);
         char whole[PATH_MAX];
         char name[16];
-
         if (realpath(path, whole) == NULL) {
             return error_set_errno(error, "cannot find the data %s", path);
         }
         note_name(name, i);
-        status = bundle_set_note(bundle, name, whole, error);
+        TRY(bundle_set_note(bundle, name, whole, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status access_respond(struct respond **respond, struct bundle *bundle,

@@ -25,13 +25,9 @@ static void hex_of(char text[HEX_SIZE(DIGEST_SIZE)], const struct digest *digest
 static enum status open_bundle(struct bundle **bundle, struct command_context *context,
                                bool must_unlock, struct error *error)
 {
-    enum status status = bundle_open(bundle, context->options->arguments[0], BUNDLE_READ, error);
-
-    if (status == STATUS_OK) {
-        status = must_unlock ? access_unlock(*bundle, context->options, error)
-                             : access_unlock_if_given(*bundle, context->options, error);
-    }
-    return status;
+    TRY(bundle_open(bundle, context->options->arguments[0], BUNDLE_READ, error));
+    return must_unlock ? access_unlock(*bundle, context->options, error)
+                       : access_unlock_if_given(*bundle, context->options, error);
 }
 
 static int end(struct command_context *context, struct bundle *bundle, enum status status, int code,
@@ -264,16 +260,11 @@ static int run_check(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = open_bundle(&bundle, context, true, &error);
-    if (status == STATUS_OK) {
-        status = bundle_step_count(&findings.steps, bundle, &error);
-    }
-    if (status == STATUS_OK) {
-        status = check_checkpoints(&findings, bundle, &error);
-    }
-    if (status == STATUS_OK) {
-        code = tell_findings(context, bundle, &findings);
-    }
+    TRY_OUT(open_bundle(&bundle, context, true, &error));
+    TRY_OUT(bundle_step_count(&findings.steps, bundle, &error));
+    TRY_OUT(check_checkpoints(&findings, bundle, &error));
+    code = tell_findings(context, bundle, &findings);
+out:
     json_decref(findings.list);
     return end(context, bundle, status, code, &error);
 }
@@ -300,14 +291,13 @@ static int run_export(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = open_bundle(&bundle, context, false, &error);
-    if (status == STATUS_OK) {
-        status = bundle_export(bundle, path,
-                               strcmp(which, "all") == 0    ? BUNDLE_PACK_ALL
-                               : strcmp(which, "last") == 0 ? BUNDLE_PACK_LAST
-                                                            : BUNDLE_PACK_NONE,
-                               &error);
-    }
+    TRY_OUT(open_bundle(&bundle, context, false, &error));
+    TRY_OUT(bundle_export(bundle, path,
+                          strcmp(which, "all") == 0    ? BUNDLE_PACK_ALL
+                          : strcmp(which, "last") == 0 ? BUNDLE_PACK_LAST
+                                                       : BUNDLE_PACK_NONE,
+                          &error));
+out:
     if (status == STATUS_OK && context->json) {
         code = command_emit(context,
                             json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path));
@@ -392,13 +382,10 @@ static int run_key(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = open_bundle(&bundle, context, true, &error);
-    if (status == STATUS_OK) {
-        status = bundle_key(&key, bundle, &error);
-    }
-    if (status == STATUS_OK) {
-        status = key_file_write(path, &key, &error);
-    }
+    TRY_OUT(open_bundle(&bundle, context, true, &error));
+    TRY_OUT(bundle_key(&key, bundle, &error));
+    TRY_OUT(key_file_write(path, &key, &error));
+out:
     encryption_key_wipe(&key);
     if (status == STATUS_OK && context->json) {
         code = command_emit(

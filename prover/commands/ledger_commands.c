@@ -183,32 +183,23 @@ static enum status post_with(struct solver_view *view, struct session *session,
     struct session_plan plan = posting->plan;
     struct machine_options machine;
     struct ledger_retry retry = session_patience(context, stop, notify);
-    enum status status = session_open(session, context, bundle, true, error);
 
-    if (status == STATUS_OK && !session->has_job) {
-        status = session_find_job(session, NULL, context, bundle_job(bundle),
-                                  posting->forever ? &retry : NULL, error);
+    TRY(session_open(session, context, bundle, true, error));
+    if (!session->has_job) {
+        TRY(session_find_job(session, NULL, context, bundle_job(bundle),
+                             posting->forever ? &retry : NULL, error));
     }
-    if (status == STATUS_OK && posting->plan.sign) {
-        status = session_remember(session, bundle, error);
+    if (posting->plan.sign) {
+        TRY(session_remember(session, bundle, error));
     }
-    if (status == STATUS_OK) {
-        status = options == NULL ? machine_options_default(&machine, error)
-                                 : access_machine(&machine, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = access_respond(&plan.respond, bundle, &machine, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = session_start(session, bundle, &plan, context->log, error);
-    }
-    if (status == STATUS_OK) {
-        session->notify = notify;
-        notify_ready(notify, "following the ledger");
-    }
-    return status == STATUS_OK ? session_wait(session, view, posting->done, stop, timeout_s,
-                                              posting->forever ? stderr : NULL, error)
-                               : status;
+    TRY(options == NULL ? machine_options_default(&machine, error)
+                        : access_machine(&machine, options, error));
+    TRY(access_respond(&plan.respond, bundle, &machine, options, error));
+    TRY(session_start(session, bundle, &plan, context->log, error));
+    session->notify = notify;
+    notify_ready(notify, "following the ledger");
+    return session_wait(session, view, posting->done, stop, timeout_s,
+                        posting->forever ? stderr : NULL, error);
 }
 
 static int post(struct command_context *context, const struct posting *posting)
@@ -224,18 +215,13 @@ static int post(struct command_context *context, const struct posting *posting)
 
     error_init(&error);
     notify_open(&notify);
-    status = session == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a session")
-                             : stop_open(&stop, &error);
-    if (status == STATUS_OK) {
-        status = bundle_open(&bundle, context->options->arguments[0],
-                             posting->plan.sign ? BUNDLE_WRITE : BUNDLE_READ, &error);
-    }
-    if (status == STATUS_OK) {
-        status = access_unlock_if_given(bundle, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = post_with(&view, session, context, bundle, posting, &stop, &notify, &error);
-    }
+    TRY_OUT(session == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a session")
+                            : stop_open(&stop, &error));
+    TRY_OUT(bundle_open(&bundle, context->options->arguments[0],
+                        posting->plan.sign ? BUNDLE_WRITE : BUNDLE_READ, &error));
+    TRY_OUT(access_unlock_if_given(bundle, context->options, &error));
+    TRY_OUT(post_with(&view, session, context, bundle, posting, &stop, &notify, &error));
+out:
     notify_stopping(&notify);
     code =
         status == STATUS_OK ? report_view(context, session, &view) : command_fail(context, &error);
@@ -310,11 +296,9 @@ static enum status read_standing(struct standing *standing, struct session *sess
                                  struct error *error)
 {
     struct ledger *ledger;
-    enum status status = ledger_open(&ledger, &session->ledger, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(ledger_open(&ledger, &session->ledger, error));
     job_record_init(&standing->record, &session->job, NULL);
     status = ledger_catch_up(ledger, error);
     if (status == STATUS_OK) {
@@ -410,11 +394,11 @@ static enum status count_trained(struct train_result *result, uint64_t *segments
 {
     const struct job *job = bundle_job(bundle);
     uint64_t diverged = UINT64_MAX;
-    enum status status = bundle_step_count(&result->steps, bundle, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = bundle_diverged(&diverged, bundle, error);
-    }
+    TRY_OUT(bundle_step_count(&result->steps, bundle, error));
+    TRY_OUT(bundle_diverged(&diverged, bundle, error));
+out:
     result->diverged = diverged != UINT64_MAX;
     *segments = result->diverged || result->steps == job->steps
                     ? (result->steps + job->segment_length - 1) / job->segment_length
@@ -428,16 +412,15 @@ static enum status show_standing(struct command_context *context, json_t *object
     bool all = options_flag(context->options, "all");
     struct session *session = calloc(1, sizeof(*session));
     struct standing standing = {.trained = trained};
-    enum status status = session == NULL
-                             ? error_set(error, STATUS_NO_MEMORY, "no memory for a session")
-                             : session_open(session, context, bundle, false, error);
+    enum status status;
 
-    if (status == STATUS_OK && !session->has_job) {
-        status = session_find_job(session, NULL, context, bundle_job(bundle), NULL, error);
+    TRY_OUT(session == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a session")
+                            : session_open(session, context, bundle, false, error));
+    if (!session->has_job) {
+        TRY_OUT(session_find_job(session, NULL, context, bundle_job(bundle), NULL, error));
     }
-    if (status == STATUS_OK) {
-        status = read_standing(&standing, session, error);
-    }
+    TRY_OUT(read_standing(&standing, session, error));
+out:
     if (status == STATUS_OK && object != NULL) {
         (void)json_object_set_new(object, "ledger", standing_json(session, &standing, all));
     } else if (status == STATUS_OK) {
@@ -461,19 +444,14 @@ int ledger_commands_status(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = bundle_open(&bundle, context->options->arguments[0], BUNDLE_READ, &error);
-    if (status == STATUS_OK) {
-        status = access_unlock_if_given(bundle, context->options, &error);
+    TRY_OUT(bundle_open(&bundle, context->options->arguments[0], BUNDLE_READ, &error));
+    TRY_OUT(access_unlock_if_given(bundle, context->options, &error));
+    TRY_OUT(count_trained(&result, &trained, bundle, &error));
+    TRY_OUT(report_training(&object, context, bundle, &result, &error));
+    if (session_wanted(context, bundle)) {
+        TRY_OUT(show_standing(context, object, bundle, trained, &error));
     }
-    if (status == STATUS_OK) {
-        status = count_trained(&result, &trained, bundle, &error);
-    }
-    if (status == STATUS_OK) {
-        status = report_training(&object, context, bundle, &result, &error);
-    }
-    if (status == STATUS_OK && session_wanted(context, bundle)) {
-        status = show_standing(context, object, bundle, trained, &error);
-    }
+out:
     bundle_close(bundle);
     if (status != STATUS_OK) {
         json_decref(object);

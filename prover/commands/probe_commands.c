@@ -198,11 +198,9 @@ static enum status time_job(struct probe *probe, const struct options *given, st
 static enum status look_at_job(struct probe *probe, const struct options *given,
                                struct error *error)
 {
-    enum status status = job_read(&probe->job, given->arguments[0], error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(job_read(&probe->job, given->arguments[0], error));
     error_init(&probe->why_not);
     status = requirements_check(&probe->fit, probe->job, &probe->machine,
                                 options_text(given, "bundle"), 0, 0, false, &probe->why_not);
@@ -220,17 +218,10 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
 static enum status look(struct probe *probe, const struct options *given, struct error *error)
 {
     struct machine_options unlimited; /* --memory-max is about jobs, not about what is measured */
-    enum status status = take_amount(&probe->reward, given, "reward", error);
 
-    if (status == STATUS_OK) {
-        status = take_amount(&probe->price, given, "price", error);
-    }
-    if (status == STATUS_OK) {
-        status = access_machine(&probe->machine, given, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(take_amount(&probe->reward, given, "reward", error));
+    TRY(take_amount(&probe->price, given, "price", error));
+    TRY(access_machine(&probe->machine, given, error));
     unlimited = probe->machine;
     unlimited.memory_max = 0;
     probe->has_money = probe->reward > 0.0;
@@ -238,11 +229,11 @@ static enum status look(struct probe *probe, const struct options *given, struct
     run_describe(probe->device, sizeof(probe->device), &probe->machine);
     look_by_plugin(probe);
     look_by_nvml(probe);
-    status = requirements_measure(&probe->rate, &unlimited, error);
-    if (status == STATUS_OK && given->argument_count > 0) {
-        status = look_at_job(probe, given, error);
+    TRY(requirements_measure(&probe->rate, &unlimited, error));
+    if (given->argument_count > 0) {
+        TRY(look_at_job(probe, given, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- what follows ------------------------------------------------------------------------- */

@@ -206,16 +206,13 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
 {
     const char *first_state = options_text(context->options, "first-state");
     char device[BUNDLE_DEVICE_MAX];
-    enum status status = access_remember(bundle, context->options, error);
 
-    if (status == STATUS_OK && first_state != NULL) {
-        status = bundle_give_first_state(bundle, first_state, error);
+    TRY(access_remember(bundle, context->options, error));
+    if (first_state != NULL) {
+        TRY(bundle_give_first_state(bundle, first_state, error));
     }
-    if (status == STATUS_OK) {
-        run_describe(device, sizeof(device), &run->options);
-        status = bundle_set_device(bundle, device, error);
-    }
-    return status;
+    run_describe(device, sizeof(device), &run->options);
+    return bundle_set_device(bundle, device, error);
 }
 
 /* The stake comes before the first step: work for a job that is another's would be lost. */
@@ -454,24 +451,14 @@ static int run_resume(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = bundle_open(&attempt.bundle, folder, BUNDLE_WRITE, &error);
-    if (status == STATUS_OK) {
-        status = access_unlock(attempt.bundle, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = start_attempt(&attempt, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            check_fit(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error);
-    }
-    if (status == STATUS_OK) {
-        status = find_again(&attempt, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle,
-                            &attempt.machine, context->options, &error);
-    }
+    TRY_OUT(bundle_open(&attempt.bundle, folder, BUNDLE_WRITE, &error));
+    TRY_OUT(access_unlock(attempt.bundle, context->options, &error));
+    TRY_OUT(start_attempt(&attempt, context, &error));
+    TRY_OUT(check_fit(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
+    TRY_OUT(find_again(&attempt, context, &error));
+    TRY_OUT(access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle, &attempt.machine,
+                       context->options, &error));
+out:
     return end_attempt(&attempt, context, status, &error);
 }
 

@@ -132,11 +132,8 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     };
     struct serve *serve;
     struct serve_counts counts;
-    enum status status = serve_open(&serve, tree, &options, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(serve_open(&serve, tree, &options, error));
     *code = tell_place(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");
     while (*code == COMMAND_OK &&
@@ -165,16 +162,11 @@ int run_serve(struct command_context *context)
 
     error_init(&error);
     notify_open(&notify);
-    status = stop_open(&stop, &error);
-    if (status == STATUS_OK) {
-        status = access_machine(&options.machine, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = open_site(&tree, context, &options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = serve_until_stopped(context, tree, &stop, &notify, &code, &error);
-    }
+    TRY_OUT(stop_open(&stop, &error));
+    TRY_OUT(access_machine(&options.machine, context->options, &error));
+    TRY_OUT(open_site(&tree, context, &options, &error));
+    TRY_OUT(serve_until_stopped(context, tree, &stop, &notify, &code, &error));
+out:
     content_tree_close(tree);
     stop_close(&stop);
     notify_close(&notify);
@@ -214,13 +206,12 @@ static enum status publish_all(struct publish_result *result, struct content_tre
 {
     const char *folder = options_text(context->options, "to");
     size_t traces = options_list_count(context->options, "trace");
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < traces && status == STATUS_OK; i++) {
-        status = publish_one_trace(result, tree, options_list_item(context->options, "trace", i),
-                                   folder, error);
+    for (size_t i = 0; i < traces; i++) {
+        TRY(publish_one_trace(result, tree, options_list_item(context->options, "trace", i), folder,
+                              error));
     }
-    return status == STATUS_OK ? publish(result, tree, folder, error) : status;
+    return publish(result, tree, folder, error);
 }
 
 int run_publish(struct command_context *context)

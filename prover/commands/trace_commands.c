@@ -1,7 +1,7 @@
 /*
- * trace_commands.c - `lockstep trace`: the roots of everything that one step makes, any node of the
- * tree over them, the proof of any element, and the check of such a proof. What a node does in a
- * dispute, by hand.
+ * trace_commands.c - `lockstep trace`: the root over everything that one step computes, any node of
+ * its tree, the proof of any element, the check of such a proof, and the reply to any trace query of
+ * a dispute.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 /* ---- places ------------------------------------------------------------- */
 
-/* Reads digits up to a character of ends (or the text's end); false: none, or too many. */
+/* Reads a number up to a character of ends or the text's end; false: none, or too large. */
 static bool read_number(uint64_t *number, const char **at, const char *ends)
 {
     char *end;
@@ -74,7 +74,7 @@ static enum status read_place(struct trace_opening *opening, const struct tape *
         good = read_number(&opening->element, &at, "]") && at[0] == ']' && at[1] == '\0';
     }
     if (!good) {
-        (void)error_set(error, STATUS_USAGE, "'%s' is no place in this trace", text);
+        (void)error_set(error, STATUS_USAGE, "'%s' is not a place in this trace", text);
         error_advise(error, "write OPERATION.OUTPUT[ELEMENT] or STATE[ELEMENT], as 37.0[12]; "
                             "'lockstep job show --tape' lists them");
         return STATUS_USAGE;
@@ -86,7 +86,7 @@ static enum status read_place(struct trace_opening *opening, const struct tape *
 
 static const struct option_spec trace_options[] = {ACCESS_RUN_OPTIONS, ACCESS_KEY_OPTIONS};
 
-/* A step of a bundle, traced. Zero-filled: nothing was. */
+/* A step of a bundle, traced. Zero-filled: none. */
 struct traced {
     struct bundle *bundle;
     struct run run;
@@ -112,26 +112,16 @@ static enum status begin_trace(struct traced *traced, struct command_context *co
 {
     const struct options *options = context->options;
     struct machine_options machine;
-    enum status status;
 
     memset(traced, 0, sizeof(*traced));
     traced->stop.descriptor = -1;
-    status = read_argument(&traced->step, context, 1, JOB_STEPS_MAX, error);
-    if (status == STATUS_OK) {
-        status = stop_open(&traced->stop, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_open(&traced->bundle, options->arguments[0], BUNDLE_READ, error);
-    }
-    if (status == STATUS_OK) {
-        status = access_unlock(traced->bundle, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = access_machine(&machine, options, error);
-    }
-    return status == STATUS_OK ? access_run(&traced->run, bundle_job(traced->bundle),
-                                            traced->bundle, &machine, options, error)
-                               : status;
+    TRY(read_argument(&traced->step, context, 1, JOB_STEPS_MAX, error));
+    TRY(stop_open(&traced->stop, error));
+    TRY(bundle_open(&traced->bundle, options->arguments[0], BUNDLE_READ, error));
+    TRY(access_unlock(traced->bundle, options, error));
+    TRY(access_machine(&machine, options, error));
+    return access_run(&traced->run, bundle_job(traced->bundle), traced->bundle, &machine, options,
+                      error);
 }
 
 static enum status run_trace(struct traced *traced, struct trace_opening *openings, uint32_t count,
@@ -180,10 +170,9 @@ static int run_root(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = begin_trace(&traced, context, &error);
-    if (status == STATUS_OK) {
-        status = run_trace(&traced, NULL, 0, &error);
-    }
+    TRY_OUT(begin_trace(&traced, context, &error));
+    TRY_OUT(run_trace(&traced, NULL, 0, &error));
+out:
     if (status == STATUS_OK && context->json) {
         code = command_emit(
             context, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "step", (json_int_t)traced.step,
@@ -215,21 +204,16 @@ static int run_node(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = begin_trace(&traced, context, &error);
-    if (status == STATUS_OK) {
-        status = read_argument(&level, context, 2, MERKLE_DEPTH_MAX, &error);
+    TRY_OUT(begin_trace(&traced, context, &error));
+    TRY_OUT(read_argument(&level, context, 2, MERKLE_DEPTH_MAX, &error));
+    TRY_OUT(read_argument(&index, context, 3, MERKLE_LEAVES_MAX, &error));
+    if (index > (trace_item_count(traced.run.job->tape) - 1) >> level) {
+        TRY_OUT(error_set(&error, STATUS_USAGE,
+                          "the tree over %u items has no node %" PRIu64 " on level %" PRIu64,
+                          trace_item_count(traced.run.job->tape), index, level));
     }
-    if (status == STATUS_OK) {
-        status = read_argument(&index, context, 3, MERKLE_LEAVES_MAX, &error);
-    }
-    if (status == STATUS_OK && index > (trace_item_count(traced.run.job->tape) - 1) >> level) {
-        status = error_set(&error, STATUS_USAGE,
-                           "the tree over %u items has no node %" PRIu64 " on level %" PRIu64,
-                           trace_item_count(traced.run.job->tape), index, level);
-    }
-    if (status == STATUS_OK) {
-        status = run_trace(&traced, NULL, 0, &error);
-    }
+    TRY_OUT(run_trace(&traced, NULL, 0, &error));
+out:
     if (status == STATUS_OK) {
         trace_node(&node, &traced.trace, (uint32_t)level, index);
         if (context->json) {
@@ -284,7 +268,7 @@ static void print_element(FILE *out, const struct trace_opening *opening, uint32
     fprintf(out, "\n");
 }
 
-static int tell_opening(struct command_context *context, const struct traced *traced,
+static int show_opening(struct command_context *context, const struct traced *traced,
                         const struct trace_opening *opening)
 {
     json_t *view;
@@ -292,7 +276,7 @@ static int tell_opening(struct command_context *context, const struct traced *tr
 
     if (trace_opening_check(&bits, opening, &traced->trace.root, traced->trace.item_count) !=
         VERDICT_VALID) {
-        abort(); /* we made it a moment ago */
+        abort(); /* we have just made it */
     }
     if (context->json) {
         view = opening_json(opening, bits);
@@ -327,112 +311,99 @@ static int run_open_element(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = begin_trace(&traced, context, &error);
-    if (status == STATUS_OK && opening == NULL) {
-        status = error_set(&error, STATUS_NO_MEMORY, "no memory for an opening");
+    TRY_OUT(begin_trace(&traced, context, &error));
+    if (opening == NULL) {
+        TRY_OUT(error_set(&error, STATUS_NO_MEMORY, "no memory for an opening"));
     }
-    if (status == STATUS_OK) {
-        status = read_place(opening, traced.run.job->tape, context->options->arguments[2], &error);
-    }
-    if (status == STATUS_OK) {
-        status = run_trace(&traced, opening, 1, &error);
-    }
-    if (status == STATUS_OK) {
-        status = save_opening(options_text(context->options, "out"), opening, &error);
-    }
-    if (status == STATUS_OK) {
-        code = tell_opening(context, &traced, opening);
-    }
+    TRY_OUT(read_place(opening, traced.run.job->tape, context->options->arguments[2], &error));
+    TRY_OUT(run_trace(&traced, opening, 1, &error));
+    TRY_OUT(save_opening(options_text(context->options, "out"), opening, &error));
+    code = show_opening(context, &traced, opening);
+out:
     free(opening);
     return end_trace(&traced, context, status, code, &error);
 }
 
-/* ---- trace tell --------------------------------------------------------- */
+/* ---- trace reply -------------------------------------------------------- */
 
-static const struct option_spec tell_options[] = {
+static const struct option_spec reply_options[] = {
     {.name = "out",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "write the answer's bytes there",
+     .help = "write the reply's bytes there",
      .command_line_only = true},
     ACCESS_RUN_OPTIONS,
     ACCESS_KEY_OPTIONS,
 };
 
-/* Appends what docs/FORMATS.md, section 10.2, has as the answer. */
-static enum status find_answer(struct buffer *answer, struct traced *traced,
-                               const struct trace_query *query, struct error *error)
+/* Appends the reply: docs/FORMATS.md, section 10.2. */
+static enum status find_reply(struct buffer *reply, struct traced *traced,
+                              const struct trace_query *query, struct error *error)
 {
     const struct replay_options options = {.threads = traced->run.options.thread_count,
                                            .stop = &traced->stop};
     struct record_given given;
     struct run_data data;
     struct trace_server server;
-    enum status status = trace_query_check(query, traced->run.job->tape, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status =
-        replay_trace_server(&server, &traced->run, traced->bundle, traced->step, &options, error);
-    if (status == STATUS_OK) {
-        run_given(&given, &data, &traced->run);
-        status = fraud_proof_reply(answer, &server, &given, query, error);
-    }
+    TRY(trace_query_check(query, traced->run.job->tape, error));
+    TRY_OUT(
+        replay_trace_server(&server, &traced->run, traced->bundle, traced->step, &options, error));
+    run_given(&given, &data, &traced->run);
+    TRY_OUT(fraud_proof_reply(reply, &server, &given, query, error));
+out:
     trace_server_close(&server);
     return status;
 }
 
-static int show_answer(struct command_context *context, const struct traced *traced,
-                       const struct buffer *answer)
+static int show_reply(struct command_context *context, const struct traced *traced,
+                      const struct buffer *reply)
 {
     char text[HEX_SIZE(TRACE_REPLY_BYTES_MAX)];
 
     if (context->json) {
-        hex_encode(text, answer->data, answer->size);
+        hex_encode(text, reply->data, reply->size);
         return command_emit(context,
-                            json_pack("{s:I, s:s, s:s}", "step", (json_int_t)traced->step, "ask",
-                                      context->options->arguments[2], "answer", text));
+                            json_pack("{s:I, s:s, s:s}", "step", (json_int_t)traced->step, "query",
+                                      context->options->arguments[2], "reply", text));
     }
-    for (size_t at = 0; at < answer->size; at += DIGEST_SIZE) {
-        size_t left = answer->size - at;
+    for (size_t at = 0; at < reply->size; at += DIGEST_SIZE) {
+        size_t left = reply->size - at;
 
-        hex_encode(text, answer->data + at, left < DIGEST_SIZE ? left : DIGEST_SIZE);
+        hex_encode(text, reply->data + at, left < DIGEST_SIZE ? left : DIGEST_SIZE);
         fprintf(context->out, "%s\n", text);
     }
     return COMMAND_OK;
 }
 
-static int run_tell(struct command_context *context)
+static int run_reply(struct command_context *context)
 {
     const char *path = options_text(context->options, "out");
     struct traced traced;
-    struct buffer answer;
+    struct buffer reply;
     struct error error;
     enum status status;
     struct trace_query query;
     int code = COMMAND_OK;
 
     error_init(&error);
-    buffer_init(&answer, TRACE_REPLY_BYTES_MAX);
-    status = begin_trace(&traced, context, &error);
-    if (status == STATUS_OK &&
-        trace_query_parse(&query, context->options->arguments[2]) != STATUS_OK) {
-        status = error_set(&error, STATUS_USAGE, "'%.80s' asks for nothing",
+    buffer_init(&reply, TRACE_REPLY_BYTES_MAX);
+    TRY_OUT(begin_trace(&traced, context, &error));
+    if (trace_query_parse(&query, context->options->arguments[2]) != STATUS_OK) {
+        status = error_set(&error, STATUS_USAGE, "'%.80s' is not a trace query",
                            context->options->arguments[2]);
         error_advise(&error, "list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
                              "tensor-node/ITEM/LEVEL/INDEX, or diverged");
+        goto out;
     }
-    if (status == STATUS_OK) {
-        status = find_answer(&answer, &traced, &query, &error);
+    TRY_OUT(find_reply(&reply, &traced, &query, &error));
+    if (path != NULL) {
+        TRY_OUT(file_write_new(path, &error, reply.data, reply.size, 0644));
     }
-    if (status == STATUS_OK && path != NULL) {
-        status = file_write_new(path, &error, answer.data, answer.size, 0644);
-    }
-    if (status == STATUS_OK) {
-        code = show_answer(context, &traced, &answer);
-    }
-    buffer_release(&answer);
+    code = show_reply(context, &traced, &reply);
+out:
+    buffer_release(&reply);
     return end_trace(&traced, context, status, code, &error);
 }
 
@@ -453,7 +424,7 @@ static const struct option_spec check_options[] = {
      .command_line_only = true},
 };
 
-/* Is the opened tensor the one that the job's program has in that place? */
+/* Is the opened tensor the one that the job's program has there? */
 static bool is_named_rightly(const struct trace_opening *opening, const struct tape *tape)
 {
     const struct tensor *wanted = &tape->tensors[trace_tensor_at(tape, opening->item)];
@@ -475,26 +446,25 @@ static enum status check_opening(uint32_t *bits, struct trace_opening *opening,
     struct file_bytes bytes = {0};
     struct digest root;
     struct job *job = NULL;
-    enum status status = hex_decode(root.bytes, DIGEST_SIZE, root_text, strlen(root_text));
+    enum status status;
 
+    status = hex_decode(root.bytes, DIGEST_SIZE, root_text, strlen(root_text));
     if (status != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "'%.80s' is not a root of %d digits", root_text,
                          2 * DIGEST_SIZE);
     }
-    status = job_read(&job, options_text(options, "job"), error);
-    if (status == STATUS_OK) {
-        status = file_read(&bytes, error, options->arguments[0], TRACE_OPENING_BYTES_MAX);
+    TRY_OUT(job_read(&job, options_text(options, "job"), error));
+    TRY_OUT(file_read(&bytes, error, options->arguments[0], TRACE_OPENING_BYTES_MAX));
+    if (trace_opening_read(opening, bytes.data, bytes.size) != STATUS_OK) {
+        TRY_OUT(error_set(error, STATUS_BAD_FORMAT, "%s is not an opening", options->arguments[0]));
     }
-    if (status == STATUS_OK && trace_opening_read(opening, bytes.data, bytes.size) != STATUS_OK) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s is not an opening", options->arguments[0]);
-    }
-    if (status == STATUS_OK &&
-        (trace_opening_check(bits, opening, &root, trace_item_count(job->tape)) != VERDICT_VALID ||
+    if ((trace_opening_check(bits, opening, &root, trace_item_count(job->tape)) != VERDICT_VALID ||
          !is_named_rightly(opening, job->tape))) {
-        status = error_set(error, STATUS_REFUSED,
-                           "%s proves nothing about a step of this job under this root",
-                           options->arguments[0]);
+        TRY_OUT(error_set(error, STATUS_REFUSED,
+                          "%s proves nothing about a step of this job under this root",
+                          options->arguments[0]));
     }
+out:
     file_bytes_release(&bytes);
     job_free(job);
     return status;
@@ -528,19 +498,19 @@ static int run_check(struct command_context *context)
 
 static const struct command commands[] = {
     {.name = "root",
-     .summary = "run a step again and give the root of everything it makes",
+     .summary = "run a step again and print the root over everything it computes",
      .arguments = "BUNDLE STEP",
      .example = "lockstep trace root text.run 42",
      OPTIONS_OF(trace_options),
      .run = run_root},
     {.name = "node",
-     .summary = "give one node of the tree over a step's tensors",
+     .summary = "print one node of the tree over a step's tensors",
      .arguments = "BUNDLE STEP LEVEL INDEX",
      .example = "lockstep trace node text.run 42 6 0",
      OPTIONS_OF(trace_options),
      .run = run_node},
     {.name = "open",
-     .summary = "prove one element that a step makes or begins with",
+     .summary = "prove one element that a step computes or begins with",
      .description = "PLACE is OPERATION.OUTPUT[ELEMENT], or STATE[ELEMENT] for a state before the "
                     "step; 'lockstep job show --tape' lists operations and states.",
      .arguments = "BUNDLE STEP PLACE",
@@ -548,13 +518,13 @@ static const struct command commands[] = {
      OPTIONS_OF(open_options),
      .run = run_open_element},
     {.name = "reply",
-     .summary = "answer one ask of a dispute about a step",
-     .description = "ASK is list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
-                    "tensor-node/ITEM/LEVEL/INDEX or diverged, as in a dispute's addresses.",
-     .arguments = "BUNDLE STEP ASK",
-     .example = "lockstep trace tell text.run 42 tensor/17 --out answer",
-     OPTIONS_OF(tell_options),
-     .run = run_tell},
+     .summary = "reply to one trace query of a dispute about a step",
+     .description = "QUERY is list/trace, list/next, node/trace/LEVEL/INDEX, tensor/ITEM, "
+                    "tensor-node/ITEM/LEVEL/INDEX or diverged, as in a content tree.",
+     .arguments = "BUNDLE STEP QUERY",
+     .example = "lockstep trace reply text.run 42 tensor/17 --out tensor.reply",
+     OPTIONS_OF(reply_options),
+     .run = run_reply},
     {.name = "check",
      .summary = "check such a proof against a trace root",
      .description = "Exit code 0: the element is proven and shown; 1: it is not.",
@@ -564,8 +534,8 @@ static const struct command commands[] = {
      .run = run_check},
 };
 
-const struct command_group trace_commands = {.name = "trace",
-                                             .summary = "what one step makes, committed and opened",
-                                             .commands = commands,
-                                             .command_count =
-                                                 sizeof(commands) / sizeof(commands[0])};
+const struct command_group trace_commands = {
+    .name = "trace",
+    .summary = "what one step computes, committed and opened",
+    .commands = commands,
+    .command_count = sizeof(commands) / sizeof(commands[0])};

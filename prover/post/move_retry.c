@@ -33,27 +33,21 @@ enum status move_retry_find(char name[LEDGER_NAME_MAX + 1], struct ledger_outcom
                             uint32_t *times, struct ledger *ledger, const char *turn,
                             struct error *error)
 {
-    enum status status = STATUS_OK;
-
-    for (*times = 0; status == STATUS_OK && *times < MOVE_RETRY_TIMES_MAX; ++*times) {
+    for (*times = 0; *times < MOVE_RETRY_TIMES_MAX; ++*times) {
         struct ledger_outcome found;
-
         if (*times == 0) {
             (void)snprintf(name, LEDGER_NAME_MAX + 1, "%s", turn);
         } else {
             (void)snprintf(name, LEDGER_NAME_MAX + 1, "%.*s again %" PRIu32, LEDGER_NAME_MAX - 20,
                            turn, *times);
         }
-        status = ledger_look(ledger, &found, name, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(ledger_look(ledger, &found, name, error));
         *outcome = found;
         if (found.state != LEDGER_MOVE_REFUSED) {
             return STATUS_OK;
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 bool move_retry_hold(struct move_retries *refusals, struct move_retry *refusal, const char *turn,

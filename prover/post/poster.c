@@ -116,10 +116,11 @@ enum status poster_start(struct poster **poster, struct solver *solver, atomic_b
     made->stopping = stopping;
     made->log = log;
     made->seconds = seconds;
-    status = make_locks(made, error);
-    if (status == STATUS_OK && pthread_create(&made->thread, NULL, post, made) != 0) {
-        status = error_set(error, STATUS_NO_MEMORY, "the posting thread cannot be started");
+    TRY_OUT(make_locks(made, error));
+    if (pthread_create(&made->thread, NULL, post, made) != 0) {
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "the posting thread cannot be started"));
     }
+out:
     if (status != STATUS_OK) {
         free(made);
         return status;

@@ -150,23 +150,16 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     forget(respond);
     respond->step = step;
     respond->steps_run = 0;
-    status = bundle_open(&respond->bundle, respond->path, BUNDLE_READ, error);
-    if (status == STATUS_OK && respond->has_key) {
-        status = bundle_unlock(respond->bundle, &respond->key, error);
+    TRY_OUT(bundle_open(&respond->bundle, respond->path, BUNDLE_READ, error));
+    if (respond->has_key) {
+        TRY_OUT(bundle_unlock(respond->bundle, &respond->key, error));
     }
-    if (status == STATUS_OK) {
-        forecast_by_journal(respond, step);
-    }
-    if (status == STATUS_OK) {
-        status = open_run(respond, error);
-    }
-    if (status == STATUS_OK) {
-        status = replay_trace_server(&respond->server, &respond->run, respond->bundle, step,
-                                     &replay, error);
-    }
-    if (status == STATUS_OK) {
-        status = fault_injection_stand_by(&respond->server, respond->bundle, step, error);
-    }
+    forecast_by_journal(respond, step);
+    TRY_OUT(open_run(respond, error));
+    TRY_OUT(replay_trace_server(&respond->server, &respond->run, respond->bundle, step, &replay,
+                                error));
+    TRY_OUT(fault_injection_stand_by(&respond->server, respond->bundle, step, error));
+out:
     note_time(respond, now_seconds() - begun, status == STATUS_OK);
     if (status != STATUS_OK) {
         forget(respond);
@@ -184,11 +177,10 @@ static enum status tell(uint8_t *bytes, size_t *size, struct respond *respond,
 
     run_given(&given, &data, &respond->run);
     buffer_init(&reply, RESPOND_BYTES_MAX);
-    status = fraud_proof_reply(&reply, &respond->server, &given, query, error);
-    if (status == STATUS_OK) {
-        memcpy(bytes, reply.data, reply.size);
-        *size = reply.size;
-    }
+    TRY_OUT(fraud_proof_reply(&reply, &respond->server, &given, query, error));
+    memcpy(bytes, reply.data, reply.size);
+    *size = reply.size;
+out:
     buffer_release(&reply);
     return status;
 }
@@ -197,11 +189,8 @@ static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
                         const struct respond_wish *wish, struct error *error)
 {
     struct ledger_queried queried;
-    enum status status = make_ready(respond, wish->step, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(make_ready(respond, wish->step, error));
     if (wish->asked_size == 0) {
         memcpy(bytes, respond->server.trace.root.bytes, DIGEST_SIZE);
         *size = DIGEST_SIZE;

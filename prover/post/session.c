@@ -81,36 +81,29 @@ enum status session_open(struct session *session, const struct command_context *
 {
     struct chain_ledger_place place = {0};
     char account[FILE_PATH_MAX];
-    enum status status;
 
     memset(session, 0, sizeof(*session));
     session->bundle = bundle;
-    status = read_place(session, &place, bundle, error);
-    if (status == STATUS_OK) {
-        status = read_note(account, bundle, NOTE_ACCOUNT, error);
+    TRY(read_place(session, &place, bundle, error));
+    TRY(read_note(account, bundle, NOTE_ACCOUNT, error));
+    if (with_key) {
+        TRY(chain_unlock_by(&session->signer, context, "wallet-passphrase-file",
+                            account[0] == '\0' ? NULL : account, error));
     }
-    if (status == STATUS_OK && with_key) {
-        status = chain_unlock_by(&session->signer, context, "wallet-passphrase-file",
-                                 account[0] == '\0' ? NULL : account, error);
-    }
-    if (status == STATUS_OK) {
-        status = chain_ledger_options_at(&session->ledger, session->state_dir, context,
-                                         session->signer, &place, error);
-    }
-    if (status == STATUS_OK && with_key) {
+    TRY(chain_ledger_options_at(&session->ledger, session->state_dir, context, session->signer,
+                                &place, error));
+    if (with_key) {
         session->poll_s = strncmp(session->ledger.url, "local:", 6) == 0
                               ? ROUND_SECONDS_LOCAL
                               : (double)options_number(context->options, "poll");
     }
-    if (status == STATUS_OK) {
-        session->ledger.stopped = is_stopping;
-        session->ledger.context = &session->stopping;
-        if (options_text(context->options, "job-key") != NULL ||
-            (place.url != NULL && strcmp(place.url, session->ledger.url) != 0)) {
-            session->has_job = false; /* another job, or the same one elsewhere */
-        }
+    session->ledger.stopped = is_stopping;
+    session->ledger.context = &session->stopping;
+    if (options_text(context->options, "job-key") != NULL ||
+        (place.url != NULL && strcmp(place.url, session->ledger.url) != 0)) {
+        session->has_job = false; /* another job, or the same one elsewhere */
     }
-    return status;
+    return STATUS_OK;
 }
 
 void session_close(struct session *session)
@@ -275,12 +268,9 @@ static enum status sign_segment(struct session *session, uint64_t segment, uint6
         return status;
     }
     message = segment_message(session, segment, steps, root);
-    status = signer_sign(session->signer, &signature, &message, error);
-    if (status == STATUS_OK) {
-        signature_to_bytes(bytes, &signature);
-        status = bundle_segment_sign(session->bundle, segment, bytes, SIGNATURE_SIZE, error);
-    }
-    return status;
+    TRY(signer_sign(session->signer, &signature, &message, error));
+    signature_to_bytes(bytes, &signature);
+    return bundle_segment_sign(session->bundle, segment, bytes, SIGNATURE_SIZE, error);
 }
 
 /* How many segments the journal holds, and how many steps the last has where the run diverged. */
@@ -309,29 +299,24 @@ enum status session_tell(struct session *session, struct error *error)
     const struct job *job = bundle_job(session->bundle);
     uint64_t count;
     uint64_t diverged_steps;
-    enum status status = count_segments(&count, &diverged_steps, session->bundle, error);
 
-    if (status == STATUS_OK && session->signing) {
-        status = bundle_flush(session->bundle, error); /* what is posted is on disk */
+    TRY(count_segments(&count, &diverged_steps, session->bundle, error));
+    if (session->signing) {
+        TRY(bundle_flush(session->bundle, error)); /* what is posted is on disk */
     }
-    for (; status == STATUS_OK && session->reply < count; session->reply++) {
+    for (; session->reply < count; session->reply++) {
         uint64_t segment = session->reply;
         uint64_t whole = job_segment_end(job, segment) - segment * job->segment_length;
         uint64_t cut = segment + 1 == count ? diverged_steps : 0;
         struct digest root;
-
-        status = bundle_segment_root(&root, session->bundle, segment, error);
-        if (status == STATUS_OK && session->signing) {
-            status = sign_segment(session, segment, cut == 0 ? whole : cut, &root, error);
+        TRY(bundle_segment_root(&root, session->bundle, segment, error));
+        if (session->signing) {
+            TRY(sign_segment(session, segment, cut == 0 ? whole : cut, &root, error));
         }
-        if (status == STATUS_OK) {
-            status = solver_add(session->solver, &root, (uint32_t)cut, error);
-        }
+        TRY(solver_add(session->solver, &root, (uint32_t)cut, error));
     }
-    if (status == STATUS_OK) {
-        poster_wake(session->poster);
-    }
-    return status;
+    poster_wake(session->poster);
+    return STATUS_OK;
 }
 
 enum status session_start(struct session *session, struct bundle *bundle,
@@ -347,17 +332,14 @@ enum status session_start(struct session *session, struct bundle *bundle,
                                      .collect_now = plan->collect_now,
                                      .respond = plan->respond,
                                      .segment_steps = (uint32_t)bundle_job(bundle)->segment_length};
-    enum status status;
 
     session->respond = plan->respond;
     session->bundle = bundle;
     session->signing = plan->sign;
-    status = solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error);
-    if (status == STATUS_OK) {
-        status = poster_start(&session->poster, session->solver, &session->stopping, log,
-                              session->poll_s, error);
-    }
-    return status == STATUS_OK ? session_tell(session, error) : status;
+    TRY(solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error));
+    TRY(poster_start(&session->poster, session->solver, &session->stopping, log, session->poll_s,
+                     error));
+    return session_tell(session, error);
 }
 
 /* ---- waiting ------------------------------------------------------------------------- */

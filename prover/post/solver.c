@@ -371,10 +371,11 @@ static bool wants_answer(struct solver *solver, struct due *due)
     error_init(&error);
     (void)snprintf(turn, NAME_SIZE, "claim %s %s %u", due->key, tried ? "reply" : "answer",
                    due->claim.turns);
-    status = move_retry_find(due->name, &outcome, &times, solver->ledger, turn, &error);
-    if (status == STATUS_OK && outcome.state != LEDGER_MOVE_REFUSED) {
+    TRY_OUT(move_retry_find(due->name, &outcome, &times, solver->ledger, turn, &error));
+    if (outcome.state != LEDGER_MOVE_REFUSED) {
         return false; /* on its way */
     }
+out:
     due->held = times > 0 && move_retry_hold(&solver->refusals, &refusal, turn, times,
                                              solver->clock.time_s, due->claim.deadline_s);
     if (due->held) {

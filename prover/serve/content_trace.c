@@ -75,29 +75,18 @@ static enum status make_ready(struct content_trace *trace, const struct content_
     forget(trace);
     tracing.trace = true;
     trace->step = wish->step;
-    status = bundle_open(&trace->bundle, wish->bundle, BUNDLE_READ, error);
-    if (status == STATUS_OK) {
-        status = bundle_step_count(&count, trace->bundle, error);
+    TRY_OUT(bundle_open(&trace->bundle, wish->bundle, BUNDLE_READ, error));
+    TRY_OUT(bundle_step_count(&count, trace->bundle, error));
+    if (wish->step >= count) {
+        TRY_OUT(error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " was not run yet", wish->step));
     }
-    if (status == STATUS_OK && wish->step >= count) {
-        status = error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " was not run yet", wish->step);
-    }
-    if (status == STATUS_OK) {
-        status = run_open(&trace->run, bundle_job(trace->bundle), (const char *const *)wish->data,
-                          wish->data_count, &trace->machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = replay_reach(&trace->run, trace->bundle, wish->step, &replay, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_reopen(&trace->run, &tracing, error);
-    }
-    if (status == STATUS_OK) {
-        status = trace_server_open(&trace->server, trace->run.machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = fault_injection_stand_by(&trace->server, trace->bundle, wish->step, error);
-    }
+    TRY_OUT(run_open(&trace->run, bundle_job(trace->bundle), (const char *const *)wish->data,
+                     wish->data_count, &trace->machine, error));
+    TRY_OUT(replay_reach(&trace->run, trace->bundle, wish->step, &replay, error));
+    TRY_OUT(run_reopen(&trace->run, &tracing, error));
+    TRY_OUT(trace_server_open(&trace->server, trace->run.machine, error));
+    TRY_OUT(fault_injection_stand_by(&trace->server, trace->bundle, wish->step, error));
+out:
     if (status != STATUS_OK) {
         forget(trace);
     }
@@ -114,20 +103,16 @@ enum status content_trace_answer(struct content_trace *trace, uint8_t **bytes, u
     if (pthread_mutex_trylock(&trace->lock) != 0) {
         return error_set(error, STATUS_OVER_LIMIT, "another ask is being answered");
     }
-    status = make_ready(trace, wish, error);
-    if (status == STATUS_OK) {
-        status = trace_query_check(&wish->query, trace->run.job->tape, error);
+    TRY_OUT(make_ready(trace, wish, error));
+    TRY_OUT(trace_query_check(&wish->query, trace->run.job->tape, error));
+    if ((wish->query.kind == TRACE_QUERY_DIVERGED || wish->query.kind == TRACE_QUERY_PARTS)) {
+        TRY_OUT(error_set(error, STATUS_NOT_FOUND, "this is told on the ledger only"));
     }
-    if (status == STATUS_OK &&
-        (wish->query.kind == TRACE_QUERY_DIVERGED || wish->query.kind == TRACE_QUERY_PARTS)) {
-        status = error_set(error, STATUS_NOT_FOUND, "this is told on the ledger only");
-    }
-    if (status == STATUS_OK) {
-        *bytes = malloc(TRACE_REPLY_BYTES_MAX);
-        status = *bytes == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for an answer")
-                                : trace_server_answer(*bytes, &answer_size, &trace->server,
-                                                      &wish->query, error);
-    }
+    *bytes = malloc(TRACE_REPLY_BYTES_MAX);
+    TRY_OUT(*bytes == NULL
+                ? error_set(error, STATUS_NO_MEMORY, "no memory for an answer")
+                : trace_server_answer(*bytes, &answer_size, &trace->server, &wish->query, error));
+out:
     if (status != STATUS_OK) {
         free(*bytes);
         *bytes = NULL;

@@ -19,10 +19,10 @@
 
 struct content_tree_bundle {
     struct bundle *bundle;
-    struct digest *segments; /* roots of those that are whole; they grow with the journal */
+    struct digest *segments; /* roots of the whole segments; grows with the journal */
     uint64_t segment_count;
     uint64_t segment_capacity;
-    uint32_t data_count; /* of paths that were found for the job's data */
+    uint32_t data_count; /* data files of the job that were found */
     char *data[JOB_DATA_MAX];
 };
 
@@ -37,8 +37,8 @@ struct content_tree {
     size_t bundle_count;
     struct content_tree_data *data;
     size_t data_count;
-    struct content_trace *traces; /* NULL: none are answered */
-    bool promises_traces;         /* for any step */
+    struct content_trace *traces; /* NULL: trace queries are not answered */
+    bool promises_traces;         /* jobs.json promises replies about any step */
 };
 
 /* ---- opening ------------------------------------------------------------ */
@@ -76,7 +76,7 @@ void content_tree_content_release(struct content_tree_content *content)
     *content = (struct content_tree_content){.descriptor = -1};
 }
 
-/* Is the file the job's data number `at`? Whatever is wrong with it, it is not. */
+/* Is the file the job's data number `at`? A file that cannot be read is not. */
 static bool is_data(const struct job *job, uint32_t at, const char *path)
 {
     uint32_t ids[JOB_DATA_MAX];
@@ -93,7 +93,7 @@ static bool is_data(const struct job *job, uint32_t at, const char *path)
     return digest_equal(&root, &job->data_roots[at]);
 }
 
-/* The file among those that were named, else the one that the bundle remembers. */
+/* Looks among the named files, then at the path that the bundle remembers. */
 static enum status find_data(struct content_tree *tree, struct content_tree_bundle *entry,
                              uint32_t at, const struct content_tree_options *options,
                              struct error *error)
@@ -129,11 +129,8 @@ static enum status open_bundle(struct content_tree *tree, const char *path,
                                const struct content_tree_options *options, struct error *error)
 {
     struct content_tree_bundle *entry = &tree->bundles[tree->bundle_count];
-    enum status status = bundle_open(&entry->bundle, path, BUNDLE_READ, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_open(&entry->bundle, path, BUNDLE_READ, error));
     tree->bundle_count++;
     if (bundle_is_encrypted(entry->bundle)) {
         (void)error_set(error, STATUS_REFUSED, "%s is encrypted and cannot be shown to everybody",
@@ -142,17 +139,28 @@ static enum status open_bundle(struct content_tree *tree, const char *path,
                             "export'");
         return STATUS_REFUSED;
     }
-    for (uint32_t i = 0; i < bundle_job(entry->bundle)->data_count && status == STATUS_OK; i++) {
-        status = find_data(tree, entry, i, options, error);
+    for (uint32_t i = 0; i < bundle_job(entry->bundle)->data_count; i++) {
+        TRY(find_data(tree, entry, i, options, error));
     }
-    return status;
+    return STATUS_OK;
+}
+
+static enum status open_all(struct content_tree *tree, const struct content_tree_options *options,
+                            struct error *error)
+{
+    for (size_t i = 0; i < options->bundle_count; i++) {
+        TRY(open_bundle(tree, options->bundles[i], options, error));
+    }
+    tree->promises_traces = options->traces && !options->as_files;
+    return options->traces ? content_trace_open(&tree->traces, &options->machine, error)
+                           : STATUS_OK;
 }
 
 enum status content_tree_open(struct content_tree **tree,
                               const struct content_tree_options *options, struct error *error)
 {
     struct content_tree *made = calloc(1, sizeof(*made));
-    enum status status = STATUS_OK;
+    enum status status;
 
     *tree = NULL;
     if (options->bundle_count > CONTENT_TREE_BUNDLES_MAX) {
@@ -171,13 +179,7 @@ enum status content_tree_open(struct content_tree **tree,
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "no memory to show bundles");
     }
-    for (size_t i = 0; i < options->bundle_count && status == STATUS_OK; i++) {
-        status = open_bundle(made, options->bundles[i], options, error);
-    }
-    if (status == STATUS_OK && options->traces) {
-        status = content_trace_open(&made->traces, &options->machine, error);
-        made->promises_traces = !options->as_files;
-    }
+    status = open_all(made, options, error);
     if (status != STATUS_OK) {
         content_tree_close(made);
         return status;
@@ -188,7 +190,7 @@ enum status content_tree_open(struct content_tree **tree,
 
 /* ---- content ------------------------------------------------------------ */
 
-static enum status nothing(struct error *error, const char *path)
+static enum status not_found(struct error *error, const char *path)
 {
     return error_set(error, STATUS_NOT_FOUND, "there is no %.200s", path);
 }
@@ -235,12 +237,12 @@ static enum status job_content(struct content_tree_content *content, const struc
     return STATUS_OK;
 }
 
-/* Enters the segments that became whole since. */
+/* Adds the segments that became whole since the last call. */
 static enum status grow(struct content_tree_bundle *entry, struct error *error)
 {
-    enum status status = STATUS_OK;
+    while (entry->segment_count < job_segments(bundle_job(entry->bundle))) {
+        enum status status;
 
-    while (status == STATUS_OK) {
         if (entry->segment_count == entry->segment_capacity) {
             uint64_t capacity = entry->segment_capacity == 0 ? 64 : 2 * entry->segment_capacity;
             struct digest *more = realloc(entry->segments, capacity * sizeof(*more));
@@ -251,18 +253,16 @@ static enum status grow(struct content_tree_bundle *entry, struct error *error)
             entry->segments = more;
             entry->segment_capacity = capacity;
         }
-        if (entry->segment_count >= job_segments(bundle_job(entry->bundle))) {
-            return STATUS_OK;
-        }
         status = bundle_segment_root(&entry->segments[entry->segment_count], entry->bundle,
                                      entry->segment_count, error);
-        entry->segment_count += status == STATUS_OK;
+        if (status == STATUS_NOT_FOUND) {
+            error_init(error);
+            return STATUS_OK;
+        }
+        TRY(status);
+        entry->segment_count++;
     }
-    if (status == STATUS_NOT_FOUND) {
-        error_init(error);
-        return STATUS_OK;
-    }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status segment_content(struct content_tree_content *content,
@@ -273,17 +273,13 @@ static enum status segment_content(struct content_tree_content *content,
     uint64_t first = segment * job->segment_length;
     uint64_t end;
     uint64_t diverged = UINT64_MAX;
-    enum status status = grow(entry, error);
+    enum status status = STATUS_OK;
 
-    if (status == STATUS_OK && segment >= entry->segment_count) {
-        return nothing(error, "such segment yet");
+    TRY(grow(entry, error));
+    if (segment >= entry->segment_count) {
+        return not_found(error, "such segment yet");
     }
-    if (status == STATUS_OK) {
-        status = bundle_diverged(&diverged, entry->bundle, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_diverged(&diverged, entry->bundle, error));
     end = job_segment_end(job, segment);
     end = diverged < end ? diverged + 1 : end;
     if ((end - first) * DIGEST_SIZE > CONTENT_TREE_SEGMENT_MAX) {
@@ -317,21 +313,17 @@ static enum status checkpoint_content(struct content_tree_content *content,
     char path[FILE_PATH_MAX];
     struct digest root;
     uint64_t found = UINT64_MAX;
-    enum status status = bundle_checkpoint_find(&found, entry->bundle, step, error);
 
-    if (status == STATUS_OK && found != step) {
-        status = nothing(error, "such checkpoint");
+    TRY(bundle_checkpoint_find(&found, entry->bundle, step, error));
+    if (found != step) {
+        return not_found(error, "such checkpoint");
     }
-    if (status == STATUS_OK) {
-        status = bundle_state_root(&root, entry->bundle, step, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_path(path, entry->bundle, step, error);
-    }
-    return status == STATUS_OK ? file_content(content, path, &root, error) : status;
+    TRY(bundle_state_root(&root, entry->bundle, step, error));
+    TRY(bundle_checkpoint_path(path, entry->bundle, step, error));
+    return file_content(content, path, &root, error);
 }
 
-/* ---- what there is ------------------------------------------------------ */
+/* ---- the list of jobs --------------------------------------------------- */
 
 static json_t *checkpoints_json(struct content_tree_bundle *entry)
 {
@@ -348,6 +340,25 @@ static json_t *checkpoints_json(struct content_tree_bundle *entry)
     return steps;
 }
 
+static enum status list_one(json_t *jobs, struct content_tree *tree,
+                            struct content_tree_bundle *entry, struct error *error)
+{
+    const struct job *job = bundle_job(entry->bundle);
+    bool has_data = entry->data_count == job->data_count;
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    uint64_t steps = 0;
+
+    TRY(bundle_step_count(&steps, entry->bundle, error));
+    TRY(grow(entry, error));
+    hex_encode(id, job->id.bytes, DIGEST_SIZE);
+    (void)json_array_append_new(
+        jobs, json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:b}", "job", id, "steps",
+                        (json_int_t)job->steps, "steps_done", (json_int_t)steps, "segments",
+                        (json_int_t)entry->segment_count, "checkpoints", checkpoints_json(entry),
+                        "data", has_data, "traces", tree->promises_traces && has_data));
+    return STATUS_OK;
+}
+
 static enum status list_content(struct content_tree_content *content, struct content_tree *tree,
                                 struct error *error)
 {
@@ -356,27 +367,12 @@ static enum status list_content(struct content_tree_content *content, struct con
     char *text;
 
     for (size_t i = 0; i < tree->bundle_count; i++) {
-        struct content_tree_bundle *entry = &tree->bundles[i];
-        const struct job *job = bundle_job(entry->bundle);
-        char id[HEX_SIZE(DIGEST_SIZE)];
-        uint64_t steps = 0;
-        enum status status = bundle_step_count(&steps, entry->bundle, error);
+        enum status status = list_one(jobs, tree, &tree->bundles[i], error);
 
-        if (status == STATUS_OK) {
-            status = grow(entry, error);
-        }
         if (status != STATUS_OK) {
             json_decref(list);
             return status;
         }
-        hex_encode(id, job->id.bytes, DIGEST_SIZE);
-        (void)json_array_append_new(
-            jobs,
-            json_pack("{s:s, s:I, s:I, s:I, s:o, s:b, s:b}", "job", id, "steps",
-                      (json_int_t)job->steps, "steps_done", (json_int_t)steps, "segments",
-                      (json_int_t)entry->segment_count, "checkpoints", checkpoints_json(entry),
-                      "data", entry->data_count == job->data_count, "traces",
-                      tree->promises_traces && entry->data_count == job->data_count));
     }
     text = list == NULL ? NULL : json_dumps(list, JSON_INDENT(2));
     json_decref(list);
@@ -437,32 +433,33 @@ static bool take_word(const char **text, const char *word)
     return true;
 }
 
-/* An ask is answered later, when others can use the bundles again: it is only noted here. */
-static enum status find_trace(struct content_trace_request *wish, struct content_tree *tree,
+/* Only notes the query: it is answered later, without the lock on the bundles. */
+static enum status find_trace(struct content_trace_request *request, struct content_tree *tree,
                               struct content_tree_bundle *entry, const char *rest,
                               struct error *error)
 {
     const char *slash = strchr(rest, '/');
 
     if (tree->traces == NULL || entry->data_count != bundle_job(entry->bundle)->data_count ||
-        slash == NULL || !read_number(&wish->step, rest, (size_t)(slash - rest), 0) ||
-        trace_query_parse(&wish->query, slash + 1) != STATUS_OK) {
-        return nothing(error, "such answer");
+        slash == NULL || !read_number(&request->step, rest, (size_t)(slash - rest), 0) ||
+        trace_query_parse(&request->query, slash + 1) != STATUS_OK) {
+        return not_found(error, "such reply");
     }
-    wish->bundle = strdup(bundle_path(entry->bundle));
-    for (uint32_t i = 0; i < entry->data_count && wish->bundle != NULL; i++) {
-        wish->data[i] = strdup(entry->data[i]);
-        wish->data_count = i + 1;
-        if (wish->data[i] == NULL) {
-            content_trace_request_release(wish);
+    request->bundle = strdup(bundle_path(entry->bundle));
+    for (uint32_t i = 0; i < entry->data_count && request->bundle != NULL; i++) {
+        request->data[i] = strdup(entry->data[i]);
+        request->data_count = i + 1;
+        if (request->data[i] == NULL) {
+            content_trace_request_release(request);
         }
     }
-    return wish->bundle == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for an ask")
-                                : STATUS_OK;
+    return request->bundle == NULL
+               ? error_set(error, STATUS_NO_MEMORY, "no memory for a trace query")
+               : STATUS_OK;
 }
 
 static enum status find_in_job(struct content_tree_content *content,
-                               struct content_trace_request *wish, struct content_tree *tree,
+                               struct content_trace_request *request, struct content_tree *tree,
                                struct content_tree_bundle *entry, const char *rest,
                                struct error *error)
 {
@@ -479,12 +476,12 @@ static enum status find_in_job(struct content_tree_content *content,
 
         return strcmp(rest + size, ".safetensors") == 0 && read_number(&number, rest, size, 12)
                    ? checkpoint_content(content, entry, number, error)
-                   : nothing(error, "such checkpoint");
+                   : not_found(error, "such checkpoint");
     }
     if (take_word(&rest, "trace/")) {
-        return find_trace(wish, tree, entry, rest, error);
+        return find_trace(request, tree, entry, rest, error);
     }
-    return nothing(error, "such part of a job");
+    return not_found(error, "such part of a job");
 }
 
 static enum status find_in_bundle_by_root(struct content_tree_content *content,
@@ -492,11 +489,8 @@ static enum status find_in_bundle_by_root(struct content_tree_content *content,
                                           const struct digest *root, struct error *error)
 {
     uint64_t step = 0;
-    enum status status = grow(entry, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(grow(entry, error));
     if (digest_equal(root, &bundle_job(entry->bundle)->id)) {
         return job_content(content, bundle_job(entry->bundle), error);
     }
@@ -515,7 +509,7 @@ static enum status find_in_bundle_by_root(struct content_tree_content *content,
         step++;
     }
     error_init(error);
-    return nothing(error, "content of that root");
+    return not_found(error, "content of that root");
 }
 
 static enum status find_by_root(struct content_tree_content *content, struct content_tree *tree,
@@ -531,11 +525,12 @@ static enum status find_by_root(struct content_tree_content *content, struct con
     for (size_t i = 0; i < tree->bundle_count && status == STATUS_NOT_FOUND; i++) {
         status = find_in_bundle_by_root(content, &tree->bundles[i], root, error);
     }
-    return status == STATUS_NOT_FOUND ? nothing(error, "content of that root") : status;
+    return status == STATUS_NOT_FOUND ? not_found(error, "content of that root") : status;
 }
 
 static enum status find(struct content_tree *tree, struct content_tree_content *content,
-                        struct content_trace_request *wish, const char *path, struct error *error)
+                        struct content_trace_request *request, const char *path,
+                        struct error *error)
 {
     const char *rest = path;
     struct digest digest;
@@ -546,41 +541,42 @@ static enum status find(struct content_tree *tree, struct content_tree_content *
     if (take_word(&rest, "v1/roots/")) {
         return take_digest(&digest, &rest) && *rest == '\0'
                    ? find_by_root(content, tree, &digest, error)
-                   : nothing(error, path);
+                   : not_found(error, path);
     }
     if (!take_word(&rest, "v1/jobs/") || !take_digest(&digest, &rest) || !take_word(&rest, "/")) {
-        return nothing(error, path);
+        return not_found(error, path);
     }
     for (size_t i = 0; i < tree->bundle_count; i++) {
         if (digest_equal(&digest, &bundle_job(tree->bundles[i].bundle)->id)) {
-            return find_in_job(content, wish, tree, &tree->bundles[i], rest, error);
+            return find_in_job(content, request, tree, &tree->bundles[i], rest, error);
         }
     }
-    return nothing(error, "such job");
+    return not_found(error, "such job");
 }
 
 enum status content_tree_find(struct content_tree *tree, struct content_tree_content *content,
                               const char *path, struct error *error)
 {
-    struct content_trace_request wish = {0};
+    struct content_trace_request request = {0};
     enum status status;
 
     *content = (struct content_tree_content){.descriptor = -1};
     (void)pthread_mutex_lock(&tree->lock);
-    status = find(tree, content, &wish, path, error);
+    status = find(tree, content, &request, path, error);
     (void)pthread_mutex_unlock(&tree->lock);
-    if (status == STATUS_OK && wish.bundle != NULL) {
+    if (status == STATUS_OK && request.bundle != NULL) {
         content->type = BYTES_TYPE;
-        status = content_trace_answer(tree->traces, &content->bytes, &content->size, &wish, error);
+        status =
+            content_trace_answer(tree->traces, &content->bytes, &content->size, &request, error);
     }
-    content_trace_request_release(&wish);
+    content_trace_request_release(&request);
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- walks ------------------------------------------------------------- */
 
-static enum status tell(const struct content_tree_visitor *visitor, const struct digest *job,
-                        const char *place, const struct digest *root, struct error *error)
+static enum status visit(const struct content_tree_visitor *visitor, const struct digest *job,
+                         const char *place, const struct digest *root, struct error *error)
 {
     char path[CONTENT_TREE_PATH_MAX];
     char root_path[CONTENT_TREE_PATH_MAX];
@@ -590,7 +586,7 @@ static enum status tell(const struct content_tree_visitor *visitor, const struct
     (void)snprintf(path, sizeof(path), "v1/jobs/%s/%s", text, place);
     hex_encode(text, root->bytes, DIGEST_SIZE);
     (void)snprintf(root_path, sizeof(root_path), "v1/roots/%s", text);
-    return visitor->reply(visitor->context, path, root_path, error);
+    return visitor->visit(visitor->context, path, root_path, error);
 }
 
 static enum status walk_bundle(struct content_tree_bundle *entry,
@@ -598,81 +594,68 @@ static enum status walk_bundle(struct content_tree_bundle *entry,
 {
     const struct digest *job = &bundle_job(entry->bundle)->id;
     char place[64];
-    uint64_t step = 0;
-    enum status status = grow(entry, error);
 
-    if (status == STATUS_OK) {
-        status = tell(visitor, job, "job", job, error);
-    }
-    for (uint64_t i = 0; i < entry->segment_count && status == STATUS_OK; i++) {
+    TRY(grow(entry, error));
+    TRY(visit(visitor, job, "job", job, error));
+    for (uint64_t i = 0; i < entry->segment_count; i++) {
         (void)snprintf(place, sizeof(place), "segments/%" PRIu64, i);
-        status = tell(visitor, job, place, &entry->segments[i], error);
+        TRY(visit(visitor, job, place, &entry->segments[i], error));
     }
-    while (status == STATUS_OK) {
+    for (uint64_t step = 0;; step++) {
+        enum status status = bundle_checkpoint_find(&step, entry->bundle, step, error);
         struct digest root;
 
-        status = bundle_checkpoint_find(&step, entry->bundle, step, error);
         if (status == STATUS_NOT_FOUND) {
             error_init(error);
             return STATUS_OK;
         }
-        if (status == STATUS_OK) {
-            status = bundle_state_root(&root, entry->bundle, step, error);
-        }
-        if (status == STATUS_OK) {
-            (void)snprintf(place, sizeof(place), "checkpoints/" CONTENT_TREE_CHECKPOINT_NAME, step);
-            status = tell(visitor, job, place, &root, error);
-        }
-        step++;
+        TRY(status);
+        TRY(bundle_state_root(&root, entry->bundle, step, error));
+        (void)snprintf(place, sizeof(place), "checkpoints/" CONTENT_TREE_CHECKPOINT_NAME, step);
+        TRY(visit(visitor, job, place, &root, error));
     }
-    return status;
 }
 
 enum status content_tree_walk(struct content_tree *tree, const struct content_tree_visitor *visitor,
                               struct error *error)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < tree->bundle_count && status == STATUS_OK; i++) {
-        status = walk_bundle(&tree->bundles[i], visitor, error);
+    for (size_t i = 0; i < tree->bundle_count; i++) {
+        TRY(walk_bundle(&tree->bundles[i], visitor, error));
     }
-    for (size_t i = 0; i < tree->data_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < tree->data_count; i++) {
         char root[HEX_SIZE(DIGEST_SIZE)];
         char path[CONTENT_TREE_PATH_MAX];
-
         hex_encode(root, tree->data[i].root.bytes, DIGEST_SIZE);
         (void)snprintf(path, sizeof(path), "v1/roots/%s", root);
-        status = visitor->reply(visitor->context, path, NULL, error);
+        TRY(visitor->visit(visitor->context, path, NULL, error));
     }
-    return status == STATUS_OK ? visitor->reply(visitor->context, "v1/jobs.json", NULL, error)
-                               : status;
+    return visitor->visit(visitor->context, "v1/jobs.json", NULL, error);
 }
 
-/* One answer after another, as a server names them. */
-struct trace_walk {
+struct trace_visit {
     const struct content_tree_visitor *visitor;
     char job[HEX_SIZE(DIGEST_SIZE)];
     uint64_t step;
 };
 
-static enum status tell_ask(void *context, const struct trace_query *query, struct error *error)
+static enum status visit_query(void *context, const struct trace_query *query, struct error *error)
 {
-    const struct trace_walk *walk = context;
+    const struct trace_visit *walk = context;
     char path[CONTENT_TREE_PATH_MAX];
     char text[TRACE_QUERY_TEXT_MAX];
 
     trace_query_text(text, query);
     (void)snprintf(path, sizeof(path), "v1/jobs/%s/trace/%" PRIu64 "/%s", walk->job, walk->step,
                    text);
-    return walk->visitor->reply(walk->visitor->context, path, NULL, error);
+    return walk->visitor->visit(walk->visitor->context, path, NULL, error);
 }
 
 enum status content_tree_walk_trace(struct content_tree *tree, uint64_t step,
                                     const struct content_tree_visitor *visitor, struct error *error)
 {
     const struct job *job = bundle_job(tree->bundles[0].bundle);
-    struct trace_walk walk = {.visitor = visitor, .step = step};
-    const struct trace_query_visitor asks = {tell_ask, &walk};
+    struct trace_visit walk = {.visitor = visitor, .step = step};
+    const struct trace_query_visitor visit_queries = {visit_query, &walk};
 
     assert(tree->traces != NULL);
     if (tree->bundles[0].data_count != job->data_count) {
@@ -681,5 +664,5 @@ enum status content_tree_walk_trace(struct content_tree *tree, uint64_t step,
         return STATUS_USAGE;
     }
     hex_encode(walk.job, job->id.bytes, DIGEST_SIZE);
-    return trace_query_visit(job->tape, &asks, error);
+    return trace_query_visit(job->tape, &visit_queries, error);
 }

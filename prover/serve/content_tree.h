@@ -1,18 +1,18 @@
 /*
- * content_tree.h - what a solver shows of its bundles: one tree of names, served or published.
+ * content_tree.h - a solver's bundles as one tree of names, to be served or published.
  *
- *     v1/jobs.json                              what there is, for people and scripts
+ *     v1/jobs.json                              the list of jobs, for people and scripts
  *     v1/jobs/JOB/job                           the job file
  *     v1/jobs/JOB/segments/N                    the state roots of a segment, 32 bytes each
  *     v1/jobs/JOB/checkpoints/STEP.safetensors  the state before a step, of twelve digits
- *     v1/jobs/JOB/trace/STEP/ASK                the answer to an ask (trace_query.h) about a step
+ *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query (trace_query.h) on a step
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
  *
- * Nobody has to believe what lies here: every name but jobs.json stands for bytes that a root
- * fixes. Bundles are only read, and may grow meanwhile. An encrypted bundle is refused: whoever may see
- * it gets an export and the key.
+ * Nobody has to trust the tree: every name but jobs.json stands for bytes that a root fixes. Bundles
+ * are only read, and may grow meanwhile. An encrypted bundle is refused: share an export and the
+ * key instead.
  *
- * A site may be asked by many threads at once.
+ * Many threads may use one tree at once.
  */
 #ifndef PROVER_SERVE_CONTENT_TREE_H
 #define PROVER_SERVE_CONTENT_TREE_H
@@ -31,9 +31,9 @@ struct content_tree_options {
     size_t bundle_count;
     const char *const *data; /* served by their roots, where a job has such a root */
     size_t data_count;
-    bool traces;                    /* answer asks: costs a replay for each step asked about */
-    bool as_files;                  /* jobs.json is not to promise answers: files give none */
-    struct machine_options machine; /* for these */
+    bool traces;                    /* answer trace queries: one replay for each queried step */
+    bool as_files;                  /* jobs.json promises no replies: files compute none */
+    struct machine_options machine; /* for the replays */
 };
 
 /* Either a part of a file, or bytes. */
@@ -42,8 +42,8 @@ struct content_tree_content {
     uint64_t size;
     uint8_t *bytes;
     const char *type;
-    bool fixed;         /* by a root: it never changes */
-    struct digest root; /* of what is fixed by one */
+    bool fixed;         /* a root fixes the bytes: they never change */
+    struct digest root; /* that root */
 };
 
 MUST_CHECK enum status content_tree_open(struct content_tree **tree,
@@ -52,30 +52,30 @@ MUST_CHECK enum status content_tree_open(struct content_tree **tree,
 void content_tree_close(struct content_tree *tree); /* NULL is fine */
 
 /*
- * Finds what path names; path begins with no slash. STATUS_NOT_FOUND: nothing. STATUS_OVER_LIMIT:
- * another ask is being answered, come again. The caller releases content.
+ * Finds the content of a path, which begins with no slash. STATUS_NOT_FOUND: there is none.
+ * STATUS_OVER_LIMIT: busy with another trace query; try again. The caller releases content.
  */
 MUST_CHECK enum status content_tree_find(struct content_tree *tree,
                                          struct content_tree_content *content, const char *path,
                                          struct error *error);
 void content_tree_content_release(struct content_tree_content *content);
 
-/* Told of a name, and of the content's name by its root or NULL; but for STATUS_OK a walk ends. */
+/* Receives a name, and the same content's name by its root or NULL. A failure ends the walk. */
 struct content_tree_visitor {
-    enum status (*reply)(void *context, const char *path, const char *root_path,
+    enum status (*visit)(void *context, const char *path, const char *root_path,
                          struct error *error);
     void *context;
 };
 
-/* Tells every name that there is now but traces; jobs.json comes last. */
+/* Visits every present name, without traces; jobs.json comes last. */
 MUST_CHECK enum status content_tree_walk(struct content_tree *tree,
                                          const struct content_tree_visitor *visitor,
                                          struct error *error);
 
 /*
- * Tells the names of all answers about a step of the first bundle, those about a tensor one after
- * the other: finding them in this order costs a run of the step for each tensor. The site must
- * answer asks. STATUS_USAGE: the job's data is not at hand.
+ * Visits the names of all trace replies about a step of the first bundle, tensor by tensor: in this
+ * order the step is run once for each tensor. The tree must answer trace queries. STATUS_USAGE: the
+ * job's data is missing.
  */
 MUST_CHECK enum status content_tree_walk_trace(struct content_tree *tree, uint64_t step,
                                                const struct content_tree_visitor *visitor,

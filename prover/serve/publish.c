@@ -17,8 +17,8 @@ struct publisher {
     struct publish_result *result;
     struct content_tree *tree;
     const char *folder;
-    void (*tell)(void *context, uint64_t answers); /* or NULL */
-    void *tell_context;
+    void (*progress)(void *context, uint64_t answers); /* or NULL */
+    void *progress_context;
     uint64_t answers;
     uint8_t buffer[COPY_SIZE];
 };
@@ -48,46 +48,40 @@ static enum status copy(struct publisher *publisher, const struct content_tree_c
                         const char *path, struct error *error)
 {
     struct whole_file file = {.descriptor = -1};
-    uint64_t at = 0;
-    enum status status = whole_file_open(&file, error, path, 0644);
+    enum status status;
 
-    while (status == STATUS_OK && at < content->size) {
+    TRY_OUT(whole_file_open(&file, error, path, 0644));
+    for (uint64_t at = 0; at < content->size; at += COPY_SIZE) {
         size_t size = content->size - at < COPY_SIZE ? (size_t)(content->size - at) : COPY_SIZE;
         const uint8_t *bytes = publisher->buffer;
 
         if (content->descriptor >= 0) {
-            status =
-                whole_file_read_at(content->descriptor, error, publisher->buffer, size, at, path);
+            TRY_OUT(
+                whole_file_read_at(content->descriptor, error, publisher->buffer, size, at, path));
         } else {
             bytes = content->bytes + at;
         }
-        if (status == STATUS_OK) {
-            status = whole_file_add(&file, error, bytes, size);
-        }
-        at += size;
+        TRY_OUT(whole_file_add(&file, error, bytes, size));
     }
-    if (status == STATUS_OK) {
-        status = whole_file_keep(&file, error);
-    }
+    TRY_OUT(whole_file_keep(&file, error));
+out:
     whole_file_drop(&file);
     return status;
 }
 
-/* The same bytes under another name: one file with two names where the file system can. */
+/* Puts the same bytes under a second name: a hard link where the file system can. */
 static enum status name_again(struct publisher *publisher,
                               const struct content_tree_content *content, const char *path,
                               const char *name, struct error *error)
 {
-    enum status status;
-
     if (is_there(name, content->size)) {
         return STATUS_OK;
     }
-    status = make_folder_of(name, error);
-    if (status == STATUS_OK && link(path, name) != 0) {
-        status = copy(publisher, content, name, error);
+    TRY(make_folder_of(name, error));
+    if (link(path, name) != 0) {
+        TRY(copy(publisher, content, name, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status put(void *context, const char *name, const char *root_name, struct error *error)
@@ -96,35 +90,30 @@ static enum status put(void *context, const char *name, const char *root_name, s
     struct content_tree_content content;
     char path[FILE_PATH_MAX];
     char root_path[FILE_PATH_MAX];
-    enum status status = file_path_join(path, sizeof(path), error, publisher->folder, name);
+    enum status status = STATUS_OK;
 
-    if (status == STATUS_OK && root_name != NULL) {
-        status = file_path_join(root_path, sizeof(root_path), error, publisher->folder, root_name);
+    TRY(file_path_join(path, sizeof(path), error, publisher->folder, name));
+    if (root_name != NULL) {
+        TRY(file_path_join(root_path, sizeof(root_path), error, publisher->folder, root_name));
     }
-    if (status == STATUS_OK) {
-        status = make_folder_of(path, error);
-    }
-    if (status == STATUS_OK) {
-        status = content_tree_find(publisher->tree, &content, name, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(make_folder_of(path, error));
+    TRY(content_tree_find(publisher->tree, &content, name, error));
     if (content.fixed && is_there(path, content.size)) {
         publisher->result->kept++;
     } else {
-        status = copy(publisher, &content, path, error);
-        publisher->result->written += status == STATUS_OK;
-        publisher->result->bytes += status == STATUS_OK ? content.size : 0;
+        TRY_OUT(copy(publisher, &content, path, error));
+        publisher->result->written++;
+        publisher->result->bytes += content.size;
     }
-    if (status == STATUS_OK && root_name != NULL) {
-        status = name_again(publisher, &content, path, root_path, error);
+    if (root_name != NULL) {
+        TRY_OUT(name_again(publisher, &content, path, root_path, error));
     }
+out:
     content_tree_content_release(&content);
     return status;
 }
 
-/* The publisher, and the folder made; the caller frees it. */
+/* Makes the publisher, which the caller frees, and the folder. */
 static enum status begin(struct publisher **publisher, struct publish_result *result,
                          struct content_tree *tree, const char *folder, struct error *error)
 {
@@ -143,13 +132,14 @@ static enum status begin(struct publisher **publisher, struct publish_result *re
 enum status publish(struct publish_result *result, struct content_tree *tree, const char *folder,
                     struct error *error)
 {
+    struct content_tree_visitor visitor = {.visit = put};
     struct publisher *publisher;
-    enum status status = begin(&publisher, result, tree, folder, error);
-    const struct content_tree_visitor visitor = {put, publisher};
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = content_tree_walk(tree, &visitor, error);
-    }
+    TRY_OUT(begin(&publisher, result, tree, folder, error));
+    visitor.context = publisher;
+    TRY_OUT(content_tree_walk(tree, &visitor, error));
+out:
     free(publisher);
     return status;
 }
@@ -160,27 +150,28 @@ static enum status put_answer(void *context, const char *name, const char *root_
                               struct error *error)
 {
     struct publisher *publisher = context;
-    enum status status = put(publisher, name, root_name, error);
 
-    if (status == STATUS_OK && publisher->tell != NULL) {
-        publisher->tell(publisher->tell_context, ++publisher->answers);
+    TRY(put(publisher, name, root_name, error));
+    if (publisher->progress != NULL) {
+        publisher->progress(publisher->progress_context, ++publisher->answers);
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status publish_trace(struct publish_result *result, struct content_tree *tree, uint64_t step,
-                          const char *folder, void (*tell)(void *context, uint64_t answers),
-                          void *tell_context, struct error *error)
+                          const char *folder, void (*progress)(void *context, uint64_t answers),
+                          void *progress_context, struct error *error)
 {
+    struct content_tree_visitor visitor = {.visit = put_answer};
     struct publisher *publisher;
-    enum status status = begin(&publisher, result, tree, folder, error);
-    const struct content_tree_visitor visitor = {put_answer, publisher};
+    enum status status;
 
-    if (status == STATUS_OK) {
-        publisher->tell = tell;
-        publisher->tell_context = tell_context;
-        status = content_tree_walk_trace(tree, step, &visitor, error);
-    }
+    TRY_OUT(begin(&publisher, result, tree, folder, error));
+    visitor.context = publisher;
+    publisher->progress = progress;
+    publisher->progress_context = progress_context;
+    TRY_OUT(content_tree_walk_trace(tree, step, &visitor, error));
+out:
     free(publisher);
     return status;
 }

@@ -1,34 +1,33 @@
 /*
- * publish.h - a site as files: the same tree, for any web server or object store.
+ * publish.h - writes the content tree as files, for any web server or object store.
  */
 #ifndef PROVER_SERVE_PUBLISH_H
 #define PROVER_SERVE_PUBLISH_H
 
 #include "prover/serve/content_tree.h"
 
-/* Counts go on from what they are. */
+/* publish() adds to the counts. */
 struct publish_result {
     uint64_t written;
-    uint64_t kept; /* were there already */
+    uint64_t kept; /* files that were there already */
     uint64_t bytes;
 };
 
 /*
- * Writes what the site shows now, but for traces, below folder. Each file is whole or not there;
- * what is there already under a root is not written again, and jobs.json comes last. Files that the
- * site no longer has are left alone.
+ * Writes the present content tree, without traces, below folder. Each file is whole or not there.
+ * Files that a root fixes are not written again; jobs.json comes last. Nothing is removed.
  */
 MUST_CHECK enum status publish(struct publish_result *result, struct content_tree *tree,
                                const char *folder, struct error *error);
 
 /*
- * Writes all answers about a step of the site's first bundle likewise: as many bytes as its trace
- * has. They are written again where they are there already. The site must answer asks. tell is
- * told how many there are; or NULL.
+ * Writes all trace replies about a step of the tree's first bundle in the same way: as many bytes as
+ * its trace has. Existing files are written again. The tree must answer trace queries. progress, or
+ * NULL, receives the number of replies so far.
  */
 MUST_CHECK enum status publish_trace(struct publish_result *result, struct content_tree *tree,
                                      uint64_t step, const char *folder,
-                                     void (*tell)(void *context, uint64_t answers),
-                                     void *tell_context, struct error *error);
+                                     void (*progress)(void *context, uint64_t replies),
+                                     void *progress_context, struct error *error);
 
 #endif /* PROVER_SERVE_PUBLISH_H */

@@ -258,16 +258,14 @@ static enum status read_address(struct sockaddr_storage *address, const char *te
 static enum status read_pems(struct serve *serve, const struct serve_options *options,
                              struct error *error)
 {
-    enum status status;
-
     if (options->certificate == NULL && options->key == NULL) {
         return STATUS_OK;
     }
     if (options->certificate == NULL || options->key == NULL) {
         return error_set(error, STATUS_USAGE, "TLS needs both a certificate and its key");
     }
-    status = file_read(&serve->certificate, error, options->certificate, PEM_SIZE_MAX);
-    return status == STATUS_OK ? file_read(&serve->key, error, options->key, PEM_SIZE_MAX) : status;
+    TRY(file_read(&serve->certificate, error, options->certificate, PEM_SIZE_MAX));
+    return file_read(&serve->key, error, options->key, PEM_SIZE_MAX);
 }
 
 static enum status start(struct serve *serve, const struct serve_options *options,
@@ -285,11 +283,8 @@ static enum status start(struct serve *serve, const struct serve_options *option
         {MHD_OPTION_HTTPS_MEM_KEY, 0, serve->key.data},
         {MHD_OPTION_END, 0, NULL},
     };
-    enum status status = read_address(&address, options->address, options->port, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_address(&address, options->address, options->port, error));
     if (address.ss_family == AF_INET6) {
         flags |= MHD_USE_IPv6;
     }
@@ -322,10 +317,9 @@ enum status serve_open(struct serve **serve, struct content_tree *tree,
         return error_set(error, STATUS_NO_MEMORY, "no memory to serve");
     }
     made->tree = tree;
-    status = read_pems(made, options, error);
-    if (status == STATUS_OK) {
-        status = start(made, options, error);
-    }
+    TRY_OUT(read_pems(made, options, error));
+    TRY_OUT(start(made, options, error));
+out:
     if (status != STATUS_OK) {
         serve_close(made);
         return status;

@@ -48,7 +48,7 @@ void energy_start_gpu(struct energy *energy, const struct energy_gpu *gpu)
     }
 }
 
-/* The counter begins anew with the driver: then this interval is not known. */
+/* A restart of the driver resets the counter: then this interval is unknown. */
 static bool add_gpu(uint64_t *microjoules, const struct energy *energy)
 {
     struct nvml_reading now;

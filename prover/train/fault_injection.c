@@ -6,7 +6,7 @@
 
 #include "proofs/commit/commit.h"
 
-/* The state that is lied about; tape->state_count: there is none. */
+/* The state that gets the fault; tape->state_count: none. */
 static uint32_t find_state(const struct tape *tape)
 {
     uint32_t state = 0;
@@ -18,7 +18,7 @@ static uint32_t find_state(const struct tape *tape)
     return state;
 }
 
-static void lie(uint8_t *bytes)
+static void flip(uint8_t *bytes)
 {
     bytes[0] ^= 1; /* little-endian: the last bit */
 }
@@ -44,34 +44,30 @@ enum status fault_injection_in_state(struct machine *machine, struct error *erro
     if (bytes == NULL) {
         return no_memory(error);
     }
-    status = machine->backend->read(machine, id, bytes, error);
-    lie(bytes);
-    if (status == STATUS_OK) {
-        status = machine->backend->write(machine, id, bytes, error);
-    }
+    TRY_OUT(machine->backend->read(machine, id, bytes, error));
+    flip(bytes);
+    TRY_OUT(machine->backend->write(machine, id, bytes, error));
+out:
     free(bytes);
     return status;
 }
 
-/* What the root of that state's next value would be with the lie in it. */
+/* The root of that state's next value with the fault in it. */
 static enum status false_root(struct digest *root, struct trace_server *server, uint32_t state,
                               struct error *error)
 {
     const struct trace_server_tensor *kept;
     uint32_t item = server->next_items[state];
-    enum status status = trace_server_keep(server, &item, 1, error);
     uint8_t *bytes;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(trace_server_keep(server, &item, 1, error));
     kept = trace_server_tensor(server, item);
     bytes = malloc((size_t)kept->size);
     if (bytes == NULL) {
         return no_memory(error);
     }
     memcpy(bytes, kept->bytes, (size_t)kept->size);
-    lie(bytes);
+    flip(bytes);
     commit_tensor_root(root, COMMIT_TENSOR, kept->tensor, bytes, 1);
     free(bytes);
     return STATUS_OK;

@@ -1,9 +1,8 @@
 /*
- * fault_injection.h - the least of all lies, for whoever wants to try out verifiers on a job of
- * their own: `prover run --falsify STEP` makes one number of a state wrong by one unit in the last
- * place, and who falsified a step stands by it when it is asked about.
+ * fault_injection.h - a small fault to test verifiers with. `prover run --falsify STEP` changes one
+ * number of a state by one unit in the last place; trace replies about that step repeat the fault.
  *
- * Nothing here makes a true step false: what stands in the bundle decides.
+ * Replies about an honest step stay honest: the bundle decides.
  */
 #ifndef PROVER_TRAIN_FAULT_INJECTION_H
 #define PROVER_TRAIN_FAULT_INJECTION_H
@@ -11,13 +10,12 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/dispute/trace_server.h"
 
-/* The last bit of the first element of the first state of numbers. */
+/* Flips the last bit of the first element of the first floating-point state. */
 MUST_CHECK enum status fault_injection_in_state(struct machine *machine, struct error *error);
 
 /*
- * The trace server is of a step of this bundle, run again. Where the bundle's state after the step
- * is the falsified one, the trace server answers with that state; of any other state it stays as it
- * is.
+ * Prepares the trace server of a step of this bundle. Where the bundle's state after the step has
+ * the fault, the server replies with that state; otherwise it stays honest.
  */
 MUST_CHECK enum status fault_injection_stand_by(struct trace_server *server, struct bundle *bundle,
                                                 uint64_t step, struct error *error);

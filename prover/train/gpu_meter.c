@@ -35,7 +35,7 @@ const struct energy_gpu *gpu_meter_open(struct gpu_meter *meter,
     return &meter->gpu;
 }
 
-static void tell(struct gpu_meter *meter, uint64_t segment, const struct log *log)
+static void end_segment(struct gpu_meter *meter, uint64_t segment, const struct log *log)
 {
     char text[128];
     char name[32];
@@ -49,7 +49,7 @@ static void tell(struct gpu_meter *meter, uint64_t segment, const struct log *lo
         if (meter->bundle != NULL) {
             error_init(&none);
             (void)snprintf(name, sizeof(name), "gpu.%" PRIu64, segment);
-            /* A note is comfort: a journal that is full is told by the next step. */
+            /* The note is not essential: the next step reports a full journal. */
             (void)!bundle_set_note(meter->bundle, name, text, &none);
         }
     }
@@ -74,7 +74,7 @@ void gpu_meter_step(struct gpu_meter *meter, const struct bundle_step *step, con
         meter->memory_most = reading.memory_used;
     }
     if ((step->step + 1) % meter->segment_length == 0) {
-        tell(meter, step->step / meter->segment_length, log);
+        end_segment(meter, step->step / meter->segment_length, log);
     }
 }
 

@@ -41,7 +41,7 @@ static bool find(void *slot, void *library, const char *name)
 {
     void *symbol = dlsym(library, name);
 
-    /* POSIX promises that a function's address fits a void pointer; ISO C has no cast for it. */
+    /* POSIX: a function's address fits a void pointer. ISO C has no cast for it. */
     memcpy(slot, &symbol, sizeof(symbol));
     return symbol != NULL;
 }
@@ -92,8 +92,8 @@ static enum status start(struct nvml *nvml, const char *file, struct error *erro
 
 enum status nvml_open(struct nvml **nvml, struct error *error)
 {
-    const char *wish = getenv("LOCKSTEP_NVML");
-    const char *file = wish == NULL || wish[0] == '\0' ? NVML_LIBRARY : wish;
+    const char *chosen = getenv("LOCKSTEP_NVML");
+    const char *file = chosen == NULL || chosen[0] == '\0' ? NVML_LIBRARY : chosen;
     enum status status;
 
     *nvml = NULL;

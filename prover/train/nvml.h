@@ -1,8 +1,8 @@
 /*
- * nvml.h - what NVIDIA's management library tells of a GPU: what it is, how busy, what it used.
+ * nvml.h - reads the name, use and energy of a GPU from NVIDIA's management library.
  *
- * libnvidia-ml.so.1 is loaded at run time (LOCKSTEP_NVML names another file; "off" means none), and
- * a machine without it is no error of ours: then nothing is known. It changes no setting.
+ * libnvidia-ml.so.1 is loaded at run time; LOCKSTEP_NVML names another file, "off" means none.
+ * Without the library nothing is known. Nothing here changes a setting.
  */
 #ifndef PROVER_TRAIN_NVML_H
 #define PROVER_TRAIN_NVML_H
@@ -26,14 +26,14 @@ uint32_t nvml_count(const struct nvml *nvml);
 
 struct nvml_device {
     char name[NVML_NAME_MAX];
-    uint64_t memory;    /* bytes; 0: not told */
-    int32_t capability; /* 90 for 9.0; 0: not told */
+    uint64_t memory;    /* bytes; 0: unknown */
+    int32_t capability; /* 90 for 9.0; 0: unknown */
 };
 
 MUST_CHECK enum status nvml_describe(struct nvml_device *device, const struct nvml *nvml,
                                      uint32_t number, struct error *error);
 
-/* At this moment. What an old device or driver does not tell is not known. */
+/* The present values. Old devices and drivers lack some. */
 struct nvml_reading {
     bool has_energy;
     bool has_use;
@@ -46,9 +46,9 @@ struct nvml_reading {
 void nvml_read(struct nvml_reading *reading, const struct nvml *nvml, uint32_t number);
 
 /*
- * NVML counts all GPUs by their place on the bus, CUDA those that it is shown, the fastest first.
- * False where the number of CUDA's `device` cannot be known: a figure of another GPU is worse than
- * none. *number is sure where there is one GPU, or where CUDA was told to count as NVML does.
+ * The NVML number of CUDA's `device`. NVML orders all GPUs by bus; CUDA orders the visible ones,
+ * fastest first. False: the number is not certain, and a figure of another GPU is worse than none.
+ * It is certain with a single GPU, or where CUDA orders by bus as well.
  */
 bool nvml_number_of(uint32_t *number, const struct nvml *nvml, uint32_t device);
 

@@ -51,18 +51,19 @@ static enum status make_product(struct tape **tape, struct error *error)
 static enum status run_product(double *rate, struct machine *machine, struct error *error)
 {
     const double work = (double)MEASURE_SIDE * MEASURE_SIDE * MEASURE_SIDE / 1e9;
-    enum status status = machine->backend->step(machine, NULL, error); /* warms up */
-    double start = seconds_now();
     double passed = 0.0;
     uint32_t count = 0;
+    double start;
 
-    while (status == STATUS_OK && passed < MEASURE_SECONDS) {
-        status = machine->backend->step(machine, NULL, error);
+    TRY(machine->backend->step(machine, NULL, error)); /* warms up */
+    start = seconds_now();
+    while (passed < MEASURE_SECONDS) {
+        TRY(machine->backend->step(machine, NULL, error));
         passed = seconds_now() - start;
         count++;
     }
-    *rate = status == STATUS_OK ? work * count / passed : 0.0;
-    return status;
+    *rate = work * count / passed;
+    return STATUS_OK;
 }
 
 enum status requirements_measure(double *rate, const struct machine_options *options,
@@ -70,33 +71,31 @@ enum status requirements_measure(double *rate, const struct machine_options *opt
 {
     struct tape *tape = NULL;
     struct machine *machine = NULL;
-    enum status status = make_product(&tape, error);
+    enum status status;
 
     *rate = 0.0;
-    if (status == STATUS_OK) {
-        status = machine_open(&machine, tape, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_product(rate, machine, error);
-        machine->backend->close(machine);
-    }
+    TRY(make_product(&tape, error));
+    TRY_OUT(machine_open(&machine, tape, options, error));
+    status = run_product(rate, machine, error);
+    machine->backend->close(machine);
+out:
     tape_free(tape);
     return status;
 }
 
 /* ---- room ------------------------------------------------------------------------- */
 
-/* How many of a job are kept at most by keep and every (train.h). */
+/* How many checkpoints exist at most under keep and every (train.h). */
 static uint64_t checkpoints_kept(const struct job *job, uint64_t keep, uint64_t every)
 {
     uint64_t segments = job_segments(job);
     uint64_t kept = keep == 0 ? segments : keep + 1 + (every == 0 ? 0 : segments / every);
 
-    /* One more is being written, and a stop keeps one where it stopped. */
+    /* One more while it is written, and one that a stop leaves. */
     return (kept < segments ? kept : segments) + 2;
 }
 
-/* The nearest folder above path that is there. */
+/* The nearest folder at or above path that exists. */
 static void standing_folder(char folder[FILE_PATH_MAX], const char *path)
 {
     (void)snprintf(folder, FILE_PATH_MAX, "%s", path);
@@ -114,7 +113,7 @@ static void standing_folder(char folder[FILE_PATH_MAX], const char *path)
     }
 }
 
-/* Bytes of the checkpoints that are there already: a resumed run needs no room for these. */
+/* Bytes of the present checkpoints: a resumed run needs no new room for them. */
 static uint64_t written_in(const char *bundle)
 {
     char folder[FILE_PATH_MAX];
@@ -139,7 +138,7 @@ static uint64_t written_in(const char *bundle)
     return bytes;
 }
 
-static enum status check_disk(struct requirements *fit, const char *path, uint64_t written,
+static enum status check_disk(struct requirements *found, const char *path, uint64_t written,
                               struct error *error)
 {
     char folder[FILE_PATH_MAX];
@@ -147,53 +146,52 @@ static enum status check_disk(struct requirements *fit, const char *path, uint64
 
     standing_folder(folder, path);
     if (statvfs(folder, &disk) != 0) {
-        return error_set_errno(error, "the free space of %s cannot be asked for", folder);
+        return error_set_errno(error, "cannot read the free space of %s", folder);
     }
-    fit->disk_free = (uint64_t)disk.f_bavail * disk.f_frsize + written;
-    if (fit->disk_needed <= fit->disk_free) {
+    found->disk_free = (uint64_t)disk.f_bavail * disk.f_frsize + written;
+    if (found->disk_needed <= found->disk_free) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_OVER_LIMIT,
                     "the run needs %.2f MiB of disk (checkpoints of %.2f MiB each), and %s has "
                     "%.2f MiB",
-                    (double)fit->disk_needed / MIB, (double)fit->checkpoint_size / MIB, folder,
-                    (double)fit->disk_free / MIB);
+                    (double)found->disk_needed / MIB, (double)found->checkpoint_size / MIB, folder,
+                    (double)found->disk_free / MIB);
     error_advise(error, "--keep N keeps only the newest checkpoints; --bundle names another disk");
     return STATUS_OVER_LIMIT;
 }
 
-static enum status check_memory(struct requirements *fit, const struct job *job,
+static enum status check_memory(struct requirements *found, const struct job *job,
                                 const struct machine_options *machine, struct error *error)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
     uint64_t least = footprint.state + footprint.constant;
 
-    fit->memory = machine->memory_max;
-    fit->checkpoint_size =
+    found->memory = machine->memory_max;
+    found->checkpoint_size =
         footprint.state + (uint64_t)CHECKPOINT_EXTRA * (job->tape->state_count + 1u);
-    if (fit->memory == 0 || (least >= footprint.state && least <= fit->memory)) {
+    if (found->memory == 0 || (least >= footprint.state && least <= found->memory)) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_OVER_LIMIT,
                     "state and constants of the job alone take %.2f MiB of memory, and %.2f MiB "
                     "are allowed here",
-                    (double)least / MIB, (double)fit->memory / MIB);
+                    (double)least / MIB, (double)found->memory / MIB);
     error_advise(error, "take it on a larger machine, or allow more with --memory-max");
     return STATUS_OVER_LIMIT;
 }
 
-/* ---- what the client asks for ------------------------------------------------------- */
+/* ---- what the job requires --------------------------------------------------------- */
 
-static enum status check_requirements(struct requirements *fit, const struct job *job,
+static enum status check_requirements(struct requirements *found, const struct job *job,
                                       const struct machine_options *machine, struct error *error)
 {
     const struct job_requirements *wanted = &job->requirements;
-    enum status status = STATUS_OK;
 
-    if (wanted->memory > fit->memory && fit->memory != 0) {
+    if (wanted->memory > found->memory && found->memory != 0) {
         return error_set(error, STATUS_REFUSED,
                          "the job is for machines with %.2f MiB of memory, and this one has %.2f",
-                         (double)wanted->memory / MIB, (double)fit->memory / MIB);
+                         (double)wanted->memory / MIB, (double)found->memory / MIB);
     }
     if (wanted->compute_capability != 0 &&
         (machine->backend == NULL || machine->backend == &backend_cpu)) {
@@ -203,18 +201,18 @@ static enum status check_requirements(struct requirements *fit, const struct job
                          wanted->compute_capability / 10, wanted->compute_capability % 10);
     }
     if (wanted->contraction_rate != 0) {
-        status = requirements_measure(&fit->contraction_rate, machine, error);
+        TRY(requirements_measure(&found->contraction_rate, machine, error));
     }
-    if (status == STATUS_OK && fit->contraction_rate < (double)wanted->contraction_rate) {
-        status = error_set(error, STATUS_REFUSED,
-                           "the job is for machines of %u * 10^9 multiply-adds a second, and this "
-                           "one makes %.1f",
-                           wanted->contraction_rate, fit->contraction_rate);
+    if (found->contraction_rate < (double)wanted->contraction_rate) {
+        return error_set(error, STATUS_REFUSED,
+                         "the job is for machines of %u * 10^9 multiply-adds a second, and this "
+                         "one makes %.1f",
+                         wanted->contraction_rate, found->contraction_rate);
     }
-    return status;
+    return STATUS_OK;
 }
 
-enum status requirements_check(struct requirements *fit, const struct job *job,
+enum status requirements_check(struct requirements *found, const struct job *job,
                                const struct machine_options *machine, const char *folder,
                                uint64_t keep, uint64_t every, bool ignore_requirements,
                                struct error *error)
@@ -222,21 +220,19 @@ enum status requirements_check(struct requirements *fit, const struct job *job,
     uint64_t count = checkpoints_kept(job, keep, every);
     enum status status;
 
-    memset(fit, 0, sizeof(*fit));
-    status = check_memory(fit, job, machine, error);
-    if (status != STATUS_OK) {
-        return status;
+    memset(found, 0, sizeof(*found));
+    TRY(check_memory(found, job, machine, error));
+    found->disk_needed = found->checkpoint_size > UINT64_MAX / count
+                             ? UINT64_MAX
+                             : found->checkpoint_size * count + job->steps * JOURNAL_STEP;
+    TRY(check_disk(found, folder, written_in(folder), error));
+    if (ignore_requirements) {
+        return STATUS_OK;
     }
-    fit->disk_needed = fit->checkpoint_size > UINT64_MAX / count
-                           ? UINT64_MAX
-                           : fit->checkpoint_size * count + job->steps * JOURNAL_STEP;
-    status = check_disk(fit, folder, written_in(folder), error);
-    if (status == STATUS_OK && !ignore_requirements) {
-        status = check_requirements(fit, job, machine, error);
-        if (status == STATUS_REFUSED) {
-            error_advise(error, "the client must be served in time: leave it, or take the risk "
-                                "with --ignore-requirements");
-        }
+    status = check_requirements(found, job, machine, error);
+    if (status == STATUS_REFUSED) {
+        error_advise(error, "the client needs the job in time: leave it, or take the risk with "
+                            "--ignore-requirements");
     }
     return status;
 }

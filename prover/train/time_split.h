@@ -1,7 +1,6 @@
 /*
- * time_split.h - what a run's work consisted of. Training, committing and posting go on side by
- * side, so a part is compared with all that was worked, never with the time that passed: the parts
- * add up to the whole, and none is larger than it.
+ * time_split.h - how a run's work splits into training, committing and posting. These run in
+ * parallel, so a share is taken of the sum of the three, not of the elapsed time.
  */
 #ifndef PROVER_TRAIN_TIME_SPLIT_H
 #define PROVER_TRAIN_TIME_SPLIT_H
@@ -14,7 +13,7 @@ struct time_split {
     uint64_t posting_ns;
 };
 
-/* One of the parts, of all three, from 0 to 100; 0 where nothing was done. */
+/* The share of one part, from 0 to 100; 0 where nothing was done. */
 double time_split_percent(const struct time_split *split, uint64_t part_ns);
 
 #endif /* PROVER_TRAIN_TIME_SPLIT_H */

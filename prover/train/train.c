@@ -19,16 +19,15 @@ static uint64_t now_ns(void)
 static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint64_t step,
                                    const struct train_options *options, struct error *error)
 {
-    enum status status = bundle_checkpoint_write(bundle, run->machine, step, error);
-
-    if (status == STATUS_OK && options->keep != 0) {
-        status = bundle_checkpoint_prune(bundle, options->keep, options->every, error);
+    TRY(bundle_checkpoint_write(bundle, run->machine, step, error));
+    if (options->keep != 0) {
+        TRY(bundle_checkpoint_prune(bundle, options->keep, options->every, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* May the next step be under way before the root of this one is known? Not where the state that
- * this one leaves is needed: for a checkpoint, or to be falsified. */
+/* May the machine make the next step before the root of this one is known? Not where the state
+ * between them is needed: for a checkpoint, or for a fault to inject. */
 static bool may_go_ahead(const struct train_result *result, const struct job *job,
                          const struct run *run, const struct train_options *options)
 {
@@ -38,21 +37,47 @@ static bool may_go_ahead(const struct train_result *result, const struct job *jo
            next % job->segment_length != 0 && !stop_requested(options->stop);
 }
 
-/* The root of this step's state, found beside the next step. */
+/* Finds the root of this step's state while the machine makes the next step. */
 static enum status go_ahead(struct digest *root, bool *finite, struct run *run, struct error *error)
 {
-    enum status status = state_root_begin(run->machine, error);
+    enum status stepped;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    enum status stepped = run->machine->backend->step(run->machine, NULL, error);
-
-    status = state_root_end(root, finite, run->machine, error);
-    return status == STATUS_OK ? stepped : status;
+    TRY(state_root_begin(run->machine, error));
+    stepped = run->machine->backend->step(run->machine, NULL, error);
+    TRY(state_root_end(root, finite, run->machine, error));
+    return stepped;
 }
 
-/* *ahead: the machine has made this step already; afterwards, the next one. */
+/* Makes one step and finds its root. *ahead: the machine has made this step already; afterwards,
+ * the next one. */
+static enum status compute_step(struct bundle_step *entry, bool *finite, bool *ahead,
+                                const struct train_result *result, const struct job *job,
+                                struct run *run, const struct train_options *options,
+                                struct error *error)
+{
+    uint64_t start = now_ns();
+    bool made = *ahead;
+
+    *ahead = false;
+    if (!made) {
+        TRY(run->machine->backend->step(run->machine, NULL, error));
+    }
+    if (options->falsify != NULL && entry->step == *options->falsify) {
+        TRY(fault_injection_in_state(run->machine, error));
+    }
+    TRY(run_loss(&entry->loss_bits, run, error));
+    entry->nanoseconds = now_ns() - start;
+    start = now_ns();
+    if (may_go_ahead(result, job, run, options)) {
+        TRY(go_ahead(&entry->root, finite, run, error));
+        *ahead = true;
+    } else {
+        TRY(state_root_find(&entry->root, finite, run->machine, options->threads, error));
+    }
+    entry->nanoseconds_committing = now_ns() - start;
+    return STATUS_OK;
+}
+
 static enum status train_step(struct train_result *result, bool *ahead, struct bundle *bundle,
                               struct run *run, const struct train_options *options,
                               struct error *error)
@@ -60,44 +85,18 @@ static enum status train_step(struct train_result *result, bool *ahead, struct b
     const struct job *job = bundle_job(bundle);
     struct bundle_step entry = {.step = result->steps, .microjoules = BUNDLE_ENERGY_UNKNOWN};
     struct energy energy;
-    uint64_t start;
     enum status status = STATUS_OK;
     bool finite = true;
     bool ends_segment = true;
-    bool went_ahead = *ahead;
 
-    *ahead = false;
     energy_start(&energy, options->energy ? ENERGY_FOLDER : NULL);
     energy_start_gpu(&energy, options->gpu);
-    start = now_ns();
-    if (!went_ahead) {
-        status = run->machine->backend->step(run->machine, NULL, error);
-    }
-    if (status == STATUS_OK && options->falsify != NULL && entry.step == *options->falsify) {
-        status = fault_injection_in_state(run->machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_loss(&entry.loss_bits, run, error);
-    }
-    entry.nanoseconds = now_ns() - start;
-    start = now_ns();
-    if (status == STATUS_OK && may_go_ahead(result, job, run, options)) {
-        status = go_ahead(&entry.root, &finite, run, error);
-        *ahead = status == STATUS_OK;
-    } else if (status == STATUS_OK) {
-        status = state_root_find(&entry.root, &finite, run->machine, options->threads, error);
-    }
-    result->diverged = status == STATUS_OK && !finite;
-    entry.nanoseconds_committing = now_ns() - start;
+    TRY(compute_step(&entry, &finite, ahead, result, job, run, options, error));
+    result->diverged = !finite;
     if (!energy_stop(&entry.microjoules, &energy)) {
         entry.microjoules = BUNDLE_ENERGY_UNKNOWN;
     }
-    if (status == STATUS_OK) {
-        status = bundle_record(bundle, &entry, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_record(bundle, &entry, error));
     result->steps++;
     if (result->diverged) {
         status = bundle_set_diverged(bundle, entry.step, error);
@@ -109,29 +108,51 @@ static enum status train_step(struct train_result *result, bool *ahead, struct b
     if (options->progress != NULL) {
         options->progress(options->progress_context, &entry);
     }
-    if (status == STATUS_OK && ends_segment && options->segment != NULL) {
-        status = options->segment(options->segment_context, error);
-    }
-    return status;
+    TRY(status);
+    return ends_segment && options->segment != NULL
+               ? options->segment(options->segment_context, error)
+               : STATUS_OK;
 }
 
 /*
- * After a device has failed the states are undefined. The last good state comes from disk; the
- * steps since are run again and compared as they are journaled anew.
+ * After a device failure the state is undefined. Restores the last checkpoint; the steps since are
+ * run again, and each must give the root that the journal has.
  */
 static enum status go_back(struct train_result *result, struct bundle *bundle, struct run *run,
                            const struct train_options *options, struct error *error)
 {
     uint64_t failed = result->steps;
-    enum status status;
 
     if (options->retrying != NULL) {
         options->retrying(options->retrying_context, failed, error->text);
     }
     result->retries++;
-    status = bundle_flush(bundle, error);
-    return status == STATUS_OK ? bundle_restore(&result->steps, bundle, run->machine, failed, error)
-                               : status;
+    TRY(bundle_flush(bundle, error));
+    return bundle_restore(&result->steps, bundle, run->machine, failed, error);
+}
+
+/* From the restored state to the end of the job, a divergence, a stop or a failure. */
+static enum status train_steps(struct train_result *result, struct bundle *bundle, struct run *run,
+                               const struct train_options *options, struct error *error)
+{
+    const uint64_t steps = bundle_job(bundle)->steps;
+    uint64_t retried = UINT64_MAX; /* the last step that was retried */
+    bool ahead = false;            /* the machine is a step further than the journal */
+
+    while (result->steps < steps && !result->diverged) {
+        enum status status;
+
+        if (stop_requested(options->stop) && !ahead) {
+            return STATUS_STOPPED;
+        }
+        status = train_step(result, &ahead, bundle, run, options, error);
+        if (status == STATUS_DEVICE && (retried == UINT64_MAX || result->steps > retried)) {
+            retried = result->steps;
+            status = go_back(result, bundle, run, options, error);
+        }
+        TRY(status);
+    }
+    return STATUS_OK;
 }
 
 enum status train(struct train_result *result, struct bundle *bundle, struct run *run,
@@ -139,49 +160,30 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
 {
     const struct job *job = bundle_job(bundle);
     uint64_t diverged = UINT64_MAX;
-    uint64_t retried = UINT64_MAX; /* the step that was tried again last */
-    bool ahead = false;            /* the machine is a step further than the journal */
-    enum status status = bundle_diverged(&diverged, bundle, error);
+    enum status status;
 
     *result = (struct train_result){0};
-    if (status == STATUS_OK && diverged != UINT64_MAX) {
+    TRY(bundle_diverged(&diverged, bundle, error));
+    if (diverged != UINT64_MAX) {
         result->steps = diverged + 1;
         result->diverged = true;
         return STATUS_OK;
     }
-    if (status == STATUS_OK) {
-        status = bundle_restore(&result->steps, bundle, run->machine, job->steps, error);
-    }
+    TRY(bundle_restore(&result->steps, bundle, run->machine, job->steps, error));
     result->first = result->steps;
-    while (status == STATUS_OK && result->steps < job->steps && !result->diverged) {
-        if (stop_requested(options->stop) && !ahead) {
-            status = STATUS_STOPPED;
-        } else {
-            status = train_step(result, &ahead, bundle, run, options, error);
-        }
-        if (status == STATUS_DEVICE && (retried == UINT64_MAX || result->steps > retried)) {
-            retried = result->steps;
-            status = go_back(result, bundle, run, options, error);
-        }
-    }
+    status = train_steps(result, bundle, run, options, error);
     if (status == STATUS_STOPPED) {
-        enum status kept = result->steps > result->first
-                               ? keep_checkpoint(bundle, run, result->steps, options, error)
-                               : STATUS_OK;
-
-        return kept != STATUS_OK
-                   ? kept
-                   : error_set(error, STATUS_STOPPED,
-                               "stopped after step %llu of %llu; 'lockstep prover "
-                               "resume' goes on",
-                               (unsigned long long)result->steps, (unsigned long long)job->steps);
+        if (result->steps > result->first) {
+            TRY(keep_checkpoint(bundle, run, result->steps, options, error));
+        }
+        return error_set(error, STATUS_STOPPED,
+                         "stopped after step %llu of %llu; 'lockstep prover resume' goes on",
+                         (unsigned long long)result->steps, (unsigned long long)job->steps);
     }
-    if (status == STATUS_OK && options->keep != 0) {
-        /* A run that died between its last checkpoint and the pruning has that still to do. */
-        status = bundle_checkpoint_prune(bundle, options->keep, options->every, error);
+    TRY(status);
+    if (options->keep != 0) {
+        /* A crash between the last checkpoint and its pruning leaves one too many. */
+        TRY(bundle_checkpoint_prune(bundle, options->keep, options->every, error));
     }
-    if (status == STATUS_OK) {
-        status = bundle_flush(bundle, error);
-    }
-    return status;
+    return bundle_flush(bundle, error);
 }

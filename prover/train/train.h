@@ -1,11 +1,11 @@
 /*
- * train.h - runs a bundle's job from where it stands to its end, committing to every step.
+ * train.h - runs a bundle's job from its last checkpoint to its end, committing to every step.
  *
- * After each step the state is hashed and journaled; at the end of each segment a checkpoint is
- * kept. A stop between two steps loses nothing; a crash loses at most the steps since the last
- * checkpoint, and these are run again to the same roots. So does a step that the device fails: it
- * is tried once more from the last good state, and every step since must give the root that the
- * journal has. A machine that gives another is not to be trusted, and the run ends.
+ * After each step the state is hashed and journaled; each segment ends with a checkpoint. A stop
+ * between two steps loses nothing. After a crash the steps since the last checkpoint are run again.
+ * When the device fails a step, the run goes back to the last checkpoint and tries that step once
+ * more. Steps that are run again must give the journal's roots; a machine that gives others is not
+ * trusted, and the run ends.
  */
 #ifndef PROVER_TRAIN_TRAIN_H
 #define PROVER_TRAIN_TRAIN_H
@@ -17,35 +17,34 @@ struct energy_gpu;
 
 struct train_options {
     uint64_t keep;  /* newest checkpoints that stay; 0: all */
-    uint64_t every; /* and one of so many segments; 0: none */
+    uint64_t every; /* also keep one of so many segments; 0: none */
     int threads;    /* to hash with; 0: as many as OpenMP would use */
-    bool energy;    /* ask the processor what it used, where it tells */
-    /* A step whose state is made wrong by one ulp in one element, and then trained on: to try out
-     * those who are to find it. NULL: none. */
+    bool energy;    /* read the processor's energy counters, where they exist */
+    /* Inject a fault into the state after this step (fault_injection.h) and train on, to test
+     * verifiers. NULL: none. */
     const uint64_t *falsify;
     struct stop *stop;
-    /* Told after each step; NULL: nobody. */
+    /* Called after each step; or NULL. */
     void (*progress)(void *context, const struct bundle_step *step);
     void *progress_context;
-    /* Told after each segment, which is journaled then; what it returns but STATUS_OK ends the run.
-     * NULL: nobody. */
+    /* Called after each segment, once it is journaled. A failure ends the run. Or NULL. */
     enum status (*segment)(void *context, struct error *error);
     void *segment_context;
-    /* Told when a device has failed a step that is tried again; NULL: nobody. */
+    /* Called before a step that the device failed is retried; or NULL. */
     void (*retrying)(void *context, uint64_t step, const char *why);
     void *retrying_context;
-    const struct energy_gpu *gpu; /* whose energy counts too (energy.h); NULL: none */
+    const struct energy_gpu *gpu; /* its energy counts too (energy.h); NULL: none */
 };
 
-/* What became of it. */
+/* What a run did. */
 struct train_result {
-    uint64_t first;   /* the step that was taken up */
+    uint64_t first;   /* the step that it began with */
     uint64_t steps;   /* how many are done, from the start of the job */
-    uint64_t retries; /* of steps that a device has failed */
-    bool diverged;    /* the last of them met a NaN or an infinity */
+    uint64_t retries; /* of steps that the device failed */
+    bool diverged;    /* the last step met a NaN or an infinity */
 };
 
-/* STATUS_STOPPED: the user wished it; result says how far it went. */
+/* STATUS_STOPPED: the user stopped it; result says how far it went. */
 MUST_CHECK enum status train(struct train_result *result, struct bundle *bundle, struct run *run,
                              const struct train_options *options, struct error *error);
 

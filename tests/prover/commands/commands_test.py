@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../proofs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../proofs/reader"))
 sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
@@ -73,8 +73,8 @@ def options_that_change_nothing_are_refused():
                           (["--model", "llama", "--positions", "9"], "--positions"),
                           (["--model", "mlp"], "--length"), (["--warmup", "12"], "--warmup"),
                           (["--tape", DATA], "--batch")):
-        told = new_job("n.job", *words, wanted=3)["error"]["message"]
-        assert told.startswith(option), told
+        got = new_job("n.job", *words, wanted=3)["error"]["message"]
+        assert got.startswith(option), got
     new_job("n.job", environment={"LOCKSTEP_KV_HEADS": "1"})  # other jobs' settings may be there
     samples = path("samples.npy")
     labels = path("labels.npy")
@@ -304,46 +304,46 @@ def cut(data, size):
     return [data[i:i + size] for i in range(0, len(data), size)]
 
 
-def asks_about_a_step_are_answered():
+def queries_about_a_step_are_answered():
     root = ask("trace", "root", path("e.run"), "5")
     step = [path("e.run"), "5"]
 
-    def tell(text):
-        return bytes.fromhex(ask("trace", "tell", *step, text)["answer"])
+    def reply(text):
+        return bytes.fromhex(ask("trace", "reply", *step, text)["reply"])
 
-    told = tell("list/trace")
-    header = reader.list_header("trace", 0, root["items"], told[:32])
+    got = reply("list/trace")
+    header = reader.list_header("trace", 0, root["items"], got[:32])
     assert reader.sha256(header).hex() == root["trace_root"]
     level = max((root["items"] - 1).bit_length() - 8, 0)
-    shown = cut(told[32:], 32)
+    shown = cut(got[32:], 32)
     if level == 0:
         items, shown = shown, [reader.leaf_hash(item) for item in shown]
     else:
         items = []
         for index, node in enumerate(shown):
-            below = cut(tell("node/trace/%d/%d" % (level, index)), 32)
+            below = cut(reply("node/trace/%d/%d" % (level, index)), 32)
             assert frontier_root([reader.leaf_hash(item) for item in below]) == node
             items += below
-    assert frontier_root(shown) == told[:32]
+    assert frontier_root(shown) == got[:32]
     assert len(items) == root["items"]
-    told = tell("list/next")
-    states = cut(told[32:], 32)
+    got = reply("list/next")
+    states = cut(got[32:], 32)
     assert reader.list_root("state", 0, states).hex() == root["state_root_after"]
     for item in (0, len(states), len(items) - 1):
-        told = tell("tensor/%d" % item)
-        leaves = cut(told[32:], 1024)
-        assert frontier_root([reader.leaf_hash(leaf) for leaf in leaves]) == told[:32]
+        got = reply("tensor/%d" % item)
+        leaves = cut(got[32:], 1024)
+        assert frontier_root([reader.leaf_hash(leaf) for leaf in leaves]) == got[:32]
         if len(leaves) > 1:
-            assert tell("tensor-node/%d/0/1" % item) == leaves[1]
-    told = tell("tensor/0")
-    assert ask("trace", "tell", *step, "tensor/0", "--out", path("told"))["ask"] == "tensor/0"
-    with open(path("told"), "rb") as file:
-        assert file.read() == told
-    lines = call("trace", "tell", *step, "tensor/0").stdout.decode().split()
-    assert bytes.fromhex("".join(lines)) == told
+            assert reply("tensor-node/%d/0/1" % item) == leaves[1]
+    got = reply("tensor/0")
+    assert ask("trace", "reply", *step, "tensor/0", "--out", path("got"))["query"] == "tensor/0"
+    with open(path("got"), "rb") as file:
+        assert file.read() == got
+    lines = call("trace", "reply", *step, "tensor/0").stdout.decode().split()
+    assert bytes.fromhex("".join(lines)) == got
     for text in ("", "tensor", "tensor/01", "tensor/-1", "nothing/0", "diverged",
                  "tensor/%d" % len(items), "node/trace/0/%d" % len(items)):
-        ask("trace", "tell", *step, text, wanted=3)
+        ask("trace", "reply", *step, text, wanted=3)
 
 
 TESTS = [
@@ -355,7 +355,7 @@ TESTS = [
     bundle_is_shown_packed_and_unpacked,
     encrypted_bundle_opens_with_its_key_alone,
     traces_are_opened_and_checked,
-    asks_about_a_step_are_answered,
+    queries_about_a_step_are_answered,
 ]
 
 

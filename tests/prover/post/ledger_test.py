@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support/game"))
 sys.dont_write_bytecode = True
 
 import local_ledger as ledger_file  # noqa: E402
