@@ -3,5 +3,7 @@
 #define BASE_VERSION_H
 
 #define LOCKSTEP_VERSION "0.1.0"
+/* Of this version: the date of the manual pages and of the package. */
+#define LOCKSTEP_DATE "2026-11-22"
 
 #endif /* BASE_VERSION_H */

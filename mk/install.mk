@@ -13,7 +13,7 @@ unit_dir = $(DESTDIR)$(PREFIX)/lib/systemd/system
 sysusers_dir = $(DESTDIR)$(PREFIX)/lib/sysusers.d
 tmpfiles_dir = $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 units := lockstep-verifier.service lockstep-prover-serve@.service
-documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md)
+documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg)
 version := $(shell sed -n 's/^.define LOCKSTEP_VERSION "\(.*\)"/\1/p' base/version.h)
 
 # The program tells its own pages and completions; another machine's cannot, so it is run here.
@@ -33,6 +33,8 @@ install: $(BUILD)/lockstep $(cuda_here) ## install below PREFIX=/usr/local
 	install -m 644 packaging/lockstep.sysusers $(sysusers_dir)/lockstep.conf
 	install -m 644 packaging/lockstep.tmpfiles $(tmpfiles_dir)/lockstep.conf
 	install -m 644 $(documents) packaging/grafana.json packaging/alerts.yml $(doc_dir)/
+	install -d $(doc_dir)/history
+	install -m 644 docs/history/*.md $(doc_dir)/history/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
 	if [ -e $(cuda_plugin) ]; then install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/; fi
 

@@ -33,7 +33,7 @@ $(BUILD)/setup/evm.ok: tests/evm/package.json tests/evm/package-lock.json
 
 # Programs and libraries that judge our results and are too heavy for every newcomer. "make test"
 # asks those that are here and says which it skipped.
-judges: $(BUILD)/setup/judges.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, zsh, fish
+judges: $(BUILD)/setup/judges.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, zsh, fish, lintian
 	@echo "judges: all are here; make test asks them"
 
 .PHONY: judges

@@ -243,7 +243,8 @@ static void write_roff_settings(FILE *out)
 
 void help_man(FILE *out, const struct command_group *const *groups, size_t group_count)
 {
-    fprintf(out, ".TH LOCKSTEP 1 \"\" \"Lockstep %s\" \"User Commands\"\n", LOCKSTEP_VERSION);
+    fprintf(out, ".TH LOCKSTEP 1 \"%s\" \"Lockstep %s\" \"User Commands\"\n", LOCKSTEP_DATE,
+            LOCKSTEP_VERSION);
     fprintf(out, ".SH NAME\nlockstep \\- %s\n", tagline);
     fputs(".SH SYNOPSIS\n.B lockstep\n.I COMMAND\n[\\fIOPTION\\fR...] [\\fIARGUMENT\\fR...]\n"
           ".SH COMMANDS\n",
@@ -273,7 +274,8 @@ void help_man_command(FILE *out, const struct command_group *group, const struct
     help_man_name(name, group, command);
     fputs(".TH ", out);
     write_roff(out, name);
-    fprintf(out, " 1 \"\" \"Lockstep %s\" \"User Commands\"\n.SH NAME\n", LOCKSTEP_VERSION);
+    fprintf(out, " 1 \"%s\" \"Lockstep %s\" \"User Commands\"\n.SH NAME\n", LOCKSTEP_DATE,
+            LOCKSTEP_VERSION);
     write_roff(out, name);
     fputs(" \\- ", out);
     write_roff(out, command->summary);

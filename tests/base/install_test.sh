@@ -103,6 +103,7 @@ else
     skip "systemd-analyze has nothing to say about the units" "systemd is not installed"
 fi
 
+cp "$dir/stage/usr/share/man/man1/lockstep.1" "$dir/stage-th"
 run_make uninstall DESTDIR="$dir/stage" PREFIX=/usr
 find "$dir/stage" -type f >"$dir/told"
 [ ! -s "$dir/told" ]
@@ -125,6 +126,15 @@ dpkg-deb --contents "$package" >"$dir/told" 2>&1 &&
     grep -q "man1/lockstep-verifier-run.1.gz" "$dir/told" &&
     ! grep -v "root/root" "$dir/told" | grep -q .
 result $? "its files are those of root, its manual pages packed"
+
+grep -q '^.TH LOCKSTEP 1 "20[0-9-]*"' "$dir/stage-th"
+result $? "the manual pages have a date"
+if command -v lintian >/dev/null 2>&1; then
+    lintian --fail-on error,warning "$package" >"$dir/told" 2>&1
+    result $? "lintian finds no error and no warning"
+else
+    skip "lintian finds no error and no warning" "lintian is not installed"
+fi
 
 # Installs and removes in a clean Debian, below $dir/clean.
 try_clean() {
