@@ -1,15 +1,14 @@
-/* machine_choice.c - which machine runs a tape: by name, or another one for a second opinion. */
+/* machine_choice.c - opens the machine that the options name, and reads the names of devices. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/machine/machine.h"
-#include "engine/machine/sliced.h"
-#include "engine/machine/split.h"
+#include "engine/machine/machine_sliced.h"
+#include "engine/machine/machine_split.h"
 #include "engine/plan/backend.h"
 
-/* More devices than any machine has: bounds what is read from a name. */
-#define DEVICE_NUMBER_MAX 1023
+#define DEVICE_NUMBER_MAX 1023 /* in a device's name */
 
 static enum status open_machine(struct machine **machine, const struct tape *tape,
                                 const struct machine_options *options, struct error *error)
@@ -36,26 +35,20 @@ static enum status open_machine(struct machine **machine, const struct tape *tap
 enum status machine_open(struct machine **machine, const struct tape *tape,
                          const struct machine_options *options, struct error *error)
 {
-    enum status status = open_machine(machine, tape, options, error);
-
-    if (status == STATUS_OK) {
-        (*machine)->thread_count = options->thread_count;
-    }
-    return status;
+    TRY(open_machine(machine, tape, options, error));
+    (*machine)->thread_count = options->thread_count;
+    return STATUS_OK;
 }
 
-/* Does the device start? The sentences are those of opening a machine on it. */
+/* Does the device start? The errors are those of opening a machine on it. */
 static enum status try_cuda(uint32_t device, struct error *error)
 {
     const struct device_calls *calls = NULL;
     struct device *opened = NULL;
     struct device_facts facts = {.capability = 0};
     enum device_result result;
-    enum status status = loader_open(&calls, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(loader_open(&calls, error));
     result = calls->open(&opened, &facts, (int)device);
     if (result == DEVICE_OK) {
         calls->close(opened);
@@ -72,7 +65,7 @@ static enum status unknown_device(const char *name, struct error *error)
     return STATUS_USAGE;
 }
 
-/* One "cuda" or "cuda:N"; *next is what stands behind it. */
+/* Reads one "cuda" or "cuda:N"; *next is the end of it. */
 static enum status read_device(uint32_t *device, const char **next, const char *name,
                                struct error *error)
 {
@@ -103,19 +96,12 @@ static enum status choose_cuda(struct machine_options *options, const char *name
     const char *at = name;
 
     for (;;) {
-        enum status status;
-
         if (count == MACHINE_DEVICES_MAX) {
             return error_set(error, STATUS_USAGE, "a step is split over %d devices at most",
                              MACHINE_DEVICES_MAX);
         }
-        status = read_device(&devices[count], &at, at, error);
-        if (status == STATUS_OK) {
-            status = try_cuda(devices[count++], error);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(read_device(&devices[count], &at, at, error));
+        TRY(try_cuda(devices[count++], error));
         if (*at == '\0') {
             break;
         }
@@ -141,7 +127,7 @@ enum status machine_options_device(struct machine_options *options, const char *
         struct error none;
 
         error_init(&none);
-        (void)choose_cuda(options, "cuda", &none); /* without a GPU the CPU stands */
+        (void)choose_cuda(options, "cuda", &none); /* without a GPU it stays the CPU */
         return STATUS_OK;
     }
     if (strncmp(name, "cuda", 4) == 0) {

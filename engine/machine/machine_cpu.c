@@ -1,11 +1,11 @@
 /*
  * machine_cpu.c - the CPU's backend: two blocks of memory, a plan, and a loop over the operations.
  *
- * Everything is allocated when the machine is opened; a step allocates nothing and cannot fail but
- * by its observer. In fast mode unread outputs are not made and kernels work in place; in trace
- * mode, and where a kind has no kernel, every output is made. Quantized operands stay packed where
- * there are kernels: an observer is shown what they hold, unpacked into the scratch. Where one
- * crosses the tape's edge, the rules make and read it.
+ * Opening the machine allocates everything; a step allocates nothing, and only its observer can
+ * make it fail. In fast mode kernels omit outputs that nobody reads and work in place; in trace
+ * mode, and without a kernel, every output is made. Kernels keep quantized operands packed; for an
+ * observer they are unpacked into the scratch. Where a quantized operand is an input or an output
+ * of the tape, the rules make and read all of them.
  */
 #include <assert.h>
 #include <omp.h>
@@ -30,38 +30,37 @@ struct machine_cpu {
     struct plan plan;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
-    bool borrowed; /* temporaries and scratch are another machine's */
+    bool borrowed; /* temporaries and scratch belong to the lender */
     void **memory; /* per tensor; NULL: not there, or data not bound yet */
 };
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
 
-/* Numbers that are tested for infinity at a time. */
-#define FINITE_SPAN 1024
+#define FINITE_SPAN 1024 /* elements per test for infinity */
 
 /* ---- options ------------------------------------------------------------ */
 
 enum status machine_options_default(struct machine_options *options, struct error *error)
 {
-    const char *wish = getenv("LOCKSTEP_ISA");
+    const char *name = getenv("LOCKSTEP_ISA");
 
     *options = (struct machine_options){.isa = isa_best()};
-    if (wish == NULL || wish[0] == '\0') {
+    if (name == NULL || name[0] == '\0') {
         return STATUS_OK;
     }
     for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
-        if (strcmp(wish, isa_name((enum isa)isa)) == 0) {
+        if (strcmp(name, isa_name((enum isa)isa)) == 0) {
             options->isa = (enum isa)isa;
             if (isa_available(options->isa)) {
                 return STATUS_OK;
             }
-            (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA: this CPU has no %s", wish);
+            (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA: this CPU has no %s", name);
             error_advise(error, "leave LOCKSTEP_ISA out: the best here is %s",
                          isa_name(isa_best()));
             return STATUS_USAGE;
         }
     }
-    (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA is '%.40s'", wish);
+    (void)error_set(error, STATUS_USAGE, "LOCKSTEP_ISA is '%.40s'", name);
     error_advise(error, "use scalar, avx2 or avx512");
     return STATUS_USAGE;
 }
@@ -69,8 +68,8 @@ enum status machine_options_default(struct machine_options *options, struct erro
 /* ---- floating-point control --------------------------------------------- */
 
 /*
- * Every thread of the team takes the default control word and shows that it now computes as the
- * rules demand. The caller has taken it before: see float_control.h.
+ * Every thread of the team takes the default control word and checks that it computes as the rules
+ * require. The caller has taken the word before: see float_control.h.
  */
 static enum status prepare_threads(int thread_count, struct error *error)
 {
@@ -81,7 +80,7 @@ static enum status prepare_threads(int thread_count, struct error *error)
         (void)float_control_take();
         bad |= assumptions_check(NULL) != STATUS_OK;
     }
-    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules demand")
+    return bad ? error_set(error, STATUS_DEVICE, "a thread does not compute as the rules require")
                : STATUS_OK;
 }
 
@@ -92,7 +91,7 @@ static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
     return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
 }
 
-/* Is this output held in the packed layout of the kernels? */
+/* Do the kernels keep this output in their packed layout? */
 static bool is_packed(const struct machine_cpu *cpu, const struct op *op, uint32_t output)
 {
     return cpu->kernels.unpack != NULL && op->kind == OP_QUANTIZE && output == 2;
@@ -124,7 +123,7 @@ static bool in_place(const void *context, enum op_kind kind, uint32_t output, ui
     return has_kernel(context, kind) && op_in_place(kind, output, input);
 }
 
-/* What the kernel asks for; in trace mode its result is also unpacked there. */
+/* Scratch for the kernel and, in trace mode, for unpacking its result. */
 static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
 {
     const struct kernel *kernel = &cpu->kernels.kernels[op->kind];
@@ -141,7 +140,7 @@ static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
     return size;
 }
 
-/* Blocks for a step of the plan at hand; more where they are larger already. */
+/* Grows the block sizes to those of the current plan. */
 static void size_blocks(struct machine_cpu *cpu)
 {
     const struct tape *tape = cpu->machine.tape;
@@ -163,16 +162,13 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     struct plan_hooks hooks = {.context = cpu, .keep_all = cpu->options.trace};
-    enum status status;
 
     hooks.output_size = output_size;
     hooks.may_omit = has_kernel;
     hooks.in_place = cpu->options.trace ? NULL : in_place;
-    status = plan_build(&cpu->plan, tape, &hooks, error);
-    if (status == STATUS_OK) {
-        size_blocks(cpu);
-    }
-    return status;
+    TRY(plan_build(&cpu->plan, tape, &hooks, error));
+    size_blocks(cpu);
+    return STATUS_OK;
 }
 
 static enum status make_plan(struct machine_cpu *cpu, struct error *error)
@@ -186,12 +182,13 @@ static enum status make_plan(struct machine_cpu *cpu, struct error *error)
         cpu->plan = (struct plan){.places = NULL};
         cpu->options.trace = false;
     }
-    return status == STATUS_OK ? plan_step(cpu, error) : status;
+    TRY(status);
+    return plan_step(cpu, error);
 }
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Takes the lender's memory for all that does not last, or none of it. */
+/* Takes the lender's temporaries and scratch if both are large enough, or neither. */
 static void borrow(struct machine_cpu *cpu)
 {
     const struct machine_cpu *lender = (const struct machine_cpu *)cpu->options.lender;
@@ -237,7 +234,7 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
                              (double)total / 1048576.0);
         }
         if (size != 0) {
-            /* Large pages where the system has them; a refusal changes nothing but the speed. */
+            /* Large pages, if the system has them, only make it faster. */
             (void)madvise(cpu->blocks[block], size, MADV_HUGEPAGE);
         }
     }
@@ -258,7 +255,7 @@ static enum status allocate(struct machine_cpu *cpu, struct error *error)
     return STATUS_OK;
 }
 
-/* ---- the table's functions ---------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static struct machine_cpu *cpu_of(struct machine *machine)
 {
@@ -281,8 +278,8 @@ static void cpu_close(struct machine *machine)
 }
 
 /*
- * Does a quantized operand come from outside, or go there? It does where a tape is a part of a step
- * (range.h), and outside there is only the canonical layout.
+ * Is a quantized operand an input or an output of the tape? It may be where a tape is a part of a
+ * step (range.h), and it then has the canonical layout.
  */
 static bool operands_cross(const struct tape *tape)
 {
@@ -311,7 +308,7 @@ static bool operands_cross(const struct tape *tape)
     return false;
 }
 
-/* The instruction set's kernels, less those of packed operands where the rules must do. */
+/* Takes the kernels of the instruction set, without those of packed operands if operands cross. */
 static void choose_kernels(struct machine_cpu *cpu)
 {
     static const enum op_kind packed[] = {OP_QUANTIZE, OP_CONTRACT, OP_CONTRACT_ONES,
@@ -365,19 +362,18 @@ static enum status cpu_open(struct machine **machine, const struct tape *tape,
     if (cpu == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
-    status = prepare(cpu, tape, options, error);
-    if (status == STATUS_OK) {
-        status = allocate(cpu, error);
-    }
-    if (status != STATUS_OK) {
-        cpu_close(&cpu->machine);
-        return status;
-    }
+    TRY_OUT(prepare(cpu, tape, options, error));
+    TRY_OUT(allocate(cpu, error));
     *machine = &cpu->machine;
     return STATUS_OK;
+out:
+    cpu_close(&cpu->machine);
+    return status;
 }
 
-/* Memory of a tensor that lasts, of an output or of the loss; NULL for others. */
+/* ---- tensors ------------------------------------------------------------ */
+
+/* The memory of a lasting tensor, of an output or of the loss; NULL for others. */
 static const void *cpu_peek(struct machine *machine, uint32_t tensor)
 {
     struct machine_cpu *cpu = cpu_of(machine);
@@ -427,9 +423,11 @@ static enum status cpu_bind(struct machine *machine, uint32_t tensor, const void
     return STATUS_OK;
 }
 
+/* ---- a step ------------------------------------------------------------- */
+
 /*
- * An operation this small is over before a second thread has woken up, and on a busy machine a
- * thread that was put aside makes the others wait for it at the end of every operation.
+ * A small operation ends before a second thread wakes up. And on a busy machine every further
+ * thread may be descheduled, and the others wait for it at the end of the operation.
  */
 static int threads_for(const struct machine_cpu *cpu, const struct op *op)
 {
@@ -488,19 +486,18 @@ static enum status show(struct machine_cpu *cpu, const struct observer *observer
 {
     const struct tape *tape = cpu->machine.tape;
     const struct op *op = &tape->ops[at];
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < op->output_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < op->output_count; i++) {
         const void *bytes = cpu->memory[op->outputs[i]];
 
         if (is_packed(cpu, op, i)) {
             cpu->kernels.unpack(cpu->blocks[BLOCK_SCRATCH], bytes, op, threads_for(cpu, op));
             bytes = cpu->blocks[BLOCK_SCRATCH];
         }
-        status = observer->made(observer->context, at, i, bytes, tensor_bytes(tape, op->outputs[i]),
-                                error);
+        TRY(observer->made(observer->context, at, i, bytes, tensor_bytes(tape, op->outputs[i]),
+                           error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status check_bound(const struct machine_cpu *cpu, struct error *error)
@@ -533,27 +530,28 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
 {
     struct machine_cpu *cpu = cpu_of(machine);
     uint64_t control = float_control_take();
-    enum status status = check_bound(cpu, error);
+    enum status status;
 
     assert(observer == NULL || cpu->options.trace);
-    if (status == STATUS_OK) {
-        status = prepare_threads(cpu->options.thread_count, error);
-    }
-    for (uint32_t at = first; at < last && status == STATUS_OK; at++) {
-        if (cpu->plan.runs[at]) {
-            if (cpu->options.timed == NULL) {
-                run_op(cpu, &machine->tape->ops[at]);
-            } else {
-                run_op_timed(cpu, at);
-            }
-            if (observer != NULL) {
-                status = show(cpu, observer, at, error);
-            }
+    TRY_OUT(check_bound(cpu, error));
+    TRY_OUT(prepare_threads(cpu->options.thread_count, error));
+    for (uint32_t at = first; at < last; at++) {
+        if (!cpu->plan.runs[at]) {
+            continue;
+        }
+        if (cpu->options.timed == NULL) {
+            run_op(cpu, &machine->tape->ops[at]);
+        } else {
+            run_op_timed(cpu, at);
+        }
+        if (observer != NULL) {
+            TRY_OUT(show(cpu, observer, at, error));
         }
     }
-    if (status == STATUS_OK && last == machine->tape->op_count) {
+    if (last == machine->tape->op_count) {
         take_next_states(cpu);
     }
+out:
     float_control_give_back(control);
     return status;
 }
@@ -564,8 +562,8 @@ static enum status cpu_step(struct machine *machine, const struct observer *obse
     return cpu_run(machine, 0, machine->tape->op_count, observer, error);
 }
 
-/* The sign bit of the result is set where one of the numbers is a NaN or an infinity: all of their
- * exponent bits are set, and only then one more carries into the sign. */
+/* The sign bit of the result is set if one of the numbers is a NaN or an infinity: all exponent
+ * bits are then set, and adding one carries into the sign. */
 static uint32_t carry_of(const uint32_t *bits, uint64_t count)
 {
     uint32_t found = 0;
@@ -583,7 +581,7 @@ static bool is_finite(const uint32_t *bits, uint64_t count, int thread_count)
 
 #pragma omp parallel for schedule(static) reduction(| : found) num_threads(thread_count)
     for (uint64_t span = 0; span < spans; span++) {
-        found |= carry_of(bits + span * FINITE_SPAN, FINITE_SPAN); /* a length known to compilers */
+        found |= carry_of(bits + span * FINITE_SPAN, FINITE_SPAN); /* constant: it vectorizes */
     }
     return found >> 31 == 0;
 }

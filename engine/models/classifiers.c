@@ -4,7 +4,7 @@
 #include "engine/models/model_writer.h"
 #include "engine/tape/builder_core.h"
 
-/* Height, width and channels of a picture: what the operations over pictures take. */
+/* The largest height, width and channel count that the operations over pictures take. */
 #define SIDE_MAX 65535u
 
 static uint32_t write_layer(struct model_writer *writer, const char *name, uint32_t x, uint64_t out,
@@ -53,7 +53,7 @@ void write_mlp(struct model_writer *writer)
     write_end(writer, x, labels);
 }
 
-/* 3x3 convolution, ReLU, 2x2 pool; (batch, high, wide, in) to (.., high/2, wide/2, out). */
+/* 3x3 convolution, ReLU, 2x2 pool: (batch, high, wide, in) to (batch, high/2, wide/2, out). */
 static uint32_t write_convolution(struct model_writer *writer, const char *name, uint32_t x,
                                   const uint64_t *size, uint64_t out, enum op_kind pool)
 {
@@ -69,7 +69,7 @@ static uint32_t write_convolution(struct model_writer *writer, const char *name,
     return build_image_op(builder, pool, x, window);
 }
 
-/* (batch, high, wide, channels) as (batch, all of it): the same elements in the same order. */
+/* (batch, high, wide, channels) as (batch, high*wide*channels). */
 static uint32_t write_flat(struct model_writer *writer, uint32_t x, uint64_t batch)
 {
     struct output_shape shape =

@@ -9,9 +9,9 @@
 #define GPT2_DEVIATION 0.02
 #define ROTARY_BASE    10000.0
 
-/* Longest sequence: a softmax has no longer rows. */
+/* The longest sequence: the longest row of a softmax. */
 #define LENGTH_MAX (1u << 20)
-/* Elements of a rotary table, which is held in the job. */
+/* The most elements of a rotary table, which is part of the job. */
 #define ROTARY_MAX (UINT64_C(1) << 28)
 
 static void require_language(struct model_writer *writer)
@@ -69,7 +69,7 @@ static uint32_t gpt2_block(struct model_writer *writer, uint32_t x, uint32_t lay
     struct builder *builder = writer->builder;
     uint64_t width = options->width;
     uint64_t hidden = options->hidden == 0 ? 4 * width : options->hidden;
-    /* Two layers of every block end in the residual stream: theirs start smaller. */
+    /* Two layers of every block add to the residual stream, so their weights start smaller. */
     double last = GPT2_DEVIATION / sqrt(2.0 * options->layers);
     uint32_t qkv[3];
     uint32_t y;
@@ -90,7 +90,7 @@ static uint32_t gpt2_block(struct model_writer *writer, uint32_t x, uint32_t lay
     return build_add(builder, x, write_dropout(writer, y), 1);
 }
 
-/* The table's first rows, spread over the batch; a table of exactly `length` rows is read as is. */
+/* The first `length` rows of the position table. */
 static uint32_t gpt2_positions(struct model_writer *writer, uint32_t table)
 {
     const struct model_options *options = writer->options;

@@ -1,9 +1,10 @@
 /*
- * model.h - tapes of whole models from options: an MLP, a convolutional net, GPT-2, Llama.
+ * model.h - writes the tapes of whole models from options: an MLP, a convolutional net, GPT-2,
+ * Llama.
  *
- * The engine, the referee and the contract know operations and nothing of models: a model is only
- * a way to write a tape. A model says beside the tape how its first state is drawn and what its
- * constants hold, so that two builders with the same options make the same bits.
+ * The engine, the referee and the contract know operations and no models: a model is only a way to
+ * write a tape. It also says how the first state is drawn and holds the constants, so that equal
+ * options give equal bits.
  */
 #ifndef ENGINE_MODELS_MODEL_H
 #define ENGINE_MODELS_MODEL_H
@@ -32,15 +33,15 @@ enum schedule {
     SCHEDULE_COUNT,
 };
 
-/* Counts are per step; zero in a field that a kind uses is refused with its name. */
+/* model_build() refuses zero in a field that the kind uses, and names the field. */
 struct model_options {
     enum model_kind kind;
     struct precision precision;
     uint64_t seed;
     uint32_t batch;
     bool inference; /* forward only: inputs instead of data, outputs instead of an update */
-    /* Forward only on the data, as a job: the logits of the step's batch ("answers") and the sum of
-     * all losses ("loss_sum") are state and so committed to; nothing is learned or dropped. */
+    /* A job that evaluates: forward only, without dropout. Its state, to which each step commits,
+     * are the logits of the batch ("answers") and the sum of all losses ("loss_sum"). */
     bool evaluation;
 
     /* Language models. */
@@ -75,14 +76,14 @@ struct model_options {
     double beta1;
     double beta2;
     double epsilon;
-    double decay; /* of matrices; vectors are not decayed */
+    double decay; /* weight decay of matrices; vectors have none */
     double clip;  /* limit of the gradient's norm; 0: none */
 };
 
-/* Sensible values for kind: a small model that trains in minutes on a CPU. */
+/* The options of a small model that trains in minutes on a CPU. */
 void model_options_default(struct model_options *options, enum model_kind kind);
 
-/* A state tensor and how its first value is drawn, from the stream of its tensor id. */
+/* A state tensor and how its first value is drawn. The stream of the draw is the tensor's id. */
 struct model_parameter {
     uint32_t tensor;
     struct init init;

@@ -6,7 +6,7 @@
 #include "engine/ops/float_control.h"
 #include "engine/tape/builder_core.h"
 
-/* A schedule is held in the job, twelve bytes a step. */
+/* A job holds its schedule, twelve bytes per step. */
 #define STEPS_MAX 10000000u
 
 const char *model_kind_name(enum model_kind kind)
@@ -54,7 +54,7 @@ void model_options_default(struct model_options *options, enum model_kind kind)
     }
 }
 
-/* What a number can be, whatever the model. Written so that a NaN is refused too. */
+/* The checks of options that do not depend on the kind. The comparisons refuse a NaN too. */
 static enum status check_options(const struct model_options *options, struct error *error)
 {
     if ((unsigned)options->kind >= MODEL_COUNT || (unsigned)options->optimizer >= OPTIMIZER_COUNT ||
@@ -107,7 +107,7 @@ enum status model_build(struct model *model, const struct model_options *options
     if (writer.builder == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
     }
-    control = float_control_take(); /* tables of constants are computed */
+    control = float_control_take(); /* the writers compute tables of constants */
     writers[options->kind](&writer);
     float_control_give_back(control);
     status = builder_finish(&model->tape, writer.builder, error);

@@ -1,4 +1,4 @@
-/* write.c - what the model writers share; see write.h. */
+/* model_writer.c - see model_writer.h. */
 #include "engine/models/model_writer.h"
 
 #include <math.h>
@@ -159,8 +159,8 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x)
 /* ---- attention ---------------------------------------------------------- */
 
 /*
- * Heads are columns side by side, so a head is a view and nothing is moved. The query heads that
- * share a key head are rows of one product: row (group, t) of batch (b, key head).
+ * Heads are columns side by side, so a head is a view and no data moves. The query heads that share
+ * a key head are rows of one product: row (group, t) of batch (b, key head).
  */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
                          uint64_t heads, uint64_t kv_heads)
@@ -199,7 +199,7 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Factor by which all gradients are scaled: the clip, or one. */
+/* The factor that scales all gradients: from clipping, or one. */
 static uint32_t write_gradient_scale(struct model_writer *writer, const uint32_t *gradients)
 {
     static const uint64_t one = 1;

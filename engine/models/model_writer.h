@@ -1,12 +1,11 @@
 /*
- * write.h - what the model writers share. Inside engine/models/ only.
+ * model_writer.h - what the writers of models share. Inside engine/models/ only.
  */
 #ifndef ENGINE_MODELS_MODEL_WRITER_H
 #define ENGINE_MODELS_MODEL_WRITER_H
 
 #include "engine/models/model.h"
 
-/* A model being written. */
 struct model_writer {
     struct builder *builder;
     struct model *model;
@@ -22,13 +21,13 @@ struct init init_normal(double deviation);
 #define INIT_AT_ZERO ((struct init){INIT_ZEROS, 0})
 #define INIT_AT_ONE  ((struct init){INIT_ONES, 0})
 
-/* A constant tensor that takes over bytes, which may be NULL after a failed allocation. */
+/* A constant tensor. Takes bytes, which may be NULL after a failed allocation. */
 uint32_t write_constant(struct model_writer *writer, const char *name, enum dtype dtype,
                         uint64_t rows, uint64_t columns, void *bytes);
 
-/* Tokens of a batch and their targets; inference has tokens only, as an input. */
+/* The tokens of a batch and their targets; for inference the tokens alone, as an input. */
 void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets);
-/* Samples of a batch as (batch, width) in 0..1, and labels. */
+/* The samples of a batch as (batch, width) in 0..1, and their labels. */
 void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labels, uint64_t width);
 
 uint32_t write_dropout(struct model_writer *writer, uint32_t x);
@@ -37,10 +36,10 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
                          uint64_t heads, uint64_t kv_heads);
 
-/* The end of every model: the loss, the reverse pass and the update; or the output. */
+/* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 
-/* Deviation of a linear layer's weight: 1/sqrt(fan in). */
+/* The deviation of a linear layer's weight: 1/sqrt(width). */
 double init_fan_in(uint64_t width);
 
 /* Fails the builder when an option that must be positive is zero. */
@@ -52,7 +51,7 @@ void write_convnet(struct model_writer *writer);
 void write_gpt2(struct model_writer *writer);
 void write_llama(struct model_writer *writer);
 
-/* ---- tables.c: constants by basic double arithmetic, alike on every machine ---- */
+/* ---- constants (tables.c) ----------------------------------------------- */
 
 /* Rates and AdamW's corrections: rows of (rate) or (rate, correct1, correct2). NULL: no memory. */
 float *schedule_table(const struct model_options *options);

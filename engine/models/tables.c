@@ -1,15 +1,13 @@
 /*
  * tables.c - schedules and rotary tables.
  *
- * They are data of the job, so their bits must not depend on a libm: everything here is made of
- * the correctly rounded operations of binary64 and series short enough to read.
+ * They are data of the job, so their bits must not depend on a libm. Everything here uses correctly
+ * rounded operations of binary64, sqrt included, and short series.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "engine/models/model_writer.h"
-
-/* sqrt is correctly rounded everywhere; no other function of libm is used here. */
 
 static const double half_pi_high = 0x1.921fb54442d18p0;
 static const double half_pi_low = 0x1.1a62633145c07p-54;
@@ -29,7 +27,7 @@ static void sine_cosine_small(double *sine, double *cosine, double x)
     *cosine = 1.0 - c;
 }
 
-/* For 0 <= x below about 2^26: pi/2 in two parts leaves an error near 2^-80 of a turn. */
+/* For 0 <= x below about 2^26. pi/2 in two parts leaves an error near 2^-80 of a turn. */
 static void sine_cosine(double *sine, double *cosine, double x)
 {
     double turns = (double)(int64_t)(x / half_pi_high + 0.5);

@@ -8,7 +8,7 @@
 #include "engine/ops/real.h"
 #include "engine/ops/scalar.h"
 
-/* volatile: the compiler must leave each computation to this thread's own control word. */
+/* volatile: the multiplication must run on this thread and not in the compiler. */
 static bool multiplies_to(float a, float b, uint32_t bits)
 {
     volatile float x = a;

@@ -1,8 +1,8 @@
 /*
- * assumptions.h - what the arithmetic stands on, checked by the compiler and again at start-up.
+ * assumptions.h - what the arithmetic assumes, checked by the compiler and again at run time.
  *
- * A wrong compiler flag or a library that sets flush-to-zero should fail here, loudly, on the first
- * machine, and not quietly on the ledger.
+ * A wrong compiler flag, or a library that sets flush-to-zero, should fail here and not in a
+ * dispute.
  */
 #ifndef ENGINE_OPS_ASSUMPTIONS_H
 #define ENGINE_OPS_ASSUMPTIONS_H
@@ -36,10 +36,10 @@ _Static_assert((-3 >> 1) == -2, "a shift to the right keeps the sign");
 _Static_assert(sizeof(size_t) >= 8, "tensors may be larger than 4 GiB");
 
 /*
- * Does this thread compute as the rules demand: round to nearest even, subnormals kept on the way
- * in and out, fma rounded once, and a sum and an exponential of known bits? Control words belong to
- * threads, and a library loaded later may change them, so every worker asks for itself. Takes well
- * under a microsecond. STATUS_REFUSED names what is wrong.
+ * Checks that this thread rounds to nearest even, keeps subnormals, rounds an fma once, and gets
+ * the known bits of a sum of exponentials. Every worker thread checks itself: control words belong
+ * to threads, and a library loaded later may change them. Takes well under a microsecond.
+ * STATUS_REFUSED says what is wrong.
  */
 MUST_CHECK enum status assumptions_check(struct error *error);
 

@@ -58,7 +58,7 @@ RULE int contraction_lowest(bool *poison, const int16_t *exponents, int64_t bloc
     return lowest;
 }
 
-/* Sums are unsigned, so that what a liar wrote wraps instead of being undefined. */
+/* Sums are unsigned: hostile values wrap, and nothing is undefined. */
 static RULE int64_t dot16(const int16_t *a, const int16_t *b, int64_t count)
 {
     uint64_t sum = 0;
@@ -111,7 +111,7 @@ static RULE uint64_t shift_right_rne(uint64_t value, int drop)
         return value;
     }
     if (drop > 63) {
-        /* value < 2^63 wherever this is called, so it is at most half of 2^64: RNE gives 0. */
+        /* Callers pass value < 2^63, less than half of 2^64: RNE gives 0. */
         return 0;
     }
     uint64_t kept = value >> drop;

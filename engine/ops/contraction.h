@@ -12,15 +12,14 @@
  * because W = floor((62 - 2(bits-1) - ceil(log2 K)) / 2). Every partial sum obeys the same bound,
  * so any cut of K over threads, tiles or processes adds up without overflow.
  *
- * The packed layout of the CPU's kernels. OP_QUANTIZE writes, and every consumer (CONTRACT, ONES,
- * ONEHOT) reads, one layout that depends only on rows, K, bits and block: see
- * cpu/contraction_packed.h. The buffer of such a q tensor needs contraction_packed_size() bytes,
- * aligned to 64; the exponents stay canonical; peaks may be NULL. The rules know nothing of it.
+ * The packed layout of the CPU's kernels. Their OP_QUANTIZE writes it and CONTRACT, ONES and ONEHOT
+ * read it. It depends only on rows, K, bits and block: see cpu/contraction_packed.h. The buffer of
+ * a packed q has contraction_packed_size() bytes, aligned to 64; exponents stay canonical; peaks
+ * may be NULL. The rules do not know this layout.
  *
- * Nothing here allocates. Callers guarantee what op_check() checks. To a rule the values of
- * elements may be anything at all, since it also judges what a liar wrote, and none leads to
- * undefined behaviour.
- * Kernels are given only what their own quantize wrote.
+ * Nothing here allocates. Callers guarantee what op_check() checks. A rule accepts any values of
+ * elements without undefined behaviour, since it also judges what a cheating solver wrote. A kernel
+ * reads only what its own quantize wrote.
  */
 #ifndef ENGINE_OPS_CONTRACTION_H
 #define ENGINE_OPS_CONTRACTION_H
@@ -56,7 +55,7 @@ static RULE inline int ceil_log2(uint64_t value)
     return value == 1 ? 0 : 64 - __builtin_clzll(value - 1);
 }
 
-/* W, or a negative number where bits and k leave no room: op_check() refuses that. */
+/* W, or -1 where bits and k leave no room: op_check() refuses that. */
 static RULE inline int contraction_window(int64_t bits, int64_t k)
 {
     int64_t room = 62 - 2 * (bits - 1) - ceil_log2((uint64_t)k);
@@ -124,12 +123,12 @@ struct quantized_row {
     const int16_t *exponents;
 };
 
-/* The smallest exponent of a row's blocks; *poison tells whether one is EXPONENT_POISON. */
+/* The smallest exponent of a row's blocks; *poison: is one of them EXPONENT_POISON? */
 RULE int contraction_lowest(bool *poison, const int16_t *exponents, int64_t blocks);
 
 /*
- * The part of S that the blocks [first, last) of two rows give. Parts over any cut of the blocks
- * add up, modulo 2^64, to the part over all of them: this is what ranks exchange.
+ * The part of S from the blocks [first, last) of two rows. The parts of any cut of the blocks add
+ * up to S, modulo 2^64.
  */
 RULE int64_t contraction_partial(const struct contraction_shape *shape,
                                  const struct quantized_row *a, const struct quantized_row *b,

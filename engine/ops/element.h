@@ -1,7 +1,6 @@
 /*
- * element.h - the functions of the element-wise operations that are more than one step, value by
- * value: what the rules state of an element's operands, and what kernels that have the operands in
- * registers call. Results are as they are stored, as bits.
+ * element.h - the element-wise functions that take more than one arithmetic step. Rules call them,
+ * and so do kernels that have the operands in registers. Results are bits, as they are stored.
  */
 #ifndef ENGINE_OPS_ELEMENT_H
 #define ENGINE_OPS_ELEMENT_H
@@ -11,7 +10,7 @@
 #include "engine/ops/real.h"
 #include "engine/ops/scalar.h"
 
-/* A NaN stays one; -0 and all below become +0. */
+/* A NaN stays a NaN; -0 and every negative number become +0. */
 static RULE inline uint32_t element_relu(float x)
 {
     return x != x ? FLOAT_NAN_BITS : x > 0.0f ? real_to_bits(x) : 0;
@@ -32,7 +31,7 @@ static RULE inline uint32_t element_gelu(float x)
 
 static RULE inline uint32_t element_gelu_grad(float x, float dy)
 {
-    /* NaN passes both comparisons. */
+    /* A NaN is not changed by either comparison. */
     x = x < -SCALAR_GELU_FLAT ? -SCALAR_GELU_FLAT : x;
     x = x > SCALAR_GELU_FLAT ? SCALAR_GELU_FLAT : x;
     float square = x * x;

@@ -1,12 +1,11 @@
 /*
- * float_control.h - the control word of a thread's floating-point unit, as the rules demand it.
+ * float_control.h - sets a thread's floating-point control word to what the rules need.
  *
- * A library that was loaded can have set flush-to-zero or another rounding on any thread. Whoever
- * computes by the rules takes the default (round to nearest even, subnormals kept, no traps) for as
- * long as it computes, and then gives back what it found. OpenMP's runtimes differ: LLVM's hands
- * the caller's word on to its workers at every fork and back to the caller at every join, GNU's
- * leaves each thread its own. So the caller takes the default first, outside of parallel regions,
- * and every worker takes it again inside.
+ * A loaded library may have set flush-to-zero or another rounding mode on any thread. Code that
+ * computes by the rules first takes the default (round to nearest even, keep subnormals, no traps)
+ * and restores the old word afterwards. LLVM's OpenMP copies the caller's word to the workers at
+ * every fork and back at every join; GNU's leaves each thread its own. So the caller takes the
+ * default outside of parallel regions, and every worker takes it again inside.
  */
 #ifndef ENGINE_OPS_FLOAT_CONTROL_H
 #define ENGINE_OPS_FLOAT_CONTROL_H
@@ -17,9 +16,9 @@
 #endif
 
 #define FLOAT_CONTROL_X86_DEFAULT 0x1f80u
-#define FLOAT_CONTROL_X86_FLAGS   0x003fu /* what happened so far: no influence */
+#define FLOAT_CONTROL_X86_FLAGS   0x003fu /* sticky exception flags: no influence on results */
 
-/* Takes the default for the calling thread; returns what was there. */
+/* Sets the default word for the calling thread; returns the old one. */
 static inline uint64_t float_control_take(void)
 {
 #if defined(__x86_64__)

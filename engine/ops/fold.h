@@ -6,10 +6,10 @@
  *   2. for d = 16, 8, 4, 2, 1: lane[l] += lane[l+d] for every l < d whose lane l+d is present
  *   3. the sum is lane[0]; of one element it is that element
  *
- * In place of "absent" the code starts every lane at -0: v + -0 has the bits of v for every v, also
- * for v = -0. (+0 would not do: -0 + +0 is +0.)
+ * The code starts every lane at -0 instead of marking it absent: v + -0 has the bits of v for every
+ * v, -0 included. (+0 would not do: -0 + +0 is +0.)
  *
- * A fold of products takes the same order, each step one fma. A maximum needs no order.
+ * A fold of products has the same order; each step is one fma. A maximum needs no order.
  */
 #ifndef ENGINE_OPS_FOLD_H
 #define ENGINE_OPS_FOLD_H
@@ -45,7 +45,7 @@ static RULE inline void fold_multiply_add(struct fold *fold, float a, float b)
     *lane = fmaf(a, b, *lane);
 }
 
-/* The sum; the lanes are used up. At least one element must have been added. */
+/* The sum of one element or more. Destroys the lanes. */
 static RULE inline float fold_total(struct fold *fold)
 {
     for (uint32_t d = FOLD_LANES / 2; d > 0; d /= 2) {
@@ -57,8 +57,8 @@ static RULE inline float fold_total(struct fold *fold)
 }
 
 /*
- * The running maximum is NaN once a NaN was seen, else the largest number; which of -0 and +0 comes
- * first must not show, so the result of -0 is written as +0.
+ * The running maximum: NaN once a NaN was seen, else the largest number. A result of -0 is stored
+ * as +0, so the order of -0 and +0 does not show.
  */
 static RULE inline float fold_maximum(float so_far, float v)
 {

@@ -1,9 +1,9 @@
 /*
  * image.h - the geometry of a window that moves over pictures (batch, height, width, channels).
  *
- * One place for the sizes and the bounds, so that rules and kernels cannot disagree about an edge.
- * Everything here stands on op_check(): the kernel fits into the padded picture, stride >= 1, and
- * no product of sizes exceeds TENSOR_COUNT_MAX.
+ * Rules and kernels share these bounds, so they agree about the edges. op_check() has passed: the
+ * kernel fits into the padded picture, stride >= 1, and no product of sizes exceeds
+ * TENSOR_COUNT_MAX.
  */
 #ifndef ENGINE_OPS_IMAGE_H
 #define ENGINE_OPS_IMAGE_H

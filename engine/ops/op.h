@@ -1,13 +1,13 @@
 /*
  * op.h - the operations that a training step is made of.
  *
- * An operation has a kind, integer attributes, and input and output tensor ids. It may have
- * several outputs; each output has one rule (rule.h), a small pure function of one element's
- * position. The rules are the definition of the arithmetic. docs/ARITHMETIC.md states the same in
- * mathematics; kernels, the CUDA backend and the contract are translations of it.
+ * An operation has a kind, integer attributes, and input and output tensor ids. Each output has one
+ * rule (rule.h), a small pure function of one element's position. The rules define the arithmetic.
+ * docs/ARITHMETIC.md states the same in mathematics; kernels, the CUDA backend and the contract
+ * translate it.
  *
- * Attributes named *_bits hold the bit pattern of a binary32 constant. Tensors are taken as flat
- * arrays of the sizes that the attributes give; op_check() refuses any other size.
+ * Attributes named *_bits hold the bit pattern of a binary32 constant. Operations read tensors as
+ * flat arrays whose sizes the attributes give; op_check() refuses any other size.
  *
  * Folds: fold(v_0..v_n-1) is the canonical sum of fold.h: chunks of FOLD_CHUNK elements are
  * outputs of their own ("part", (rows, chunks)), and the total is the fold of the parts.
@@ -31,7 +31,7 @@
 #define FLOAT_NAN_BITS UINT32_C(0x7fc00000)
 
 enum op_kind {
-    /* ---- where a step begins: the step number, schedules, batches, randomness ---- */
+    /* ---- step number, schedules, batches, randomness ---- */
     OP_STEP_NEXT = 0, /* in step u32(1); out step+1                                             */
     OP_SCHEDULE,      /* in table(rows*columns), step; out (1): table[min(step,rows-1)][column] */
     OP_FILL,          /* out (count): the constant                                              */
@@ -92,7 +92,7 @@ enum op_kind {
 /* Attribute positions, kind by kind. */
 enum { SCHEDULE_COLUMNS, SCHEDULE_COLUMN, SCHEDULE_ATTRIBUTES };
 enum { FILL_VALUE_BITS, FILL_ATTRIBUTES };
-/* seed is 64 bits in two halves; stream keeps the draws of different operations apart. */
+/* The seed has 64 bits, in two halves; operations with different streams draw different numbers. */
 enum {
     BATCH_COUNT,  /* B */
     BATCH_LENGTH, /* T, or the width of a sample */
@@ -103,7 +103,7 @@ enum {
     BATCH_TOKENS_ATTRIBUTES = BATCH_SCALE_BITS,
     BATCH_SAMPLES_ATTRIBUTES,
 };
-/* An element is kept when its random word is >= threshold. */
+/* An element survives when its random word is >= threshold. */
 enum {
     DROPOUT_THRESHOLD,
     DROPOUT_SCALE_BITS,
@@ -128,8 +128,8 @@ enum {
     IMAGE_ATTRIBUTES
 };
 /*
- * Elements that a window has, and that the rule of an element reads by windows, at most: each may
- * lie in a leaf of its own, and all of them must fit one transaction of a chain.
+ * The most elements of one window, and the most that one rule reads through windows. Each may lie
+ * in a leaf of its own, and the proofs of all of them must fit one transaction of a ledger.
  */
 #define IMAGE_WINDOW_MAX 64
 enum { BROADCAST_DIV, BROADCAST_MOD, BROADCAST_ATTRIBUTES }; /* ADD, MUL */
@@ -196,13 +196,12 @@ static RULE inline uint64_t fold_chunks(uint64_t columns)
     return (columns + FOLD_CHUNK - 1) / FOLD_CHUNK;
 }
 
-/* The part of op.h that names kinds for people: "contract-onehot". NULL past the last kind. */
+/* The kind's name for people: "contract-onehot". NULL past the last kind. */
 const char *op_kind_name(enum op_kind kind);
 
 /*
- * Is op sound? Counts, attribute ranges, and that every tensor it touches has the type and the
- * number of elements that its attributes imply. Safe on hostile input: nothing overflows. tensors
- * holds tensor_count entries; op's ids are checked against it.
+ * Is op sound? Checks its counts, the ranges of its attributes, and that every tensor it touches
+ * has the type and size that the attributes imply. Safe on hostile input: nothing overflows.
  */
 MUST_CHECK enum status op_check(const struct op *op, const struct tensor *tensors,
                                 uint32_t tensor_count, struct error *error);

@@ -1,7 +1,7 @@
 /*
- * op_check.c - is an untrusted operation sound? The frame of the checks, and those of the kinds
- * that begin a step, move data and work element by element. Rows, contractions and pictures have
- * op_check_rows.c and op_check_shapes.c.
+ * op_check.c - checks an untrusted operation: op_check(), its helpers, and the checks of the kinds
+ * that draw batches, move data, work element by element or update parameters. op_check_shapes.c has
+ * the others.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,7 +133,6 @@ enum status op_check(const struct op *op, const struct tensor *tensors, uint32_t
 {
     struct op_checker checker = {op, tensors, error, STATUS_OK};
     const struct op_spec *spec;
-    enum status status;
 
     if ((unsigned)op->kind >= OP_KIND_COUNT) {
         return error_set(error, STATUS_BAD_FORMAT, "unknown kind of operation %u",
@@ -150,15 +149,12 @@ enum status op_check(const struct op *op, const struct tensor *tensors, uint32_t
                          spec->input_count_min, spec->output_count_min, spec->attribute_count_min,
                          spec->variadic ? " or more" : "");
     }
-    status = check_ids(op, tensor_count, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_ids(op, tensor_count, error));
     spec->check(&checker);
     return checker.status;
 }
 
-/* ---- where a step begins ------------------------------------------------ */
+/* ---- step number, schedules, batches, randomness ------------------------ */
 
 void op_check_step_next(struct op_checker *checker)
 {
@@ -240,7 +236,7 @@ void op_check_gather(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, check_product(checker, rows, width));
 }
 
-/* Parts side by side in rows of their summed widths: SPLIT and its reverse CONCAT. */
+/* SPLIT and its inverse CONCAT: the parts lie side by side in each row. */
 static void check_parts(struct op_checker *checker, uint32_t parts, bool split)
 {
     uint64_t rows = check_attribute(checker, SPLIT_ROWS, 1, TENSOR_COUNT_MAX);
@@ -306,7 +302,7 @@ void op_check_binary(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, count);
 }
 
-/* All inputs and outputs are binary32 of the size of output 0. */
+/* All inputs and outputs are binary32 and as large as output 0. */
 static void check_alike(struct op_checker *checker)
 {
     uint64_t count = output_count(checker, 0);
@@ -370,7 +366,7 @@ void op_check_clip_factor(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, 1);
 }
 
-/* The first `whole` inputs and all outputs have one size, the other inputs are scalars. */
+/* The first `whole` inputs and all outputs have one size; the other inputs are scalars. */
 static void check_update(struct op_checker *checker, uint32_t whole, uint32_t constants)
 {
     uint64_t count = output_count(checker, 0);

@@ -1,5 +1,5 @@
 /*
- * op_check_shapes.c - checks of the kinds whose attributes describe shapes: rows, contractions
+ * op_check_shapes.c - the checks of the kinds whose attributes describe shapes: rows, contractions
  * and pictures. See op_checker.h.
  */
 #include "engine/ops/contraction.h"
@@ -99,7 +99,7 @@ static struct rows_shape check_softmax_shape(struct op_checker *checker)
 {
     struct rows_shape shape = check_rows(checker);
 
-    /* A row sees column r % T at the most, so T must not pass the columns. */
+    /* Row r sees the columns 0 .. r % T, so T is at most the number of columns. */
     (void)check_attribute(checker, SOFTMAX_CAUSAL, 0, shape.columns);
     check_float(checker, SOFTMAX_SCALE_BITS);
     return shape;
@@ -159,8 +159,8 @@ void op_check_cross_entropy_grad(struct op_checker *checker)
 /* ---- exact contraction -------------------------------------------------- */
 
 /*
- * Six axes with strides must be a permutation of the elements: sorted by stride, each stride is
- * the product of the axes below it. Axes of length one may have any stride below the limit.
+ * The view must be a permutation of the elements: in order of stride, each stride is the product of
+ * the axes below it. An axis of length one may have any stride.
  */
 static uint64_t check_view(struct op_checker *checker, uint32_t dims_at, uint32_t strides_at)
 {
@@ -193,7 +193,7 @@ static uint64_t check_view(struct op_checker *checker, uint32_t dims_at, uint32_
     return total;
 }
 
-/* Bits and block of a contraction over k elements; refuses what could overflow 64 bits. */
+/* Checks bits and block of a contraction over k elements, and that its sum fits 64 bits. */
 static void check_precision(struct op_checker *checker, uint32_t bits_at, uint64_t k)
 {
     uint64_t bits = check_attribute(checker, bits_at, 14, 22);

@@ -1,8 +1,8 @@
 /*
- * op_checker.h - checks one untrusted operation; the first trouble wins and is put into words.
+ * op_checker.h - the checks of one untrusted operation. The first one that fails sets the error.
  *
  * Inside the engine only. The helpers never overflow: a product past TENSOR_COUNT_MAX fails the
- * check and yields zero, and every later comparison then is harmless.
+ * check and yields zero, so every later comparison is harmless.
  */
 #ifndef ENGINE_OPS_OP_CHECKER_H
 #define ENGINE_OPS_OP_CHECKER_H
@@ -23,27 +23,27 @@ struct op_checker {
     enum status status;
 };
 
-/* Attribute at position, which must lie in low..high; low where it does not. */
+/* The attribute at position. Outside of low..high the check fails, and low is returned. */
 uint64_t check_attribute(struct op_checker *checker, uint32_t position, uint64_t low,
                          uint64_t high);
 
-/* Product of two sizes; zero, and a failed check, past TENSOR_COUNT_MAX. */
+/* The product of two sizes. Past TENSOR_COUNT_MAX the check fails, and zero is returned. */
 uint64_t check_product(struct op_checker *checker, uint64_t a, uint64_t b);
 
 void check_input(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t count);
 void check_output(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t count);
 
-/* Element count of an input that must be of one of dtypes and hold low elements or more. */
+/* The element count of an input that must have one of dtypes and at least low elements. */
 uint64_t check_any_input(struct op_checker *checker, uint32_t slot, uint32_t dtypes, uint64_t low);
 
-/* A binary32 constant: any bits but a NaN other than the canonical one. */
+/* A binary32 constant; the only NaN allowed is the canonical one. */
 void check_float(struct op_checker *checker, uint32_t position);
 
-/* Fails the check with a sentence about attribute `position`. */
+/* Fails the check with a sentence, unless it has failed already. */
 void check_fail(struct op_checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The checks of the families, one per kind or shape of kind (op_check_*.c). */
+/* One check per kind, or per group of kinds with the same shapes. */
 typedef void op_check_function(struct op_checker *checker);
 op_check_function op_check_step_next;
 op_check_function op_check_schedule;

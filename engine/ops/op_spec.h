@@ -1,7 +1,6 @@
 /*
- * op_spec.h - the table of kinds: names, how many of everything, and the checks.
- *
- * Inside the engine only: op_check(), the text form and the canonical bytes read it.
+ * op_spec.h - the table of kinds: their names, their counts and their checks. Inside the engine
+ * only.
  */
 #ifndef ENGINE_OPS_OP_SPEC_H
 #define ENGINE_OPS_OP_SPEC_H

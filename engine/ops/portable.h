@@ -1,12 +1,11 @@
 /*
  * portable.h - lets one source be C17 for processors and device code for CUDA.
  *
- * The rules are the definition of the arithmetic, so a GPU's fallback for every operation is the
- * rules' own source, compiled a second time by nvcc. What is marked RULE is compiled for the
- * device there and means nothing here. Such code keeps to what C17 and CUDA C++ share: no
- * designated array elements, no unions read another way, no statics that change.
+ * nvcc compiles the rules a second time, as the GPU's fallback for every operation. RULE marks a
+ * function for the device there and is empty here. Such code keeps to what C17 and CUDA C++ share:
+ * no designated array elements, no type punning by unions, no static variables that change.
  *
- * nvcc gets -fmad=false -ftz=false -prec-div=true -prec-sqrt=true: then +, -, *, /, sqrtf and fmaf
+ * nvcc gets -fmad=false -ftz=false -prec-div=true -prec-sqrt=true, so +, -, *, /, sqrtf and fmaf
  * round once each, to nearest even, and keep subnormals, as they do here.
  */
 #ifndef ENGINE_OPS_PORTABLE_H

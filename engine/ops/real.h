@@ -1,9 +1,9 @@
 /*
  * real.h - binary32 values and their bits.
  *
- * Elements travel as bits; arithmetic needs values. The way back to bits is the one place where a
- * NaN loses its sign and payload, which differ between CPUs and GPUs: every result of arithmetic
- * passes through real_to_bits(). Moves of data do not: they copy bits.
+ * Elements are passed as bits; arithmetic needs values. CPUs and GPUs disagree about the sign and
+ * payload of a NaN, so every result of arithmetic passes through real_to_bits(), which writes the
+ * one NaN of the engine. Operations that move data copy bits and do not pass through it.
  */
 #ifndef ENGINE_OPS_REAL_H
 #define ENGINE_OPS_REAL_H
@@ -29,7 +29,7 @@ static RULE inline uint32_t real_to_bits(float value)
     return value == value ? bits : FLOAT_NAN_BITS;
 }
 
-/* The value as it is stored: any NaN becomes the one NaN. */
+/* The value as it is stored: a NaN becomes the one NaN of the engine. */
 static RULE inline float real_stored(float value)
 {
     return value == value ? value : real_from_bits(FLOAT_NAN_BITS);

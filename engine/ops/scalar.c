@@ -11,7 +11,7 @@
 #define MANTISSA_BITS   23
 #define EXPONENT_OFFSET 127
 
-/* The bits as they are: real_to_bits() would make one of every NaN. */
+/* The bits as they are: real_to_bits() would change those of a NaN. */
 static RULE uint32_t raw_bits(float x)
 {
     uint32_t bits;

@@ -1,22 +1,21 @@
 /*
  * scalar.h - exp, log and tanh of binary32, as sequences that every machine can repeat.
  *
- * A sequence is made of add, subtract, multiply, fma, divide, compare-and-select and, where it says
- * so, of integer operations on the bits. Each floating operation rounds once, to nearest even.
- * Vector kernels, the CUDA backend and the contract run the same steps with the same constants, so
- * the steps are protocol: docs/ARITHMETIC.md states them, and any change is a new version of
- * the arithmetic.
+ * A sequence uses add, subtract, multiply, fma, divide, compare-and-select and integer operations
+ * on the bits. Each floating operation rounds once, to nearest even. Vector kernels, the CUDA
+ * backend and the contract run the same steps with the same constants. The steps are protocol:
+ * docs/ARITHMETIC.md states them, and any change is a new version of the arithmetic.
  *
  * Over all 2^32 inputs the error is below 0.9 ulp for exp, 1.1 for log and 1.4 for tanh
- * (bench/scalar_bench.c). A NaN gives a NaN of unspecified bits: real_to_bits() makes it the one
- * that is stored. No table, no libm.
+ * (bench/scalar_bench.c). A NaN gives a NaN of unspecified bits, which real_to_bits() makes
+ * canonical. No tables, no libm.
  */
 #ifndef ENGINE_OPS_SCALAR_H
 #define ENGINE_OPS_SCALAR_H
 
 #include "engine/ops/portable.h"
 
-/* x + 1.5 * 2^23 rounds x to an integer, which then stands in the low bits of the sum. */
+/* x + 1.5 * 2^23 rounds x to an integer, which is then in the low bits of the sum. */
 #define SCALAR_ROUNDER 0x1.8p23f
 
 #define SCALAR_LOG2_E   0x1.715476p0f
@@ -65,7 +64,7 @@
 #define SCALAR_GELU_W1   (-0x1.988454p0f)
 #define SCALAR_GELU_W3   (-0x1.2444f2p-4f)
 #define SCALAR_GELU_D3   (-0x1.b6676cp-3f)
-/* From here on the derivative is 1, or less than 2^-100 away from 0, and exp(-2u) is far from
+/* Beyond this |x| the derivative is 1, or less than 2^-100 away from 0. At it, exp(-2u) is far from
  * overflow. */
 #define SCALAR_GELU_FLAT 9.5f
 /* The same for SiLU, x / (1 + exp(-x)). */

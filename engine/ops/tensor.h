@@ -1,8 +1,8 @@
 /*
- * tensor.h - what a tensor is to the engine: an element type, a shape, a name and a role.
+ * tensor.h - a tensor as the engine knows it: an element type, a shape, a name and a role.
  *
- * No memory here. Where the bytes of a tensor live is the business of the machine that runs the
- * tape (machine.h). Tensors are dense and row-major; elements are little-endian when hashed.
+ * It has no memory: the machine that runs the tape decides where the bytes are (plan/backend.h).
+ * Tensors are dense and row-major; elements are little-endian when hashed.
  */
 #ifndef ENGINE_OPS_TENSOR_H
 #define ENGINE_OPS_TENSOR_H
@@ -15,7 +15,7 @@
 
 #define TENSOR_RANK_MAX  4
 #define TENSOR_NAME_MAX  63
-/* Elements of one tensor: keeps every byte offset and every product with a dimension in 64 bits. */
+/* Elements of one tensor. Byte offsets and products with a dimension then fit 64 bits. */
 #define TENSOR_COUNT_MAX (UINT64_C(1) << 40)
 
 enum dtype {
@@ -29,12 +29,12 @@ enum dtype {
 };
 
 enum role {
-    ROLE_TEMPORARY = 0, /* made by an operation and forgotten after the step */
-    ROLE_STATE,         /* lives across steps; its value after the step is made by an operation */
+    ROLE_TEMPORARY = 0, /* an operation makes it; it ends with the step */
+    ROLE_STATE,         /* lives across steps; an operation makes its next value */
     ROLE_DATA,          /* the training data: read only, under the data root */
-    ROLE_CONSTANT,      /* an array held in the job: schedules, rotary tables */
-    ROLE_INPUT,         /* given by the caller for each step: only in tapes for inference */
-    ROLE_OUTPUT,        /* made like a temporary, and there to be read after the step */
+    ROLE_CONSTANT,      /* an array of the job: schedules, rotary tables */
+    ROLE_INPUT,         /* the caller gives it for each step: only in tapes for inference */
+    ROLE_OUTPUT,        /* an operation makes it; the caller may read it after the step */
     ROLE_COUNT,
 };
 
@@ -57,7 +57,7 @@ static RULE inline size_t dtype_size(enum dtype dtype)
 const char *dtype_name(enum dtype dtype);
 const char *role_name(enum role role);
 
-/* Is a tensor of this role made by an operation? */
+/* Does an operation make the tensors of this role? */
 static RULE inline bool role_is_made(enum role role)
 {
     return role == ROLE_TEMPORARY || role == ROLE_OUTPUT;

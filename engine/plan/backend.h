@@ -1,10 +1,10 @@
 /*
- * backend.h - a machine that runs a tape, whatever it is made of.
+ * backend.h - a machine that runs a tape.
  *
- * A backend is a small table of functions. The CPU's is always there (cpu/machine.c); the CUDA one
- * is a shared object found at run time. All give the same bits: a machine differs from another only
- * in speed and in where its memory is. A backend never ends the process: no memory, no device and a
- * wrong driver are errors with advice.
+ * A backend is a small table of functions. The CPU's is always there (machine/machine_cpu.c); the
+ * CUDA one is a shared object found at run time. All backends give the same bits; they differ in
+ * speed and in where their memory is. A backend never ends the process: missing memory, a missing
+ * device and a wrong driver are errors with advice.
  */
 #ifndef ENGINE_PLAN_BACKEND_H
 #define ENGINE_PLAN_BACKEND_H
@@ -13,43 +13,39 @@
 #include "engine/cpu/cpu.h"
 #include "engine/tape/tape.h"
 
-/* Threads of one machine, at most. */
-#define MACHINE_THREADS_MAX 1024
-/* Devices that a step is split over, at most. */
-#define MACHINE_DEVICES_MAX 8
+#define MACHINE_THREADS_MAX 1024 /* of one machine */
+#define MACHINE_DEVICES_MAX 8    /* that a step is split over */
 
 struct backend;
 
 struct machine_options {
     const struct backend *backend; /* NULL: the CPU's */
     uint32_t device;               /* CUDA: which one, from 0 */
-    uint32_t device_count;         /* more than 1: the step is split over devices[] (split.h) */
+    uint32_t device_count;         /* more than 1: split the step over devices[] */
     uint32_t devices[MACHINE_DEVICES_MAX];
     enum isa isa;        /* CPU only: one that isa_available() */
     int thread_count;    /* 0: as many as the system offers */
     bool trace;          /* make every output of every operation, and show it to the observer */
-    bool in_legs;        /* between calls of run(), inputs are written and outputs are read */
-    uint64_t memory_max; /* bytes; 0: no limit of ours */
+    bool in_legs;        /* the caller writes inputs and reads outputs between calls of run() */
+    uint64_t memory_max; /* bytes; 0: no limit */
     /*
-     * CPU only. What a machine makes in a step is not needed between steps: one that traces may
-     * compute in the memory of a lender, which must rest until it is closed. Where that is too
-     * little it has its own; one that is opened with room to trace has enough. Memory that a
-     * process never touched before can cost as much as computing.
+     * CPU only. A tracing machine may compute in the temporary memory of a lender, which must not
+     * run until that machine is closed. A lender opened with room_to_trace has enough memory for
+     * it; with another the tracing machine may allocate its own. Touching fresh memory can cost as
+     * much as computing.
      */
     bool room_to_trace;
     struct machine *lender;
-    /*
-     * Bytes of the device; what needs more runs by ranges and slices (sliced.h). 0: all there is.
-     */
+    /* Bytes of the device to use; 0: all. A step that needs more runs in machine_sliced.h. */
     uint64_t device_memory;
-    /* Told after each operation how long it took; NULL: nothing is timed. */
+    /* Called after each operation with the time it took; NULL: no timing. */
     void (*timed)(void *context, uint32_t op, double seconds);
     void *timed_context;
 };
 
 /*
- * Shown each output as it is made, in tape order; only in trace mode. bytes are the canonical
- * little-endian elements, borrowed for the call. Anything but STATUS_OK stops the step.
+ * In trace mode, made() is called for each output, in tape order. bytes are the canonical
+ * little-endian elements, borrowed for the call. Any status but STATUS_OK stops the step.
  */
 struct observer {
     enum status (*made)(void *context, uint32_t op, uint32_t output, const void *bytes,
@@ -60,7 +56,7 @@ struct observer {
 struct machine {
     const struct backend *backend;
     const struct tape *tape; /* borrowed: must outlive the machine */
-    int thread_count;        /* as in the options: for work of the host's on what it holds */
+    int thread_count;        /* as in the options, for the caller's work on the tensors */
 };
 
 struct backend {
@@ -71,11 +67,12 @@ struct backend {
                         const struct machine_options *options, struct error *error);
     void (*close)(struct machine *machine);
 
-    /* Bytes that open() would allocate, where the tensors live. Needs no device. */
+    /* Bytes that open() would allocate in the memory of the tensors. Needs no device. */
     enum status (*size)(uint64_t *size, const struct tape *tape,
                         const struct machine_options *options, struct error *error);
 
-    /* Whole tensors: states, constants and inputs may be written; these, outputs and loss read. */
+    /* Whole tensors. A caller may write states, constants and inputs, and read those, the outputs
+     * and the loss. */
     enum status (*write)(struct machine *machine, uint32_t tensor, const void *bytes,
                          struct error *error);
     enum status (*read)(struct machine *machine, uint32_t tensor, void *bytes, struct error *error);
@@ -89,36 +86,35 @@ struct backend {
                         struct error *error);
 
     /*
-     * The operations first .. last-1 of a step. Whoever runs all of a step in parts, in order, has
-     * stepped: the last part gives the states their next values. NULL: only whole steps.
+     * Runs the operations first .. last-1. Running all of a step in parts, in order, is a step: the
+     * last part gives the states their next values. NULL: whole steps only.
      */
     enum status (*run)(struct machine *machine, uint32_t first, uint32_t last,
                        const struct observer *observer, struct error *error);
 
-    /* Writes a tensor of another machine of this backend, which can be read there; done on return.
-     * NULL: by way of the host. */
+    /* Copies a readable tensor of another machine of this backend, before it returns. NULL: the
+     * caller copies through the host. */
     enum status (*take)(struct machine *machine, uint32_t tensor, struct machine *from,
                         uint32_t from_tensor, struct error *error);
 
-    /* Host memory of a tensor that can be read; NULL where it is not on the host. */
+    /* The memory of a readable tensor; NULL where it is not on the host. */
     const void *(*peek)(struct machine *machine, uint32_t tensor);
 
-    /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. A machine that
-     * cannot tell says so: neither answer may come of a failure. */
+    /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. A failure is a
+     * status and never one of the two answers. */
     enum status (*diverged)(struct machine *machine, bool *diverged, struct error *error);
 
     /*
-     * Where the machine can hash what it holds: roots[i] is the Merkle root over the leaves of
-     * tensor tensors[i], which can be read (proofs/hash/merkle.h says what that is; a caller makes
-     * commitments of it). NULL: it cannot, and the caller reads and hashes.
+     * Hashes readable tensors where they are: roots[i] is the Merkle root over the leaves of
+     * tensors[i], as proofs/hash/merkle.h defines it. NULL: the caller reads and hashes.
      */
     enum status (*leaves_roots)(struct machine *machine, struct digest *roots,
                                 const uint32_t *tensors, uint32_t count, struct error *error);
 
     /*
-     * The same in two halves, with steps between them: the tensors are hashed as they were at
-     * hash_begin(), and *diverged tells of the states then. One at a time, and nothing else hashes
-     * meanwhile; after a failure of either half none is under way. NULL: it cannot.
+     * The same in two halves, with steps between them. The roots and *diverged describe the tensors
+     * at hash_begin(). One hash runs at a time, and leaves_roots() must not be called meanwhile. A
+     * failure of either half ends the hash. NULL: not supported.
      */
     enum status (*hash_begin)(struct machine *machine, const uint32_t *tensors, uint32_t count,
                               struct error *error);
@@ -127,31 +123,30 @@ struct backend {
 };
 
 extern const struct backend backend_cpu;
-/* On an NVIDIA GPU, through the plugin that cuda/loader.h finds. */
+/* On an NVIDIA GPU, through the plugin that the CUDA loader finds. */
 extern const struct backend backend_cuda;
 
 /*
- * Opens a machine of the backend that the options name. A GPU that has too little memory, or may
- * take too little of it, is given the step by ranges and slices: always where device_memory asks
- * for it, and else in trace mode, where bits matter more than time.
+ * Opens a machine of the backend that the options name. A GPU with too little memory runs the step
+ * by ranges and slices (machine_sliced.h): where device_memory is set, and in trace mode.
  */
 MUST_CHECK enum status machine_open(struct machine **machine, const struct tape *tape,
                                     const struct machine_options *options, struct error *error);
 
-/* Best instruction set (or LOCKSTEP_ISA, which must name an available one), all threads, fast. */
+/* The best instruction set (or LOCKSTEP_ISA, which must name an available one), all threads, no
+ * trace. */
 MUST_CHECK enum status machine_options_default(struct machine_options *options,
                                                struct error *error);
 
 /*
- * Chooses the device by name: "cpu", "cuda", "cuda:N", several as "cuda:0,cuda:1", over which a
- * step is split, or "auto", which is the first GPU where one starts and otherwise the CPU. A GPU
- * may be named twice; its memory is then shared by two machines. A GPU that was asked for and does
- * not start is refused here, with what its driver says.
+ * Chooses the device by name: "cpu"; "cuda" or "cuda:N"; several as "cuda:0,cuda:1", which split a
+ * step; or "auto", the first GPU if it starts, else the CPU. Naming a GPU twice splits a step over
+ * two machines on it. A named GPU that does not start is refused, with its driver's reason.
  */
 MUST_CHECK enum status machine_options_device(struct machine_options *options, const char *name,
                                               struct error *error);
 
-/* Makes the options of a second opinion: another backend, or another instruction set. */
+/* Changes the options for a second replay: another backend, or another instruction set. */
 void machine_options_other(struct machine_options *options);
 
 #endif /* ENGINE_PLAN_BACKEND_H */

@@ -7,19 +7,18 @@
 
 #include "engine/ops/contraction.h"
 
-/* How many elements weigh as much as one element of a contraction, K long: K / this. */
+/* An element of a contraction over K costs as much as K / CONTRACTION_WEIGHT other elements. */
 #define CONTRACTION_WEIGHT 64
-/* A cut may lie this part of a share away from where it would be even. */
+/* A cut may be 1/CUT_SLACK of a share away from the even one. */
 #define CUT_SLACK          4
 #define NOWHERE            UINT32_MAX
 
-/* Bits: the parts that have a tensor. */
-#define ANYWHERE UINT32_MAX
+#define ANYWHERE UINT32_MAX /* the bits of all parts */
 
 struct divider {
     struct division *division;
     const struct tape *tape;
-    uint32_t *part_of;    /* per operation: NOWHERE until it is known */
+    uint32_t *part_of;    /* per operation: NOWHERE until it is placed */
     uint32_t *maker;      /* per tensor: the operation that makes it, or NOWHERE */
     uint32_t *present;    /* per tensor: bits of the parts that have it */
     uint32_t *emitted;    /* per operation: bits of the parts that run it */
@@ -36,7 +35,7 @@ static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
     return tape->tensors[id].count * dtype_size(tape->tensors[id].dtype);
 }
 
-/* What an operation needs from elsewhere: of a quantized operand, that which is quantized. */
+/* The tensor to move so that a part can read `id`: for a quantized operand, QUANTIZE's input. */
 static uint32_t source_of(const struct divider *divider, uint32_t id)
 {
     const uint32_t maker = divider->maker[id];
@@ -66,7 +65,8 @@ static uint64_t weight_of(const struct tape *tape, const struct op *op)
     return weight;
 }
 
-/* Bytes of temporaries that are made before an operation and read there or later, forward. */
+/* alive[at]: bytes of the temporaries made before `at` and read by forward operations from it on.
+ */
 static void measure_crossings(struct divider *divider)
 {
     const struct tape *tape = divider->tape;
@@ -78,7 +78,7 @@ static void measure_crossings(struct divider *divider)
             const uint32_t id = source_of(divider, op->inputs[i]);
             const uint32_t maker = divider->maker[id];
 
-            /* Its last reader comes first here: present[] serves as a mark until it is used. */
+            /* This is the last reader. present[] is free until later and marks the tensor. */
             if (maker != NOWHERE && divider->present[id] == 0) {
                 divider->present[id] = 1;
                 for (uint32_t cut = maker + 1; cut < at; cut++) {
@@ -89,7 +89,7 @@ static void measure_crossings(struct divider *divider)
     }
 }
 
-/* The cut near an even share that the fewest bytes cross. */
+/* The cut near the even one with the fewest bytes across. */
 static uint32_t best_cut(const struct divider *divider, uint32_t least, uint64_t even,
                          uint64_t slack)
 {
@@ -99,7 +99,7 @@ static uint32_t best_cut(const struct divider *divider, uint32_t least, uint64_t
     for (uint32_t at = 0; at < divider->forward_end; at++) {
         const bool near = weight + slack >= even && weight <= even + slack;
 
-        /* Behind the slack the first one will do, where a heavy operation jumps over it. */
+        /* Where a heavy operation spans the slack, take the first cut after it. */
         if (at >= least && (near || (best == NOWHERE && weight > even)) &&
             (best == NOWHERE || divider->alive[at] < divider->alive[best])) {
             best = at;
@@ -126,7 +126,7 @@ static void divide_forward(struct divider *divider)
         if (part + 1 < parts) {
             end =
                 best_cut(divider, from + 1, total / parts * (part + 1), total / parts / CUT_SLACK);
-            /* At least one operation is left to each of the others. */
+            /* Leave at least one operation to each of the other parts. */
             if (end > divider->forward_end - (parts - 1 - part)) {
                 end = divider->forward_end - (parts - 1 - part);
             }
@@ -137,14 +137,14 @@ static void divide_forward(struct divider *divider)
     }
 }
 
-/* ---- who has what ------------------------------------------------------------------ */
+/* ---- the other operations ---------------------------------------------------------- */
 
 static void note_reading(struct divider *divider, uint32_t id, uint32_t part)
 {
     const enum role role = divider->tape->tensors[id].role;
 
     if (role == ROLE_STATE && divider->present[id] == ANYWHERE) {
-        divider->present[id] = 0; /* it takes its place where it is first read */
+        divider->present[id] = 0; /* the first reader decides where it is */
     }
     if (role == ROLE_STATE || role_is_made(role)) {
         divider->present[id] |= UINT32_C(1) << part;
@@ -163,7 +163,7 @@ static void note_op(struct divider *divider, uint32_t at)
     }
 }
 
-/* Is it a parameter, or an activation: something that belongs to a layer? */
+/* Is it a parameter or an activation? */
 static bool is_of_a_layer(const struct divider *divider, uint32_t id)
 {
     const uint32_t maker = divider->maker[id];
@@ -172,7 +172,7 @@ static bool is_of_a_layer(const struct divider *divider, uint32_t id)
            (maker != NOWHERE && maker < divider->forward_end);
 }
 
-/* Bytes that operation at would have to fetch on a part. */
+/* Bytes that would move to a part if op ran there. */
 static uint64_t missing_bytes(const struct divider *divider, const struct op *op, uint32_t part)
 {
     uint64_t bytes = 0;
@@ -218,7 +218,7 @@ static void place_operations(struct divider *divider)
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
         if (tape->ops[at].kind == OP_QUANTIZE) {
-            divider->part_of[at] = NOWHERE; /* where its first reader is */
+            divider->part_of[at] = NOWHERE; /* decided below, by its first reader */
             continue;
         }
         if (at >= divider->forward_end) {
@@ -244,7 +244,7 @@ static void place_operations(struct divider *divider)
     }
 }
 
-/* A state is at home where its next value is made; others where they are made or first read. */
+/* A state is at home where its next value is made, another tensor where it is made. */
 static void find_homes(struct divider *divider)
 {
     const struct tape *tape = divider->tape;
@@ -305,7 +305,7 @@ static void begin_leg(struct divider *divider, uint32_t part)
                               .move_first = division->move_count};
 }
 
-/* Is a tensor on a part as soon as it exists at all? */
+/* Does a part have the tensor without a move? */
 static bool is_there(const struct divider *divider, uint32_t id, uint32_t part)
 {
     const enum role role = divider->tape->tensors[id].role;
@@ -313,7 +313,7 @@ static bool is_there(const struct divider *divider, uint32_t id, uint32_t part)
     return (role != ROLE_STATE && !role_is_made(role)) || (divider->present[id] >> part & 1) != 0;
 }
 
-/* States move before anything runs: what reads one must not find its next value. */
+/* States move before anything runs, so that no reader sees a next value. */
 static void move_states(struct divider *divider)
 {
     const struct tape *tape = divider->tape;
@@ -347,7 +347,7 @@ static void move_states(struct divider *divider)
     divider->division->first_moves = divider->division->move_count;
 }
 
-/* Puts operation at into a part's share, behind what it needs there. */
+/* Appends operation `at` to a part's share, after its quantize operations and moves. */
 static void emit(struct divider *divider, uint32_t at, uint32_t part)
 {
     struct division *division = divider->division;
@@ -453,7 +453,8 @@ static void build_share(struct divider *divider, uint32_t part)
             pair->after = tensor_in_part(divider, part, tape->states[i].after);
         }
     }
-    /* What nobody reads can still be written and read by the caller: part 0 keeps it. */
+    /* Part 0 keeps the tensors that no operation reads: the caller may still write and read them.
+     */
     for (uint32_t id = 0; part == 0 && id < tape->tensor_count; id++) {
         const enum role role = tape->tensors[id].role;
 
@@ -506,8 +507,8 @@ static bool allocate(struct divider *divider)
            divider->alive != NULL && divider->maker != NULL && divider->present != NULL;
 }
 
-/* Finds the makers, and where the forward operations end: with the loss. */
-static void look(struct divider *divider)
+/* Finds the makers, and the end of the forward operations: the one that makes the loss. */
+static void find_makers(struct divider *divider)
 {
     const struct tape *tape = divider->tape;
 
@@ -525,7 +526,7 @@ static void look(struct divider *divider)
     }
 }
 
-/* Has all that an operation reads been made, so that it can move? */
+/* Have all inputs of an operation been made? */
 static bool is_ready(const struct divider *divider, const struct op *op)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -538,7 +539,7 @@ static bool is_ready(const struct divider *divider, const struct op *op)
     return true;
 }
 
-/* Each part goes on as long as it can, whatever others have still to do: few turns. */
+/* Each leg is as long as the inputs allow. */
 static void emit_by_turns(struct divider *divider)
 {
     const uint32_t parts = divider->division->part_count;
@@ -598,7 +599,7 @@ enum status division_build(struct division *division, const struct tape *tape, u
     if (!allocate(&divider)) {
         divider.no_memory = true;
     } else {
-        look(&divider);
+        find_makers(&divider);
         if (divider.forward_end < part_count) {
             status = error_set(error, STATUS_USAGE,
                                "%u forward operations cannot be divided among %u machines",

@@ -19,18 +19,18 @@ struct planner {
     const struct plan_hooks *hooks;
     uint64_t *sizes;    /* per tensor, rounded up to the alignment */
     uint32_t *last_use; /* per tensor: the last operation that reads it, or NEVER */
-    bool *needed;       /* per tensor: read by someone, a next state, or the loss */
+    bool *needed;       /* per tensor: an input, a next state, an output of the tape or the loss */
     bool *pinned;       /* per tensor: lives to the end of the step */
-    uint32_t *holders;  /* per tensor: itself, or the one inside of which it lies */
-    bool *holds;        /* per tensor: does another lie inside of it? */
+    uint32_t *holders;  /* per tensor: its holder, or itself */
+    bool *holds;        /* per tensor: is it a holder? */
     struct hole *holes; /* sorted by offset, never touching */
     uint32_t hole_count;
 };
 
 /*
- * Large tensors tend to be multiples of a page long. Laid end to end they would all begin at one
- * place within their pages, and a kernel that walks several of them would fight over the same
- * lines of the cache: so each takes some lines more.
+ * Large tensors tend to be a whole number of pages long. End to end, all would begin at the same
+ * offset in a page and compete for the same cache lines in a kernel that reads several of them. So
+ * each large tensor gets some lines more.
  */
 #define SKEW_FROM 16384
 #define SKEW      (17 * (uint64_t)PLAN_ALIGNMENT)
@@ -51,7 +51,7 @@ static void remove_hole(struct planner *planner, uint32_t at)
             (planner->hole_count - at) * sizeof(*planner->holes));
 }
 
-/* The smallest hole that fits; else the block grows, from a hole at its end where there is one. */
+/* Takes the smallest hole that fits. Without one the block grows, using a hole at its end. */
 static uint64_t take_place(struct planner *planner, uint64_t size)
 {
     uint32_t best = NEVER;
@@ -113,9 +113,9 @@ static void give_place(struct planner *planner, uint64_t offset, uint64_t size)
     }
 }
 
-/* ---- what is needed, and until when ------------------------------------- */
+/* ---- which tensors are needed, and until when --------------------------- */
 
-/* From here on, places and lives are those of holders. */
+/* The functions below work on holders. */
 static void find_holders(struct planner *planner)
 {
     const struct plan_hooks *hooks = planner->hooks;
@@ -176,7 +176,7 @@ static void mark_needed(struct planner *planner)
             runs = runs || planner->needed[holder_of_output(planner, op, i)];
         }
         planner->plan->runs[at - 1] = runs;
-        /* What several lie in is there until the last of them is made, read or not. */
+        /* A holder lives at least until the last tensor inside of it is made. */
         for (uint32_t i = 0; runs && i < op->output_count; i++) {
             const uint32_t id = holder_of_output(planner, op, i);
 
@@ -220,7 +220,7 @@ static void measure(struct planner *planner)
 
 /* ---- placing ------------------------------------------------------------ */
 
-/* States, constants and inputs lie one after another; the data stays where its owner has it. */
+/* States, constants and inputs lie one after another; the data stays in the caller's memory. */
 static void place_lasting(struct planner *planner)
 {
     struct plan *plan = planner->plan;
@@ -257,8 +257,8 @@ static bool read_once(const struct op *op, uint32_t slot)
 }
 
 /*
- * Can output take over the place of the input in slot, which nobody reads after operation at? Not
- * of what others lie in, and not by what lies in another.
+ * Can output take the place of the input in slot? Nobody may read the input after operation at, and
+ * neither tensor may have or be a holder.
  */
 static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t output,
                           uint32_t slot)
@@ -273,7 +273,7 @@ static bool can_take_over(const struct planner *planner, uint32_t at, uint32_t o
            planner->hooks->in_place(planner->hooks->context, op->kind, output, slot);
 }
 
-/* The next value of a state, written over the state itself. */
+/* Places the next value of a state over the state. */
 static bool place_over_state(struct planner *planner, uint32_t at, uint32_t output)
 {
     const struct op *op = &planner->tape->ops[at];
@@ -306,7 +306,7 @@ static bool place_over_input(struct planner *planner, uint32_t at, uint32_t outp
             !planner->plan->in_state[input] && planner->plan->places[input] != PLAN_ABSENT &&
             can_take_over(planner, at, output, slot)) {
             planner->plan->places[op->outputs[output]] = planner->plan->places[input];
-            planner->last_use[input] = NEVER; /* its place has a new owner */
+            planner->last_use[input] = NEVER; /* the output owns the place now */
             return true;
         }
     }
@@ -326,7 +326,7 @@ static void place_outputs(struct planner *planner, uint32_t at)
             continue;
         }
         if (planner->plan->places[id] != PLAN_ABSENT) {
-            continue; /* another that lies there was made before */
+            continue; /* another tensor of the same holder came first */
         }
         if (!place_over_state(planner, at, i) && !place_over_input(planner, at, i)) {
             planner->plan->places[id] = take_place(planner, planner->sizes[id]);
@@ -339,11 +339,11 @@ static void free_dead(struct planner *planner, uint32_t at, uint32_t id)
     if (is_temporary(planner, id) && !planner->pinned[id] && !planner->plan->in_state[id] &&
         planner->last_use[id] == at && planner->plan->places[id] != PLAN_ABSENT) {
         give_place(planner, planner->plan->places[id], planner->sizes[id]);
-        planner->last_use[id] = NEVER; /* an id may stand among the inputs twice */
+        planner->last_use[id] = NEVER; /* an operation may read a tensor twice */
     }
 }
 
-/* What dies with an operation. */
+/* Frees the places of the tensors whose last use is this operation. */
 static void free_all_dead(struct planner *planner, uint32_t at)
 {
     const struct op *op = &planner->tape->ops[at];
@@ -384,7 +384,7 @@ static void place_temporaries(struct planner *planner)
     }
 }
 
-static void place_what_is_held(struct planner *planner)
+static void place_held(struct planner *planner)
 {
     const struct plan_hooks *hooks = planner->hooks;
     struct plan *plan = planner->plan;
@@ -401,7 +401,7 @@ static void place_what_is_held(struct planner *planner)
     }
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- building ----------------------------------------------------------- */
 
 static bool allocate(struct planner *planner)
 {
@@ -446,7 +446,7 @@ enum status plan_build(struct plan *plan, const struct tape *tape, const struct 
     mark_needed(&planner);
     place_lasting(&planner);
     place_temporaries(&planner);
-    place_what_is_held(&planner);
+    place_held(&planner);
 out:
     free(planner.sizes);
     free(planner.last_use);

@@ -23,8 +23,8 @@ static bool allocate(struct range *range, const struct tape *whole)
     return tape->tensors != NULL && tape->ops != NULL;
 }
 
-/* The id in the range's tape; a tensor that was not met yet gets the next one. */
-static uint32_t meet(struct range *range, const struct tape *whole, uint32_t id, bool made)
+/* The tensor's id in the range. The first call for a tensor adds it. */
+static uint32_t range_id(struct range *range, const struct tape *whole, uint32_t id, bool made)
 {
     struct tensor *tensor;
 
@@ -41,7 +41,7 @@ static uint32_t meet(struct range *range, const struct tape *whole, uint32_t id,
         tensor->role = tensor->role == ROLE_DATA ? ROLE_DATA : ROLE_INPUT;
         range->given[range->given_count++] = id;
     }
-    /* Temporaries have no names; what is given or read needs one, and its id is unique. */
+    /* Inputs and outputs need unique names, which temporaries do not have. */
     (void)snprintf(tensor->name, sizeof(tensor->name), "t.%u", id);
     return range->ids[id];
 }
@@ -69,10 +69,10 @@ enum status range_build(struct range *range, const struct tape *whole, uint32_t 
 
         *op = whole->ops[at];
         for (uint32_t i = 0; i < op->input_count; i++) {
-            op->inputs[i] = meet(range, whole, op->inputs[i], false);
+            op->inputs[i] = range_id(range, whole, op->inputs[i], false);
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
-            op->outputs[i] = meet(range, whole, op->outputs[i], true);
+            op->outputs[i] = range_id(range, whole, op->outputs[i], true);
         }
     }
     return STATUS_OK;

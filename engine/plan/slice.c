@@ -1,9 +1,9 @@
 /*
  * slice.c - see slice.h.
  *
- * What a part of an axis means is said once for each family: the attributes that change, and for
- * each tensor a view. A view is `outer` repetitions of `length` units of `inner` elements, of which
- * the units [first, last) are taken; a tensor that the axis does not touch is taken whole.
+ * Each family of kinds says once what a part is: the attributes that change, and a view of each
+ * tensor. A view is `outer` repetitions of `length` units of `inner` elements, of which the part
+ * takes the units [first, last). A tensor without the axis is taken whole.
  */
 #include "engine/plan/slice.h"
 
@@ -13,7 +13,6 @@
 
 #include "engine/ops/contraction.h"
 
-/* A part in the making. */
 struct cut {
     struct slice *part;
     struct slice_view *views;
@@ -64,7 +63,7 @@ static void set_count(struct tensor *tensor, uint64_t count)
     tensor->dims[0] = count;
 }
 
-/* Of every `length` units of `inner` elements, those of the cut. */
+/* Takes the units of the cut from every `length` units of `inner` elements. */
 static void view_units(struct cut *cut, uint32_t tensor, uint64_t length, uint64_t inner)
 {
     struct slice_view *view = &cut->views[tensor];
@@ -76,7 +75,7 @@ static void view_units(struct cut *cut, uint32_t tensor, uint64_t length, uint64
     set_count(&cut->part->tensors[tensor], view->run * view->count);
 }
 
-/* One run of elements. */
+/* Takes the elements [first, end). */
 static void view_run(struct cut *cut, uint32_t tensor, uint64_t first, uint64_t end)
 {
     cut->views[tensor] = (struct slice_view){first, end - first, end - first, 1};
@@ -105,7 +104,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* ---- elements ---------------------------------------------------------------- */
 
-/* Every tensor of as many elements as the output goes along, the scalars stay whole. */
+/* Every tensor as large as the output is cut like it; the scalars stay whole. */
 static void take_elements(struct cut *cut)
 {
     const struct op *op = &cut->whole->op;
@@ -122,8 +121,8 @@ static void take_elements(struct cut *cut)
 }
 
 /*
- * ADD, MUL and EXPAND read their last input at (i / div) % mod. A unit is a whole period where the
- * output has several; else the elements that read one element, else one element.
+ * ADD, MUL and EXPAND read their last input at (i / div) % mod. A unit is a whole period if the
+ * output has several; else the elements that read the same element; else one element.
  */
 struct broadcast {
     uint64_t div;
@@ -162,7 +161,7 @@ static void take_broadcast(struct cut *cut)
         view_run(cut, 0, first, end);
     }
     if (at.mod < ceiling(output_count(cut->whole, 0), at.div)) {
-        return; /* whole periods read all of it */
+        return; /* whole periods read the whole last input */
     }
     view_run(cut, op->input_count - 1, first / at.div, ceiling(end, at.div));
     cut->part->op.attributes[expand ? (int)EXPAND_MOD : (int)BROADCAST_MOD] =
@@ -171,7 +170,8 @@ static void take_broadcast(struct cut *cut)
 
 /* ---- rows -------------------------------------------------------------------- */
 
-/* What each tensor has by row: 'a' all columns, 'p' its parts, 'r' one number; 'c': no rows. */
+/* What each tensor has per row: 'a' all columns, 'p' parts of a fold, 'r' one number; 'c': no rows.
+ */
 static const char *row_tensors(enum op_kind kind)
 {
     switch ((int)kind) {
@@ -198,7 +198,7 @@ static const char *row_tensors(enum op_kind kind)
     }
 }
 
-/* Rows of which only whole groups can be taken: what row r sees depends on r % causal. */
+/* Rows per unit. A causal softmax is cut at whole periods, since row r sees r % causal columns. */
 static uint64_t row_unit(const struct op *op)
 {
     const bool masked = op->kind == OP_SOFTMAX || op->kind == OP_SOFTMAX_GRAD;
@@ -230,7 +230,7 @@ static void take_rows(struct cut *cut)
 
 /* ---- moving -------------------------------------------------------------------- */
 
-/* Axis 0: columns of the table; axis 1: the rows that are wanted. */
+/* Axis 0: columns of the table; axis 1: rows of the output. */
 static void take_gather(struct cut *cut, uint32_t axis)
 {
     const uint64_t width = (uint64_t)cut->whole->op.attributes[GATHER_WIDTH];
@@ -245,7 +245,7 @@ static void take_gather(struct cut *cut, uint32_t axis)
     }
 }
 
-/* SPLIT, CONCAT and pictures: every tensor is as many units long. */
+/* SPLIT, CONCAT and pictures: every tensor has the same number of units. */
 static void take_all(struct cut *cut, uint32_t attribute)
 {
     const struct op *op = &cut->whole->op;
@@ -257,7 +257,7 @@ static void take_all(struct cut *cut, uint32_t attribute)
     cut->part->op.attributes[attribute] = (int64_t)(cut->last - cut->first);
 }
 
-/* Axis 0: sequences; axis 1: places in them, with their lines of the table. */
+/* Axis 0: sequences; axis 1: places in them, with their rows of the table. */
 static void take_rotary(struct cut *cut, uint32_t axis)
 {
     const int64_t *attributes = cut->whole->op.attributes;
@@ -278,7 +278,7 @@ static void take_rotary(struct cut *cut, uint32_t axis)
 
 /* ---- contraction ------------------------------------------------------------------ */
 
-/* A tensor that is seen through six axes with strides: the units of one, and the strides then. */
+/* Cuts one axis of a tensor that has six axes with strides, and adapts the strides. */
 static void take_view(struct cut *cut, uint32_t tensor, uint32_t dims_at, uint32_t strides_at,
                       uint32_t axis)
 {
@@ -297,7 +297,7 @@ static void take_view(struct cut *cut, uint32_t tensor, uint32_t dims_at, uint32
     taken[dims_at + axis] = (int64_t)(cut->last - cut->first);
 }
 
-/* A tensor with a line for each row (axes[0], .. axes[3]), of which axes[at] is cut. */
+/* Cuts axes[at] of a tensor whose rows are the axes axes[0], .. axes[3]. */
 static void take_lines(struct cut *cut, uint32_t tensor, uint64_t rows, const int64_t *dims,
                        const uint32_t axes[4], uint32_t at)
 {
@@ -362,7 +362,7 @@ static void take_onehot(struct cut *cut)
 
 /* ---- all kinds ---------------------------------------------------------------------- */
 
-/* Families: one axis or more, and how a part is taken. */
+/* Kinds that are cut in the same way. */
 enum family {
     FAMILY_NONE,
     FAMILY_ELEMENTS,
@@ -479,10 +479,10 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         break;
     case FAMILY_QUANTIZE:
     case FAMILY_CONTRACT:
-        /* Which elements a causal contraction makes depends on their places in a batch. */
+        /* Which elements a causal contraction computes depends on their rows and columns. */
         count = op->kind == OP_QUANTIZE ? 4 : attributes[CONTRACT_CAUSAL] > 0 ? 2 : 6;
         for (uint32_t axis = 0; axis < count; axis++) {
-            lengths[axis] = (uint64_t)attributes[axis]; /* dims are the first attributes */
+            lengths[axis] = (uint64_t)attributes[axis]; /* the dims */
         }
         break;
     case FAMILY_ONES:
@@ -582,7 +582,7 @@ bool slice_choose(uint32_t *axis, uint64_t *units, const struct slice *whole, ui
         return false;
     }
     *units = ceiling(lengths[*axis], 2);
-    /* On, as long as it is this axis that makes the parts small; then another may go on. */
+    /* Halve as long as this axis makes the parts small; the parts can be cut along another. */
     while (best > size && *units > 1) {
         const uint64_t next = size_of_units(whole, *axis, ceiling(*units, 2));
 

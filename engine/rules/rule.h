@@ -1,10 +1,10 @@
 /*
- * rule.h - the definition of every output: one element from input elements.
+ * rule.h - the rules: each defines one output, element by element.
  *
- * A rule is a pure function of the operation, of the position of the element, and of the input
- * elements (and earlier outputs of the same operation) that it reads. It takes at most about 1,024
- * arithmetic steps, or is an exact integer sum of any length. The scalar backend loops the rules,
- * the referee calls one. A rule never sees an index it could not check: op_check() has passed.
+ * A rule is a pure function of the operation, the position of the element, and the elements that it
+ * reads from the inputs and from earlier outputs of the same operation. It takes about 1,024
+ * arithmetic steps at most, or is an exact integer sum of any length. The scalar backend loops over
+ * the rules; the referee calls one. op_check() has passed before any rule runs.
  *
  * Elements travel as 32 raw bits: binary32 patterns, or integers (I16 sign-extended).
  */
@@ -15,12 +15,12 @@
 
 #include "engine/ops/op.h"
 
-/* Changes with any rule, kind or attribute; a job names the version that it was made for. */
+/* Changes with any rule, kind or attribute; a job names the version that it needs. */
 #define RULES_VERSION 1
 
-/* Where a rule reads elements: plain memory, or a function (the referee's proofs, a recorder). */
+/* Where a rule reads elements: memory, or a function (the referee's proofs, a recorder). */
 struct operand {
-    const void *memory; /* NULL: ask fetch */
+    const void *memory; /* NULL: call fetch */
     enum dtype dtype;
     uint64_t count;
     uint32_t (*fetch)(void *context, uint32_t tensor, uint64_t index);
@@ -31,28 +31,27 @@ struct operand {
 struct rule_call {
     const struct op *op;
     struct operand inputs[OP_INPUTS_MAX];
-    struct operand outputs[OP_OUTPUTS_MAX]; /* a rule may read outputs before its own */
+    struct operand outputs[OP_OUTPUTS_MAX]; /* a rule reads only the ones before its own */
 };
 
 /*
- * The element of output number `output` at `index`, as raw bits. Whatever the calling thread's
- * floating-point control is: it is set for the rule and given back.
+ * The element of output number `output` at `index`, as raw bits. Sets the thread's floating-point
+ * control for the rule and restores it.
  */
 RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index);
 
 /*
- * A rule that folds a long axis can be taken in parts, where all that it reads is too much to look
- * at in one go. The parts are always the same ones: the ranges [0, part), [part, 2 part), ..., the
- * last of which may be shorter. Every part knows everything but its range, and what they come to
- * joins to the whole.
+ * A rule that folds a long axis may read too much for one transaction, so it can run in parts: the
+ * ranges [0, part), [part, 2 part), ... of the axis, the last of them perhaps shorter. Joining the
+ * values of all parts gives the element.
  */
 enum rule_fold {
-    RULE_WHOLE = 0, /* no axis: all at once */
+    RULE_WHOLE = 0, /* no axis: the rule runs in one part */
     RULE_SUM,       /* a contraction: integers, modulo 2^64 */
     RULE_MAXIMUM,   /* the peak of a piece */
 };
 
-#define RULE_PART_OF_SUM     UINT64_C(1024) /* elements; more where there would be too many parts */
+#define RULE_PART_OF_SUM     UINT64_C(1024) /* elements; doubled until RULE_PARTS_MAX suffices */
 #define RULE_PART_OF_MAXIMUM UINT64_C(16)
 #define RULE_PARTS_MAX       2048
 
@@ -65,7 +64,7 @@ struct rule_axis {
 
 struct rule_part {
     enum rule_fold fold;
-    bool settled;  /* no sum can change the element (causal, poison): it is bits */
+    bool settled;  /* the element is `bits`, whatever the sum (causal, poison) */
     uint32_t bits; /* when settled */
     int exponent;  /* of the sum, the same in every part */
     int64_t value; /* of this part: the sum (two's complement), the maximum */
@@ -74,19 +73,19 @@ struct rule_part {
 /* The axis of the element of output number `output` at index. */
 void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index);
 
-/* The part over [from, to) of an element that has an axis. What does not depend on the range is
- * read whatever the range is; an empty one reads nothing else. */
+/* The part over [from, to) of an element that has an axis. An empty range reads only what every
+ * part reads. */
 void rule_element_range(struct rule_part *part, const struct rule_call *call, uint32_t output,
                         uint64_t index, uint64_t from, uint64_t to);
 
-/* The same of part `number` of the axis. */
+/* Part `number` of the axis. */
 void rule_element_part(struct rule_part *part, const struct rule_call *call, uint32_t output,
                        uint64_t index, uint32_t number);
 
-/* Puts the value of other parts to it. */
+/* Adds the value of other parts to this one. */
 void rule_part_join(struct rule_part *part, int64_t value);
 
-/* The element, when part is joined with all others. */
+/* The element, once all parts are joined. */
 RULE uint32_t rule_part_finish(const struct rule_part *part);
 
 static RULE inline uint32_t operand_get(const struct operand *operand, uint64_t index)

@@ -1,9 +1,8 @@
 /*
- * rule_list.h - which rule makes which output of which kind: the table of rule.c, and the switch
- * that CUDA has in its place.
+ * rule_list.h - the rule of each output of each kind, for the table of rules.c and CUDA's switch.
  *
- * RULE_LIST(ENTRY) expands to ENTRY(kind, output, rule) for each. OP_SPLIT, which has any number of
- * outputs, is not among them: rule_split() is given the number.
+ * RULE_LIST(ENTRY) expands to ENTRY(kind, output, rule) for each. OP_SPLIT is missing, since it has
+ * any number of outputs: rule_split() takes the number.
  */
 #ifndef ENGINE_RULES_RULE_LIST_H
 #define ENGINE_RULES_RULE_LIST_H

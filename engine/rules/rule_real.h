@@ -1,5 +1,5 @@
 /*
- * rule_real.h - how the rules of the float operations read their operands as values.
+ * rule_real.h - reads a rule's operands and constants as binary32 values.
  */
 #ifndef ENGINE_RULES_RULE_REAL_H
 #define ENGINE_RULES_RULE_REAL_H

@@ -1,4 +1,4 @@
-/* rule.c - leads from a kind and an output number to the rule; see rule.h and rules.h. */
+/* rules.c - finds the rule of a kind and an output number; see rule.h and rules.h. */
 #include "engine/rules/rule.h"
 
 #include <assert.h>
@@ -131,8 +131,8 @@ static struct operand operand_of(const struct tensor *tensor, const void *memory
 }
 
 /*
- * Needs every output: later rules of an operation read the earlier outputs. The threads' control
- * words are the machine's business.
+ * Every output must be there, since later rules of an operation read the earlier outputs. The
+ * machine sets the threads' control words.
  */
 void kernel_run_rules(const struct kernel_call *call)
 {

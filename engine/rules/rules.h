@@ -1,9 +1,6 @@
 /*
- * rules.h - the rule of each output, by name; rule.c holds the table that leads to them.
- *
- * Inside the engine only. Each function has the contract of rule_element(): see rule.h. One file
- * per family: rules_index.c, rules_elementwise.c, rules_contraction.c, rules_rows.c,
- * rules_image.c, rules_update.c.
+ * rules.h - the rule of each output, by name; rules.c has the table of them. Inside the engine
+ * only. Each function has the contract of rule_element(): see rule.h.
  */
 #ifndef ENGINE_RULES_RULES_H
 #define ENGINE_RULES_RULES_H
@@ -47,7 +44,7 @@ RULE rule_function rule_quantize_integer;
 RULE rule_function rule_contract;
 RULE rule_function rule_contract_ones;
 RULE rule_function rule_contract_onehot;
-/* The part over [from, to) of the axis: see rule_element_part(). *part holds zeros. */
+/* As rule_element_range(); the caller has zeroed *part. */
 typedef void rule_part_function(struct rule_part *part, const struct rule_call *call,
                                 uint64_t index, uint64_t from, uint64_t to);
 RULE rule_part_function rule_quantize_peak_part;

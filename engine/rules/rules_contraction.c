@@ -1,9 +1,9 @@
 /*
  * rules_contraction.c - the rules of quantization and exact contraction.
  *
- * Plain integer arithmetic on the bits of binary32. The inputs may be a liar's: exponents that no
- * quantize operation would give, integers out of range. Every rule is total: sums wrap modulo 2^64,
- * a term shifted by 64 or more is 0. On honest inputs nothing wraps (contraction.h).
+ * Integer arithmetic on the bits of binary32. A cheating solver may have written the inputs, with
+ * exponents and integers that no quantize operation gives. Every rule is total: sums wrap modulo
+ * 2^64, and a term shifted by 64 or more is 0. On honest inputs nothing wraps (contraction.h).
  */
 #include "engine/ops/contraction.h"
 #include "engine/rules/rules.h"
@@ -26,7 +26,7 @@ RULE uint32_t rule_part_finish(const struct rule_part *part)
 
 enum { QUANTIZE_PEAKS_OUT, QUANTIZE_EXPONENTS_OUT };
 
-/* Elements of the piece whose peak stands at index. */
+/* Elements of the piece whose peak is at index. */
 static RULE uint64_t piece_length(const struct contraction_shape *shape, uint64_t index)
 {
     int64_t start = (int64_t)(index % (uint64_t)shape->pieces) * shape->piece;
@@ -118,8 +118,8 @@ RULE uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index
     if (exponent == EXPONENT_POISON) {
         return 0;
     }
-    /* x = significand * 2^(place - 150); an infinity or NaN here means that the exponent is a lie,
-     * and counts as the number that its bits would be if binary32 went on. */
+    /* x = significand * 2^(place - 150). An infinity or a NaN here means a false exponent; the
+     * formula then treats 255 like any other place. */
     uint32_t place = (x >> 23) & 0xff;
     uint32_t significand = x & UINT32_C(0x7fffff);
 
@@ -137,7 +137,7 @@ RULE uint32_t rule_quantize_integer(const struct rule_call *call, uint64_t index
 
 /* ---- contract ---- */
 
-/* One row of an operand, wherever its elements come from. */
+/* One row of a quantized operand, in memory or fetched. */
 struct product_row {
     const struct operand *q;
     const struct operand *exponents;
@@ -187,7 +187,7 @@ static RULE struct quantized_row row_memory(const struct contraction_shape *shap
     };
 }
 
-/* What of block i lies in [from, to): its first and its last but one element in *start and *end. */
+/* The elements of block i that lie in [from, to): *start up to, and without, *end. */
 static RULE void block_cut(int64_t *start, int64_t *end, const struct contraction_shape *shape,
                            int64_t i, int64_t from, int64_t to)
 {
@@ -224,7 +224,7 @@ static RULE uint64_t rows_sum(const struct contraction_shape *shape, const struc
     return sum;
 }
 
-/* The batch and the flat indexes inside it of the element that is stored at `index`. */
+/* Batch, row and column of the element that is stored at an index. */
 struct product_place {
     uint64_t batch;
     uint64_t m;
@@ -232,8 +232,8 @@ struct product_place {
 };
 
 /*
- * Strides are a permutation of out, so walking the axes from the largest stride down recovers each
- * axis index by division. Axes of length 1 may carry any stride and are skipped.
+ * The strides are a permutation of out, so dividing by them from the largest down gives the index
+ * of each axis. An axis of length 1 may have any stride and is skipped.
  */
 static RULE struct product_place product_place_of(const int64_t *attributes, uint64_t index)
 {
@@ -264,7 +264,7 @@ static RULE struct product_place product_place_of(const int64_t *attributes, uin
     };
 }
 
-/* An element that no sum can change. */
+/* Settles the element, whatever the sum. */
 static RULE void settle(struct rule_part *part, uint32_t bits)
 {
     part->settled = true;

@@ -1,6 +1,6 @@
 /*
  * rules_elementwise.c - the rules of operations whose output element reads one element of each
- * input (rotary: two). docs/ARITHMETIC.md states the same in mathematics.
+ * input (rotary: two).
  */
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /*
  * rules_image.c - rules of windows over pictures: convolution's rearrangement, and pools.
  *
- * Every sum runs in one stated order; its first term is taken as it is, not added to zero, and a
- * sum of no terms is +0. Terms of one sum are at most kernel height * kernel width.
+ * Every sum has one order. It starts with its first term, not with zero; a sum of no terms is +0.
+ * A sum has at most kernel height * kernel width terms.
  */
 #include <stdbool.h>
 
@@ -33,7 +33,7 @@ static RULE struct image_place image_place_of(uint64_t index, int64_t height, in
     return place;
 }
 
-/* The place in the picture; at is the window (y, x), with the offset (ky, kx) inside it. */
+/* The index in the picture of the element (ky, kx) of the window `at`. */
 static RULE uint64_t input_index(const struct image *image, const struct image_place *at,
                                  int64_t ky, int64_t kx)
 {
@@ -44,7 +44,7 @@ static RULE uint64_t input_index(const struct image *image, const struct image_p
                       at->channel);
 }
 
-/* The place of the window (oy, ox) among the windows, for the batch and channel of at. */
+/* The index of the window (oy, ox) among the windows, for the batch and channel of `at`. */
 static RULE uint64_t window_index(const struct image *image, const struct image_place *at,
                                   int64_t oy, int64_t ox)
 {
@@ -53,7 +53,7 @@ static RULE uint64_t window_index(const struct image *image, const struct image_
                       at->channel);
 }
 
-/* A sum in the order in which terms come. */
+/* A sum in the order of the calls. */
 struct running_sum {
     float total;
     bool begun;

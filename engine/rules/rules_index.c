@@ -1,8 +1,6 @@
 /*
- * rules_index.c - rules that choose, draw and move elements.
- *
- * Most of them copy bits and do no arithmetic. See rules.h, and docs/ARITHMETIC.md for the
- * same in mathematics.
+ * rules_index.c - the rules that choose, draw and move elements. Most of them copy bits and do no
+ * arithmetic.
  */
 #include <assert.h>
 
@@ -116,7 +114,7 @@ RULE uint32_t rule_gather(const struct rule_call *call, uint64_t index)
     return operand_get(&call->inputs[0], row * width + index % width);
 }
 
-/* The parts' widths stand behind SPLIT_ROWS; their sum is the width of a whole row. */
+/* The summed width of the first part_count parts; their widths follow SPLIT_ROWS. */
 static RULE uint64_t parts_width(const struct rule_call *call, uint32_t part_count)
 {
     uint64_t width = 0;

@@ -1,8 +1,8 @@
 /*
  * rules_rows.c - the rules of operations along rows: sums, norms, softmax, cross-entropy.
  *
- * Each fold is one output per chunk ("part") and one per row, so that no rule takes more than about
- * FOLD_CHUNK steps. docs/ARITHMETIC.md states the same in mathematics.
+ * A fold has one output per chunk ("part") and one per row, so no rule takes more than about
+ * FOLD_CHUNK steps.
  */
 #include "engine/ops/fold.h"
 #include "engine/ops/scalar.h"
@@ -20,14 +20,14 @@ static RULE uint64_t columns_of(const struct rule_call *call)
     return (uint64_t)call->op->attributes[COLUMNS];
 }
 
-/* Elements [first, end) of the inputs: what one part folds. */
+/* The elements [first, end) of the inputs that one part folds. */
 struct span {
     uint64_t row;
     uint64_t first;
     uint64_t end; /* = first where no column of the chunk is visible */
 };
 
-/* visible = how many columns of the row take part. */
+/* visible: how many columns of the row take part. */
 static RULE struct span span_of_chunk(const struct rule_call *call, uint64_t row, uint64_t chunk,
                                       uint64_t visible)
 {
@@ -39,7 +39,7 @@ static RULE struct span span_of_chunk(const struct rule_call *call, uint64_t row
     return (struct span){.row = row, .first = start + from, .end = start + to};
 }
 
-/* The chunk that element `index` of a part output stands for, in an operation that sees all. */
+/* The chunk of element `index` of a part output, where every column is visible. */
 static RULE struct span span_of_part(const struct rule_call *call, uint64_t index)
 {
     uint64_t chunks = fold_chunks(columns_of(call));
@@ -47,7 +47,7 @@ static RULE struct span span_of_part(const struct rule_call *call, uint64_t inde
     return span_of_chunk(call, index / chunks, index % chunks, columns_of(call));
 }
 
-/* fold(parts of the row), the first `chunks` of them. */
+/* The fold of the first `chunks` parts of the row. */
 static RULE float fold_parts(const struct rule_call *call, uint32_t part_output, uint64_t row,
                              uint64_t chunks)
 {
@@ -61,7 +61,7 @@ static RULE float fold_parts(const struct rule_call *call, uint32_t part_output,
     return fold_total(&fold);
 }
 
-/* Sum over the whole row, divided by its length: C <= 2^20 is exact in binary32. */
+/* The mean of the row. Its length is at most 2^20, so it is exact in binary32. */
 static RULE float mean_of_parts(const struct rule_call *call, uint32_t part_output, uint64_t row)
 {
     uint64_t columns = columns_of(call);
@@ -142,7 +142,7 @@ RULE uint32_t rule_layer_norm(const struct rule_call *call, uint64_t index)
 
 enum { GRAD_PART_G, GRAD_PART_GX, GRAD_MEAN_G, GRAD_MEAN_GX };
 
-/* What a rule does not need it does not read: evidence then need not show it. */
+/* These read only what they need: evidence must prove every element that a rule reads. */
 static RULE float scaled_gradient(const struct rule_call *call, uint64_t index)
 {
     return rule_input(call, 0, index) * rule_input(call, 2, index % columns_of(call));

@@ -1,8 +1,8 @@
 /*
  * rules_update.c - the rules of gradient clipping and of the optimizers, one parameter at a time.
  *
- * Every output of an optimizer is computed from the inputs alone, never from a sister output, so
- * that a dispute over it needs the fewest proofs.
+ * Every output of an optimizer is computed from the inputs alone, never from another output, so a
+ * dispute about it needs the fewest proofs.
  */
 #include "engine/rules/rule_real.h"
 #include "engine/rules/rules.h"

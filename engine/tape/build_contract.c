@@ -21,7 +21,7 @@ static bool same_request(const struct op *op, const struct view *view, struct pr
     for (uint32_t axis = 0; axis < 6; axis++) {
         int64_t dim = op->attributes[QUANTIZE_DIMS + axis];
 
-        /* The stride of an axis of length one means nothing. */
+        /* An axis of length one may have any stride. */
         if (dim != (int64_t)view->dims[axis] ||
             (dim != 1 && op->attributes[QUANTIZE_STRIDES + axis] != (int64_t)view->strides[axis])) {
             return false;
@@ -131,7 +131,7 @@ static uint32_t build_matrix_product(struct builder *builder, uint32_t x, uint32
                           shape.dims);
 }
 
-/* The matrix that a weight must be; after a failure it may be anything. */
+/* Fails the builder if the weight is no matrix. */
 static const struct tensor *weight_shape(struct builder *builder, uint32_t weight)
 {
     const struct tensor *tensor = builder_tensor(builder, weight);
@@ -189,14 +189,14 @@ uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_
     uint64_t outer = count / (div * mod);
     struct view view = {{1, 1, 1, mod, outer, div}, {0, 0, 0, div, mod * div, 1}};
     if (outer * div == 1) {
-        return x; /* a sum of one element is that element */
+        return x; /* a sum of one element */
     }
     return build_ones(builder, x, &view, builder->precision);
 }
 
 /*
- * Two levels, so that a referee never has to sum a whole parameter: a dot product per row of the
- * last axis, then the sum of those at 22 bits, whose own rounding is far below the first level's.
+ * Two levels, so that a referee never sums a whole parameter: a dot product per row of the last
+ * axis, then their sum at 22 bits, whose rounding error is far below the first level's.
  */
 uint32_t build_square_sum(struct builder *builder, uint32_t x)
 {

@@ -31,7 +31,7 @@ static uint64_t element_count(const struct builder *builder, uint32_t id)
     return builder_tensor(builder, id)->count;
 }
 
-/* ---- where a step begins ------------------------------------------------ */
+/* ---- step number, schedules, constants, randomness ---------------------- */
 
 uint32_t build_step(struct builder *builder)
 {

@@ -1,10 +1,9 @@
 /*
  * builder.h - writes tapes: tensors, operations, matrix products, and the reverse pass.
  *
- * A builder keeps its first failure: after it, every call does nothing and returns tensor 0, and
- * builder_finish() reports it. So a model is written as a plain sequence of calls. Tensor ids are
- * plain numbers in the order of their making. Shapes follow from the inputs; a caller gives them
- * only where they cannot be known.
+ * A builder keeps its first failure. After it every call does nothing and returns tensor 0, and
+ * builder_finish() returns the failure; so a model is a plain sequence of calls. Tensor ids count
+ * up from 0. Shapes follow from the inputs; a caller gives only those that do not.
  */
 #ifndef ENGINE_TAPE_BUILDER_H
 #define ENGINE_TAPE_BUILDER_H
@@ -13,14 +12,14 @@
 
 struct builder;
 
-/* How every contraction of the tape is cut: see op.h. */
+/* Bits and block of every contraction of the tape: see op.h. */
 struct precision {
     uint32_t bits;
     uint32_t block; /* 0: the whole row */
 };
 #define PRECISION_DEFAULT ((struct precision){14, 128})
 
-/* A tensor seen through six axes: batch0 batch1 row0 row1 k0 k1, each with a stride. */
+/* A view of a tensor through six axes, each with a stride: batch0 batch1 row0 row1 k0 k1. */
 struct view {
     uint64_t dims[6];
     uint64_t strides[6];
@@ -30,7 +29,7 @@ struct view {
 struct builder *builder_new(struct precision precision);
 void builder_free(struct builder *builder); /* NULL is allowed */
 
-/* Makes the tape, which the caller frees; the builder is spent but still has to be freed. */
+/* Returns the tape. The caller frees it, and the builder, which takes no further calls. */
 MUST_CHECK enum status builder_finish(struct tape **tape, struct builder *builder,
                                       struct error *error);
 
@@ -39,16 +38,15 @@ MUST_CHECK enum status builder_finish(struct tape **tape, struct builder *builde
 uint32_t build_tensor(struct builder *builder, const char *name, enum dtype dtype, enum role role,
                       uint32_t rank, const uint64_t *dims);
 
-/* The u32 state tensor "step", and its successor; made on first use. */
+/* The u32 state tensor "step". The first call makes it and its successor. */
 uint32_t build_step(struct builder *builder);
 
 /* Names the next value of a state tensor. A state without one never changes. */
 void build_after(struct builder *builder, uint32_t state, uint32_t after);
 
-/* Lets the caller of a step read a tensor that an operation makes, under a name of its own. */
+/* Makes an operation's output readable after the step, under a name. */
 void build_output(struct builder *builder, const char *name, uint32_t tensor);
 
-/* Names the loss. */
 void build_loss(struct builder *builder, uint32_t loss);
 
 /* Prefix of the names of the tensors that follow: "h.0.attn"; "" for none. */
@@ -58,10 +56,7 @@ const struct tensor *builder_tensor(const struct builder *builder, uint32_t id);
 
 /* ---- operations --------------------------------------------------------- */
 
-/*
- * Appends any operation; op->outputs are filled in. Output i gets the type dtypes[i] and the shape
- * (rank, dims) that follow. The other calls are short forms of this one.
- */
+/* Appends any operation and fills in op->outputs. The other calls are short forms of this one. */
 struct output_shape {
     enum dtype dtype;
     uint32_t rank;
@@ -72,7 +67,7 @@ void build_op(struct builder *builder, struct op *op, const struct output_shape 
 uint32_t build_schedule(struct builder *builder, uint32_t table, uint32_t columns, uint32_t column);
 uint32_t build_fill(struct builder *builder, float value, uint32_t rank, const uint64_t *dims);
 uint32_t build_gather(struct builder *builder, uint32_t table, uint32_t index);
-/* b is read at (i/div) % its element count. */
+/* Element i reads b at (i/div) % its element count. */
 uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
 uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor);
@@ -100,11 +95,12 @@ uint32_t build_mean(struct builder *builder, uint32_t x);
 
 /* ---- contractions ------------------------------------------------------- */
 
-/* (rows, k) of x as it lies; and its transpose, where the rows of the view are x's last axis. */
+/* A (rows, k) matrix as it lies in memory; and its transpose, whose rows run along x's last axis.
+ */
 struct view view_matrix(uint64_t rows, uint64_t k);
 struct view view_transposed(uint64_t rows, uint64_t k);
 
-/* Quantizes x through view; equal requests give the same operation. */
+/* Quantizes x through view. Equal requests share one operation. */
 struct quantized {
     uint32_t q;
     uint32_t exponents;
@@ -114,7 +110,7 @@ struct quantized build_quantize(struct builder *builder, uint32_t x, const struc
 
 /*
  * out[b,m,n] = sum over k of a[b,m,k] * b[b,n,k], stored with out_strides (six axes b0 b1 m0 m1 n0
- * n1) into a tensor of the shape given. Both views must have the same k axes.
+ * n1) in a tensor of shape dims. Both views must have the same batch and k axes.
  */
 uint32_t build_contract(struct builder *builder, uint32_t a, const struct view *a_view, uint32_t b,
                         const struct view *b_view, const uint64_t *out_strides, uint64_t causal,
@@ -131,11 +127,11 @@ uint32_t build_reduce(struct builder *builder, uint32_t x, uint64_t div, uint64_
 /* Sum of the squares of all elements: one number. */
 uint32_t build_square_sum(struct builder *builder, uint32_t x);
 
-/* ---- the reverse pass (reverse.c) --------------------------------------- */
+/* ---- the reverse pass --------------------------------------------------- */
 
 /*
- * Appends the operations that compute the gradient of loss (one element) by each of the count
- * tensors in `of`; gradients[i] is the id, TENSOR_NONE where loss does not depend on of[i].
+ * Appends the operations that compute the gradient of loss (one element) with respect to each of
+ * the count tensors in `of`. gradients[i] is TENSOR_NONE where loss does not depend on of[i].
  */
 void build_gradients(struct builder *builder, uint32_t *gradients, uint32_t loss,
                      const uint32_t *of, uint32_t count);

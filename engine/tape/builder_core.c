@@ -8,7 +8,7 @@
 #include "engine/ops/op_spec.h"
 #include "engine/tape/builder_core.h"
 
-/* Scopes longer than this would push the operation's own name out of the tensor's. */
+/* A longer scope would leave no room for the operation's name. */
 #define SCOPE_MAX 28
 
 struct builder *builder_new(struct precision precision)
@@ -55,7 +55,7 @@ void builder_fail(struct builder *builder, enum status status, const char *forma
 
 /* ---- tables ------------------------------------------------------------- */
 
-/* Makes room for one more entry of size bytes; false, and a failed builder, where there is none. */
+/* Makes room for one more entry of size bytes. Without memory the builder fails: false. */
 static bool grow(struct builder *builder, void *table, size_t size, uint32_t count, uint32_t room)
 {
     void **entries = table;
@@ -225,7 +225,7 @@ void op_attribute_float(struct op *op, float value)
     op_attribute(op, bits);
 }
 
-/* "scope/kind.output", cut where it must be: names of temporaries need not be unique. */
+/* "scope/kind.output", cut to fit: names of temporaries need not be unique. */
 static void name_output(struct builder *builder, struct tensor *tensor, const struct op *op,
                         uint32_t index)
 {

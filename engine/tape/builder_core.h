@@ -1,15 +1,12 @@
 /*
- * builder_core.h - the inside of a builder, for the files that make it up.
- *
- * builder.c holds the tables, build_ops.c the short forms, build_contract.c the contractions and
- * reverse.c the reverse pass.
+ * builder_core.h - the inside of a builder, for the files that append operations.
  */
 #ifndef ENGINE_TAPE_BUILDER_CORE_H
 #define ENGINE_TAPE_BUILDER_CORE_H
 
 #include "engine/tape/builder.h"
 
-/* What the builder knows of a tensor beside the tape's entry. */
+/* What the builder knows of a tensor, besides the tape's entry. */
 struct tensor_note {
     uint32_t producer;      /* operation that makes it, or OP_NONE */
     uint32_t last_quantize; /* newest QUANTIZE that reads it, or OP_NONE */
@@ -36,10 +33,9 @@ void builder_fail(struct builder *builder, enum status status, const char *forma
 
 bool builder_failed(const struct builder *builder);
 
-/* Starts an operation of a kind with the inputs given; attributes and shapes are the caller's. */
+/* An operation with inputs and without attributes. */
 struct op op_begin(enum op_kind kind, uint32_t input_count, const uint32_t *inputs);
 
-/* Appends an attribute. */
 void op_attribute(struct op *op, uint64_t value);
 void op_attribute_float(struct op *op, float value);
 

@@ -18,8 +18,7 @@
  *   6. quadrant 0: (cosine, sine), 1: (-sine, cosine), 2: (-cosine, -sine), 3: (sine, -cosine),
  *      each times radius: elements 2j and 2j+1.
  *
- * The three series end where the next term is below 2^-56 of the sum: what is left is the error of
- * the roundings.
+ * Each series ends where the next term is below 2^-56 of the sum, so only rounding errors remain.
  */
 #include "engine/tape/init.h"
 
@@ -116,7 +115,7 @@ static float uniform_at(uint64_t i, double limit, uint64_t seed, uint32_t stream
     struct philox_block block = philox_draw(i, stream, INIT_STEP, seed);
     int32_t k = (int32_t)(block.words[0] >> 8);
 
-    /* 25 bits times 24: exact in binary64, so that the one rounding is the last. */
+    /* 25 bits times 24 bits is exact in binary64: only the conversion rounds. */
     return (float)((double)(2 * k + 1 - (1 << 24)) * 0x1p-24 * limit);
 }
 

@@ -1,9 +1,9 @@
 /*
- * init.h - the first state of a job: numbers from Philox by means that every machine repeats.
+ * init.h - draws the first state of a job from Philox, with the same bits on every machine.
  *
- * The element i of a tensor depends on (kind, value, seed, stream, i) alone: not on threads, nor on
- * the other elements. A second implementation needs binary64 add, subtract, multiply, divide and
- * square root, each rounded to nearest even, and nothing from a mathematics library.
+ * Element i of a tensor depends on (kind, value, seed, stream, i) alone: not on threads, not on
+ * other elements. A second implementation needs binary64 add, subtract, multiply, divide and square
+ * root, each rounded to nearest even, and no mathematics library.
  *
  * The distributions, exactly:
  *
@@ -12,13 +12,12 @@
  *            most the limit, and never 0 where the limit is a normal number.
  *
  *   NORMAL   Box and Muller's transform of block i/2, in binary64; see init.c for the steps.
- *            Elements 2j and 2j+1 are one pair, independent of each other. Radius and angle come
- *            from 53 bits each, so the distribution is the normal one up to that grain and a few
- *            roundings of binary64. It ends at sqrt(106 ln 2) = 8.57 deviations; a true normal
- *            number lies beyond once in 10^17. Then RNE32(z * std): one rounding in binary64, one
- *            to binary32.
+ *            Elements 2j and 2j+1 are one pair, independent of each other. Radius and angle have
+ *            53 bits each, so the distribution is normal up to that resolution and a few roundings
+ *            of binary64. It ends at sqrt(106 ln 2) = 8.57 deviations; one true normal number in
+ *            10^17 lies beyond. Then RNE32(z * std): one rounding in binary64, one to binary32.
  *
- * Draws have step INIT_STEP, which no step of a job has, so that they share no block with them.
+ * Draws use the step INIT_STEP, which no step of a job has, so they share no block with a step.
  */
 #ifndef ENGINE_TAPE_INIT_H
 #define ENGINE_TAPE_INIT_H
@@ -40,7 +39,7 @@ struct init {
     uint32_t value_bits; /* binary32, finite; means what the kind says */
 };
 
-/* Fills out. stream keeps the draws of different tensors apart. Uses OpenMP's default threads. */
+/* Tensors with different streams draw different numbers. Uses OpenMP's default threads. */
 void init_fill(float *out, uint64_t count, const struct init *init, uint64_t seed, uint32_t stream);
 
 #endif /* ENGINE_TAPE_INIT_H */

@@ -1,10 +1,11 @@
 /*
  * reverse.c - the reverse pass: one gradient rule per kind of operation.
  *
- * The operations are walked from the loss back. grad[t] is the gradient of tensor t collected so
- * far; a second reader of t adds to it. A rule sees the gradient of its operation's main output
- * and adds gradients of the inputs; kinds that only carry integers have none, and the gradient of
- * a quantized operand is that of the product it goes into (rounding is passed straight through).
+ * The pass visits the operations from the loss back. grad[t] is the gradient of tensor t so far; a
+ * second reader of t adds to it. A gradient rule takes the gradient of its operation's main output
+ * and adds gradients of the inputs. Kinds that carry only integers have no rule. A quantized
+ * operand gets the gradient of the product it goes into: rounding passes gradients straight
+ * through.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,9 @@
 struct reverse {
     struct builder *builder;
     uint32_t *grad;     /* per tensor of the forward tape */
-    bool *wanted;       /* does a tensor depend on one of those asked for? */
+    bool *wanted;       /* per tensor: does it depend on one of `of`? */
     uint32_t count;     /* tensors of the forward tape */
-    const uint32_t *of; /* the tensors asked for */
+    const uint32_t *of; /* the tensors whose gradients the caller wants */
     uint32_t of_count;
     struct op current;   /* a copy: the table of operations moves as it grows */
     const struct op *op; /* current */
@@ -102,7 +103,7 @@ static uint32_t zeros_like(struct reverse *reverse, uint32_t tensor)
     return build_fill(reverse->builder, 0.0f, like->rank, like->dims);
 }
 
-/* The parts' gradients side by side again; a part that nobody used has a gradient of zeros. */
+/* Concatenates the gradients of the parts; an unused part has a gradient of zeros. */
 static void grad_split(struct reverse *reverse)
 {
     uint32_t parts[OP_INPUTS_MAX];
@@ -143,7 +144,7 @@ static void grad_concat(struct reverse *reverse, uint32_t dy)
     }
 }
 
-/* Sum of dy over everything that the operand at (i/div)%mod was spread over, in its own shape. */
+/* Sums dy over all elements i that read one element of the operand, the one at (i/div)%mod. */
 static void add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, uint64_t div,
                         uint64_t mod)
 {
@@ -263,7 +264,7 @@ static bool is_quantized(const struct reverse *reverse, uint32_t slot)
     return producer != OP_NONE && reverse->builder->tape.ops[producer].kind == OP_QUANTIZE;
 }
 
-/* The QUANTIZE that made operand q: its tensor, and how it is seen. */
+/* The QUANTIZE that made operand q, and the view through which it reads its input. */
 static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot, struct view *view)
 {
     uint32_t producer = reverse->builder->notes[reverse->op->inputs[slot]].producer;
@@ -276,7 +277,7 @@ static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot
     return op;
 }
 
-/* A view with two of its axis pairs (0 batch, 1 rows, 2 k) put into rows and k. */
+/* A view with two of its axis pairs (0 batch, 1 rows, 2 k) as rows and k. */
 static struct view pick(const struct view *view, uint32_t rows, uint32_t k)
 {
     struct view picked = *view;
@@ -290,7 +291,7 @@ static struct view pick(const struct view *view, uint32_t rows, uint32_t k)
     return picked;
 }
 
-static bool is_asked_for(const struct reverse *reverse, uint32_t tensor)
+static bool is_requested(const struct reverse *reverse, uint32_t tensor)
 {
     for (uint32_t i = 0; i < reverse->of_count; i++) {
         if (reverse->of[i] == tensor) {
@@ -300,7 +301,7 @@ static bool is_asked_for(const struct reverse *reverse, uint32_t tensor)
     return false;
 }
 
-/* Are the rows and k of the view rows and columns as a softmax over `columns` has them? */
+/* Are the view's rows and k the rows and columns of a softmax over `columns`? */
 static bool keeps_rows(const struct view *view, uint64_t period, uint64_t columns)
 {
     if (view->dims[4] != 1 || view->dims[5] != columns || (columns > 1 && view->strides[5] != 1) ||
@@ -316,8 +317,8 @@ static bool keeps_rows(const struct view *view, uint64_t period, uint64_t column
 }
 
 /*
- * The period of the causal softmax that made x and is the only one to read x's gradient, through a
- * view under which "row % period" means the same; or 0.
+ * The period of the causal softmax that made x, where only that softmax reads x's gradient and the
+ * view keeps "row % period"; else 0.
  */
 static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const struct view *view)
 {
@@ -325,7 +326,7 @@ static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const s
     const struct op *op;
     uint64_t period;
 
-    if (producer == OP_NONE || is_asked_for(reverse, x)) {
+    if (producer == OP_NONE || is_requested(reverse, x)) {
         return 0;
     }
     op = &reverse->builder->tape.ops[producer];
@@ -337,8 +338,8 @@ static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const s
 }
 
 /*
- * What a causal product leaves out must have no gradient. So it is behind the gradient of a softmax
- * of the same period, which is +0 there; of another dy nothing is known.
+ * The elements that a causal product leaves out must have no gradient. That holds when dy is the
+ * gradient of a softmax of the same period, which is +0 there. Any other dy is refused.
  */
 static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct view *out_view)
 {
@@ -363,8 +364,8 @@ static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct v
  *
  *     da[b,m,k] = sum_n dout[b,m,n] b[b,n,k]    db[b,n,k] = sum_m dout[b,m,n] a[b,m,k]
  *
- * each written back through the view by which its operand was read, so it has the operand's layout.
- * Behind a causal softmax only the seen part of da is ever read, and only that is computed.
+ * Each is stored through the view that read its operand, so it has the operand's layout. Behind a
+ * causal softmax only the visible part of da is read, and only that part is computed.
  */
 static void grad_contract(struct reverse *reverse, uint32_t dy)
 {
@@ -376,7 +377,7 @@ static void grad_contract(struct reverse *reverse, uint32_t dy)
         builder_fail(builder, STATUS_BAD_FORMAT, "a contraction of what no operation quantized");
         return;
     }
-    /* The table of operations moves as it grows: take what is needed of it now. */
+    /* The table of operations moves as it grows, so copy from it first. */
     uint32_t a = quantize_of(reverse, 0, &a_view)->inputs[0];
     uint32_t b = quantize_of(reverse, 2, &b_view)->inputs[0];
     struct view out_view;
@@ -479,14 +480,14 @@ static void grad_cross_entropy(struct reverse *reverse, uint32_t dloss)
     add_to_input(reverse, 0, op.outputs[0]);
 }
 
-/* ---- the walk ----------------------------------------------------------- */
+/* ---- the pass ----------------------------------------------------------- */
 
 struct gradient_rule {
     void (*apply)(struct reverse *reverse, uint32_t dy);
     uint32_t main_output; /* the output that carries the gradient */
 };
 
-/* Kinds without a rule carry integers, begin a step, or belong to the reverse pass themselves. */
+/* Kinds without a rule carry integers, draw batches, or belong to the reverse pass. */
 static const struct gradient_rule rules[OP_KIND_COUNT] = {
     [OP_DROPOUT] = {grad_dropout, 0},   [OP_GATHER] = {grad_gather, 0},
     [OP_CONCAT] = {grad_concat, 0},     [OP_EXPAND] = {grad_expand, 0},
@@ -501,7 +502,7 @@ static const struct gradient_rule rules[OP_KIND_COUNT] = {
     [OP_SOFTMAX] = {grad_softmax, 5},   [OP_CROSS_ENTROPY] = {grad_cross_entropy, 5},
 };
 
-/* Marks every tensor of the forward tape that depends on one of those asked for. */
+/* Marks every tensor of the forward tape that depends on one of `of`. */
 static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t count)
 {
     const struct tape *tape = &reverse->builder->tape;
@@ -522,7 +523,7 @@ static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t co
     }
 }
 
-/* A gradient that reached another output than the main one would be lost: refuse it. */
+/* Has an output other than the main one a gradient? It would be lost. */
 static bool has_side_gradient(const struct reverse *reverse, uint32_t main_output)
 {
     for (uint32_t i = 0; i < reverse->op->output_count; i++) {

@@ -70,11 +70,12 @@ static enum status check_tensor(const struct tensor *tensor, uint32_t id, struct
     return STATUS_OK;
 }
 
-/* Who makes each tensor: an operation, OP_NONE for what is there from the start, or nobody yet. */
-#define OP_NONE   UINT32_MAX
-#define OP_NOBODY (UINT32_MAX - 1)
+/* makers[id]: the operation that makes the tensor, or one of these. */
+#define OP_NONE   UINT32_MAX       /* it is there from the start */
+#define OP_NOBODY (UINT32_MAX - 1) /* no operation so far */
 
-/* The inputs q, e of the quantized operands of a kind; returns how many operands there are. */
+/* The input slots of the kind's quantized operands (q; its exponents follow). Returns their count.
+ */
 static uint32_t operand_slots(uint32_t slots[2], enum op_kind kind)
 {
     if (kind == OP_CONTRACT) {
@@ -95,9 +96,9 @@ static bool same_cut(const struct op *a, const struct op *b)
 }
 
 /*
- * A contraction reads the integers and the exponents of one QUANTIZE, cut as the contraction says.
- * Machines keep quantized operands in a layout of their own between the two, and trust the bounds
- * that quantizing gives: anything else in their place is refused.
+ * A contraction must read the integers and the exponents of one QUANTIZE with the same bits, length
+ * and block. Machines keep quantized operands in a layout of their own and trust the bounds that
+ * QUANTIZE guarantees.
  */
 static enum status check_operands(const struct tape *tape, const uint32_t *makers, uint32_t at,
                                   struct error *error)
@@ -173,13 +174,8 @@ static enum status check_order(const struct tape *tape, uint32_t *makers, struct
             (void)error_wrap(error, "operation %u", at);
             return status;
         }
-        status = check_inputs(tape, makers, at, error);
-        if (status == STATUS_OK) {
-            status = check_outputs(tape, makers, at, error);
-        }
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(check_inputs(tape, makers, at, error));
+        TRY(check_outputs(tape, makers, at, error));
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (makers[id] == OP_NOBODY) {
@@ -190,7 +186,7 @@ static enum status check_order(const struct tape *tape, uint32_t *makers, struct
     return STATUS_OK;
 }
 
-/* Every state tensor has exactly one pair, in order, whose two ends are alike. */
+/* Every state tensor has exactly one pair, in order, of tensors with the same type and shape. */
 static enum status check_states(const struct tape *tape, struct error *error)
 {
     uint32_t at = 0;
@@ -230,8 +226,8 @@ static enum status check_states(const struct tape *tape, struct error *error)
 }
 
 /*
- * Two states must not share one next value: in place, one would overwrite the other. Nor may a
- * quantized operand be one: it has no canonical layout of its own (check_operands()).
+ * Two states must not share one next value: in place, one would overwrite the other. A quantized
+ * operand must not be a next value, since machines have no canonical layout of it.
  */
 static enum status check_state_ends(const struct tape *tape, uint32_t *makers, struct error *error)
 {
@@ -258,7 +254,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What lasts or is read from outside is found by its name: no two may have the same. */
+/* Callers find the tensors that last or are read from outside by name, so names are unique. */
 static enum status check_names(const struct tape *tape, struct error *error)
 {
     const char **names = malloc(((size_t)tape->tensor_count + 1) * sizeof(*names));
@@ -286,7 +282,7 @@ static enum status check_names(const struct tape *tape, struct error *error)
 
 enum status tape_check(const struct tape *tape, struct error *error)
 {
-    enum status status = STATUS_OK;
+    enum status status;
     uint32_t *makers;
 
     if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||
@@ -295,11 +291,8 @@ enum status tape_check(const struct tape *tape, struct error *error)
                          "a tape has at most %u tensors and %u operations", TAPE_TENSORS_MAX,
                          TAPE_OPS_MAX);
     }
-    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
-        status = check_tensor(&tape->tensors[id], id, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        TRY(check_tensor(&tape->tensors[id], id, error));
     }
     if (tape->loss != TENSOR_NONE &&
         (tape->loss >= tape->tensor_count || tape->tensors[tape->loss].count != 1 ||
@@ -310,15 +303,13 @@ enum status tape_check(const struct tape *tape, struct error *error)
     if (makers == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to check a tape");
     }
-    status = check_order(tape, makers, error);
-    if (status == STATUS_OK) {
-        status = check_states(tape, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_state_ends(tape, makers, error);
-    }
+    TRY_OUT(check_order(tape, makers, error));
+    TRY_OUT(check_states(tape, error));
+    TRY_OUT(check_state_ends(tape, makers, error));
+    status = check_names(tape, error);
+out:
     free(makers);
-    return status == STATUS_OK ? check_names(tape, error) : status;
+    return status;
 }
 
 /* ---- sizes -------------------------------------------------------------- */

@@ -1,15 +1,14 @@
 /*
  * tape.h - the straight-line program of one training step.
  *
- * A tape is a table of tensors and a list of operations in order. Every temporary tensor is the
- * output of exactly one operation, which stands before its readers: there are no cycles and no
- * overwriting. What is not temporary has a name of its own. State tensors are read by operations
- * and given their next value by a pair (before, after) of one name and shape, so that both have the
- * same root when they are equal. A tape is immutable once made: by a builder (builder.h) or from
- * bytes.
+ * A tape is a table of tensors and a list of operations in order. Exactly one operation makes each
+ * temporary tensor, and it comes before the tensor's readers: there are no cycles and nothing is
+ * overwritten. Every other tensor has a unique name. Operations read state tensors; a pair (before,
+ * after) of one name and shape names the next value of each, so that both have the same root when
+ * they are equal. A tape does not change once a builder (builder.h) or tape_parse() has made it.
  *
  * Bytes from outside are hostile: tape_parse() bounds and checks everything, and tape_footprint()
- * says what memory a tape would need before anything is allocated for running it.
+ * says how much memory a tape needs before anything is allocated to run it.
  */
 #ifndef ENGINE_TAPE_TAPE_H
 #define ENGINE_TAPE_TAPE_H
@@ -20,7 +19,7 @@
 #define TAPE_OPS_MAX     500000u
 #define TAPE_BYTES_MAX   (UINT64_C(256) << 20)
 
-/* "There is no such tensor." */
+/* No tensor. */
 #define TENSOR_NONE UINT32_MAX
 
 struct state_pair {
@@ -41,7 +40,7 @@ struct tape {
 /* Frees a tape and its tables; NULL is allowed. */
 void tape_free(struct tape *tape);
 
-/* Is tape sound? Names the operation or tensor that is not. */
+/* Is the tape sound? The error names the operation or the tensor that is not. */
 MUST_CHECK enum status tape_check(const struct tape *tape, struct error *error);
 
 /*
@@ -57,16 +56,16 @@ MUST_CHECK enum status tape_parse(struct tape **tape, const uint8_t *bytes, uint
 
 /* Sizes in bytes, saturating at UINT64_MAX. */
 struct tape_footprint {
-    uint64_t state;    /* what lives across steps: a checkpoint */
-    uint64_t constant; /* held in the job */
+    uint64_t state;    /* a checkpoint */
+    uint64_t constant; /* in the job */
     uint64_t data;     /* the training data */
     uint64_t trace;    /* every output of every operation */
 };
 struct tape_footprint tape_footprint(const struct tape *tape);
 
 /*
- * A readable form: the lasting tensors, then one operation a line. *text is allocated; the caller
- * frees it. A tape whose text would pass TAPE_TEXT_MAX bytes is refused.
+ * Returns the text form in *text: the lasting tensors, then one operation per line. The caller
+ * frees it. Refuses a text of more than TAPE_TEXT_MAX bytes.
  */
 #define TAPE_TEXT_MAX (UINT64_C(64) << 20)
 MUST_CHECK enum status tape_text(char **text, const struct tape *tape, struct error *error);

@@ -18,7 +18,7 @@
  *           each state:
  *     4+4   before, after
  *
- * Nothing may follow.
+ * No bytes follow.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ struct tape_reader {
     const uint8_t *bytes;
     uint64_t size;
     uint64_t at;
-    bool short_of; /* asked past the end */
+    bool truncated; /* a field lies past the end */
 };
 
 static uint64_t take(struct tape_reader *reader, uint32_t size)
@@ -125,7 +125,7 @@ static uint64_t take(struct tape_reader *reader, uint32_t size)
     uint64_t value = 0;
 
     if (size > reader->size - reader->at) {
-        reader->short_of = true;
+        reader->truncated = true;
         reader->at = reader->size;
         return 0;
     }
@@ -158,7 +158,7 @@ static enum status read_tensor(struct tape_reader *reader, struct tensor *tensor
         return error_set(error, STATUS_BAD_FORMAT, "tensor %u at byte %llu: a name with a NUL", id,
                          (unsigned long long)start);
     }
-    /* tape_check() judges the values; here they only must not be cut by a narrow type. */
+    /* tape_check() judges the values. */
     tensor->dtype = (enum dtype)take(reader, 1);
     tensor->role = (enum role)take(reader, 1);
     tensor->rank = (uint32_t)take(reader, 1);
@@ -176,7 +176,7 @@ static enum status read_tensor(struct tape_reader *reader, struct tensor *tensor
         }
         tensor->count *= tensor->dims[axis];
     }
-    return reader->short_of ? truncated(reader, "tensor", id, error) : STATUS_OK;
+    return reader->truncated ? truncated(reader, "tensor", id, error) : STATUS_OK;
 }
 
 static enum status read_op(struct tape_reader *reader, struct op *op, uint32_t index,
@@ -205,27 +205,22 @@ static enum status read_op(struct tape_reader *reader, struct op *op, uint32_t i
     for (uint32_t i = 0; i < op->output_count; i++) {
         op->outputs[i] = (uint32_t)take(reader, 4);
     }
-    return reader->short_of ? truncated(reader, "operation", index, error) : STATUS_OK;
+    return reader->truncated ? truncated(reader, "operation", index, error) : STATUS_OK;
 }
 
 static enum status read_tables(struct tape_reader *reader, struct tape *tape, struct error *error)
 {
-    enum status status = STATUS_OK;
-
-    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
-        status = read_tensor(reader, &tape->tensors[id], id, error);
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        TRY(read_tensor(reader, &tape->tensors[id], id, error));
     }
-    for (uint32_t i = 0; i < tape->op_count && status == STATUS_OK; i++) {
-        status = read_op(reader, &tape->ops[i], i, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
+    for (uint32_t i = 0; i < tape->op_count; i++) {
+        TRY(read_op(reader, &tape->ops[i], i, error));
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
         tape->states[i].before = (uint32_t)take(reader, 4);
         tape->states[i].after = (uint32_t)take(reader, 4);
     }
-    if (reader->short_of) {
+    if (reader->truncated) {
         return truncated(reader, "the states, of which there are", tape->state_count, error);
     }
     if (reader->at != reader->size) {
@@ -235,7 +230,7 @@ static enum status read_tables(struct tape_reader *reader, struct tape *tape, st
     return tape_check(tape, error);
 }
 
-/* The counts must be covered by the bytes that are there: memory stays in proportion to them. */
+/* Refuses counts that the bytes cannot hold, so that memory stays in proportion to the bytes. */
 static enum status read_head(struct tape_reader *reader, struct tape *tape, struct error *error)
 {
     uint64_t least;
@@ -274,10 +269,7 @@ enum status tape_parse(struct tape **result, const uint8_t *bytes, uint64_t size
     if (tape == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a tape");
     }
-    status = read_head(&reader, tape, error);
-    if (status != STATUS_OK) {
-        goto out;
-    }
+    TRY_OUT(read_head(&reader, tape, error));
     tape->tensors = calloc((size_t)tape->tensor_count + 1, sizeof(*tape->tensors));
     tape->ops = calloc((size_t)tape->op_count + 1, sizeof(*tape->ops));
     tape->states = calloc((size_t)tape->state_count + 1, sizeof(*tape->states));

@@ -1,13 +1,13 @@
 /*
- * tape_text.c - a tape in words, for people:
+ * tape_text.c - the text form of a tape:
  *
  *     tape of 9 tensors, 3 operations, 1 state
  *     state %0 'w' f32[4,8] becomes %7
  *     %3 f32[2,4] = gather table=%0 'w' index=%2, vocabulary 4, width 8
  *     loss %8
  *
- * Tensors are %numbers; lasting ones are told by their names too. Constants that an operation holds
- * as bits are shown as numbers, with digits enough to tell any two apart.
+ * Tensors are %numbers; lasting ones have their names too. Attributes that hold the bits of a
+ * constant appear as numbers, with enough digits to distinguish any two.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ struct tape_text {
 __attribute__((format(printf, 2, 3))) static void say(struct tape_text *text, const char *format,
                                                       ...)
 {
-    char piece[256]; /* the longest: a name and a few numbers */
+    char piece[256]; /* the longest piece is a name and a few numbers */
     va_list arguments;
     int length;
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/machine/sliced.h"
-#include "engine/machine/split.h"
+#include "engine/machine/machine_sliced.h"
+#include "engine/machine/machine_split.h"
 #include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
 #include "tests/support/numeric/random_tape.h"
@@ -89,7 +89,7 @@ void gpu_check_small_memory(struct gpu_check *check, int kind)
 {
     const struct machine_options options = {
         .backend = &backend_cuda, .trace = true, .device_memory = check->quick ? 200000 : GIB};
-    struct sliced_survey survey;
+    struct machine_sliced_survey survey;
     struct machine *machines[2];
     struct model model;
     struct error error;
@@ -97,7 +97,7 @@ void gpu_check_small_memory(struct gpu_check *check, int kind)
 
     error_init(&error);
     gpu_check_gpt2(&model, check, (uint32_t)kind, 1024, false);
-    gpu_check_must(sliced_survey(&survey, model.tape, &options, &error), &error);
+    gpu_check_must(machine_sliced_survey(&survey, model.tape, &options, &error), &error);
     gpu_check_number(check, "gpt2 124M step within 1 GiB: of the device",
                      (double)survey.device_size / 1048576.0, "MiB");
     gpu_check_number(check, "    of the host", (double)survey.host_size / 1048576.0, "MiB");
@@ -207,7 +207,7 @@ static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference
     const struct machine_options two = split_options(check, 2);
     const struct machine_options one = {.device_count = 0};
     struct machine *machines[2];
-    struct split_facts facts;
+    struct machine_split_facts facts;
     struct model model;
     double seconds[2];
     char name[96];

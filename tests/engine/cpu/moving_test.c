@@ -94,7 +94,7 @@ static void check_run(const struct op_case *c, const struct kernel *kernel,
     }
 }
 
-/* Where in_place.c promises it, an output may lie over an input. Spoils the input. */
+/* Where op_in_place() promises it, an output may lie over an input. Spoils the input. */
 static void check_in_place(const struct op_case *c, const struct kernel *kernel,
                            uint32_t *const *expected)
 {

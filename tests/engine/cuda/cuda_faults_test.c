@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "engine/cuda/machine/machine.h"
-#include "engine/machine/sliced.h"
-#include "engine/machine/split.h"
+#include "engine/machine/machine_sliced.h"
+#include "engine/machine/machine_split.h"
 #include "engine/ops/real.h"
 #include "proofs/commit/trace.h"
 #include "proofs/hash/sha256.h"

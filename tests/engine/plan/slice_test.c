@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/cuda/machine/machine.h"
-#include "engine/machine/sliced.h"
+#include "engine/machine/machine_sliced.h"
 #include "engine/ops/kernel.h"
 #include "engine/plan/slice.h"
 #include "proofs/commit/trace.h"
@@ -208,7 +208,7 @@ static void hold_model(enum model_kind kind, const struct backend *backend, enum
     struct small_model small;
     struct machine *whole;
     struct machine *sliced = NULL;
-    struct sliced_survey survey;
+    struct machine_sliced_survey survey;
     struct error error;
     bool diverged;
 
@@ -217,7 +217,7 @@ static void hold_model(enum model_kind kind, const struct backend *backend, enum
     small_model_open(&small, &wanted);
     whole = small_machine_open(&small, ISA_SCALAR, 1, true);
     assert_int_equal(machine_sliced_open(&sliced, small.model.tape, &options, &error), STATUS_OK);
-    assert_int_equal(sliced_survey(&survey, small.model.tape, &options, &error), STATUS_OK);
+    assert_int_equal(machine_sliced_survey(&survey, small.model.tape, &options, &error), STATUS_OK);
     if (survey.device_size > device_memory || survey.ranges < 2 ||
         (device_memory <= 60000 && survey.slices <= survey.cut)) {
         fail_msg("%s within %llu bytes: %llu taken, %u operations cut into %u slices, %u left",
@@ -386,7 +386,7 @@ static void test_gpt2_124m_fits_one_gibibyte_of_a_device(void **state)
     const struct machine_options options = {.backend = &backend_cuda, .device_memory = 1024 * MIB};
     struct model_options wanted;
     struct model model;
-    struct sliced_survey step;
+    struct machine_sliced_survey step;
     struct error error;
     uint64_t largest = 0;
 
@@ -402,7 +402,7 @@ static void test_gpt2_124m_fits_one_gibibyte_of_a_device(void **state)
     wanted.data_count = 300000000;
     wanted.data_dtype = DTYPE_U16;
     assert_int_equal(model_build(&model, &wanted, &error), STATUS_OK);
-    assert_int_equal(sliced_survey(&step, model.tape, &options, &error), STATUS_OK);
+    assert_int_equal(machine_sliced_survey(&step, model.tape, &options, &error), STATUS_OK);
     assert_true(step.device_size <= 1024 * MIB);
     assert_true(step.cut > 0 && step.left <= 2);
     print_message("GPT-2 124M, 4 x 1024, by ranges within 1 GiB: %llu MiB of the device, %llu MiB "
@@ -412,9 +412,10 @@ static void test_gpt2_124m_fits_one_gibibyte_of_a_device(void **state)
                   (unsigned long long)(step.host_size / MIB), step.ranges, step.cut, step.slices,
                   step.left, (unsigned long long)(step.moved / MIB));
     for (uint32_t at = 0; at < model.tape->op_count; at++) {
-        struct sliced_survey one;
+        struct machine_sliced_survey one;
 
-        assert_int_equal(sliced_survey_op(&one, model.tape, at, &options, &error), STATUS_OK);
+        assert_int_equal(machine_sliced_survey_op(&one, model.tape, at, &options, &error),
+                         STATUS_OK);
         assert_true(one.device_size <= 1024 * MIB);
         largest = one.device_size > largest ? one.device_size : largest;
     }

@@ -1,13 +1,12 @@
 /*
- * in_place.c - which outputs of a kernel may take the memory of an input: see kernel.h.
- *
- * A line here is a promise of the kernels; tests/engine holds them to it.
+ * kernel.c - which outputs of a kernel may take the memory of an input; see kernel.h. The kernels
+ * promise each line; tests/engine/cpu checks them.
  */
 #include "engine/ops/kernel.h"
 
 #define BIT(input) (1u << (input))
 
-/* inputs[output]: a bit for each input whose memory the output may take. */
+/* inputs[output] has a bit for each input whose memory the output may take. */
 struct in_place {
     uint8_t inputs[OP_OUTPUTS_MAX];
 };

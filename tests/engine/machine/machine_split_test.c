@@ -1,5 +1,5 @@
 /*
- * split_test.c - a step split over several machines has the bits of one.
+ * machine_split_test.c - a step split over several machines has the bits of one.
  *
  * Small models and random tapes over two, three and five emulated devices, each with memory of its
  * own, against one processor: states, outputs, losses and roots after three steps (queued,
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "engine/cuda/machine/machine.h"
-#include "engine/machine/split.h"
+#include "engine/machine/machine_split.h"
 #include "engine/plan/division.h"
 #include "proofs/commit/trace.h"
 #include "tests/support/device/fake_device.h"

@@ -1,12 +1,12 @@
 /*
- * sliced.c - see sliced.h.
+ * machine_sliced.c - see machine_sliced.h.
  *
  * The host's memory is planned as for a trace: every output has a place from the operation that
- * makes it to its last reader. A range of operations is run on a machine of its own, opened for it
- * and closed behind it, which is given what it reads and shows what it makes. Ranges are as long as
- * fit; an operation that does not fit alone is cut (slice.h), its parts run one by one.
+ * makes it to its last reader. Each range of operations runs on a machine opened for it alone,
+ * which gets the tensors that it reads and shows those that it makes. Ranges are as long as memory
+ * allows; an operation that does not fit alone is cut (slice.h), and its parts run one by one.
  */
-#include "engine/machine/sliced.h"
+#include "engine/machine/machine_sliced.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -27,9 +27,9 @@ struct machine_sliced {
     struct machine_options options; /* of the machine that computes */
     struct plan plan;
     uint8_t *blocks[BLOCK_COUNT];
-    void **memory;                /* per tensor; NULL: data not bound yet */
-    uint64_t limit;               /* bytes that a range may take; UINT64_MAX: not known yet */
-    struct sliced_survey *survey; /* set: count, and run nothing */
+    void **memory;  /* per tensor; NULL: data not bound yet */
+    uint64_t limit; /* bytes that a range may take; UINT64_MAX: not known yet */
+    struct machine_sliced_survey *survey; /* if set, count and run nothing */
     const struct observer *observer;
 };
 
@@ -50,42 +50,40 @@ static uint64_t tensor_bytes(const struct tape *tape, uint32_t id)
 
 /* ---- one tape on a machine of its own ------------------------------------------- */
 
-/* A small tape, and where the whole has its tensors: of each, read before or filled after. */
+/* A small tape to run, and the host memory of its tensors. */
 struct errand {
     const struct tape *tape;
     void **memory; /* per tensor of tape */
     const struct backend *backend;
-    const struct observer *observer; /* of the small tape; NULL: outputs are read at the end */
+    const struct observer *observer; /* NULL: read the outputs at the end */
 };
 
 static enum status give_inputs(struct machine *machine, const struct errand *errand,
                                struct error *error)
 {
     const struct tape *tape = errand->tape;
-    enum status status = STATUS_OK;
 
-    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
-            status = machine->backend->bind(machine, id, errand->memory[id], error);
+            TRY(machine->backend->bind(machine, id, errand->memory[id], error));
         } else if (tape->tensors[id].role == ROLE_INPUT) {
-            status = machine->backend->write(machine, id, errand->memory[id], error);
+            TRY(machine->backend->write(machine, id, errand->memory[id], error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status take_outputs(struct machine *machine, const struct errand *errand,
                                 struct error *error)
 {
     const struct tape *tape = errand->tape;
-    enum status status = STATUS_OK;
 
-    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_OUTPUT && errand->observer == NULL) {
-            status = machine->backend->read(machine, id, errand->memory[id], error);
+            TRY(machine->backend->read(machine, id, errand->memory[id], error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static struct machine_options errand_options(const struct machine_sliced *sliced,
@@ -103,31 +101,26 @@ static struct machine_options errand_options(const struct machine_sliced *sliced
     return options;
 }
 
-/* Runs it; STATUS_NO_MEMORY where the machine could not be had. */
+/* STATUS_NO_MEMORY: the machine could not be opened. */
 static enum status run_errand(struct machine_sliced *sliced, const struct errand *errand,
                               struct error *error)
 {
     const struct machine_options options = errand_options(sliced, errand->backend);
     struct machine *machine = NULL;
-    enum status status = errand->backend->open(&machine, errand->tape, &options, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = give_inputs(machine, errand, error);
-    if (status == STATUS_OK) {
-        status = machine->backend->step(machine, errand->observer, error);
-    }
-    if (status == STATUS_OK) {
-        status = take_outputs(machine, errand, error);
-    }
+    TRY(errand->backend->open(&machine, errand->tape, &options, error));
+    TRY_OUT(give_inputs(machine, errand, error));
+    TRY_OUT(machine->backend->step(machine, errand->observer, error));
+    TRY_OUT(take_outputs(machine, errand, error));
+out:
     machine->backend->close(machine);
     return status;
 }
 
 static void count_errand(struct machine_sliced *sliced, const struct errand *errand, uint64_t size)
 {
-    struct sliced_survey *survey = sliced->survey;
+    struct machine_sliced_survey *survey = sliced->survey;
 
     for (uint32_t id = 0; id < errand->tape->tensor_count; id++) {
         survey->moved += tensor_bytes(errand->tape, id);
@@ -145,16 +138,18 @@ static enum status size_of(uint64_t *size, const struct machine_sliced *sliced,
     return errand->backend->size(size, errand->tape, &options, error);
 }
 
-/* *fits: it was run. A machine that has not enough memory is no failure here. */
+/* Runs the errand, or counts it, if it fits: *fits. Too little memory is no failure. */
 static enum status try_errand(bool *fits, struct machine_sliced *sliced,
                               const struct errand *errand, struct error *error)
 {
     uint64_t size = 0;
-    enum status status = size_of(&size, sliced, errand, error);
+    enum status status;
 
-    *fits = status == STATUS_OK && size <= sliced->limit;
-    if (status != STATUS_OK || !*fits) {
-        return status;
+    *fits = false;
+    TRY(size_of(&size, sliced, errand, error));
+    *fits = size <= sliced->limit;
+    if (!*fits) {
+        return STATUS_OK;
     }
     if (sliced->survey != NULL) {
         count_errand(sliced, errand, size);
@@ -162,7 +157,7 @@ static enum status try_errand(bool *fits, struct machine_sliced *sliced,
     }
     status = run_errand(sliced, errand, error);
     if (status == STATUS_NO_MEMORY && sliced->options.device_memory == 0) {
-        /* The device said what it has: less than this. */
+        /* The device has less memory than this. */
         sliced->limit = size / 4 * 3;
         *fits = false;
         error_init(error);
@@ -188,8 +183,8 @@ static struct errand errand_of(struct slice *slice, struct tape *tape, void **me
     return (struct errand){.tape = tape, .memory = memory, .backend = backend};
 }
 
-static enum status leave_to_processor(struct machine_sliced *sliced, struct slice *slice,
-                                      void **memory, struct error *error)
+static enum status run_on_cpu(struct machine_sliced *sliced, struct slice *slice, void **memory,
+                              struct error *error)
 {
     struct tape tape;
     const struct errand errand = errand_of(slice, &tape, memory, &backend_cpu);
@@ -201,7 +196,7 @@ static enum status leave_to_processor(struct machine_sliced *sliced, struct slic
     return run_errand(sliced, &errand, error);
 }
 
-/* Parts of whole; views that are one run need no copy. */
+/* The tensors of a part. A view of one run needs no copy. */
 struct staging {
     void *memory[SLICE_TENSORS_MAX];
     void *copies[SLICE_TENSORS_MAX]; /* allocated, or NULL */
@@ -254,15 +249,14 @@ static enum status run_part(struct machine_sliced *sliced, struct slice *part,
     if (sliced->survey != NULL) {
         return run_slice(sliced, part, NULL, error);
     }
-    status = stage(&staging, part, views, memory, error);
-    if (status == STATUS_OK) {
-        status = run_slice(sliced, part, staging.memory, error);
-    }
+    TRY_OUT(stage(&staging, part, views, memory, error));
+    TRY_OUT(run_slice(sliced, part, staging.memory, error));
+out:
     unstage(&staging, part, views, memory, status == STATUS_OK);
     return status;
 }
 
-/* Does cutting make it smaller? Some of what a machine takes may be there whatever is cut. */
+/* Do parts of that size need less memory? Some of a machine's memory does not depend on the cut. */
 static enum status worth_cutting(bool *worth, const struct machine_sliced *sliced,
                                  struct slice *whole, uint32_t axis, uint64_t units,
                                  struct error *error)
@@ -273,15 +267,14 @@ static enum status worth_cutting(bool *worth, const struct machine_sliced *slice
     struct errand errand = errand_of(whole, &tape, NULL, computing(sliced));
     uint64_t before = 0;
     uint64_t after = 0;
-    enum status status = size_of(&before, sliced, &errand, error);
 
+    *worth = false;
+    TRY(size_of(&before, sliced, &errand, error));
     slice_take(&part, views, whole, axis, 0, units);
     errand = errand_of(&part, &tape, NULL, computing(sliced));
-    if (status == STATUS_OK) {
-        status = size_of(&after, sliced, &errand, error);
-    }
-    *worth = status == STATUS_OK && (after <= sliced->limit || after < before / 8 * 7);
-    return status;
+    TRY(size_of(&after, sliced, &errand, error));
+    *worth = after <= sliced->limit || after < before / 8 * 7;
+    return STATUS_OK;
 }
 
 static enum status cut_slice(struct machine_sliced *sliced, const struct slice *whole,
@@ -289,18 +282,17 @@ static enum status cut_slice(struct machine_sliced *sliced, const struct slice *
                              struct error *error)
 {
     uint64_t lengths[SLICE_AXES_MAX];
-    enum status status = STATUS_OK;
 
     (void)slice_axes(lengths, whole);
-    for (uint64_t first = 0; first < lengths[axis] && status == STATUS_OK; first += units) {
+    for (uint64_t first = 0; first < lengths[axis]; first += units) {
         struct slice_view views[SLICE_TENSORS_MAX];
         struct slice part;
 
         slice_take(&part, views, whole, axis, first,
                    lengths[axis] - first < units ? lengths[axis] : first + units);
-        status = run_part(sliced, &part, views, memory, error);
+        TRY(run_part(sliced, &part, views, memory, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status run_slice(struct machine_sliced *sliced, struct slice *slice, void **memory,
@@ -312,48 +304,42 @@ static enum status run_slice(struct machine_sliced *sliced, struct slice *slice,
     uint64_t units = 0;
     bool fits;
     bool worth = false;
-    enum status status = try_errand(&fits, sliced, &errand, error);
 
-    if (status == STATUS_OK && fits && sliced->survey != NULL) {
-        sliced->survey->slices++;
+    TRY(try_errand(&fits, sliced, &errand, error));
+    if (fits) {
+        if (sliced->survey != NULL) {
+            sliced->survey->slices++;
+        }
+        return STATUS_OK;
     }
-    if (status != STATUS_OK || fits) {
-        return status;
-    }
-    /* A machine takes more than the tensors: scratch, and room for its own tables. */
+    /* Half: a machine also needs scratch and tables. */
     if (slice_choose(&axis, &units, slice, sliced->limit / 2)) {
-        status = worth_cutting(&worth, sliced, slice, axis, units, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
+        TRY(worth_cutting(&worth, sliced, slice, axis, units, error));
     }
     return worth ? cut_slice(sliced, slice, memory, axis, units, error)
-                 : leave_to_processor(sliced, slice, memory, error);
+                 : run_on_cpu(sliced, slice, memory, error);
 }
 
 static enum status show(const struct machine_sliced *sliced, uint32_t at, struct error *error)
 {
     const struct tape *tape = sliced->machine.tape;
     const struct op *op = &tape->ops[at];
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; sliced->observer != NULL && i < op->output_count && status == STATUS_OK;
-         i++) {
+    for (uint32_t i = 0; sliced->observer != NULL && i < op->output_count; i++) {
         const uint32_t id = op->outputs[i];
 
-        status = sliced->observer->made(sliced->observer->context, at, i, sliced->memory[id],
-                                        tensor_bytes(tape, id), error);
+        TRY(sliced->observer->made(sliced->observer->context, at, i, sliced->memory[id],
+                                   tensor_bytes(tape, id), error));
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* One operation that does not fit alone. */
+/* Runs one operation that does not fit alone. */
 static enum status run_cut(struct machine_sliced *sliced, uint32_t at, struct error *error)
 {
     const struct op *op = &sliced->machine.tape->ops[at];
     void *memory[SLICE_TENSORS_MAX] = {NULL};
     struct slice slice;
-    enum status status;
 
     for (uint32_t i = 0; i < op->input_count; i++) {
         memory[i] = sliced->memory[op->inputs[i]];
@@ -365,22 +351,22 @@ static enum status run_cut(struct machine_sliced *sliced, uint32_t at, struct er
         sliced->survey->cut++;
     }
     slice_whole(&slice, sliced->machine.tape, at);
-    status = run_slice(sliced, &slice, memory, error);
-    return status == STATUS_OK && sliced->survey == NULL ? show(sliced, at, error) : status;
+    TRY(run_slice(sliced, &slice, memory, error));
+    return sliced->survey == NULL ? show(sliced, at, error) : STATUS_OK;
 }
 
 /* ---- ranges ----------------------------------------------------------------------- */
 
-struct passing {
+struct range_observer {
     struct machine_sliced *sliced;
     uint32_t first;
 };
 
-/* What a range makes goes to its place, and on to whoever watches. */
+/* Stores an output of a range, and shows it to the observer. */
 static enum status pass_on(void *context, uint32_t op, uint32_t output, const void *bytes,
                            uint64_t size, struct error *error)
 {
-    const struct passing *passing = context;
+    const struct range_observer *passing = context;
     const struct machine_sliced *sliced = passing->sliced;
     const uint32_t at = passing->first + op;
     const struct observer *observer = sliced->observer;
@@ -393,15 +379,13 @@ static enum status pass_on(void *context, uint32_t op, uint32_t output, const vo
 static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t first,
                              uint32_t last, struct error *error)
 {
-    struct passing passing = {sliced, first};
+    struct range_observer passing = {sliced, first};
     const struct observer observer = {pass_on, &passing};
     struct range range;
     struct errand errand = {.backend = computing(sliced), .observer = &observer};
-    enum status status = range_build(&range, sliced->machine.tape, first, last, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(range_build(&range, sliced->machine.tape, first, last, error));
     errand.tape = range.tape;
     errand.memory = calloc((size_t)range.tape->tensor_count + 1, sizeof(*errand.memory));
     if (errand.memory == NULL) {
@@ -417,19 +401,16 @@ static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t
     return status;
 }
 
-/* The longest range from first on that fits, or slices of one operation; *first moves behind. */
+/* Runs the longest range from *first on that fits, or the slices of one operation, and advances
+ * *first. */
 static enum status run_some(struct machine_sliced *sliced, uint32_t *first, struct error *error)
 {
     uint32_t last = range_fit(sliced->machine.tape, *first, sliced->limit);
-    enum status status = STATUS_OK;
 
     for (;;) {
         bool fits;
 
-        status = try_range(&fits, sliced, *first, last, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(try_range(&fits, sliced, *first, last, error));
         if (fits) {
             if (sliced->survey != NULL) {
                 sliced->survey->ranges++;
@@ -438,9 +419,9 @@ static enum status run_some(struct machine_sliced *sliced, uint32_t *first, stru
             return STATUS_OK;
         }
         if (last == *first + 1) {
-            status = run_cut(sliced, *first, error);
+            TRY(run_cut(sliced, *first, error));
             *first = last;
-            return status;
+            return STATUS_OK;
         }
         last = *first + (last - *first) / 2;
     }
@@ -499,7 +480,7 @@ static void sliced_close(struct machine *machine)
     free(sliced);
 }
 
-/* ---- the table's functions ------------------------------------------------------------ */
+/* ---- the machine ---------------------------------------------------------------------- */
 
 static const struct backend backend_sliced;
 
@@ -522,16 +503,13 @@ enum status machine_sliced_open(struct machine **machine, const struct tape *tap
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
     prepare(sliced, tape, options);
-    status = plan_host(sliced, error);
-    if (status == STATUS_OK) {
-        status = allocate(sliced, options->memory_max, error);
-    }
-    if (status != STATUS_OK) {
-        sliced_close(&sliced->machine);
-        return status;
-    }
+    TRY_OUT(plan_host(sliced, error));
+    TRY_OUT(allocate(sliced, options->memory_max, error));
     *machine = &sliced->machine;
     return STATUS_OK;
+out:
+    sliced_close(&sliced->machine);
+    return status;
 }
 
 static enum status sliced_open(struct machine **machine, const struct tape *tape,
@@ -543,8 +521,8 @@ static enum status sliced_open(struct machine **machine, const struct tape *tape
 static enum status sliced_size(uint64_t *size, const struct tape *tape,
                                const struct machine_options *options, struct error *error)
 {
-    struct sliced_survey survey;
-    enum status status = sliced_survey(&survey, tape, options, error);
+    struct machine_sliced_survey survey;
+    enum status status = machine_sliced_survey(&survey, tape, options, error);
 
     *size = survey.host_size;
     return status;
@@ -657,9 +635,9 @@ static const struct backend backend_sliced = {
 
 /* ---- counting -------------------------------------------------------------------------- */
 
-/* last: of the operations to count; first alone is cut as if it were too large together. */
-static enum status count_step(struct sliced_survey *survey, const struct tape *tape, uint32_t first,
-                              uint32_t last, const struct machine_options *options,
+/* Counts the operations first .. last-1. One operation alone is cut if it does not fit. */
+static enum status count_step(struct machine_sliced_survey *survey, const struct tape *tape,
+                              uint32_t first, uint32_t last, const struct machine_options *options,
                               struct error *error)
 {
     struct machine_sliced sliced;
@@ -668,36 +646,39 @@ static enum status count_step(struct sliced_survey *survey, const struct tape *t
     memset(survey, 0, sizeof(*survey));
     prepare(&sliced, tape, options);
     sliced.survey = survey;
-    status = plan_host(&sliced, error);
+    TRY_OUT(plan_host(&sliced, error));
     survey->host_size = sliced.plan.state_size + sliced.plan.temporary_size;
     sliced.memory = calloc((size_t)tape->tensor_count + 1, sizeof(*sliced.memory));
-    if (status == STATUS_OK && sliced.memory == NULL) {
+    if (sliced.memory == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", tape->tensor_count);
+        goto out;
     }
-    if (status == STATUS_OK && last == first + 1) {
+    if (last == first + 1) {
         bool fits;
 
-        status = try_range(&fits, &sliced, first, last, error);
-        if (status == STATUS_OK && !fits) {
-            status = run_cut(&sliced, first, error);
+        TRY_OUT(try_range(&fits, &sliced, first, last, error));
+        if (!fits) {
+            TRY_OUT(run_cut(&sliced, first, error));
         }
     }
-    for (uint32_t at = first; last != first + 1 && at < last && status == STATUS_OK;) {
-        status = run_some(&sliced, &at, error);
+    for (uint32_t at = first; last != first + 1 && at < last;) {
+        TRY_OUT(run_some(&sliced, &at, error));
     }
+out:
     free(sliced.memory);
     plan_release(&sliced.plan);
     return status;
 }
 
-enum status sliced_survey(struct sliced_survey *survey, const struct tape *tape,
-                          const struct machine_options *options, struct error *error)
+enum status machine_sliced_survey(struct machine_sliced_survey *survey, const struct tape *tape,
+                                  const struct machine_options *options, struct error *error)
 {
     return count_step(survey, tape, 0, tape->op_count, options, error);
 }
 
-enum status sliced_survey_op(struct sliced_survey *survey, const struct tape *tape, uint32_t at,
-                             const struct machine_options *options, struct error *error)
+enum status machine_sliced_survey_op(struct machine_sliced_survey *survey, const struct tape *tape,
+                                     uint32_t at, const struct machine_options *options,
+                                     struct error *error)
 {
     return count_step(survey, tape, at, at + 1, options, error);
 }

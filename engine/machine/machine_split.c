@@ -1,5 +1,5 @@
-/* split.c - see split.h. */
-#include "engine/machine/split.h"
+/* machine_split.c - see machine_split.h. */
+#include "engine/machine/machine_split.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -63,7 +63,6 @@ static enum status open_parts(struct machine_split *split, const struct machine_
 {
     const struct tape *tape = split->machine.tape;
     uint64_t largest = 1;
-    enum status status = STATUS_OK;
 
     for (uint32_t i = 0; i < split->division.move_count; i++) {
         const uint64_t size = tensor_bytes(tape, split->division.moves[i].tensor);
@@ -75,12 +74,12 @@ static enum status open_parts(struct machine_split *split, const struct machine_
         return error_set(error, STATUS_NO_MEMORY, "no memory to move %llu bytes",
                          (unsigned long long)largest);
     }
-    for (uint32_t part = 0; part < split->division.part_count && status == STATUS_OK; part++) {
+    for (uint32_t part = 0; part < split->division.part_count; part++) {
         const struct machine_options own = part_options(options, part);
 
-        status = backend->open(&split->parts[part], split->division.parts[part].tape, &own, error);
+        TRY(backend->open(&split->parts[part], split->division.parts[part].tape, &own, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status machine_split_open(struct machine **machine, const struct tape *tape,
@@ -100,16 +99,13 @@ enum status machine_split_open(struct machine **machine, const struct tape *tape
     split->machine.tape = tape;
     split->machine.backend =
         backend->leaves_roots == NULL ? &backend_split : &backend_split_hashing;
-    status = division_build(&split->division, tape, options->device_count, options->trace, error);
-    if (status == STATUS_OK) {
-        status = open_parts(split, options, backend, error);
-    }
-    if (status != STATUS_OK) {
-        split_close(&split->machine);
-        return status;
-    }
+    TRY_OUT(division_build(&split->division, tape, options->device_count, options->trace, error));
+    TRY_OUT(open_parts(split, options, backend, error));
     *machine = &split->machine;
     return STATUS_OK;
+out:
+    split_close(&split->machine);
+    return status;
 }
 
 static enum status split_open(struct machine **machine, const struct tape *tape,
@@ -118,36 +114,35 @@ static enum status split_open(struct machine **machine, const struct tape *tape,
     return machine_split_open(machine, tape, options, error);
 }
 
-/* Of all parts together. */
+/* The sum over all parts. */
 static enum status split_size(uint64_t *size, const struct tape *tape,
                               const struct machine_options *options, struct error *error)
 {
     const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
     struct division division;
-    enum status status =
-        division_build(&division, tape, options->device_count, options->trace, error);
+    enum status status;
 
     *size = 0;
-    if (status != STATUS_OK) {
-        return status;
-    }
-    for (uint32_t part = 0; part < division.part_count && status == STATUS_OK; part++) {
+    TRY(division_build(&division, tape, options->device_count, options->trace, error));
+    for (uint32_t part = 0; part < division.part_count; part++) {
         const struct machine_options own = part_options(options, part);
         uint64_t some = 0;
 
-        status = backend->size(&some, division.parts[part].tape, &own, error);
+        TRY_OUT(backend->size(&some, division.parts[part].tape, &own, error));
         *size += some;
     }
+    status = STATUS_OK;
+out:
     division_release(&division);
     return status;
 }
 
-void machine_split_facts(struct split_facts *facts, const struct machine *machine)
+void machine_split_facts(struct machine_split_facts *facts, const struct machine *machine)
 {
     const struct machine_split *split = (const struct machine_split *)machine;
 
-    *facts = (struct split_facts){.moved = division_moved(&split->division, machine->tape),
-                                  .turns = split->division.leg_count};
+    *facts = (struct machine_split_facts){.moved = division_moved(&split->division, machine->tape),
+                                          .turns = split->division.leg_count};
     for (uint32_t part = 0; part < split->division.part_count; part++) {
         facts->op_counts[part] = split->division.parts[part].tape->op_count;
     }
@@ -159,9 +154,8 @@ static enum status move(struct machine_split *split, uint32_t first, uint32_t co
                         struct error *error)
 {
     const struct division *division = &split->division;
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = first; i < first + count && status == STATUS_OK; i++) {
+    for (uint32_t i = first; i < first + count; i++) {
         const struct division_move *moved = &division->moves[i];
         struct machine *from = split->parts[moved->from];
         struct machine *to = split->parts[moved->to];
@@ -169,18 +163,17 @@ static enum status move(struct machine_split *split, uint32_t first, uint32_t co
         const uint32_t to_id = division->parts[moved->to].ids[moved->tensor];
 
         if (to->backend->take != NULL && to->backend == from->backend) {
-            status = to->backend->take(to, to_id, from, from_id, error);
-            continue;
-        }
-        status = from->backend->read(from, from_id, split->bounce, error);
-        if (status == STATUS_OK) {
-            status = to->backend->write(to, to_id, split->bounce, error);
+            TRY(to->backend->take(to, to_id, from, from_id, error));
+        } else {
+            TRY(from->backend->read(from, from_id, split->bounce, error));
+            TRY(to->backend->write(to, to_id, split->bounce, error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
-struct showing {
+/* The observer of one part, which shows its outputs to the observer of the whole. */
+struct part_observer {
     const struct observer *observer;
     const struct division_part *part;
 };
@@ -188,7 +181,7 @@ struct showing {
 static enum status pass_on(void *context, uint32_t op, uint32_t output, const void *bytes,
                            uint64_t size, struct error *error)
 {
-    const struct showing *showing = context;
+    const struct part_observer *showing = context;
 
     if (!showing->part->shown[op]) {
         return STATUS_OK; /* another part shows it */
@@ -202,32 +195,28 @@ static enum status split_step(struct machine *machine, const struct observer *ob
 {
     struct machine_split *split = split_of(machine);
     const struct division *division = &split->division;
-    enum status status = move(split, 0, division->first_moves, error);
 
-    for (uint32_t i = 0; i < division->leg_count && status == STATUS_OK; i++) {
+    TRY(move(split, 0, division->first_moves, error));
+    for (uint32_t i = 0; i < division->leg_count; i++) {
         const struct division_leg *leg = &division->legs[i];
         struct machine *part = split->parts[leg->part];
-        struct showing showing = {observer, &division->parts[leg->part]};
+        struct part_observer showing = {observer, &division->parts[leg->part]};
         const struct observer own = {pass_on, &showing};
 
-        status = move(split, leg->move_first, leg->move_count, error);
-        if (status == STATUS_OK) {
-            status = part->backend->run(part, leg->first, leg->last, observer == NULL ? NULL : &own,
-                                        error);
-        }
+        TRY(move(split, leg->move_first, leg->move_count, error));
+        TRY(part->backend->run(part, leg->first, leg->last, observer == NULL ? NULL : &own, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- tensors ------------------------------------------------------------------------ */
 
-/* A state goes to its home; what every part may read, to all that know it. */
+/* Writes or binds a tensor: a state at its home, another in every part that has it. */
 static enum status give(struct machine *machine, uint32_t tensor, const void *bytes, bool bind,
                         struct error *error)
 {
     struct machine_split *split = split_of(machine);
     const struct division *division = &split->division;
-    enum status status = STATUS_OK;
 
     if (tensor >= machine->tape->tensor_count ||
         role_is_made(machine->tape->tensors[tensor].role) ||
@@ -235,17 +224,17 @@ static enum status give(struct machine *machine, uint32_t tensor, const void *by
         return error_set(error, STATUS_USAGE, "tensor %u cannot be %s", tensor,
                          bind ? "bound" : "written");
     }
-    for (uint32_t part = 0; part < division->part_count && status == STATUS_OK; part++) {
+    for (uint32_t part = 0; part < division->part_count; part++) {
         struct machine *own = split->parts[part];
         const uint32_t id = division->parts[part].ids[tensor];
         const bool wanted =
             machine->tape->tensors[tensor].role != ROLE_STATE || part == division->homes[tensor];
 
         if (id != TENSOR_NONE && wanted) {
-            status = (bind ? own->backend->bind : own->backend->write)(own, id, bytes, error);
+            TRY((bind ? own->backend->bind : own->backend->write)(own, id, bytes, error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status split_write(struct machine *machine, uint32_t tensor, const void *bytes,
@@ -260,7 +249,7 @@ static enum status split_bind(struct machine *machine, uint32_t tensor, const vo
     return give(machine, tensor, bytes, true, error);
 }
 
-/* Whose it is, and its id there. */
+/* The part where the tensor is at home, and its id there. */
 static struct machine *home_of(uint32_t *id, struct machine *machine, uint32_t tensor)
 {
     struct machine_split *split = split_of(machine);
@@ -270,7 +259,7 @@ static struct machine *home_of(uint32_t *id, struct machine *machine, uint32_t t
     return split->parts[part];
 }
 
-/* Does a caller see it? Parts make outputs of tensors that are none of the whole. */
+/* Parts have outputs that are temporaries of the whole tape; those cannot be read. */
 static bool can_be_read(const struct machine *machine, uint32_t tensor)
 {
     const struct tape *tape = machine->tape;
@@ -307,17 +296,16 @@ static const void *split_peek(struct machine *machine, uint32_t tensor)
 static enum status split_diverged(struct machine *machine, bool *diverged, struct error *error)
 {
     struct machine_split *split = split_of(machine);
-    enum status status = STATUS_OK;
 
     *diverged = false;
-    for (uint32_t part = 0; part < split->division.part_count && status == STATUS_OK; part++) {
+    for (uint32_t part = 0; part < split->division.part_count; part++) {
         struct machine *own = split->parts[part];
         bool here = false;
 
-        status = own->backend->diverged(own, &here, error);
+        TRY(own->backend->diverged(own, &here, error));
         *diverged = *diverged || here;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status split_roots(struct machine *machine, struct digest *roots,
@@ -328,15 +316,17 @@ static enum status split_roots(struct machine *machine, struct digest *roots,
     struct digest *own = malloc(((size_t)count + 1) * sizeof(*own));
     enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        if (!can_be_read(machine, tensors[i])) {
-            status = error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensors[i]);
-        }
-    }
     if (ids == NULL || own == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to hash %u tensors", count);
+        goto out;
     }
-    for (uint32_t part = 0; part < split->division.part_count && status == STATUS_OK; part++) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!can_be_read(machine, tensors[i])) {
+            status = error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensors[i]);
+            goto out;
+        }
+    }
+    for (uint32_t part = 0; part < split->division.part_count; part++) {
         uint32_t some = 0;
 
         for (uint32_t i = 0; i < count; i++) {
@@ -347,15 +337,16 @@ static enum status split_roots(struct machine *machine, struct digest *roots,
         if (some == 0) {
             continue;
         }
-        status =
-            split->parts[part]->backend->leaves_roots(split->parts[part], own, ids, some, error);
+        TRY_OUT(
+            split->parts[part]->backend->leaves_roots(split->parts[part], own, ids, some, error));
         some = 0;
-        for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             if (split->division.homes[tensors[i]] == part) {
                 roots[i] = own[some++];
             }
         }
     }
+out:
     free(ids);
     free(own);
     return status;
