@@ -352,7 +352,7 @@ library Commitments {
     //                          Private                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev No hash is zero: a call that failed is replied from it.
+    /// @dev No hash is zero: a failed call is recognized by it.
     function _hashed(bytes32 hash) private pure {
         if (hash == 0) {
             revert HashFailed();

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 /// @title Evidence
 /// @notice Reads the bytes of evidence (docs/FORMATS.md) where they lie, in calldata.
 /// @dev It checks that the bytes are whole and says where everything is. It checks no hash and no
-/// proof: the referee does that (Commitments.sol) before it queries a contract of rules. Nothing is
+/// proof: the referee does that (Commitments.sol) before it calls a contract of rules. Nothing is
 /// copied; an offset is one into calldata. Every loop is bounded by the bytes that are there.
 library Evidence {
     ////////////////////////////////////////////////////////////////
@@ -93,7 +93,7 @@ library Evidence {
         uint256 output; // the accused element
         uint256 element;
         uint256 part; // of kind PART: number
-        uint256 replied; // offset of what the accused replied of the parts
+        uint256 replied; // offset of the accused's reply about the parts
         uint256 repliedSize;
         Operand[] operands;
     }

@@ -46,16 +46,18 @@ contract Examiner is IExaminer {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IExaminer
-    function question(Context calldata context, bytes calldata proof)
+    function query(Context calldata context, bytes calldata ledgerQuery)
         external
         view
         returns (bytes memory queried)
     {
-        if (proof.length > 0 && uint8(proof[0]) == Walk.PARTS) return _queryParts(context, proof);
-        return Walk.question(context, proof);
+        if (ledgerQuery.length > 0 && uint8(ledgerQuery[0]) == Walk.PARTS) {
+            return _queryParts(context, ledgerQuery);
+        }
+        return Walk.check(context, ledgerQuery);
     }
 
-    /// @dev Behind the query stands evidence, which need not show anything but the element.
+    /// @dev Evidence follows the query; it need show only the element.
     function _queryParts(Context calldata context, bytes calldata proof)
         internal
         view
@@ -65,13 +67,13 @@ contract Examiner is IExaminer {
         _programItem(evidence, context.programRoot);
         Evidence.Exhibit memory shown = Evidence.parse(evidence);
         _checkOperands(context, shown);
-        if (shown.head.kind != Evidence.ELEMENT || !_hasParts(shown.operation)) revert BadQuestion();
+        if (shown.head.kind != Evidence.ELEMENT || !_hasParts(shown.operation)) revert BadQuery();
         (uint256 fold, uint256 count) = CONTRACTION.partsOf(evidence);
         queried = _queriedParts(shown, Evidence.accused(shown), fold, count);
-        if (count < 2 || keccak256(proof[:Walk.QUERY_SIZE]) != _queryOf(queried)) revert BadQuestion();
+        if (count < 2 || keccak256(proof[:Walk.QUERY_SIZE]) != _queryOf(queried)) revert BadQuery();
     }
 
-    /// @dev The hash of the query that what is queried begins with.
+    /// @dev The hash of the query at the start of `queried`.
     function _queryOf(bytes memory queried) internal pure returns (bytes32 hash) {
         uint256 size = Walk.QUERY_SIZE;
         assembly {
@@ -79,8 +81,8 @@ contract Examiner is IExaminer {
         }
     }
 
-    /// @dev What is queried for the parts of an element: query, subject (32), bits (4), fold (1),
-    /// number of parts (4).
+    /// @dev What a query of the parts of an element asks for: query, subject (32), bits (4), fold
+    /// (1), number of parts (4).
     function _queriedParts(
         Evidence.Exhibit memory shown,
         uint256 bits,
@@ -118,7 +120,7 @@ contract Examiner is IExaminer {
             Walk.compare(queried, replied);
             return 0;
         }
-        // What is replied is evidence that a number of the state is not finite.
+        // The reply is evidence that a number of the state is not finite.
         bytes32 postState = bytes32(queried[15:47]);
         ProgramItem.Item memory program = _programItem(replied, bytes32(queried[47:79]));
         if (uint8(replied[0]) != Evidence.NOT_FINITE || _isFinite(program, postState)) {
@@ -126,7 +128,8 @@ contract Examiner is IExaminer {
         }
     }
 
-    /// @dev Do the parts come to the element? A sum is never a NaN: of one nothing is replied.
+    /// @dev Do the parts come to the element? No sum is a NaN: if the element is one, the reply is
+    /// empty.
     function _compareParts(bytes calldata queried, bytes calldata replied) internal view {
         uint256 bits = uint32(bytes4(queried[47:51]));
         uint256 fold = uint8(queried[51]);
@@ -181,7 +184,7 @@ contract Examiner is IExaminer {
         return ProgramItem.read(evidence[1:], root);
     }
 
-    /// @dev An element is not what the rule makes of the others.
+    /// @dev The element differs from what its rule gives.
     function _elementIsFalse(Context calldata context, bytes calldata evidence)
         internal
         view
@@ -192,8 +195,8 @@ contract Examiner is IExaminer {
         return _rules(shown.operation).element(evidence) != Evidence.accused(shown);
     }
 
-    /// @dev A part does not come to what the accused replied of it, or the exponent, which all parts
-    /// have, is not the one replied. What no part can change is judged by itself.
+    /// @dev A part differs from the accused's reply, or its exponent (the same for all parts) does.
+    /// An element that no part can change is judged by itself.
     function _partIsFalse(Context calldata context, bytes32 replied, bytes calldata evidence)
         internal
         view
@@ -209,7 +212,7 @@ contract Examiner is IExaminer {
         bytes calldata values = msg.data[offset:offset + shown.repliedSize];
         if (sha256(abi.encodePacked(queried, values)) != replied) revert NotReplied();
         if (part.settled) return part.bits != bits;
-        if (values.length == 0) return true; // replied as a NaN
+        if (values.length == 0) return true; // the reply was a NaN
         uint256 place = 4 + 8 * shown.part;
         return part.exponent != int32(uint32(bytes4(values)))
             || part.value != int64(uint64(bytes8(values[place:place + 8])));

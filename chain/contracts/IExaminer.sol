@@ -2,12 +2,12 @@
 pragma solidity 0.8.37;
 
 /// @title IExaminer
-/// @notice What the referee knows by computing: whether evidence convicts, what a question queries for,
-/// whether an answer is one. docs/FORMATS.md has the bytes; proofs/ has the same in C.
-/// @dev Keeps nothing, and reverts with a reason where bytes prove nothing: whoever prepares a move
-/// can call it first.
+/// @notice Computes for the referee: whether evidence convicts, what a query asks for, whether a
+/// reply is right. docs/FORMATS.md has the bytes; proofs/dispute does the same in C.
+/// @dev Keeps no state. Reverts with a reason where bytes prove nothing, so a player can try a move
+/// by calling this contract first.
 interface IExaminer {
-    /// @notice What was committed, without which no bytes mean anything.
+    /// @notice What was committed: bytes are checked against it.
     struct Context {
         bytes32 programRoot; // of the job
         bytes32 constantsRoot;
@@ -15,16 +15,16 @@ interface IExaminer {
         bytes32 preState; // state roots before and after the step
         bytes32 postState;
         bytes32 traceRoot; // of the accused
-        bool attestor; // the accused is one: its trace alone can be wrong
+        bool attestor; // the accused is an attestor: only its trace can be wrong
         bool diverged; // the training is said to have diverged at this step
     }
 
     enum Answer {
-        NotGuilty, // the evidence shows what the rules query for
+        NotGuilty, // the evidence shows what the rules give
         Upheld
     }
 
-    error BadQuestion();
+    error BadQuery();
     error BadReply();
     error BadProgram();
     error BadLabel();
@@ -34,21 +34,21 @@ interface IExaminer {
     error BadTensor(uint256 operand);
     error NotReplied();
 
-    /// @param replied What compare() said to keep of the parts that the accused replied last.
-    /// @return answer What the evidence comes to.
+    /// @param replied What compare() returned for the parts in the accused's last reply.
     function examine(Context calldata context, bytes32 replied, bytes calldata evidence)
         external
         view
         returns (Answer answer);
 
-    /// @return queried What a question queries for, in the words of the event Asked.
-    function question(Context calldata context, bytes calldata proof)
+    /// @param ledgerQuery The query and the proof that the accused committed to its object.
+    /// @return queried What the query asks for, as the event Queried has it.
+    function query(Context calldata context, bytes calldata ledgerQuery)
         external
         view
         returns (bytes memory queried);
 
-    /// @notice Reverts unless replied is what was queried for.
-    /// @return kept What evidence will need of it: of parts the hash of both, else 0.
+    /// @notice Reverts unless `replied` is what was queried.
+    /// @return kept Of parts the hash of both, which evidence needs later; else 0.
     function compare(bytes calldata queried, bytes calldata replied)
         external
         view

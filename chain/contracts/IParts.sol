@@ -4,13 +4,12 @@ pragma solidity 0.8.37;
 import {IRules} from "./IRules.sol";
 
 /// @title IParts
-/// @notice Rules that fold a long axis, of which parts can be looked at: the sums of contract,
-/// contract-ones and contract-onehot over K elements, the peaks of quantize over those of a piece
-/// (engine/rules/rule.h).
+/// @notice Rules that fold a long axis and can show its parts: the sums of contract, contract-ones
+/// and contract-onehot over K elements, the peaks of quantize over a piece (engine/rules/rule.h).
 /// @dev The parts are always the same ones: 1,024 elements of a sum, 16 of a piece; twice as many,
 /// and so on, where there would be more than 2,048 parts.
 interface IParts is IRules {
-    /// @notice What a part comes to.
+    /// @notice The value of one part.
     struct Part {
         uint256 fold; // 1 a sum, 2 a maximum: enum rule_fold
         uint256 count; // of all parts

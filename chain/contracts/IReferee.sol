@@ -4,11 +4,11 @@ pragma solidity 0.8.37;
 import {IRegistry} from "./IRegistry.sol";
 
 /// @title IReferee
-/// @notice Tries the claims of the registry: a walk of questions and answers, and evidence that
-/// convicts. docs/PROTOCOL.md, section 7, tells it in prose; chain/local/local_referee.c plays it in C.
-/// @dev Every move has its place in the registry's turns: a party that has no move loses by time.
+/// @notice Tries the claims of the registry: queries, replies, and evidence that convicts.
+/// docs/PROTOCOL.md, section 7, has it in prose; chain/local/local_referee.c plays it in C.
+/// @dev Every move takes a turn of the registry: a party that does not move in time loses.
 interface IReferee {
-    /// @notice What a claim is about. The ledger keeps hashes of it only, so each move of the
+    /// @notice What a claim is about. The ledger keeps only hashes of it, so each move of the
     /// claimant shows it.
     struct Case {
         address client;
@@ -21,7 +21,7 @@ interface IReferee {
         bytes32 postState;
     }
 
-    /// @notice What of a case can be wrong.
+    /// @notice The part of a case that is wrong.
     enum Part {
         None,
         Job, // client, salt and header are not the job of the claim
@@ -34,13 +34,13 @@ interface IReferee {
 
     error WrongTurn(uint256 turn);
     error WrongCase(uint256 part);
-    error BadQuestion();
+    error BadQuery();
     error NotQueried();
     error BadReply();
     error BadEvidence();
     error NotGuilty();
 
-    /// @param queried What the accused must tell: docs/FORMATS.md, section 10.4.
+    /// @param queried What the accused must reply with: docs/FORMATS.md, section 10.4.
     event Queried(bytes32 indexed claim, bytes queried);
     event Replied(bytes32 indexed claim, bytes replied);
 
@@ -52,10 +52,10 @@ interface IReferee {
         Case calldata shown,
         bytes32[] calldata prePath,
         bytes32[] calldata postPath,
-        bytes calldata question
+        bytes calldata ledgerQuery
     ) external;
 
-    /// @notice Tells what was queried for.
+    /// @notice Replies with what was queried.
     function reply(bytes32 claim, bytes calldata queried, bytes calldata replied) external;
 
     /// @notice Shows evidence: the claim is upheld, or the move reverts.

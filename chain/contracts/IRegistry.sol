@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 /// @title IRegistry
 /// @notice The game of a training job: what is agreed, who may move, what a move costs and pays.
-/// docs/PROTOCOL.md tells the same game in prose; the embedded ledger plays it in C.
+/// docs/PROTOCOL.md has the same game in prose; the embedded ledger plays it in C.
 /// @dev Amounts are wei below 2^96, times are seconds, indices count segments of one job from 0.
 interface IRegistry {
     ////////////////////////////////////////////////////////////////
@@ -60,7 +60,7 @@ interface IRegistry {
         uint256 deadline; // the last moment of a commit
     }
 
-    /// @notice A committed segment, as the event Committed replied it. The contract keeps its hash only.
+    /// @notice A committed segment, as in the event Committed. The contract keeps only its hash.
     struct Segment {
         uint256 index;
         uint256 generation; // how many convictions the job had seen
@@ -214,7 +214,7 @@ interface IRegistry {
 
     function reveal(bytes32 job, Segment calldata segment, bytes32 traceRoot) external;
 
-    /// @notice Announces a claim without telling it, so that nobody can file it first.
+    /// @notice Announces a claim without revealing it, so that nobody can file it first.
     /// @param seal keccak256(claim's key, salt)
     function sealClaim(bytes32 seal) external;
 

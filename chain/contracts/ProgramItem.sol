@@ -105,7 +105,7 @@ library ProgramItem {
         pure
         returns (uint256 value)
     {
-        if (offset + size > item.end) revert IExaminer.BadQuestion();
+        if (offset + size > item.end) revert IExaminer.BadQuery();
         assembly {
             value := shr(sub(256, shl(3, size)), calldataload(offset))
         }

@@ -8,9 +8,9 @@ import {IRegistry} from "./IRegistry.sol";
 import {Registry} from "./Registry.sol";
 
 /// @title Referee
-/// @notice Whose move it is, what the move is about, and what follows from it. What bytes prove is
-/// the examiner's to compute.
-/// @dev Holds no money, and calls nobody but the registry and the examiner, which call nobody back.
+/// @notice Checks whose move it is and what the move is about, and reports the outcome to the
+/// registry. The examiner computes what bytes prove.
+/// @dev Holds no money. Calls only the registry and the examiner, which never call back.
 /// Every move reverts or ends with one call of the registry.
 contract Referee is IReferee {
     uint256 internal constant HEADER_SIZE = 216;
@@ -18,8 +18,8 @@ contract Referee is IReferee {
     IRegistry public immutable REGISTRY;
     IExaminer public immutable EXAMINER;
 
-    /// @notice What was said last and counts: the hash of what the accused is queried for; after it
-    /// replied parts, what the examiner keeps of them.
+    /// @notice Per claim, the hash of what was queried last; after a reply of parts, the hash that
+    /// the examiner returned for them.
     mapping(bytes32 claim => bytes32 hash) public said;
 
     /// @dev Makes its registry: neither can exist with another partner.
@@ -42,14 +42,14 @@ contract Referee is IReferee {
         Case calldata shown,
         bytes32[] calldata prePath,
         bytes32[] calldata postPath,
-        bytes calldata question
+        bytes calldata ledgerQuery
     ) external {
         IExaminer.Context memory context = _context(claim, shown, prePath, postPath);
-        try EXAMINER.question(context, question) returns (bytes memory queried) {
+        try EXAMINER.query(context, ledgerQuery) returns (bytes memory queried) {
             said[claim] = keccak256(queried);
             emit Queried(claim, queried);
         } catch {
-            revert BadQuestion();
+            revert BadQuery();
         }
         REGISTRY.passTurn(claim, IRegistry.Turn.Accused);
     }
@@ -102,7 +102,7 @@ contract Referee is IReferee {
         if (msg.sender != mover) revert IRegistry.NotYours(mover);
     }
 
-    /// @dev Every move of the claimant begins here: its turn, and a case that is what was committed.
+    /// @dev Checks that it is the claimant's turn and that the case is what was committed.
     function _context(
         bytes32 claim,
         Case calldata shown,

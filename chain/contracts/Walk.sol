@@ -6,9 +6,10 @@ import {IExaminer} from "./IExaminer.sol";
 import {ProgramItem} from "./ProgramItem.sol";
 
 /// @title Walk
-/// @notice Questions about what the accused committed to, and the answers (docs/FORMATS.md, section 10).
-/// @dev A question proves that what it queries for is committed to, so that whoever committed can tell
-/// it; an answer is folded to the hash that is known. Offsets are into calldata.
+/// @notice Queries about what the accused committed to, and the replies (docs/FORMATS.md, section
+/// 10).
+/// @dev A query proves that its object was committed, so the accused can reply. A reply is folded
+/// to the known hash. Offsets are into calldata.
 library Walk {
     using ProgramItem for ProgramItem.Item;
 
@@ -20,7 +21,7 @@ library Walk {
     uint256 internal constant PARTS = 6; // of an element: not of this file
 
     uint256 internal constant QUERY_SIZE = 15;
-    uint256 internal constant LEVELS = 8; // of a tree that one answer shows
+    uint256 internal constant LEVELS = 8; // of a tree that one reply shows
     uint256 internal constant LEAVES_MAX = 16; // of a part of a tensor that is shown as it is
     uint256 internal constant LEAF_SIZE = 1024;
     uint256 internal constant QUERIED_HEADER = 58; // where what is queried has the header of a root
@@ -33,7 +34,7 @@ library Walk {
         uint256 index;
     }
 
-    /// @dev What is known of the thing queried for.
+    /// @dev What is known of the queried object.
     struct Target {
         bytes32 known; // the node's hash, or the hash of the header
         uint256 count; // leaves below it
@@ -42,24 +43,24 @@ library Walk {
     }
 
     ////////////////////////////////////////////////////////////////
-    //                         Questions                          //
+    //                          Queries                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @param proof The query, an item of the program, and what proves the thing queried for.
-    /// @return queried Ask, known hash, leaves (8), size of the last (2), size of the header (1),
+    /// @param proof The query, an item of the program, and the proof of the queried object.
+    /// @return queried Query, known hash, leaves (8), size of the last (2), size of the header (1),
     /// header. Of DIVERGED: query, state root, program root.
-    function question(IExaminer.Context calldata context, bytes calldata proof)
+    function check(IExaminer.Context calldata context, bytes calldata proof)
         internal
         view
         returns (bytes memory queried)
     {
-        if (proof.length < QUERY_SIZE) revert IExaminer.BadQuestion();
+        if (proof.length < QUERY_SIZE) revert IExaminer.BadQuery();
         Query memory query = _query(proof);
         ProgramItem.Item memory program = ProgramItem.read(proof[QUERY_SIZE:], context.programRoot);
         uint256 offset = program.rest;
         if (query.kind == DIVERGED) {
             if (!program.isState() || !context.diverged || context.attestor) {
-                revert IExaminer.BadQuestion();
+                revert IExaminer.BadQuery();
             }
             queried = abi.encodePacked(proof[:QUERY_SIZE], context.postState, context.programRoot);
         } else {
@@ -76,7 +77,7 @@ library Walk {
                 target.header
             );
         }
-        if (offset != program.end) revert IExaminer.BadQuestion();
+        if (offset != program.end) revert IExaminer.BadQuery();
     }
 
     function _query(bytes calldata proof) private pure returns (Query memory query) {
@@ -91,7 +92,7 @@ library Walk {
         if (
             query.kind == 0 || query.kind > DIVERGED || query.list > (list ? 1 : 0)
                 || (!tensor && query.item != 0) || (!node && (query.level != 0 || query.index != 0))
-        ) revert IExaminer.BadQuestion();
+        ) revert IExaminer.BadQuery();
     }
 
     /// @dev The program item is a state. Behind it, of a node: the tree root of its list, the node,
@@ -108,7 +109,7 @@ library Walk {
         target.count = program.traceCount;
         target.lastSize = 32;
         if (query.list == 1) {
-            if (context.attestor) revert IExaminer.BadQuestion();
+            if (context.attestor) revert IExaminer.BadQuery();
             tag = Commitments.STATE_TAG;
             target.known = context.postState;
             target.count = states;
@@ -174,7 +175,7 @@ library Walk {
         uint256 offset
     ) private view returns (uint256) {
         uint256 count = target.count;
-        if (query.level >= Commitments.heightOf(count)) revert IExaminer.BadQuestion();
+        if (query.level >= Commitments.heightOf(count)) revert IExaminer.BadQuery();
         uint256 nodes = Commitments.nodesAt(count, query.level);
         target.known = program.word(offset);
         offset = program.path(target.known, query.index, nodes, treeRoot, offset + 32);
@@ -188,10 +189,10 @@ library Walk {
     }
 
     ////////////////////////////////////////////////////////////////
-    //                          Answers                           //
+    //                          Replies                           //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Reverts unless replied is the one answer to what is queried, which is not DIVERGED.
+    /// @notice Reverts unless `replied` is the one right reply. The query is not DIVERGED.
     function compare(bytes calldata queried, bytes calldata replied) internal view {
         bytes32 known = bytes32(queried[QUERY_SIZE:47]);
         uint256 count = uint64(bytes8(queried[47:55]));

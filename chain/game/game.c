@@ -217,13 +217,13 @@ static const struct {
                          "it is the other party's turn in this dispute"},
     [GAME_WRONG_CASE] = {"WrongCase(uint256)", ARGUMENT_NUMBER,
                          "what is shown of the claim is not what was committed"},
-    [GAME_BAD_QUESTION] = {"BadQuestion()", ARGUMENT_NONE,
-                           "the question is about nothing that was committed"},
-    [GAME_NOT_QUERIED] = {"NotQueried()", ARGUMENT_NONE, "something else was asked"},
-    [GAME_BAD_REPLY] = {"BadReply()", ARGUMENT_NONE, "this is not what was asked for"},
+    [GAME_BAD_QUERY] = {"BadQuery()", ARGUMENT_NONE,
+                        "the query is about nothing that was committed"},
+    [GAME_NOT_QUERIED] = {"NotQueried()", ARGUMENT_NONE, "something else was queried"},
+    [GAME_BAD_REPLY] = {"BadReply()", ARGUMENT_NONE, "this is not what was queried"},
     [GAME_BAD_EVIDENCE] = {"BadEvidence()", ARGUMENT_NONE,
                            "the evidence is malformed or does not prove what it says"},
-    [GAME_NOT_GUILTY] = {"NotGuilty()", ARGUMENT_NONE, "the evidence shows what the rules ask for"},
+    [GAME_NOT_GUILTY] = {"NotGuilty()", ARGUMENT_NONE, "the evidence shows what the rules give"},
 };
 
 void game_refusal_encode(uint8_t *bytes, size_t *size, const struct game_refusal *refusal)

@@ -31,7 +31,7 @@
 
 #define GAME_MOVE_SIZE_MAX   (127 * 1024) /* bytes of any move */
 #define GAME_LOG_SIZE_MAX    (17 * 1024)  /* bytes of any event's data */
-#define GAME_PAYLOAD_MAX     (124 * 1024) /* question or evidence, within a move */
+#define GAME_PAYLOAD_MAX     (124 * 1024) /* query or evidence, within a move */
 #define GAME_QUERIED_MAX     320
 #define GAME_REPLY_MAX       (16 * 1024 + 512)
 #define GAME_JOB_HEADER_SIZE 216 /* of a job: docs/FORMATS.md, section 5 */
@@ -167,9 +167,9 @@ struct game_move {
     struct address account; /* the attestor of ACCUSE and SETTLE; where WITHDRAW pays to */
     uint32_t turn;
     bool upheld;
-    struct game_case shown;    /* ASK, CONVICT */
-    struct game_bytes queried; /* TELL: as the event ASKED said it */
-    struct game_bytes payload; /* the question of ASK, the data of TELL, the evidence of CONVICT */
+    struct game_case shown;    /* QUERY, CONVICT */
+    struct game_bytes queried; /* REPLY: as in the event QUERIED */
+    struct game_bytes payload; /* the query of QUERY, the data of REPLY, the evidence of CONVICT */
 };
 
 enum game_event_kind {
@@ -219,7 +219,7 @@ struct game_event {
     wei amount;
     uint32_t turn;
     bool flag;                 /* diverged, mandatory, upheld */
-    struct game_bytes payload; /* of ASKED and TOLD */
+    struct game_bytes payload; /* of QUERIED and REPLIED */
 };
 
 /* The number of WRONG_CASE: what is shown and is not what was committed. */
@@ -262,7 +262,7 @@ enum game_refusal_kind {
     GAME_WITHDRAW_FAILED,
     GAME_WRONG_TURN,
     GAME_WRONG_CASE,
-    GAME_BAD_QUESTION,
+    GAME_BAD_QUERY,
     GAME_NOT_QUERIED,
     GAME_BAD_REPLY,
     GAME_BAD_EVIDENCE,

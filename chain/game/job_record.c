@@ -24,8 +24,8 @@ void job_record_free(struct job_record *record)
     record->claims = NULL;
 }
 
-/* Forgets all but who we are, and keeps the memory. */
-static void start_anew(struct job_record *record, uint64_t rewound)
+/* Forgets everything but the key and the account, and keeps the memory. */
+static void start_over(struct job_record *record, uint64_t rewound)
 {
     struct job_record fresh;
 
@@ -59,142 +59,18 @@ static enum status grow(void **items, uint32_t *room, uint32_t count, size_t siz
     return STATUS_OK;
 }
 
-/* ---- events ------------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------------ */
 
-static void take_opened(struct job_record *record, const struct ledger_entry *entry)
+static void apply_opened(struct job_record *record, const struct job_change *change)
 {
     record->phase = GAME_PHASE_OPEN;
-    record->client = entry->event.account;
-    record->terms = entry->event.terms;
-    record->opened_s = entry->time_s;
-    record->segment_count = game_segment_count(&entry->event.terms);
+    record->client = change->account;
+    record->terms = *change->terms;
+    record->opened_s = change->time_s;
+    record->segment_count = game_segment_count(change->terms);
 }
 
-static void take_accepted(struct job_record *record, const struct game_event *event)
-{
-    record->phase = GAME_PHASE_RUNNING;
-    record->solver = event->account;
-    record->last_accepted = event->account;
-    record->convicted = false;
-    record->due_s = event->time_s;
-    record->accepts++;
-}
-
-static enum status take_committed(struct job_record *record, const struct game_event *event,
-                                  struct error *error)
-{
-    const struct game_terms *terms = &record->terms;
-    uint64_t due_s = event->segment.time_s + terms->segment_period_s;
-    enum status status;
-
-    if (event->index != record->committed || event->index >= record->segment_count) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "the ledger tells of segment %u, and segment %u was due", event->index,
-                         record->committed);
-    }
-    status = grow((void **)&record->segments, &record->segment_room, record->committed,
-                  sizeof(*record->segments), error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    record->segments[record->committed++] =
-        (struct job_record_segment){.committed = event->segment, .start_s = event->segment.time_s};
-    record->generation = event->segment.generation;
-    record->due_s = due_s < terms->deadline_s ? due_s : terms->deadline_s;
-    record->ended = event->flag;
-    return STATUS_OK;
-}
-
-static enum status take_attested(struct job_record *record, const struct game_event *event,
-                                 struct error *error)
-{
-    enum status status;
-
-    record->segments[event->index].attested++;
-    if (record->attestation_count >= JOB_RECORD_ATTESTATIONS_MAX) {
-        return STATUS_OK;
-    }
-    status = grow((void **)&record->attestations, &record->attestation_room,
-                  record->attestation_count, sizeof(*record->attestations), error);
-    if (status == STATUS_OK) {
-        record->attestations[record->attestation_count++] =
-            (struct job_record_attestation){.account = event->account,
-                                            .index = event->index,
-                                            .round = record->segments[event->index].round};
-    }
-    return status;
-}
-
-static struct job_record_attestation *find_attestation(struct job_record *record,
-                                                       const struct game_event *event)
-{
-    for (uint32_t i = record->attestation_count; i-- > 0;) {
-        struct job_record_attestation *found = &record->attestations[i];
-
-        if (found->index == event->index && address_equal(&found->account, &event->account)) {
-            return found;
-        }
-    }
-    return NULL;
-}
-
-static void take_revealed(struct job_record *record, const struct game_event *event)
-{
-    struct job_record_attestation *attestation = find_attestation(record, event);
-
-    record->segments[event->index].revealed++;
-    if (record->segments[event->index].attested > 0) {
-        record->segments[event->index].attested--;
-    }
-    if (attestation != NULL) {
-        attestation->revealed = true;
-    }
-}
-
-static void take_settled(struct job_record *record, const struct game_event *event)
-{
-    struct job_record_attestation *attestation = find_attestation(record, event);
-
-    if (attestation != NULL) {
-        attestation->settled = true;
-    }
-}
-
-static void take_renewed(struct job_record *record, const struct game_event *event)
-{
-    struct job_record_segment *segment = &record->segments[event->index];
-
-    segment->round++;
-    segment->attested = 0;
-    segment->start_s = event->time_s;
-}
-
-static enum status take_claim(struct job_record *record, const struct game_event *event,
-                              struct error *error)
-{
-    enum status status;
-
-    record->segments[event->index].open_claims++;
-    if (record->claim_count >= JOB_RECORD_CLAIMS_MAX) {
-        return STATUS_OK;
-    }
-    status = grow((void **)&record->claims, &record->claim_room, record->claim_count,
-                  sizeof(*record->claims), error);
-    if (status == STATUS_OK) {
-        record->claims[record->claim_count++] = (struct job_record_claim){
-            .key = event->claim,
-            .claimant = event->account,
-            .attestor = event->kind == GAME_ACCUSED ? event->other : (struct address){{0}},
-            .index = event->index,
-            .step = event->step,
-            .open = true,
-            .turn = event->kind == GAME_ACCUSED ? GAME_TURN_CLAIMANT : GAME_TURN_ACCUSED,
-            .deadline_s = event->time_s};
-    }
-    return status;
-}
-
-/* All that is not final, attestations and claims with it, is void. */
+/* What is not final is void, and attestations and claims with it. */
 static void void_committed(struct job_record *record)
 {
     uint32_t kept = 0;
@@ -210,183 +86,247 @@ static void void_committed(struct job_record *record)
     record->attestation_count = kept;
     for (uint32_t i = 0; i < record->claim_count; i++) {
         record->claims[i].open = false;
-        record->claims[i].upheld = false; /* what it was about is gone */
+        record->claims[i].upheld = false; /* its segment is gone */
     }
 }
 
-/* Events of a claim name the claim only. */
-static void take_end_of_claim(struct job_record *record, const struct game_event *event)
+static void apply_phase(struct job_record *record, const struct job_change *change)
 {
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        struct job_record_claim *claim = &record->claims[i];
-
-        if (!claim->open || !hash32_equal(&claim->key, &event->claim)) {
-            continue;
-        }
-        claim->open = false;
-        claim->upheld = event->kind == GAME_RULED && event->flag;
-        if (claim->index < record->committed) {
-            struct job_record_segment *segment = &record->segments[claim->index];
-
-            segment->open_claims -= segment->open_claims > 0;
-            /* A convicted attestor's reveal no longer counts. */
-            if (claim->upheld && !address_is_zero(&claim->attestor)) {
-                segment->revealed -= segment->revealed > 0;
-            }
-        }
-    }
-}
-
-static void take_end(struct job_record *record, const struct game_event *event)
-{
-    if (event->kind == GAME_CANCELLED || event->kind == GAME_CLOSED) {
-        record->cancelled = event->kind == GAME_CANCELLED;
-        if (record->finalized < record->committed) {
-            void_committed(record);
-        }
-        record->phase = GAME_PHASE_CLOSED;
+    record->changed_height = change->height;
+    record->phase = change->phase;
+    if (change->phase == GAME_PHASE_RUNNING) {
+        record->solver = change->solver;
+        record->last_accepted = change->solver;
+        record->convicted = false;
+        record->due_s = change->due_s;
+        record->accepts++;
         return;
     }
-    if (event->kind == GAME_CONVICTED) {
+    record->cancelled = change->cancelled;
+    if (change->voids && record->finalized < record->committed) {
         void_committed(record);
-        record->convicted = true;
     }
-    record->phase = GAME_PHASE_OPEN;
-    memset(&record->solver, 0, sizeof(record->solver));
+    if (change->phase == GAME_PHASE_OPEN) {
+        record->convicted = record->convicted || change->convicted;
+        memset(&record->solver, 0, sizeof(record->solver));
+    }
 }
 
-/* Events about one segment that stands. */
-static enum status take_segment_event(struct job_record *record, const struct game_event *event,
-                                      struct error *error)
+static enum status apply_committed(struct job_record *record, const struct job_change *change,
+                                   struct error *error)
 {
-    if (event->index >= record->committed) {
-        return STATUS_OK; /* of a segment that is void: attestors are settled even then */
+    const struct game_terms *terms = &record->terms;
+    uint64_t due_s = change->segment.time_s + terms->segment_period_s;
+
+    if (change->index != record->committed || change->index >= record->segment_count) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the ledger committed segment %u where segment %u was next", change->index,
+                         record->committed);
     }
-    if (event->kind == GAME_DRAWN) {
-        record->segments[event->index].seed = event->seal;
-        record->segments[event->index].mandatory = event->flag;
-    } else if (event->kind == GAME_REVEALED) {
-        take_revealed(record, event);
-    } else if (event->kind == GAME_RENEWED) {
-        take_renewed(record, event);
-    } else if (event->kind == GAME_SETTLED) {
-        take_settled(record, event);
-    } else if (event->kind == GAME_FINALIZED) {
-        record->finalized = event->index + 1;
-    } else if (event->kind == GAME_ATTESTED) {
-        return take_attested(record, event, error);
-    } else {
-        return take_claim(record, event, error);
+    TRY(grow((void **)&record->segments, &record->segment_room, record->committed,
+             sizeof(*record->segments), error));
+    record->segments[record->committed++] = (struct job_record_segment){
+        .committed = change->segment, .start_s = change->segment.time_s};
+    record->generation = change->segment.generation;
+    record->due_s = due_s < terms->deadline_s ? due_s : terms->deadline_s;
+    record->ended = change->diverged;
+    return STATUS_OK;
+}
+
+static struct job_record_attestation *find_attestation(struct job_record *record,
+                                                       const struct job_change *change)
+{
+    for (uint32_t i = record->attestation_count; i-- > 0;) {
+        struct job_record_attestation *found = &record->attestations[i];
+
+        if (found->index == change->index && address_equal(&found->account, &change->account)) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+static uint32_t add(uint32_t count, int more)
+{
+    return more < 0 && count == 0 ? 0 : count + (uint32_t)more;
+}
+
+static enum status apply_attestation(struct job_record *record, const struct job_change *change,
+                                     struct error *error)
+{
+    struct job_record_segment *segment = &record->segments[change->index];
+    struct job_record_attestation *attestation;
+
+    segment->attested = add(segment->attested, change->attested);
+    segment->revealed = add(segment->revealed, change->revealed);
+    if (change->attestation == JOB_ATTESTATION_SEALED) {
+        if (record->attestation_count >= JOB_RECORD_ATTESTATIONS_MAX) {
+            return STATUS_OK;
+        }
+        TRY(grow((void **)&record->attestations, &record->attestation_room,
+                 record->attestation_count, sizeof(*record->attestations), error));
+        record->attestations[record->attestation_count++] = (struct job_record_attestation){
+            .account = change->account, .index = change->index, .round = segment->round};
+        return STATUS_OK;
+    }
+    attestation = find_attestation(record, change);
+    if (attestation != NULL) {
+        attestation->revealed |= change->attestation == JOB_ATTESTATION_REVEALED;
+        attestation->settled |= change->attestation == JOB_ATTESTATION_SETTLED;
     }
     return STATUS_OK;
 }
 
-static enum status take_job_event(struct job_record *record, const struct ledger_entry *entry,
-                                  struct error *error)
+static void apply_renewed(struct job_record *record, const struct job_change *change)
 {
-    const struct game_event *event = &entry->event;
+    struct job_record_segment *segment = &record->segments[change->index];
 
-    if (event->kind == GAME_OPENED) {
-        take_opened(record, entry);
+    segment->round++;
+    segment->attested = 0;
+    segment->start_s = change->start_s;
+}
+
+static enum status apply_claim_opened(struct job_record *record, const struct job_change *change,
+                                      struct error *error)
+{
+    record->segments[change->index].open_claims++;
+    if (record->claim_count >= JOB_RECORD_CLAIMS_MAX) {
+        return STATUS_OK;
+    }
+    TRY(grow((void **)&record->claims, &record->claim_room, record->claim_count,
+             sizeof(*record->claims), error));
+    record->claims[record->claim_count++] =
+        (struct job_record_claim){.key = change->claim,
+                                  .claimant = change->account,
+                                  .attestor = change->attestor,
+                                  .index = change->index,
+                                  .step = change->step,
+                                  .open = true,
+                                  .turn = change->turn,
+                                  .deadline_s = change->deadline_s};
+    return STATUS_OK;
+}
+
+/* Changes about one segment that stands. */
+static enum status apply_to_segment(struct job_record *record, const struct job_change *change,
+                                    struct error *error)
+{
+    if (change->index >= record->committed) {
+        return STATUS_OK; /* the segment is void: attestors are settled even then */
+    }
+    switch ((int)change->kind) {
+    case JOB_CHANGE_DRAWN:
+        record->segments[change->index].seed = change->seed;
+        record->segments[change->index].mandatory = change->mandatory;
+        return STATUS_OK;
+    case JOB_CHANGE_RENEWED:
+        apply_renewed(record, change);
+        return STATUS_OK;
+    case JOB_CHANGE_FINALIZED:
+        record->finalized = change->index + 1;
+        return STATUS_OK;
+    case JOB_CHANGE_ATTESTATION:
+        return apply_attestation(record, change, error);
+    default:
+        return apply_claim_opened(record, change, error);
+    }
+}
+
+static void close_claim(struct job_record *record, struct job_record_claim *claim,
+                        enum job_claim_outcome outcome)
+{
+    claim->open = false;
+    claim->upheld = outcome == JOB_CLAIM_UPHELD;
+    if (claim->index < record->committed) {
+        struct job_record_segment *segment = &record->segments[claim->index];
+
+        segment->open_claims = add(segment->open_claims, -1);
+        /* The reveal of a convicted attestor no longer counts. */
+        if (claim->upheld && !address_is_zero(&claim->attestor)) {
+            segment->revealed = add(segment->revealed, -1);
+        }
+    }
+}
+
+static void apply_to_claim(struct job_record *record, const struct job_change *change)
+{
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        struct job_record_claim *claim = &record->claims[i];
+
+        if (!claim->open || !hash32_equal(&claim->key, &change->claim)) {
+            continue;
+        }
+        if (change->kind == JOB_CHANGE_CLAIM_CLOSED) {
+            close_claim(record, claim, change->outcome);
+        } else if (change->kind == JOB_CHANGE_CLAIM_TURN) {
+            claim->turn = change->turn;
+            claim->deadline_s = change->deadline_s;
+        } else if (change->queried.size <= sizeof(claim->queried)) {
+            claim->queried_size = (uint32_t)change->queried.size;
+            memcpy(claim->queried, change->queried.bytes, change->queried.size);
+        }
+    }
+}
+
+static enum status apply_to_job(struct job_record *record, const struct job_change *change,
+                                struct error *error)
+{
+    if (change->kind == JOB_CHANGE_OPENED) {
+        apply_opened(record, change);
         return STATUS_OK;
     }
     if (record->phase == GAME_PHASE_NONE) {
         return STATUS_OK;
     }
-    switch (event->kind) {
-    case GAME_ACCEPTED:
-        record->changed_height = entry->height;
-        take_accepted(record, event);
+    if (change->kind == JOB_CHANGE_PHASE) {
+        apply_phase(record, change);
         return STATUS_OK;
-    case GAME_COMMITTED:
-        return take_committed(record, event, error);
-    case GAME_CONVICTED:
-    case GAME_RELEASED:
-    case GAME_CANCELLED:
-    case GAME_CLOSED:
-        record->changed_height = entry->height;
-        take_end(record, event);
+    }
+    return change->kind == JOB_CHANGE_COMMITTED ? apply_committed(record, change, error)
+                                                : apply_to_segment(record, change, error);
+}
+
+enum status job_record_apply(struct job_record *record, const struct job_change *change,
+                             struct error *error)
+{
+    record->read = change->number;
+    switch (change->kind) {
+    case JOB_CHANGE_REWIND:
+        if (change->number > record->rewound) {
+            start_over(record, change->number);
+        }
         return STATUS_OK;
-    case GAME_DRAWN:
-    case GAME_ATTESTED:
-    case GAME_REVEALED:
-    case GAME_RENEWED:
-    case GAME_SETTLED:
-    case GAME_FINALIZED:
-    case GAME_CLAIMED:
-    case GAME_ACCUSED:
-        return take_segment_event(record, event, error);
-    case GAME_OPENED:
-    case GAME_SEALED:
-    case GAME_ANSWERED:
-    case GAME_TURN_PASSED:
-    case GAME_RULED:
-    case GAME_LAPSED:
-    case GAME_WITHDRAWN:
-    case GAME_QUERIED:
-    case GAME_REPLIED:
-    case GAME_EVENT_KINDS:
+    case JOB_CHANGE_WITHDRAWN:
+        record->withdrawals += address_equal(&change->account, &record->account);
+        return STATUS_OK;
+    case JOB_CHANGE_CLAIM_TURN:
+    case JOB_CHANGE_CLAIM_QUERIED:
+    case JOB_CHANGE_CLAIM_CLOSED:
+        apply_to_claim(record, change);
+        return STATUS_OK;
+    case JOB_CHANGE_OPENED:
+    case JOB_CHANGE_PHASE:
+    case JOB_CHANGE_COMMITTED:
+    case JOB_CHANGE_DRAWN:
+    case JOB_CHANGE_RENEWED:
+    case JOB_CHANGE_FINALIZED:
+    case JOB_CHANGE_ATTESTATION:
+    case JOB_CHANGE_CLAIM_OPENED:
+        return hash32_equal(&change->job, &record->key) ? apply_to_job(record, change, error)
+                                                        : STATUS_OK;
+    case JOB_CHANGE_NONE:
         break;
     }
     return STATUS_OK;
 }
 
-static void take_question(struct job_record *record, const struct game_event *event)
-{
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        struct job_record_claim *claim = &record->claims[i];
-
-        if (claim->open && hash32_equal(&claim->key, &event->claim) &&
-            event->payload.size <= sizeof(claim->queried)) {
-            claim->asked_size = (uint32_t)event->payload.size;
-            memcpy(claim->queried, event->payload.bytes, event->payload.size);
-        }
-    }
-}
-
-static void take_turn(struct job_record *record, const struct game_event *event)
-{
-    for (uint32_t i = 0; i < record->claim_count; i++) {
-        struct job_record_claim *claim = &record->claims[i];
-
-        if (claim->open && hash32_equal(&claim->key, &event->claim)) {
-            claim->turn =
-                event->kind == GAME_ANSWERED ? GAME_TURN_CLAIMANT : (enum game_turn)event->turn;
-            claim->deadline_s = event->time_s;
-        }
-    }
-}
-
 enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
                             struct error *error)
 {
-    const struct game_event *event = &entry->event;
+    struct job_change change;
 
-    record->read = entry->number;
-    if (entry->kind == LEDGER_REWIND) {
-        if (entry->number > record->rewound) {
-            start_anew(record, entry->number);
-        }
-        return STATUS_OK;
-    }
-    if (event->kind == GAME_WITHDRAWN) {
-        record->withdrawals += address_equal(&event->account, &record->account);
-        return STATUS_OK;
-    }
-    if (event->kind == GAME_RULED || event->kind == GAME_LAPSED) {
-        take_end_of_claim(record, event);
-        return STATUS_OK;
-    }
-    if (event->kind == GAME_QUERIED) {
-        take_question(record, event);
-        return STATUS_OK;
-    }
-    if (event->kind == GAME_ANSWERED || event->kind == GAME_TURN_PASSED) {
-        take_turn(record, event);
-        return STATUS_OK;
-    }
-    return hash32_equal(&event->job, &record->key) ? take_job_event(record, entry, error)
-                                                   : STATUS_OK;
+    job_change_read(&change, entry);
+    return job_record_apply(record, &change, error);
 }
 
 enum status job_record_follow(struct job_record *record, struct ledger *ledger, struct error *error)
@@ -395,10 +335,7 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
     enum status status;
 
     while ((status = ledger_next(ledger, &entry, record->read, 0, error)) == STATUS_OK) {
-        status = job_record_take(record, &entry, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(job_record_take(record, &entry, error));
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

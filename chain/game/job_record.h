@@ -1,16 +1,16 @@
 /*
- * job_record.h - one job as a ledger's event log tells it: who plays, which segments stand and
- * how far each is on its way to being final.
+ * job_record.h - the state of one job: who plays, which segments stand, how near each is to final.
  *
- * Everything here follows from events in their order, so it is never ahead of itself as two answers
- * of two endpoints can be. A reorganization is followed by reading the event log anew.
+ * It follows from the events in their order alone (job_change.h), so it is always consistent; two
+ * answers from two endpoints may not be. After a reorganization the event log is read again.
  */
 #ifndef CHAIN_GAME_JOB_RECORD_H
 #define CHAIN_GAME_JOB_RECORD_H
 
+#include "chain/game/job_change.h"
 #include "chain/game/ledger.h"
 
-/* More of them than this are passed over: each has cost its maker a bond. */
+/* Any more are ignored: each has cost its maker a bond. */
 #define JOB_RECORD_ATTESTATIONS_MAX (1u << 20)
 #define JOB_RECORD_CLAIMS_MAX       (1u << 16)
 
@@ -31,8 +31,8 @@ struct job_record_claim {
     bool open;
     bool upheld; /* when it is not */
     enum game_turn turn;
-    uint64_t deadline_s; /* of the turn */
-    uint32_t asked_size; /* of the last question, as ASKED said it; 0: none yet */
+    uint64_t deadline_s;   /* of the turn */
+    uint32_t queried_size; /* of what was queried last; 0: nothing yet */
     uint8_t queried[GAME_QUERIED_MAX];
 };
 
@@ -59,13 +59,13 @@ struct job_record {
     uint32_t segment_count; /* of the whole job */
     uint32_t committed;
     uint32_t finalized;
-    uint64_t due_s; /* RUNNING: until when the next segment must be there */
-    bool ended;     /* the last one committed diverged */
+    uint64_t due_s; /* RUNNING: the next segment must be committed by then */
+    bool ended;     /* the last committed segment diverged */
     bool cancelled;
     uint32_t accepts;             /* how often the job was accepted */
-    struct address last_accepted; /* and by whom, the last time */
-    bool convicted;               /* whoever it was */
-    uint64_t changed_height;      /* of the block in which it last got a solver, or lost one */
+    struct address last_accepted; /* the last solver to accept it */
+    bool convicted;               /* the last solver was */
+    uint64_t changed_height;      /* of the block in which the solver last changed */
     uint64_t withdrawals;
     struct job_record_segment *segments; /* `committed` of them */
     uint32_t segment_room;
@@ -84,14 +84,16 @@ void job_record_init(struct job_record *record, const struct hash32 *key,
                      const struct address *account);
 void job_record_free(struct job_record *record);
 
-/* Reads what the event log has that is new. */
+/* Reads the new entries of the event log. */
 MUST_CHECK enum status job_record_follow(struct job_record *record, struct ledger *ledger,
                                          struct error *error);
 
-/* For whoever reads the event log itself, for many jobs at once: one entry, in order. After a
- * rewind that is new, record->read is 0: the event log is to be read anew. */
+/* One entry, in order, for a caller that reads the event log for many jobs. After a new rewind
+ * record->read is 0: read the event log from the beginning. */
 MUST_CHECK enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
                                        struct error *error);
+MUST_CHECK enum status job_record_apply(struct job_record *record, const struct job_change *change,
+                                        struct error *error);
 
 /* What is known of a standing segment. */
 bool job_record_must_be_covered(const struct job_record *record, uint32_t index);
@@ -99,26 +101,26 @@ uint64_t job_record_attest_end(const struct job_record *record, uint32_t index);
 uint64_t job_record_reveal_end(const struct job_record *record, uint32_t index);
 uint64_t job_record_claim_end(const struct job_record *record, uint32_t index);
 
-/* Is the attestor that an open claim accuses gone, convicted by another claim? */
+/* Was the attestor that an open claim accuses convicted by another claim? */
 bool job_record_claim_is_moot(const struct job_record *record,
                               const struct job_record_claim *claim);
 
 uint32_t job_record_open_claims(const struct job_record *record);
 
-/* From when on a job that runs can expire: after the last second in which anything could be due. */
+/* The last second in which anything can be due in a running job: it can expire after it. */
 uint64_t job_record_end(const struct job_record *record);
 
 /* What a segment waits for. */
 enum job_record_wait {
     JOB_RECORD_FINAL,       /* nothing: it is final */
-    JOB_RECORD_DISPUTED,    /* the end of a claim */
-    JOB_RECORD_ATTESTING,   /* attestors may come, until attest_end */
-    JOB_RECORD_REVEALING,   /* and reveal, until reveal_end */
-    JOB_RECORD_CLAIM_TIME,  /* claims may come, until claim_end */
-    JOB_RECORD_RENEWAL,     /* too few have revealed: another round, which anybody may start */
-    JOB_RECORD_UNCOVERED,   /* the deadline: it can no longer be covered, and never be final */
-    JOB_RECORD_PREDECESSOR, /* the segments before it are to be final first */
-    JOB_RECORD_DUE,         /* somebody who calls finalize */
+    JOB_RECORD_DISPUTED,    /* a claim about it is open */
+    JOB_RECORD_ATTESTING,   /* attestors seal until attest_end */
+    JOB_RECORD_REVEALING,   /* they reveal until reveal_end */
+    JOB_RECORD_CLAIM_TIME,  /* claims may come until claim_end */
+    JOB_RECORD_RENEWAL,     /* too few revealed: anybody may start another round */
+    JOB_RECORD_UNCOVERED,   /* too few revealed by the deadline: it can never be final */
+    JOB_RECORD_PREDECESSOR, /* the segments before it must be final first */
+    JOB_RECORD_DUE,         /* anybody may finalize it */
 };
 enum job_record_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                           uint64_t now_s);

@@ -200,7 +200,7 @@ enum status local_ask(struct local_game *game, const struct game_move *move)
     TRY(open_case(game, &dispute, &context, move));
     if (ledger_query_check(&queried, &context, move->payload.bytes, move->payload.size) !=
         VERDICT_VALID) {
-        return local_refuse(game, GAME_BAD_QUESTION, 0);
+        return local_refuse(game, GAME_BAD_QUERY, 0);
     }
     size = ledger_queried_write(game->queried, &queried);
     TRY(local_get_trial(game->store, &trial, dispute.key));

@@ -363,7 +363,7 @@ static bool wants_answer(struct solver *solver, struct due *due)
                      shown->index);
         return false;
     }
-    if (solver->options.respond == NULL || (tried && shown->asked_size == 0)) {
+    if (solver->options.respond == NULL || (tried && shown->queried_size == 0)) {
         tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
                      due->key, shown->index);
         return false;
@@ -386,7 +386,7 @@ out:
     }
     due->wish.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
     due->wish.deadline_s = due->claim.deadline_s;
-    due->wish.asked_size = tried ? shown->asked_size : 0;
+    due->wish.asked_size = tried ? shown->queried_size : 0;
     memcpy(due->wish.queried, shown->queried, due->wish.asked_size);
     return true;
 }

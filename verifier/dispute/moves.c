@@ -26,7 +26,7 @@ enum moves_reaction moves_reaction(enum game_refusal_kind kind)
         return MOVES_AGAIN;
     case GAME_WRONG_CASE:
     case GAME_WRONG_SEGMENT:
-    case GAME_BAD_QUESTION:
+    case GAME_BAD_QUERY:
     case GAME_NOT_QUERIED:
     case GAME_BAD_REPLY:
     case GAME_BAD_EVIDENCE:

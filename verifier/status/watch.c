@@ -40,7 +40,7 @@ static enum status grow(void **items, uint32_t *room, uint32_t count, size_t siz
     return STATUS_OK;
 }
 
-/* ---- events ------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
 static struct job_record *find_job(const struct watch *watch, const struct hash32 *key)
 {
@@ -62,158 +62,125 @@ static struct watch_claim *find_claim(const struct watch *watch, const struct ha
     return NULL;
 }
 
-static enum status take_opened(struct watch *watch, const struct game_event *event,
-                               struct error *error)
+static enum status add_job(struct watch *watch, const struct job_change *change,
+                           struct error *error)
 {
-    enum status status;
-
-    if (find_job(watch, &event->job) != NULL) {
+    if (find_job(watch, &change->job) != NULL) {
         return STATUS_OK;
     }
     if (watch->job_count >= WATCH_JOBS_MAX) {
         watch->jobs_left_out++;
         return STATUS_OK;
     }
-    status = grow((void **)&watch->jobs, &watch->job_room, watch->job_count, sizeof(*watch->jobs),
-                  error);
-    if (status == STATUS_OK) {
-        job_record_init(&watch->jobs[watch->job_count++], &event->job, NULL);
-    }
-    return status;
-}
-
-static enum status take_claimed(struct watch *watch, const struct game_event *event,
-                                struct error *error)
-{
-    struct watch_claim *claim;
-    enum status status;
-
-    if (watch->claim_count >= WATCH_CLAIMS_MAX) {
-        return STATUS_OK;
-    }
-    status = grow((void **)&watch->claims, &watch->claim_room, watch->claim_count,
-                  sizeof(*watch->claims), error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    claim = &watch->claims[watch->claim_count++];
-    *claim = (struct watch_claim){.key = event->claim,
-                                  .job = event->job,
-                                  .index = event->index,
-                                  .claimant = event->account,
-                                  .attestor = event->other,
-                                  .phase = GAME_CLAIM_CALLED,
-                                  .turn = GAME_TURN_ACCUSED,
-                                  .deadline_s = event->time_s};
-    if (event->kind == GAME_ACCUSED) { /* its trace root is known already: the trial begins */
-        claim->phase = GAME_CLAIM_TRIED;
-        claim->turn = GAME_TURN_CLAIMANT;
-    } else {
-        memset(&claim->attestor, 0, sizeof(claim->attestor));
-    }
+    TRY(grow((void **)&watch->jobs, &watch->job_room, watch->job_count, sizeof(*watch->jobs),
+             error));
+    job_record_init(&watch->jobs[watch->job_count++], &change->job, NULL);
     return STATUS_OK;
 }
 
-static void take_turn(struct watch *watch, const struct game_event *event)
+static enum status add_claim(struct watch *watch, const struct job_change *change,
+                             struct error *error)
 {
-    struct watch_claim *claim = find_claim(watch, &event->claim);
-
-    if (claim != NULL) {
-        claim->phase = GAME_CLAIM_TRIED;
-        claim->turn =
-            event->kind == GAME_ANSWERED ? GAME_TURN_CLAIMANT : (enum game_turn)event->turn;
-        claim->deadline_s = event->time_s;
-    }
-}
-
-static void take_claim_end(struct watch *watch, const struct game_event *event)
-{
-    struct watch_claim *claim = find_claim(watch, &event->claim);
-
-    if (claim != NULL) {
-        *claim = watch->claims[--watch->claim_count];
-    }
-}
-
-/* The step that an attestor has to check follows from the seed and its address. */
-static enum status take_revealed(struct watch *watch, const struct game_event *event,
-                                 struct error *error)
-{
-    const struct job_record *job = find_job(watch, &event->job);
-    const struct job_record_segment *segment;
-    enum status status;
-
-    if (job == NULL || event->index >= job->committed || watch->reveal_count >= WATCH_REVEALS_MAX) {
+    if (watch->claim_count >= WATCH_CLAIMS_MAX) {
         return STATUS_OK;
     }
-    segment = &job->segments[event->index];
+    TRY(grow((void **)&watch->claims, &watch->claim_room, watch->claim_count,
+             sizeof(*watch->claims), error));
+    watch->claims[watch->claim_count++] = (struct watch_claim){.key = change->claim,
+                                                               .job = change->job,
+                                                               .index = change->index,
+                                                               .claimant = change->account,
+                                                               .attestor = change->attestor,
+                                                               .phase = change->claim_phase,
+                                                               .turn = change->turn,
+                                                               .deadline_s = change->deadline_s};
+    return STATUS_OK;
+}
+
+/* The seed and the attestor's address give the step that it had to check. */
+static enum status add_reveal(struct watch *watch, const struct job_change *change,
+                              struct error *error)
+{
+    const struct job_record *job = find_job(watch, &change->job);
+    const struct job_record_segment *segment;
+
+    if (job == NULL || change->index >= job->committed ||
+        watch->reveal_count >= WATCH_REVEALS_MAX) {
+        return STATUS_OK;
+    }
+    segment = &job->segments[change->index];
     if (segment->committed.steps == 0) {
         return STATUS_OK;
     }
-    status = grow((void **)&watch->reveals, &watch->reveal_room, watch->reveal_count,
-                  sizeof(*watch->reveals), error);
-    if (status == STATUS_OK) {
-        watch->reveals[watch->reveal_count++] = (struct watch_reveal){
-            .job = (uint32_t)(job - watch->jobs),
-            .index = event->index,
-            .root = segment->committed.root,
-            .step = game_sampled_step(&segment->seed, &event->account, segment->committed.steps),
-            .account = event->account,
-            .trace_root = event->root,
-        };
-    }
-    return status;
+    TRY(grow((void **)&watch->reveals, &watch->reveal_room, watch->reveal_count,
+             sizeof(*watch->reveals), error));
+    watch->reveals[watch->reveal_count++] = (struct watch_reveal){
+        .job = (uint32_t)(job - watch->jobs),
+        .index = change->index,
+        .root = segment->committed.root,
+        .step = game_sampled_step(&segment->seed, &change->account, segment->committed.steps),
+        .account = change->account,
+        .trace_root = change->trace_root,
+    };
+    return STATUS_OK;
 }
 
-static enum status take_own(struct watch *watch, const struct game_event *event,
-                            struct error *error)
+/* A change that names a claim and no job. */
+static enum status apply_to_claim(struct watch *watch, const struct job_change *change,
+                                  struct error *error)
 {
-    switch ((int)event->kind) {
-    case GAME_OPENED:
-        return take_opened(watch, event, error);
-    case GAME_CLAIMED:
-    case GAME_ACCUSED:
-        return take_claimed(watch, event, error);
-    case GAME_ANSWERED:
-    case GAME_TURN_PASSED:
-        take_turn(watch, event);
-        return STATUS_OK;
-    case GAME_RULED:
-    case GAME_LAPSED:
-        take_claim_end(watch, event);
-        return STATUS_OK;
-    case GAME_REVEALED:
-        return take_revealed(watch, event, error);
-    default:
-        return STATUS_OK;
+    struct watch_claim *claim = find_claim(watch, &change->claim);
+    struct job_record *job = claim == NULL ? NULL : find_job(watch, &claim->job);
+
+    if (claim != NULL && change->kind == JOB_CHANGE_CLAIM_TURN) {
+        claim->phase = change->claim_phase;
+        claim->turn = change->turn;
+        claim->deadline_s = change->deadline_s;
+    } else if (claim != NULL && change->kind == JOB_CHANGE_CLAIM_CLOSED) {
+        *claim = watch->claims[--watch->claim_count];
     }
+    return job == NULL ? STATUS_OK : job_record_apply(job, change, error);
+}
+
+static enum status apply(struct watch *watch, const struct job_change *change, struct error *error)
+{
+    struct job_record *job;
+
+    switch ((int)change->kind) {
+    case JOB_CHANGE_OPENED:
+        TRY(add_job(watch, change, error));
+        break;
+    case JOB_CHANGE_CLAIM_OPENED:
+        TRY(add_claim(watch, change, error));
+        break;
+    case JOB_CHANGE_CLAIM_TURN:
+    case JOB_CHANGE_CLAIM_QUERIED:
+    case JOB_CHANGE_CLAIM_CLOSED:
+        return apply_to_claim(watch, change, error);
+    case JOB_CHANGE_ATTESTATION:
+        if (change->attestation == JOB_ATTESTATION_REVEALED) {
+            TRY(add_reveal(watch, change, error));
+        }
+        break;
+    default:
+        break;
+    }
+    job = find_job(watch, &change->job);
+    return job == NULL ? STATUS_OK : job_record_apply(job, change, error);
 }
 
 enum status watch_take(struct watch *watch, const struct ledger_entry *entry, struct error *error)
 {
-    const struct game_event *event = &entry->event;
-    struct job_record *job;
-    enum status status;
+    struct job_change change;
 
-    if (entry->kind == LEDGER_REWIND) {
-        if (entry->number > watch->rewound) { /* reading anew passes it again */
-            watch_free(watch);
-            watch->rewound = entry->number;
-        } else {
-            watch->read = entry->number;
-        }
+    job_change_read(&change, entry);
+    if (change.kind == JOB_CHANGE_REWIND && change.number > watch->rewound) {
+        watch_free(watch);
+        watch->rewound = change.number;
         return STATUS_OK;
     }
-    watch->read = entry->number;
-    status = take_own(watch, event, error);
-    if (event->kind == GAME_RULED || event->kind == GAME_LAPSED) { /* these name a claim only */
-        for (uint32_t i = 0; i < watch->job_count && status == STATUS_OK; i++) {
-            status = job_record_take(&watch->jobs[i], entry, error);
-        }
-        return status;
-    }
-    job = find_job(watch, &event->job);
-    return status == STATUS_OK && job != NULL ? job_record_take(job, entry, error) : status;
+    watch->read = change.number;
+    return change.kind == JOB_CHANGE_REWIND ? STATUS_OK : apply(watch, &change, error);
 }
 
 enum status watch_follow(struct watch *watch, struct ledger *ledger, struct error *error)
@@ -222,10 +189,7 @@ enum status watch_follow(struct watch *watch, struct ledger *ledger, struct erro
     enum status status;
 
     while ((status = ledger_next(ledger, &entry, watch->read, 0, error)) == STATUS_OK) {
-        status = watch_take(watch, &entry, error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(watch_take(watch, &entry, error));
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -402,8 +366,8 @@ static void look_at_reveals(struct sink *sink, const struct watch *watch)
                 address_print(one, &watch->reveals[j].account);
                 address_print(other, &late->account);
                 add(sink, WATCH_DISAGREEMENT, &job->key, late->index, 0,
-                    "%s and %s told different traces of step %u: one of them is wrong", one, other,
-                    late->step);
+                    "%s and %s revealed different traces of step %u: one of them is wrong", one,
+                    other, late->step);
                 break;
             }
         }

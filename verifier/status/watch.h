@@ -1,27 +1,27 @@
 /*
- * watch.h - all jobs of a ledger, as somebody sees them who only reads: what each segment waits
- * for, when it can be final, whose turn it is in which dispute, and what is wrong.
+ * watch.h - all jobs of a ledger for a reader: what each segment waits for, when it can be final,
+ * whose turn it is in each dispute, and what is wrong.
  *
- * It follows from the event log alone, and from the ledger's clock. Nothing is replayed, signed or
- * believed: what attestors say is compared with what others say of the same step.
+ * It follows from the event log and the ledger's clock alone. Nothing is replayed or signed, and no
+ * attestor is trusted: reveals of the same step are compared with each other.
  */
 #ifndef VERIFIER_STATUS_WATCH_H
 #define VERIFIER_STATUS_WATCH_H
 
 #include "chain/game/job_record.h"
 
-#define WATCH_JOBS_MAX    4096 /* later ones are counted only */
+#define WATCH_JOBS_MAX    4096 /* later ones are only counted */
 #define WATCH_CLAIMS_MAX  (1u << 16)
 #define WATCH_REVEALS_MAX (1u << 20)
 #define WATCH_ALARMS_MAX  1024
 
 enum watch_alarm_kind {
-    WATCH_SOLVER_LATE,  /* the next segment is not there, or is due soon */
+    WATCH_SOLVER_LATE,  /* the next segment is overdue, or due soon */
     WATCH_UNCOVERED,    /* too few attestors, and little or no time left for more */
-    WATCH_REVEAL_DUE,   /* attestors sealed, did not reveal, and are about to lose their bonds */
+    WATCH_REVEAL_DUE,   /* attestors that did not reveal are about to lose their bonds */
     WATCH_TURN,         /* a dispute whose next move is due soon, or overdue */
-    WATCH_DISAGREEMENT, /* two attestors told different trace roots of one step */
-    WATCH_CONVICTED,    /* a solver was, and nobody has taken the job since */
+    WATCH_DISAGREEMENT, /* two attestors revealed different trace roots of one step */
+    WATCH_CONVICTED,    /* a solver was, and nobody has accepted the job since */
 };
 
 struct watch_alarm {
@@ -45,7 +45,7 @@ struct watch_claim {
 };
 
 struct watch_reveal {
-    uint32_t job; /* its place in watch->jobs */
+    uint32_t job; /* index in watch->jobs */
     uint32_t index;
     struct digest root; /* of the segment as it was committed then */
     uint32_t step;
@@ -71,18 +71,18 @@ struct watch {
 void watch_init(struct watch *watch);
 void watch_free(struct watch *watch);
 
-/* One entry of the event log. After a rewind watch->read is 0: read it anew. */
+/* One entry of the event log. After a new rewind watch->read is 0: read it from the beginning. */
 MUST_CHECK enum status watch_take(struct watch *watch, const struct ledger_entry *entry,
                                   struct error *error);
-/* All that is new. */
+/* All new entries. */
 MUST_CHECK enum status watch_follow(struct watch *watch, struct ledger *ledger,
                                     struct error *error);
 
-/* When the segment is final if everybody does what is asked of them and nobody claims; 0: nobody
- * can say, since it is disputed, or needs another round, or never will be. */
+/* When the segment is final if everybody moves in time and nobody claims; 0: unknown, since it is
+ * disputed, needs another round, or can never be final. */
 uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t now_s);
 
-/* "attesting": for people and for JSON. */
+/* "attesting": for people and JSON. */
 const char *watch_wait_name(enum job_record_wait wait);
 const char *watch_alarm_name(enum watch_alarm_kind kind);
 

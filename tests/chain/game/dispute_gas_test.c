@@ -152,12 +152,12 @@ static void convict_by_part(struct court *court, struct cost *cost, const struct
     uint32_t part;
 
     exhibit_question(&bytes, exhibit, target);
-    measure(court, cost, GAME_QUERY, &bytes, "ask for parts");
+    measure(court, cost, GAME_QUERY, &bytes, "query for partial sums");
     buffer_release(&bytes);
     assert_true(forgery_of(&reply, &part, exhibit, target, &random));
-    measure(court, cost, GAME_REPLY, &reply, "tell parts");
+    measure(court, cost, GAME_REPLY, &reply, "reply with partial sums");
     exhibit_part_evidence(&bytes, exhibit, target, part, &reply);
-    measure(court, cost, GAME_CONVICT, &bytes, "convict by a part");
+    measure(court, cost, GAME_CONVICT, &bytes, "convict by a partial sum");
     buffer_release(&bytes);
     buffer_release(&reply);
 }
@@ -321,12 +321,12 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
 
         move = court_move(court, GAME_QUERY, walk.question.data, walk.question.size);
         court_done(court, &move, COURT_CLAIMANT);
-        (void)snprintf(row, sizeof(row), "ask, round %u", round);
+        (void)snprintf(row, sizeof(row), "query, round %u", round);
         check(court, row, court->twins.gas);
         walk_answer(&walk, &court->queried.payload);
         move = court_move(court, GAME_REPLY, walk.reply, walk.reply_size);
         court_done(court, &move, COURT_SOLVER);
-        (void)snprintf(row, sizeof(row), "tell, round %u", round);
+        (void)snprintf(row, sizeof(row), "reply, round %u", round);
         check(court, row, court->twins.gas);
         assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
     }
@@ -360,8 +360,8 @@ static uint32_t item_of_leaves(uint32_t hidden, uint64_t leaves)
     return found;
 }
 
-/* A tensor of sixteen leaves is told as it is: no answer is longer. */
-static void test_longest_answer_costs_what_is_documented(void **state)
+/* A tensor of sixteen leaves is sent whole: no reply is longer. */
+static void test_longest_reply_costs_what_is_documented(void **state)
 {
     enum { HIDDEN = TRACE_QUERY_LEAVES_MAX * MERKLE_LEAF_SIZE / 4 };
     struct court *court = calloc(1, sizeof(*court));
@@ -385,7 +385,7 @@ static void test_longest_answer_costs_what_is_documented(void **state)
         move = court_move(court, GAME_REPLY, walk.reply, walk.reply_size);
         court_done(court, &move, COURT_SOLVER);
         if (walk.reply_size == TRACE_REPLY_BYTES_MAX) {
-            check(court, "tell, 16 leaves", court->twins.gas);
+            check(court, "reply, 16 leaves", court->twins.gas);
             longest++;
         }
         assert_int_equal(trace_walk_take(&walk.walk, walk.reply, walk.reply_size, NULL), STATUS_OK);
@@ -402,7 +402,7 @@ int main(void)
         cmocka_unit_test(test_conviction_costs_what_it_may),
         cmocka_unit_test(test_conviction_by_any_rule_costs_what_is_documented),
         cmocka_unit_test(test_each_round_of_a_walk_costs_what_is_documented),
-        cmocka_unit_test(test_longest_answer_costs_what_is_documented),
+        cmocka_unit_test(test_longest_reply_costs_what_is_documented),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

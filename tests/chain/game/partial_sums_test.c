@@ -333,7 +333,7 @@ static void test_mutants_are_judged_alike_by_both(void **state)
     }
     print_message(
         "mutants refused: %u questions, %u answers, %u of evidence\n",
-        court->twins.refused_of[GAME_BAD_QUESTION], court->twins.refused_of[GAME_BAD_REPLY],
+        court->twins.refused_of[GAME_BAD_QUERY], court->twins.refused_of[GAME_BAD_REPLY],
         court->twins.refused_of[GAME_BAD_EVIDENCE] + court->twins.refused_of[GAME_NOT_GUILTY]);
     court_free(court);
 }

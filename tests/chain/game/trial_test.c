@@ -299,8 +299,8 @@ static const struct {
     {"a part that was not told", show_part_that_was_not_told, GAME_BAD_EVIDENCE},
     {"a part that is as it was told", ask_for_parts_and_show_one, GAME_NOT_GUILTY},
     {"another part than was told", change_what_was_told, GAME_BAD_EVIDENCE},
-    {"a question for parts of what has none", ask_for_parts_of_a_short_one, GAME_BAD_QUESTION},
-    {"a question for parts of another element", ask_for_parts_of_another, GAME_BAD_QUESTION},
+    {"a question for parts of what has none", ask_for_parts_of_a_short_one, GAME_BAD_QUERY},
+    {"a question for parts of another element", ask_for_parts_of_another, GAME_BAD_QUERY},
     {"another client", name_another_client, GAME_WRONG_CASE},
     {"another program", name_another_program, GAME_WRONG_CASE},
     {"another segment", name_another_segment, GAME_WRONG_CASE},
@@ -313,7 +313,7 @@ static const struct {
     {"a claim about another step", claim_other_step, GAME_WRONG_CASE},
     {"somebody else's claim", be_somebody_else, GAME_NOT_YOURS},
     {"evidence that comes late", be_late, GAME_TOO_LATE},
-    {"a question about nothing", ask_garbage, GAME_BAD_QUESTION},
+    {"a question about nothing", ask_garbage, GAME_BAD_QUERY},
 };
 
 static void accuse_falsely(struct court *court, struct exhibit *exhibit, size_t number)
@@ -787,7 +787,7 @@ static void test_divergence_that_was_invented_convicts(void **state)
 
     begin(court, &exhibit.context, 1, 2); /* a job that did not end there cannot be asked */
     query = court_move(court, GAME_QUERY, question.data, question.size);
-    court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUESTION);
+    court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUERY);
 
     exhibit.context.diverged = true;
     for (int honest = 0; honest < 2; honest++) {
@@ -815,7 +815,7 @@ static void test_divergence_that_was_invented_convicts(void **state)
     /* Earlier in the same segment nothing was said. */
     begin(court, &exhibit.context, 1, 1);
     query = court_move(court, GAME_QUERY, question.data, question.size);
-    court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUESTION);
+    court_refused(court, &query, COURT_CLAIMANT, GAME_BAD_QUERY);
     buffer_release(&question);
     exhibit_close(&exhibit);
     court_free(court);

@@ -528,7 +528,7 @@ static void test_moves_that_were_remade_or_needless_are_not_lost(void **state)
     add_ended(&store, "settle/1", &settle, ACTION_REFUSED, GAME_WRONG_PHASE);
     add_ended(&store, "convict/50/1", &won, ACTION_REFUSED, GAME_BAD_EVIDENCE);
     add_ended(&store, "convict/50/1/1", &won, ACTION_DONE, GAME_REFUSED_NOT);
-    add_ended(&store, "ask/99/1", &goes_on, ACTION_REFUSED, GAME_BAD_QUESTION);
+    add_ended(&store, "ask/99/1", &goes_on, ACTION_REFUSED, GAME_BAD_QUERY);
     snapshot = look(&store);
     for (size_t kind = 0; kind < ACTION_KINDS; kind++) {
         assert_int_equal(snapshot->lost[kind], 0);
