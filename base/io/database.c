@@ -197,6 +197,36 @@ static int bind_one(sqlite3_stmt *statement, int place, char letter, va_list *va
     }
 }
 
+static int bind_name(struct database *sql, sqlite3_stmt *statement, int place, const char *name)
+{
+    const struct database_name *known = sql->names;
+
+    while (known != NULL && known->name != NULL && strcmp(known->name, name) != 0) {
+        known++;
+    }
+    assert(known != NULL && known->name != NULL && "unknown name in a statement");
+    return sqlite3_bind_int64(statement, place, known->number);
+}
+
+static int bind_all(struct database *sql, sqlite3_stmt *statement, const char *format,
+                    va_list *values)
+{
+    int count = sqlite3_bind_parameter_count(statement);
+    int result = SQLITE_OK;
+
+    for (int place = 1; place <= count && result == SQLITE_OK; place++) {
+        const char *name = sqlite3_bind_parameter_name(statement, place);
+
+        if (name != NULL && name[0] == ':') {
+            result = bind_name(sql, statement, place, name + 1);
+        } else {
+            result = *format == '\0' ? SQLITE_OK : bind_one(statement, place, *format++, values);
+        }
+    }
+    assert((result != SQLITE_OK || *format == '\0') && "a bind format is too long");
+    return result;
+}
+
 static enum status prepare(sqlite3_stmt **statement, struct database *sql, struct error *error,
                            const char *text, const char *format, va_list *values)
 {
@@ -206,8 +236,8 @@ static enum status prepare(sqlite3_stmt **statement, struct database *sql, struc
     if (*statement == NULL) {
         result = sqlite3_prepare_v2(sql->database, text, -1, statement, NULL);
     }
-    for (int i = 0; result == SQLITE_OK && format[i] != '\0'; i++) {
-        result = bind_one(*statement, i + 1, format[i], values);
+    if (result == SQLITE_OK) {
+        result = bind_all(sql, *statement, format, values);
     }
     if (result != SQLITE_OK) {
         enum status status = failed(sql, error);

@@ -20,10 +20,17 @@
 
 struct database_kept;
 
+/* A number that has a name in the texts of statements: ":task_done". */
+struct database_name {
+    const char *name;
+    int64_t number;
+};
+
 struct database {
     sqlite3 *database;
-    struct database_kept *kept; /* NULL: keeps none */
-    bool foreign;               /* a damaged file is STATUS_BAD_FORMAT, not STATUS_IO */
+    struct database_kept *kept;        /* NULL: keeps none */
+    bool foreign;                      /* a damaged file is STATUS_BAD_FORMAT, not STATUS_IO */
+    const struct database_name *names; /* ends with a NULL name; NULL: there are none */
 };
 
 struct database_blob {
@@ -47,7 +54,9 @@ void database_close(struct database *sql);
 /*
  * The statement of this text, its parameters bound by format, one letter each: i int64_t, t const
  * char * (NULL binds NULL), b const struct database_blob *, d const struct digest *, n nothing:
- * NULL. What is bound must stay until the caller hands the statement back (or finalizes it).
+ * NULL. A parameter ":name" takes its number from sql->names; a text that also has "?1" has all of
+ * those before its first name. What is bound must stay until the caller hands the statement back
+ * (or finalizes it).
  */
 MUST_CHECK enum status database_prepare(sqlite3_stmt **statement, struct database *sql,
                                         struct error *error, const char *text, const char *format,

@@ -96,9 +96,9 @@ static enum status keep_asked(struct node *node, const struct store_claim *claim
 {
     enum status status = file_make_folder(folder, error, 0700);
 
-    return status == STATUS_OK
-               ? moves_keep(node, &claim->key, DUEL_ASKED, claim->queried, claim->asked_size, error)
-               : status;
+    return status == STATUS_OK ? moves_keep(node, &claim->key, DUEL_ASKED, claim->queried,
+                                            claim->queried_size, error)
+                               : status;
 }
 
 struct turn {
@@ -116,12 +116,12 @@ static enum status find_move(struct node *node, const struct turn *turn, struct 
 {
     const struct store_claim *claim = turn->claim;
     struct check_request *request = NULL;
-    struct store_effort split;
-    enum status status = store_effort(node->ports.store, &split, &claim->key, error);
+    struct store_retry retry;
+    enum status status = store_retry(node->ports.store, &retry, &claim->key, error);
 
     /* No pause is that long: the clock was set back since. */
     if (status != STATUS_OK ||
-        (split.next_ms > node->now_ms && split.next_ms - node->now_ms <= QUEUE_WAIT_MS_MAX)) {
+        (retry.next_ms > node->now_ms && retry.next_ms - node->now_ms <= QUEUE_WAIT_MS_MAX)) {
         return status;
     }
     if (claim->accused) {
@@ -165,7 +165,7 @@ enum status claimant_take(struct node *node, const struct node_running *place,
         return node_fault(node, result->reason, error);
     }
     if (result->outcome == CHECK_PROVEN) {
-        return store_end_effort(node->ports.store, &place->claim, error);
+        return store_end_retry(node->ports.store, &place->claim, error);
     }
     (void)snprintf(why, sizeof(why), "the next move is not found: %.400s",
                    result->reason[0] == '\0' ? "an earlier step is false" : result->reason);
@@ -288,16 +288,16 @@ static enum status tell_missed(struct node *node, const struct store_claim *clai
 {
     static const char why[] = "our turn passed without a move: the claim is lost";
     char text[HEX_SIZE(HASH32_SIZE)];
-    struct store_effort split;
-    enum status status = store_effort(node->ports.store, &split, &claim->key, error);
+    struct store_retry retry;
+    enum status status = store_retry(node->ports.store, &retry, &claim->key, error);
 
-    if (status != STATUS_OK || split.next_ms == NEVER_MS) {
+    if (status != STATUS_OK || retry.next_ms == NEVER_MS) {
         return status;
     }
     hex_encode(text, claim->key.bytes, HASH32_SIZE);
     log_error(node->ports.log, "verifier", "claim %.16s...: %s", text, why);
-    split.next_ms = NEVER_MS;
-    return store_set_effort(node->ports.store, &claim->key, &split, why, error);
+    retry.next_ms = NEVER_MS;
+    return store_set_retry(node->ports.store, &claim->key, &retry, why, error);
 }
 
 /* Is the accused gone, convicted by somebody else's claim? */

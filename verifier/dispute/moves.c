@@ -153,9 +153,9 @@ static uint32_t attempt_of(const struct action *action)
 enum status moves_plan(struct node *node, const struct store_claim *claim, enum duel_kind kind,
                        uint32_t turn, uint32_t attempt, uint64_t deadline_s, struct error *error)
 {
-    struct action action = {.kind = kind == DUEL_ASK       ? ACTION_ASK
+    struct action action = {.kind = kind == DUEL_ASK       ? ACTION_QUERY
                                     : kind == DUEL_CONVICT ? ACTION_CONVICT
-                                                           : ACTION_TELL,
+                                                           : ACTION_REPLY,
                             .segment = claim->segment,
                             .claim = claim->key,
                             .attestor = claim->attestor,
@@ -209,16 +209,16 @@ static enum status submit(struct node *node, const struct action *action,
     struct game_case *shown;
     enum status status;
 
-    if (action->kind == ACTION_TELL) {
+    if (action->kind == ACTION_REPLY) {
         return ledger_tell(ledger, action->name, &claim->key,
-                           &(struct game_bytes){claim->queried, claim->asked_size}, move->payload,
+                           &(struct game_bytes){claim->queried, claim->queried_size}, move->payload,
                            move->payload_size, error);
     }
     shown = calloc(1, sizeof(*shown));
     status = shown == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a move")
                            : make_case(node, shown, claim, move, error);
     if (status == STATUS_OK) {
-        status = action->kind == ACTION_ASK
+        status = action->kind == ACTION_QUERY
                      ? ledger_ask(ledger, action->name, &claim->key, shown, move->payload,
                                   move->payload_size, error)
                      : ledger_convict(ledger, action->name, &claim->key, shown, move->payload,
@@ -231,7 +231,7 @@ static enum status submit(struct node *node, const struct action *action,
 /* Is it the turn that the move was made for? */
 static enum status check_turn(struct node *node, const struct action *action, struct error *error)
 {
-    enum game_turn ours = action->kind == ACTION_TELL ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
+    enum game_turn ours = action->kind == ACTION_REPLY ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
     struct ledger_claim standing;
     enum status status = ledger_get_claim(node->ports.ledger, &standing, &action->claim, error);
 
@@ -284,15 +284,15 @@ uint64_t moves_again_s(const struct node *node, uint32_t tries)
 enum status moves_failed(struct node *node, const struct hash32 *claim, const char *why,
                          struct error *error)
 {
-    struct store_effort split;
-    enum status status = store_effort(node->ports.store, &split, claim, error);
+    struct store_retry retry;
+    enum status status = store_retry(node->ports.store, &retry, claim, error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    split.next_ms = node->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, split.tries);
-    split.tries++;
-    return store_set_effort(node->ports.store, claim, &split, why, error);
+    retry.next_ms = node->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, retry.tries);
+    retry.tries++;
+    return store_set_retry(node->ports.store, claim, &retry, why, error);
 }
 
 enum status moves_lost(struct node *node, const struct action *action, const char *why,

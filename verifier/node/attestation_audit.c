@@ -54,7 +54,7 @@ enum status attestation_audit_accuse(struct node *node, const struct store_revea
     enum status status;
 
     if (node->options.mode == NODE_OBSERVE) {
-        return store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_FALSE,
+        return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_FALSE,
                                   "it is false; this node only observes", error);
     }
     entry.step = step;
@@ -63,7 +63,7 @@ enum status attestation_audit_accuse(struct node *node, const struct store_revea
     status = verdict_db_enter(node->ports.verdicts, &entry, error);
     if (status == STATUS_REFUSED) {
         log_error(node->ports.log, "verifier", "%s", error->text);
-        return store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_PASS,
+        return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_PASS,
                                   "the verdict database contradicts", error);
     }
     seal.claim =
@@ -72,7 +72,7 @@ enum status attestation_audit_accuse(struct node *node, const struct store_revea
     if (status == STATUS_OK) {
         status = node_plan_claim(node, &seal, error);
     }
-    return status == STATUS_OK ? store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_FALSE,
+    return status == STATUS_OK ? store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_FALSE,
                                                     "it is false, and accused", error)
                                : status;
 }
@@ -93,16 +93,16 @@ static enum status want_check(struct node *node, const struct store_reveal *reve
     if (status != STATUS_OK || full) {
         return status; /* full: it stays undecided until there is room */
     }
-    if (reveal->doubt == STORE_DOUBT_NEW) { /* an earlier round may have given it up */
+    if (reveal->audit == STORE_AUDIT_NEW) { /* an earlier round may have given it up */
         status = queue_revive(node->ports.store, segment, &task, error);
     }
     if (status == STATUS_OK) {
-        status = queue_doubt(node->ports.store, segment, &task, error);
+        status = queue_recheck(node->ports.store, segment, &task, error);
     }
-    if (status != STATUS_OK || reveal->doubt == STORE_DOUBT_CHECKED) {
+    if (status != STATUS_OK || reveal->audit == STORE_AUDIT_QUEUED) {
         return status;
     }
-    return store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_CHECKED, "to be compared",
+    return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_QUEUED, "to be compared",
                               error);
 }
 
@@ -114,16 +114,16 @@ static enum status compare(struct node *node, const struct store_reveal *reveal,
     enum status status = queue_answer(node->ports.store, &result, segment, step, error);
 
     if (status == STATUS_NOT_FOUND) {
-        return reveal->doubt == STORE_DOUBT_CHECKED || is_drawn(node, reveal)
+        return reveal->audit == STORE_AUDIT_QUEUED || is_drawn(node, reveal)
                    ? want_check(node, reveal, segment, step, error)
-                   : store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_PASS,
+                   : store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_PASS,
                                         "not in this node's share", error);
     }
     if (status != STATUS_OK) {
         return status;
     }
     if (digest_equal(&result->trace_root, &reveal->root)) {
-        status = store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_TRUE,
+        status = store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_TRUE,
                                     "the same was found here", error);
     } else if (result->confirmed) {
         status = attestation_audit_accuse(node, reveal, segment, step, result, error);
@@ -151,7 +151,7 @@ static enum status look(void *context, const struct store_reveal *reveal, struct
     }
     why = claimed ? "this node has a claim against its job" : why_not(node, reveal, &segment);
     if (why != NULL) {
-        return store_judge_reveal(node->ports.store, reveal, STORE_DOUBT_PASS, why, error);
+        return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_PASS, why, error);
     }
     return compare(node, reveal, &segment, error);
 }

@@ -122,7 +122,7 @@ static enum status make_request(struct node *node, struct check_request **made,
     if (task->traced) {
         struct store_reveal reveal;
 
-        status = store_doubted(node->ports.store, &reveal, &segment, task->traced_step, error);
+        status = store_audited(node->ports.store, &reveal, &segment, task->traced_step, error);
         (*made)->doubted = status == STATUS_OK;
         if ((*made)->doubted) {
             (*made)->doubted_root = reveal.root;

@@ -159,7 +159,7 @@ enum status node_plan_again(struct node *node, const struct action *action, stru
     return status == STATUS_OK
                ? database_run(sql, error,
                               "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
-                              " WHERE name = ? AND state IN (0, 1)",
+                              " WHERE name = ? AND state IN (:action_planned, :action_sent)",
                               "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name)
                : status;
 }
@@ -338,14 +338,18 @@ static enum status plan_all(struct node *node, struct error *error)
                              struct error *error);
         bool signs;
     } plans[] = {
-        {"s.choice = 0 AND NOT s.void ORDER BY " IN_TURN ", s.attested + s.revealed, s.round_s",
+        {"s.choice = :undecided AND NOT s.void ORDER BY " IN_TURN
+         ", s.attested + s.revealed, s.round_s",
          choose, false},
-        {"s.choice = 1 AND s.seed IS NULL AND NOT s.void", ask_for_draw, true},
-        {"s.choice = 1 AND s.seed IS NOT NULL AND NOT s.void AND s.mine < 2 ORDER BY " IN_TURN,
+        {"s.choice = :to_attest AND s.seed IS NULL AND NOT s.void", ask_for_draw, true},
+        {"s.choice = :to_attest AND s.seed IS NOT NULL AND NOT s.void AND s.mine IN (:not_mine,"
+         " :sealed) ORDER BY " IN_TURN,
          add_sample, true},
-        {"((s.mine = 2 AND (s.void OR s.idx < j.finalized)) OR (s.mine = 1 AND s.void))"
-         " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = 3 AND"
-         " a.state <> 3)",
+        {"((s.mine = :revealed AND (s.void OR s.idx < j.finalized)) OR (s.mine = :sealed AND "
+         "s.void))"
+         " AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.segment = s.hash AND a.kind = :settle "
+         "AND"
+         " a.state <> :action_refused)",
          settle, true},
     };
     enum status status = STATUS_OK;

@@ -15,7 +15,7 @@ static bool is_statement(enum action_kind kind)
 
 static bool is_of_dispute(enum action_kind kind)
 {
-    return kind == ACTION_ASK || kind == ACTION_CONVICT || kind == ACTION_TELL;
+    return kind == ACTION_QUERY || kind == ACTION_CONVICT || kind == ACTION_REPLY;
 }
 
 /* ---- signing ------------------------------------------------------------- */
@@ -162,9 +162,9 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_TIMEOUT:
     case ACTION_LAPSE:
     case ACTION_WITHDRAW:
-    case ACTION_ASK:
+    case ACTION_QUERY:
     case ACTION_CONVICT:
-    case ACTION_TELL:
+    case ACTION_REPLY:
         break;
     }
     return error_set(error, STATUS_USAGE, "this move is not about a segment");

@@ -218,16 +218,16 @@ enum status solver_timeout_round(struct node *node, struct error *error)
     struct store *store = node->ports.store;
     enum status status = database_run(
         &store->sql, error,
-        "DELETE FROM actions WHERE kind IN (?, ?, ?) AND state = 0 AND NOT EXISTS (SELECT 1"
-        " FROM segments s JOIN jobs j ON j.key = s.job WHERE s.hash = actions.segment AND"
-        " NOT s.void AND j.phase = 2 AND s.idx = j.finalized)",
-        "iii", (int64_t)ACTION_FINALIZE, (int64_t)ACTION_EXPIRE, (int64_t)ACTION_RENEW);
+        "DELETE FROM actions WHERE kind IN (:finalize, :expire, :renew) AND state = :action_planned"
+        " AND NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job WHERE s.hash ="
+        " actions.segment AND NOT s.void AND j.phase = :job_running AND s.idx = j.finalized)",
+        "");
 
     return status == STATUS_OK
                ? store_segments(store,
-                                "s.idx = j.finalized AND NOT s.void AND j.phase = 2 AND s.job IN"
-                                " (SELECT m.job FROM segments m WHERE m.mine IN (1, 2) AND"
-                                " NOT m.void) ORDER BY s.round_s",
+                                "s.idx = j.finalized AND NOT s.void AND j.phase = :job_running AND"
+                                " s.job IN (SELECT m.job FROM segments m WHERE m.mine IN"
+                                " (:sealed, :revealed) AND NOT m.void) ORDER BY s.round_s",
                                 tend, node, error)
                : status;
 }

@@ -109,12 +109,13 @@ static void take_lost(struct node_snapshot *snapshot, sqlite3_stmt *row)
     "SELECT a.kind, a.state, a.refusal, count(*) FROM actions a"                                   \
     " LEFT JOIN segments s ON s.hash = a.segment LEFT JOIN claims c ON c.key = a.claim"            \
     " LEFT JOIN actions f ON f.name = a.after"                                                     \
-    " WHERE a.state IN (3, 4) AND coalesce(s.void, 0) = 0"                                         \
-    " AND coalesce(f.state, 0) NOT IN (3, 4)"                                                      \
-    " AND (a.kind NOT IN (9, 10, 11) OR (c.phase = 3"                                              \
-    " AND c.outcome = CASE c.accused WHEN 1 THEN 'upheld' ELSE 'refuted' END"                      \
-    " AND NOT EXISTS (SELECT 1 FROM actions m WHERE m.claim = a.claim AND m.kind IN (9, 10, 11)"   \
-    " AND m.rowid > a.rowid))) GROUP BY a.kind, a.state, a.refusal"
+    " WHERE a.state IN (:action_refused, :action_late) AND NOT coalesce(s.void, FALSE)"            \
+    " AND coalesce(f.state, :action_planned) NOT IN (:action_refused, :action_late)"               \
+    " AND (a.kind NOT IN (:query, :convict, :reply) OR (c.phase = :claim_closed"                   \
+    " AND c.outcome = iif(c.accused, 'upheld', 'refuted')"                                         \
+    " AND NOT EXISTS (SELECT 1 FROM actions m WHERE m.claim = a.claim"                             \
+    " AND m.kind IN (:query, :convict, :reply) AND m.rowid > a.rowid)))"                           \
+    " GROUP BY a.kind, a.state, a.refusal"
 
 static void take_phases(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
@@ -179,9 +180,10 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
          take_tasks},
         /* A segment is checked once for each step that was drawn, and counted once. */
         {"SELECT sum(steps) FROM (SELECT DISTINCT job, idx, previous, root, steps FROM tasks"
-         " WHERE outcome = 1)",
+         " WHERE outcome = :proven)",
          take_steps_proven},
-        {"SELECT min(deadline_s) FROM tasks WHERE state IN (0, 1)", take_deadline},
+        {"SELECT min(deadline_s) FROM tasks WHERE state IN (:task_waiting, :task_running)",
+         take_deadline},
         {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
         {LOST_MOVES, take_lost},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
@@ -252,12 +254,12 @@ static void take_job(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-static enum node_snapshot_mark mark_of(uint64_t outcomes, uint64_t attempts)
+static enum node_snapshot_mark mark_of(bool proven, bool refuted, uint64_t attempts)
 {
-    if ((outcomes & (1u << CHECK_REFUTED | 1u << CHECK_FAULT)) != 0) {
+    if (refuted) {
         return NODE_SNAPSHOT_REFUTED;
     }
-    if ((outcomes & 1u << CHECK_PROVEN) != 0) {
+    if (proven) {
         return NODE_SNAPSHOT_PROVEN;
     }
     return attempts > 0 ? NODE_SNAPSHOT_UNTOLD : NODE_SNAPSHOT_COMMITTED;
@@ -268,7 +270,8 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     struct node_snapshot_job *job = &snapshot->job[snapshot->job_count - 1];
     uint64_t index = column(row, 0);
-    enum node_snapshot_mark mark = mark_of(column(row, 1), column(row, 2));
+    enum node_snapshot_mark mark =
+        mark_of(column(row, 1) != 0, column(row, 2) != 0, column(row, 3));
     struct node_snapshot_cell *cell;
 
     job->committed++;
@@ -280,8 +283,8 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     cell = &job->cells[index / job->cell_segments];
     cell->mark = mark > cell->mark ? mark : cell->mark;
     cell->proven += mark == NODE_SNAPSHOT_PROVEN;
-    if (mark == NODE_SNAPSHOT_PROVEN && sqlite3_column_type(row, 3) == SQLITE_INTEGER) {
-        uint32_t bits = (uint32_t)column(row, 3);
+    if (mark == NODE_SNAPSHOT_PROVEN && sqlite3_column_type(row, 4) == SQLITE_INTEGER) {
+        uint32_t bits = (uint32_t)column(row, 4);
         float loss;
 
         memcpy(&loss, &bits, sizeof(loss));
@@ -290,8 +293,6 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-_Static_assert(GAME_CLAIM_CLOSED == 3 && GAME_PHASE_RUNNING == 2, "as the order of jobs says");
-
 /* Those under a claim that is open, then those that run, the newest first. */
 static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *store,
                                 struct error *error)
@@ -299,8 +300,8 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
     enum status status =
         each_row(snapshot, store,
                  "SELECT j.key, j.phase, j.finalized, j.terms FROM jobs j ORDER BY"
-                 " EXISTS (SELECT 1 FROM claims c WHERE c.job = j.key AND c.phase <> 3) DESC,"
-                 " j.phase = 2 DESC, j.rowid DESC LIMIT 16",
+                 " EXISTS (SELECT 1 FROM claims c WHERE c.job = j.key AND c.phase <>"
+                 " :claim_closed) DESC, j.phase = :job_running DESC, j.rowid DESC LIMIT 16",
                  NULL, take_job, error);
     uint32_t count = snapshot->job_count;
 
@@ -311,9 +312,10 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
         snapshot->job_count = i + 1;
         status =
             each_row(snapshot, store,
-                     "SELECT s.idx, coalesce(max(t.outcome = 1) * 2 + max(t.outcome = 2) * 4 +"
-                     " max(t.outcome = 3) * 8, 0), coalesce(sum(t.attempts), 0),"
-                     " max(CASE t.outcome WHEN 1 THEN json_extract(t.result, '$.loss_bits') END)"
+                     "SELECT s.idx, coalesce(max(t.outcome = :proven), FALSE),"
+                     " coalesce(max(t.outcome IN (:refuted, :fault)), FALSE),"
+                     " coalesce(sum(t.attempts), 0), max(iif(t.outcome = :proven,"
+                     " json_extract(t.result, '$.loss_bits'), NULL))"
                      " FROM segments s LEFT JOIN tasks t ON t.job = s.job AND t.idx = s.idx AND"
                      " t.previous = s.previous AND t.root = s.root WHERE s.job = ? AND NOT s.void"
                      " GROUP BY s.idx ORDER BY s.idx",
@@ -398,10 +400,11 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
 {
     enum status status =
         each_row(snapshot, store,
-                 "SELECT a.claim, coalesce(s.idx, 0), a.step, a.state, coalesce(c.phase, 0),"
-                 " coalesce(c.deadline_s, 0), coalesce(c.outcome, ''), a.trouble FROM actions a"
+                 "SELECT a.claim, coalesce(s.idx, 0), a.step, a.state,"
+                 " coalesce(c.phase, :claim_none), coalesce(c.deadline_s, 0), coalesce(c.outcome, "
+                 "''), a.trouble FROM actions a"
                  " LEFT JOIN claims c ON c.key = a.claim LEFT JOIN segments s ON s.hash ="
-                 " a.segment WHERE a.kind = 5 ORDER BY a.rowid DESC LIMIT 24",
+                 " a.segment WHERE a.kind = :claim ORDER BY a.rowid DESC LIMIT 24",
                  NULL, take_claim, error);
 
     if (status == STATUS_OK) {

@@ -19,10 +19,41 @@ static json_t *text_json(const char *text)
     return json_string(plain);
 }
 
-static json_t *column_json(sqlite3_stmt *row, int column)
+/* A column whose numbers are shown as words. */
+struct word_column {
+    const char *name; /* NULL: no more */
+    const struct store_words *words;
+};
+
+static const struct store_words *words_of(const struct word_column *columns, const char *name)
 {
+    for (; columns != NULL && columns->name != NULL; columns++) {
+        if (strcmp(columns->name, name) == 0) {
+            return columns->words;
+        }
+    }
+    return NULL;
+}
+
+/* NULL has no word, and is empty. */
+static json_t *word_json(sqlite3_stmt *row, int column, const struct store_words *words)
+{
+    int64_t number = sqlite3_column_int64(row, column);
+
+    if (sqlite3_column_type(row, column) == SQLITE_NULL) {
+        return json_string("");
+    }
+    return json_string(number >= 0 && number < words->count ? words->words[number] : "unknown");
+}
+
+static json_t *column_json(sqlite3_stmt *row, int column, const struct word_column *columns)
+{
+    const struct store_words *words = words_of(columns, sqlite3_column_name(row, column));
     char hex[HEX_SIZE(HASH32_SIZE)];
 
+    if (words != NULL) {
+        return word_json(row, column, words);
+    }
     switch (sqlite3_column_type(row, column)) {
     case SQLITE_INTEGER:
         return json_integer(sqlite3_column_int64(row, column));
@@ -42,7 +73,7 @@ static json_t *column_json(sqlite3_stmt *row, int column)
 
 /* All rows of a query, keyed by the names of its columns. */
 static enum status rows_json(json_t **rows, struct store *store, const char *query,
-                             struct error *error)
+                             const struct word_column *columns, struct error *error)
 {
     char text[2048];
     sqlite3_stmt *row;
@@ -60,7 +91,8 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
             json_t *object = json_object();
 
             for (int i = 0; i < sqlite3_column_count(row); i++) {
-                (void)json_object_set_new(object, sqlite3_column_name(row, i), column_json(row, i));
+                (void)json_object_set_new(object, sqlite3_column_name(row, i),
+                                          column_json(row, i, columns));
             }
             (void)json_array_append_new(*rows, object);
         }
@@ -71,66 +103,71 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
 
 /* ---- status --------------------------------------------------------------- */
 
+#define COUNT_TASKS "(SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = "
+
+static const char *const outcomes[] = {"cannot-tell", "proven", "refuted", "fault"};
+static const struct store_words outcome_words = {sizeof(outcomes) / sizeof(outcomes[0]), outcomes};
+
+_Static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == CHECK_FAULT + 1, "a word for each");
+
+static const struct word_column job_columns[] = {{"phase", &store_job_phase_words}, {0}};
+static const struct word_column task_columns[] = {
+    {"state", &store_task_state_words}, {"outcome", &outcome_words}, {0}};
+static const struct word_column reveal_columns[] = {{"found", &store_audit_words}, {0}};
+static const struct word_column dispute_columns[] = {
+    {"phase", &store_claim_phase_words}, {"state", &store_action_state_words}, {0}};
+static const struct word_column move_columns[] = {
+    {"move", &store_action_kind_words}, {"state", &store_action_state_words}, {0}};
+static const struct word_column claim_columns[] = {
+    {"move", &store_action_state_words}, {"phase", &store_claim_phase_words}, {0}};
+
 static const struct {
     const char *key;
+    const struct word_column *columns;
     const char *query;
 } status_views[] = {
-    {"facts", "SELECT name, value FROM facts ORDER BY name"},
-    {"jobs",
-     "SELECT j.key AS job, CASE j.phase WHEN 1 THEN 'open' WHEN 2 THEN 'running' ELSE 'closed' END"
-     " AS phase, j.finalized, (SELECT count(*) FROM segments s WHERE s.job = j.key AND NOT s.void)"
-     " AS committed, (SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = 1)"
-     " AS proven, (SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = 2) AS refuted,"
-     " (SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = 0 AND t.state <> 2)"
-     " AS pending FROM jobs j ORDER BY j.rowid DESC"},
-    {"queue",
-     "SELECT CASE state WHEN 0 THEN 'waiting' WHEN 1 THEN 'running' WHEN 2 THEN 'done' ELSE"
-     " 'skipped' END AS state, CASE WHEN outcome = 0 AND state < 2 THEN '' ELSE CASE outcome WHEN "
-     "1 THEN 'proven' WHEN 2 THEN 'refuted' WHEN 3 THEN"
-     " 'fault' ELSE 'cannot-tell' END END AS outcome, count(*) AS count FROM tasks GROUP BY state,"
-     " outcome ORDER BY 1, 2"},
-    {"not_told",
-     "SELECT job, idx AS segment, attempts, CASE state WHEN 3 THEN 'skipped' ELSE 'tried again'"
-     " END AS state, reason FROM tasks WHERE outcome = 0 AND (state = 3 OR attempts > 0)"
-     " ORDER BY number DESC"},
-    {"passed_over",
-     "SELECT job, idx AS segment, reason FROM segments WHERE choice = 3 ORDER BY rowid DESC"},
-    {"attested_by_others",
-     "SELECT CASE doubt WHEN 0 THEN 'new' WHEN 1 THEN 'to be compared' WHEN 2 THEN 'true' WHEN 3"
-     " THEN 'passed over' ELSE 'false' END AS found, reason, count(*) AS count FROM reveals"
-     " GROUP BY doubt, reason ORDER BY doubt, reason"},
-    {"disputes",
-     "SELECT c.key AS claim, c.idx AS segment, c.step, CASE c.accused WHEN 1 THEN 'we are accused'"
-     " WHEN 0 THEN CASE hex(c.attestor) WHEN '0000000000000000000000000000000000000000' THEN"
-     " 'against the solver' ELSE 'against an attestor' END END AS who, CASE c.phase WHEN 1 THEN"
-     " 'called' ELSE 'tried' END AS phase, CASE c.turn = c.accused WHEN 1 THEN 'ours' ELSE"
-     " 'theirs' END AS turn, c.deadline_s, coalesce(a.name, '') AS move, coalesce(CASE a.state"
-     " WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN 'refused' ELSE"
-     " 'late' END, '') AS state, coalesce(a.trouble, '') AS refusal, coalesce(e.tries, 0) AS tries,"
+    {"facts", NULL, "SELECT name, value FROM facts ORDER BY name"},
+    {"jobs", job_columns,
+     "SELECT j.key AS job, j.phase, j.finalized, (SELECT count(*) FROM segments s WHERE"
+     " s.job = j.key AND NOT s.void) AS committed, " COUNT_TASKS ":proven) AS proven, " COUNT_TASKS
+     ":refuted) AS refuted, " COUNT_TASKS ":cannot_tell AND t.state <> :task_done) AS pending"
+     " FROM jobs j ORDER BY j.rowid DESC"},
+    {"queue", task_columns,
+     "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"
+     " outcome) AS outcome, count(*) AS count FROM tasks GROUP BY 1, 2 ORDER BY 1, 2"},
+    {"not_told", NULL,
+     "SELECT job, idx AS segment, attempts, iif(state = :task_skipped, 'skipped', 'tried again')"
+     " AS state, reason FROM tasks WHERE outcome = :cannot_tell AND (state = :task_skipped OR"
+     " attempts > 0) ORDER BY number DESC"},
+    {"passed_over", NULL,
+     "SELECT job, idx AS segment, reason FROM segments WHERE choice = :passed_over"
+     " ORDER BY rowid DESC"},
+    {"attested_by_others", reveal_columns,
+     "SELECT audit AS found, reason, count(*) AS count FROM reveals GROUP BY audit, reason"
+     " ORDER BY audit, reason"},
+    {"disputes", dispute_columns,
+     "SELECT c.key AS claim, c.idx AS segment, c.step, CASE WHEN c.accused THEN 'we are accused'"
+     " WHEN c.attestor = zeroblob(20) THEN 'against the solver' ELSE 'against an attestor' END AS"
+     " who, c.phase, iif(c.turn = iif(c.accused, :turn_accused, :turn_claimant), 'ours', 'theirs')"
+     " AS turn, c.deadline_s, coalesce(a.name, '') AS move, a.state,"
+     " coalesce(a.trouble, '') AS refusal, coalesce(e.tries, 0) AS tries,"
      " coalesce(e.trouble, '') AS trouble FROM claims c LEFT JOIN actions a ON a.rowid = (SELECT"
-     " max(rowid) FROM actions m WHERE m.claim = c.key) LEFT JOIN efforts e ON e.claim = c.key"
-     " WHERE c.phase <> 3 ORDER BY c.deadline_s"},
-    {"moves",
-     "SELECT CASE kind WHEN 0 THEN 'draw' WHEN 1 THEN 'attest' WHEN 2 THEN 'reveal' WHEN 3 THEN"
-     " 'settle' WHEN 4 THEN 'seal' WHEN 5 THEN 'claim' WHEN 6 THEN 'timeout' WHEN 7 THEN 'lapse'"
-     " WHEN 8 THEN 'withdraw' WHEN 9 THEN 'ask' WHEN 10 THEN 'convict' WHEN 11 THEN 'tell' WHEN 12"
-     " THEN 'finalize' WHEN 13 THEN 'expire' ELSE 'renew' END AS move,"
-     " CASE state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN 'refused'"
-     " WHEN 4 THEN 'late' ELSE 'overtaken' END AS state, count(*) AS count,"
-     " max(trouble) AS trouble FROM actions GROUP BY kind, state ORDER BY kind, state"},
-    {"unsettled",
-     "SELECT s.job, sum(s.mine = 1) AS sealed, sum(s.mine = 2) AS revealed, j.finalized,"
-     " (SELECT count(*) FROM segments c WHERE c.job = s.job AND NOT c.void) AS committed, (SELECT"
-     " count(*) FROM disputes d JOIN segments o ON o.hash = d.segment WHERE o.job = s.job AND"
-     " NOT o.void AND d.open) AS claims FROM segments s JOIN jobs j ON j.key = s.job WHERE"
-     " s.mine IN (1, 2) GROUP BY s.job ORDER BY j.rowid DESC"},
-    {"mirrors",
-     "SELECT name, good, bad, silent, bytes, CASE WHEN rest_until_ms > now THEN 'asked last for ' "
-     "||"
-     " ((rest_until_ms - now + 999) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE 'good' "
-     "END AS"
-     " state, trouble FROM mirrors, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS now)"
-     " ORDER BY failures, name"},
+     " max(rowid) FROM actions m WHERE m.claim = c.key) LEFT JOIN retries e ON e.claim = c.key"
+     " WHERE c.phase <> :claim_closed ORDER BY c.deadline_s"},
+    {"moves", move_columns,
+     "SELECT kind AS move, state, count(*) AS count, max(trouble) AS trouble FROM actions"
+     " GROUP BY kind, state ORDER BY kind, state"},
+    {"unsettled", NULL,
+     "SELECT s.job, sum(s.mine = :sealed) AS sealed, sum(s.mine = :revealed) AS revealed,"
+     " j.finalized, (SELECT count(*) FROM segments c WHERE c.job = s.job AND NOT c.void) AS"
+     " committed, (SELECT count(*) FROM disputes d JOIN segments o ON o.hash = d.segment WHERE"
+     " o.job = s.job AND NOT o.void AND d.open) AS claims FROM segments s JOIN jobs j ON"
+     " j.key = s.job WHERE s.mine IN (:sealed, :revealed) GROUP BY s.job ORDER BY j.rowid DESC"},
+    {"mirrors", NULL,
+     "SELECT name, good, bad, silent, bytes, CASE WHEN rest_until_ms > now THEN 'asked last for '"
+     " || ((rest_until_ms - now + 999) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE"
+     " 'good' END AS state, trouble FROM mirrors,"
+     " (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS now) ORDER BY failures, name"},
 };
 
 /* Sums of amounts, which are larger than what sqlite can add. */
@@ -175,7 +212,7 @@ enum status node_status_view(json_t **made, struct store *store, struct error *e
          i++) {
         json_t *rows = NULL;
 
-        status = rows_json(&rows, store, status_views[i].query, error);
+        status = rows_json(&rows, store, status_views[i].query, status_views[i].columns, error);
         (void)json_object_set_new(object, status_views[i].key, rows);
     }
     if (status == STATUS_OK) {
@@ -224,20 +261,18 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
     enum status status = rows_json(
         &rows, store,
         "SELECT a.claim, a.segment, a.step, nullif(a.attestor, zeroblob(20)) AS"
-        " attestor, a.pre AS pre_state, a.post AS post_state,"
-        " CASE a.state WHEN 0 THEN 'planned' WHEN 1 THEN 'sent' WHEN 2 THEN 'done' WHEN 3 THEN"
-        " 'refused' ELSE 'late' END AS move, a.trouble, CASE c.phase WHEN 1 THEN 'called' WHEN 2"
-        " THEN 'tried' WHEN 3 THEN 'closed' ELSE 'not on the ledger yet' END AS phase,"
-        " coalesce(c.outcome, '') AS outcome, c.deadline_s, coalesce(e.trouble, '') AS dispute FROM"
-        " actions a LEFT JOIN claims c ON c.key = a.claim LEFT JOIN efforts e ON e.claim = a.claim"
-        " WHERE a.kind = 5 ORDER BY a.rowid DESC",
-        error);
+        " attestor, a.pre AS pre_state, a.post AS post_state, a.state AS move, a.trouble,"
+        " coalesce(c.phase, :claim_none) AS phase, coalesce(c.outcome, '') AS outcome,"
+        " c.deadline_s, coalesce(e.trouble, '') AS dispute FROM actions a LEFT JOIN claims c ON"
+        " c.key = a.claim LEFT JOIN retries e ON e.claim = a.claim WHERE a.kind = :claim"
+        " ORDER BY a.rowid DESC",
+        claim_columns, error);
 
     if (status == STATUS_OK) {
         status = rows_json(&found, store,
-                           "SELECT job, idx AS segment, result FROM tasks WHERE outcome IN (2, 3)"
-                           " ORDER BY number DESC",
-                           error);
+                           "SELECT job, idx AS segment, result FROM tasks WHERE outcome IN"
+                           " (:refuted, :fault) ORDER BY number DESC",
+                           NULL, error);
     }
     if (status != STATUS_OK) {
         json_decref(rows);

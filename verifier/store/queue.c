@@ -12,29 +12,6 @@
 /* Failures of a job from which on it stands behind the others. */
 #define POISON_FROM 3
 
-const char *action_kind_name(enum action_kind kind)
-{
-    static const char *const names[] = {"draw",    "attest",  "reveal",   "settle",   "seal",
-                                        "claim",   "timeout", "lapse",    "withdraw", "ask",
-                                        "convict", "reply",   "finalize", "expire",   "renew"};
-
-    return names[kind];
-}
-
-const char *action_state_name(enum action_state state)
-{
-    static const char *const names[] = {"planned", "sent", "done", "refused", "late", "overtaken"};
-
-    return names[state];
-}
-
-const char *task_state_name(enum task_state state)
-{
-    static const char *const names[] = {"waiting", "running", "done", "skipped"};
-
-    return names[state];
-}
-
 /* ---- checks -------------------------------------------------------------- */
 
 static int64_t traced_column(bool traced, uint32_t step)
@@ -51,7 +28,7 @@ static enum status find_room(struct store *store, bool *full, const struct store
         &store->sql, &without, 0, error,
         "SELECT coalesce(sum(job = ?2), 0) >= ?1 - count(*) AND NOT EXISTS (SELECT 1 FROM tasks"
         " WHERE job = ?2 AND idx = ?3 AND previous = ?4 AND root = ?5 AND traced_step = ?6 AND"
-        " state IN (0, 1)) FROM tasks WHERE state = 0",
+        " state IN (:task_waiting, :task_running)) FROM tasks WHERE state = :task_waiting",
         "ibibbi", (int64_t)store->tasks_max, BLOB(segment->job), (int64_t)segment->committed.index,
         BLOB(segment->previous), BLOB(segment->committed.root),
         traced_column(task->traced, task->traced_step));
@@ -82,12 +59,12 @@ enum status queue_add(struct store *store, bool *full, const struct store_segmen
 enum status queue_answer(struct store *store, struct check_result **result,
                          const struct store_segment *segment, uint32_t step, struct error *error)
 {
-    sqlite3_stmt *row = database_query(
-        &store->sql, error,
-        "SELECT result FROM tasks WHERE job = ? AND idx = ? AND"
-        " previous = ? AND root = ? AND traced_step = ? AND outcome = ?",
-        "bibbii", BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->previous),
-        BLOB(segment->committed.root), (int64_t)step, (int64_t)CHECK_PROVEN);
+    sqlite3_stmt *row =
+        database_query(&store->sql, error,
+                       "SELECT result FROM tasks WHERE job = ? AND idx = ? AND"
+                       " previous = ? AND root = ? AND traced_step = ? AND outcome = :proven",
+                       "bibbi", BLOB(segment->job), (int64_t)segment->committed.index,
+                       BLOB(segment->previous), BLOB(segment->committed.root), (int64_t)step);
     enum status status;
 
     *result = NULL;
@@ -110,23 +87,24 @@ enum status queue_revive(struct store *store, const struct store_segment *segmen
 {
     return database_run(&store->sql, error,
                         "UPDATE tasks SET deadline_s = ?, expiry_s = ?,"
-                        " state = CASE state WHEN 1 THEN 1 ELSE 0 END, next_ms = 0 WHERE"
+                        " state = iif(state = :task_running, :task_running, :task_waiting),"
+                        " next_ms = 0 WHERE"
                         " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-                        " (state <> 2 OR outcome <> ?)",
-                        "iibibbii", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
+                        " (state <> :task_done OR outcome <> :proven)",
+                        "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s,
                         BLOB(segment->job), (int64_t)segment->committed.index,
                         BLOB(segment->previous), BLOB(segment->committed.root),
-                        traced_column(task->traced, task->traced_step), (int64_t)CHECK_PROVEN);
+                        traced_column(task->traced, task->traced_step));
 }
 
-enum status queue_doubt(struct store *store, const struct store_segment *segment,
-                        const struct task *task, struct error *error)
+enum status queue_recheck(struct store *store, const struct store_segment *segment,
+                          const struct task *task, struct error *error)
 {
     return database_run(
         &store->sql, error,
-        "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = 0, next_ms = 0 WHERE"
+        "UPDATE tasks SET deadline_s = ?, expiry_s = ?, state = :task_waiting, next_ms = 0 WHERE"
         " job = ? AND idx = ? AND previous = ? AND root = ? AND traced_step = ? AND"
-        " (state = 2 AND outcome = 1 OR state = 3 AND attempts = 0)",
+        " (state = :task_done AND outcome = :proven OR state = :task_skipped AND attempts = 0)",
         "iibibbi", (int64_t)task->deadline_s, (int64_t)task->expiry_s, BLOB(segment->job),
         (int64_t)segment->committed.index, BLOB(segment->previous), BLOB(segment->committed.root),
         traced_column(task->traced, task->traced_step));
@@ -173,13 +151,13 @@ enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, 
         database_query(
             &store->sql, error,
             TASK_COLUMNS
-            "WHERE t.state = 0 AND t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?4 AND"
-            " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = 1) < ?2"
-            " ORDER BY (SELECT coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job"
-            " AND f.outcome = 0 AND f.state <> 1) >= ?3, t.deadline_s, t.covered, t.number"
-            " LIMIT 1",
-            "iiii", (int64_t)now_ms, (int64_t)of_job_max, (int64_t)POISON_FROM,
-            (int64_t)QUEUE_WAIT_MS_MAX),
+            "WHERE t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?2 AND t.state = :task_waiting AND"
+            " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = :task_running) < ?"
+            " ORDER BY (SELECT coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job AND"
+            " f.outcome = :cannot_tell AND f.state <> :task_running) >= ?, t.deadline_s, t.covered,"
+            " t.number LIMIT 1",
+            "iiii", (int64_t)now_ms, (int64_t)QUEUE_WAIT_MS_MAX, (int64_t)of_job_max,
+            (int64_t)POISON_FROM),
         error);
 }
 
@@ -194,8 +172,8 @@ enum status queue_begin(struct store *store, const struct task *task, uint64_t n
                         struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE tasks SET state = 1, attempts = attempts + 1, begun_ms = ?"
-                        " WHERE number = ?",
+                        "UPDATE tasks SET state = :task_running, attempts = attempts + 1,"
+                        " begun_ms = ? WHERE number = ?",
                         "ii", (int64_t)now_ms, task->number);
 }
 
@@ -219,23 +197,26 @@ enum status queue_finish(struct store *store, const struct task *task,
 
 enum status queue_recover(struct store *store, struct error *error)
 {
-    return database_run(&store->sql, error,
-                        "UPDATE tasks SET state = 0, next_ms = 0 WHERE state = 1", "");
+    return database_run(
+        &store->sql, error,
+        "UPDATE tasks SET state = :task_waiting, next_ms = 0 WHERE state = :task_running", "");
 }
 
 enum status queue_forget_fault(struct store *store, struct error *error)
 {
-    return database_run(&store->sql, error,
-                        "UPDATE tasks SET state = 0, next_ms = 0 WHERE state = 2 AND outcome = ?",
-                        "i", (int64_t)CHECK_FAULT);
+    return database_run(
+        &store->sql, error,
+        "UPDATE tasks SET state = :task_waiting, next_ms = 0 WHERE state = :task_done"
+        " AND outcome = :fault",
+        "");
 }
 
 enum status queue_expire(struct store *store, uint64_t now_s, struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE tasks SET state = 3, reason = CASE reason WHEN '' THEN"
+                        "UPDATE tasks SET state = :task_skipped, reason = CASE reason WHEN '' THEN"
                         " 'its time was over before it was begun' ELSE 'its time is over; last: '"
-                        " || reason END WHERE state = 0 AND expiry_s < ?",
+                        " || reason END WHERE state = :task_waiting AND expiry_s < ?",
                         "i", (int64_t)now_s);
 }
 
@@ -315,15 +296,15 @@ enum status action_find(struct store *store, struct action *action, const char *
     return status;
 }
 
-/* What a turn may be lost by and claims before attestations before what only brings money. */
+/* Moves of a dispute and claims come first: a turn or a claim that is late is lost. */
 enum status action_list(struct store *store, struct action *actions, uint32_t *count,
                         enum action_state state, uint64_t now_s, uint64_t height,
                         struct error *error)
 {
     sqlite3_stmt *row = database_query(
         &store->sql, error,
-        ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN (4, 5,"
-                       " 9, 10, 11) DESC, late_s LIMIT ?",
+        ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN"
+                       " (:seal, :claim, :query, :convict, :reply) DESC, late_s LIMIT ?",
         "iiii", (int64_t)state, (int64_t)now_s, (int64_t)height, (int64_t)QUEUE_ACTIONS_MAX);
 
     return database_collect(&store->sql, actions, count, row, sizeof(*actions), QUEUE_ACTIONS_MAX,
@@ -347,7 +328,7 @@ enum status action_forget(struct store *store, const struct action *action, stru
                         action->name);
 }
 
-#define OF_TURN " WHERE claim = ? AND step = ? AND kind IN (9, 10, 11)"
+#define OF_TURN " WHERE claim = ? AND step = ? AND kind IN (:query, :convict, :reply)"
 
 enum status action_of_turn(struct store *store, struct action *action, uint32_t *count,
                            const struct hash32 *claim, uint32_t turn, struct error *error)
@@ -377,11 +358,11 @@ enum status action_count_acquitted(struct store *store, uint32_t *count, const s
                                    uint32_t turn, struct error *error)
 {
     int64_t rows = 0;
-    enum status status =
-        database_number(&store->sql, &rows, 0, error,
-                        "SELECT count(*) FROM actions" OF_TURN " AND state = 3 AND refusal = ?",
-                        "bii", &(struct database_blob){claim->bytes, HASH32_SIZE}, (int64_t)turn,
-                        (int64_t)GAME_NOT_GUILTY);
+    enum status status = database_number(&store->sql, &rows, 0, error,
+                                         "SELECT count(*) FROM actions" OF_TURN
+                                         " AND state = :action_refused AND refusal = ?",
+                                         "bii", &(struct database_blob){claim->bytes, HASH32_SIZE},
+                                         (int64_t)turn, (int64_t)GAME_NOT_GUILTY);
 
     *count = (uint32_t)rows;
     return status;

@@ -13,16 +13,8 @@
 
 #include "verifier/store/store.h"
 
-#define QUEUE_TASKS_MAX   100000 /* waiting at a time */
-#define QUEUE_ACTIONS_MAX 256    /* looked at in one round */
-#define QUEUE_WAIT_MS_MAX 60000  /* until a check, or a child for a dispute, is tried again */
-
-enum task_state {
-    TASK_WAITING = 0,
-    TASK_RUNNING,
-    TASK_DONE,
-    TASK_SKIPPED, /* its time is over, or it makes no sense */
-};
+#define QUEUE_ACTIONS_MAX 256   /* looked at in one round */
+#define QUEUE_WAIT_MS_MAX 60000 /* until a check, or a child for a dispute, is tried again */
 
 struct task {
     int64_t number;
@@ -78,39 +70,10 @@ MUST_CHECK enum status queue_revive(struct store *store, const struct store_segm
 
 /* A check of this content that is done, or was given up, is made once more: it did not answer what
  * is asked of it now. One that waits or runs is left alone. */
-MUST_CHECK enum status queue_doubt(struct store *store, const struct store_segment *segment,
-                                   const struct task *task, struct error *error);
+MUST_CHECK enum status queue_recheck(struct store *store, const struct store_segment *segment,
+                                     const struct task *task, struct error *error);
 
 /* ---- moves --------------------------------------------------------------- */
-
-enum action_kind {
-    ACTION_DRAW = 0,
-    ACTION_ATTEST,
-    ACTION_REVEAL,
-    ACTION_SETTLE,
-    ACTION_SEAL,
-    ACTION_CLAIM,
-    ACTION_TIMEOUT,
-    ACTION_LAPSE,
-    ACTION_WITHDRAW,
-    ACTION_ASK, /* moves of a dispute, whose bytes lie in the claim's folder (claimant.h) */
-    ACTION_CONVICT,
-    ACTION_TELL,
-    ACTION_FINALIZE, /* anybody's moves, for who has vanished (solver_timeout.h) */
-    ACTION_EXPIRE,
-    ACTION_RENEW,
-};
-#define ACTION_KINDS 15
-
-enum action_state {
-    ACTION_PLANNED = 0,
-    ACTION_SENT,
-    ACTION_DONE,
-    ACTION_REFUSED,
-    ACTION_LATE,      /* its time was over before it could be sent */
-    ACTION_OVERTAKEN, /* anybody's move: somebody else has made one before it */
-};
-#define ACTION_STATES 6
 
 struct action {
     char name[LEDGER_NAME_MAX + 1];
@@ -159,10 +122,6 @@ MUST_CHECK enum status action_of_turn(struct store *store, struct action *action
 MUST_CHECK enum status action_count_acquitted(struct store *store, uint32_t *count,
                                               const struct hash32 *claim, uint32_t turn,
                                               struct error *error);
-
-const char *action_kind_name(enum action_kind kind);
-const char *action_state_name(enum action_state state);
-const char *task_state_name(enum task_state state);
 
 /* "attest/" and the hash in hex: the same move has the same name after any crash. */
 void action_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about);

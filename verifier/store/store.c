@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/io/file.h"
-#include "verifier/store/queue.h"
 
 /* One script for each version; the n-th brings a file from version n-1 to n. */
 static const char *const migrations[] = {
@@ -78,6 +77,12 @@ static const char *const migrations[] = {
     "ALTER TABLE mirrors ADD COLUMN silent INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE mirrors ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE mirrors ADD COLUMN rest_until_ms INTEGER NOT NULL DEFAULT 0;",
+    /* Other words for the same. */
+    "ALTER TABLE efforts RENAME TO retries; ALTER TABLE reveals RENAME COLUMN doubt TO audit;"
+    "ALTER TABLE claims RENAME COLUMN asked TO queried;"
+    "ALTER TABLE claims RENAME COLUMN epoch TO generation;"
+    "ALTER TABLE jobs RENAME COLUMN epoch TO generation;"
+    "ALTER TABLE segments RENAME COLUMN epoch TO generation;",
 };
 
 #define VERSION ((int64_t)(sizeof(migrations) / sizeof(migrations[0])))
@@ -143,7 +148,7 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
     enum status status;
 
     memset(store, 0, sizeof(*store));
-    store->tasks_max = QUEUE_TASKS_MAX;
+    store->tasks_max = STORE_TASKS_MAX;
     if (mode == STORE_READ && !file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND, "no node has worked here: %s is not there", path);
         error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
@@ -155,6 +160,7 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
     if (status != STATUS_OK) {
         return status;
     }
+    store->sql.names = store_names;
     if (mode == STORE_READ) {
         status = check_readable(store, error);
     } else {

@@ -18,15 +18,17 @@
 #include "base/io/database.h"
 #include "chain/game/ledger.h"
 #include "verifier/check/check.h"
+#include "verifier/store/store_words.h"
 
 #define STORE_REASON_MAX 512
 #define STORE_VISIT_MAX  256 /* segments at a time: what is left over comes in the next round */
 #define STORE_CLAIMS_MAX 64
+#define STORE_TASKS_MAX  100000 /* checks that wait at a time */
 
 struct store {
     struct database sql;
-    uint32_t tasks_max;      /* checks that wait; store_open() makes it QUEUE_TASKS_MAX (queue.h) */
-    int64_t reveals_visited; /* by store_open_reveals(), up to this row; 0: it begins anew */
+    uint32_t tasks_max;      /* store_open() makes it STORE_TASKS_MAX */
+    int64_t reveals_visited; /* by store_open_reveals(), up to this row; 0: from the first */
 };
 
 enum store_mode {
@@ -66,22 +68,6 @@ MUST_CHECK enum status store_set_text(struct store *store, const char *name, con
 MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
                                   const struct address *own, struct error *error);
 
-/* What the node wants of a segment. */
-enum store_choice {
-    STORE_UNDECIDED = 0,
-    STORE_ATTEST,
-    STORE_EXTRA, /* a secret sample */
-    STORE_PASS,
-    STORE_SAMPLED, /* to be attested, and its check is in the queue */
-};
-
-enum store_mine {
-    STORE_MINE_NOT = 0,
-    STORE_MINE_SEALED,
-    STORE_MINE_REVEALED,
-    STORE_MINE_SETTLED,
-};
-
 struct store_segment {
     int64_t row;
     struct hash32 job;
@@ -119,7 +105,7 @@ MUST_CHECK enum status store_segment_by_hash(struct store *store, struct store_s
 MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
                                     const char *reason, struct error *error);
 
-/* Does a claim of ours stand against this job's solver, in the epoch that is on? */
+/* Does a claim of ours stand against this job's solver, in the generation that is on? */
 MUST_CHECK enum status store_job_is_claimed(struct store *store, bool *claimed,
                                             const struct hash32 *job, struct error *error);
 
@@ -138,7 +124,7 @@ struct store_claim {
     struct address attestor; /* zero: the solver is accused; the states are then those claimed */
     bool accused;            /* we are: it is somebody else's claim */
     uint8_t queried[GAME_QUERIED_MAX]; /* of us, last; */
-    size_t asked_size;                 /* 0: nothing yet */
+    size_t queried_size;               /* 0: nothing yet */
 };
 
 /* Claims that are not closed: ours, and those against our attestations. */
@@ -157,17 +143,17 @@ MUST_CHECK enum status store_claim_outcome(struct store *store, char *outcome, s
 
 /* What a claim costs us in tries: the child that is to find the next move has failed, and is not
  * started again before next_ms. No row, all zeros: nothing has failed since the last success. */
-struct store_effort {
+struct store_retry {
     uint32_t tries;
     uint64_t next_ms;
 };
-MUST_CHECK enum status store_effort(struct store *store, struct store_effort *split,
-                                    const struct hash32 *claim, struct error *error);
-MUST_CHECK enum status store_set_effort(struct store *store, const struct hash32 *claim,
-                                        const struct store_effort *split, const char *trouble,
-                                        struct error *error);
-MUST_CHECK enum status store_end_effort(struct store *store, const struct hash32 *claim,
-                                        struct error *error);
+MUST_CHECK enum status store_retry(struct store *store, struct store_retry *retry,
+                                   const struct hash32 *claim, struct error *error);
+MUST_CHECK enum status store_set_retry(struct store *store, const struct hash32 *claim,
+                                       const struct store_retry *retry, const char *trouble,
+                                       struct error *error);
+MUST_CHECK enum status store_end_retry(struct store *store, const struct hash32 *claim,
+                                       struct error *error);
 
 /* ---- claims of everybody ---- */
 
@@ -196,22 +182,13 @@ MUST_CHECK enum status store_stake(struct store *store, struct store_stake *stak
 
 /* ---- what others attested ---- */
 
-/* What the node makes of a revealed trace root. */
-enum store_doubt {
-    STORE_DOUBT_NEW = 0,
-    STORE_DOUBT_CHECKED, /* a check of its step is in the queue */
-    STORE_DOUBT_TRUE,
-    STORE_DOUBT_PASS,
-    STORE_DOUBT_FALSE, /* two replays gave another root */
-};
-
 struct store_reveal {
     int64_t row;
     struct hash32 segment;
     struct address attestor;
     struct digest root;
     bool stands; /* it was not convicted */
-    enum store_doubt doubt;
+    enum store_audit audit;
 };
 
 /* Those that nothing is decided about, some at a time: the next call goes on behind them, so that
@@ -225,11 +202,11 @@ MUST_CHECK enum status store_reveal(struct store *store, struct store_reveal *re
                                     const struct hash32 *segment, const struct address *attestor,
                                     struct error *error);
 /* One of a segment whose check is in the queue and whose attestor drew step. */
-MUST_CHECK enum status store_doubted(struct store *store, struct store_reveal *reveal,
+MUST_CHECK enum status store_audited(struct store *store, struct store_reveal *reveal,
                                      const struct store_segment *segment, uint32_t step,
                                      struct error *error);
 MUST_CHECK enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
-                                          enum store_doubt doubt, const char *reason,
+                                          enum store_audit audit, const char *reason,
                                           struct error *error);
 
 /* ---- parts of store_take() ---- */

@@ -22,8 +22,8 @@ static enum status take_claimed(struct store *store, const struct game_event *ev
 {
     return database_run(
         &store->sql, error,
-        "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
-        " phase, turn, deadline_s) SELECT ?, job, hash, idx, epoch, ?, ?, ?, ?, ?, ?"
+        "INSERT OR REPLACE INTO claims (key, job, segment, idx, generation, step, pre, post,"
+        " phase, turn, deadline_s) SELECT ?, job, hash, idx, generation, ?, ?, ?, ?, ?, ?"
         " FROM segments WHERE job = ? AND idx = ? AND NOT void",
         "bibbiiibi", BLOB(event->claim), (int64_t)event->step, BLOB(event->pre_state),
         BLOB(event->post_state), (int64_t)GAME_CLAIM_CALLED, (int64_t)GAME_TURN_ACCUSED,
@@ -59,7 +59,7 @@ static enum status take_accused(struct store *store, const struct game_event *ev
     }
     return database_run(
         &store->sql, error,
-        "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post, phase,"
+        "INSERT OR REPLACE INTO claims (key, job, segment, idx, generation, step, pre, post, phase,"
         " turn, deadline_s, attestor, accused) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         "bbbiiibbiiibi", BLOB(event->claim), BLOB(event->job), BLOB(segment.hash),
         (int64_t)event->index, (int64_t)segment.committed.generation,
@@ -83,12 +83,12 @@ static enum status take_turn(struct store *store, const struct game_event *event
                : status;
 }
 
-static enum status take_asked(struct store *store, const struct game_event *event,
-                              struct error *error)
+static enum status take_queried(struct store *store, const struct game_event *event,
+                                struct error *error)
 {
-    return database_run(&store->sql, error, "UPDATE claims SET asked = ? WHERE key = ? AND accused",
-                        "bb", &(struct database_blob){event->payload.bytes, event->payload.size},
-                        BLOB(event->claim));
+    return database_run(
+        &store->sql, error, "UPDATE claims SET queried = ? WHERE key = ? AND accused", "bb",
+        &(struct database_blob){event->payload.bytes, event->payload.size}, BLOB(event->claim));
 }
 
 /* What the end of a claim brings to us: PROTOCOL.md, section 6. */
@@ -164,14 +164,13 @@ static enum status take_ruled(struct store *store, const struct ledger_entry *en
                           " (SELECT segment, attestor FROM disputes WHERE key = ?)",
                           "b", BLOB(event->claim));
     return status == STATUS_OK
-               ? database_run(
-                     &store->sql, error,
-                     "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
-                     " choice = CASE WHEN mine = 0 AND choice IN (2, 3) THEN 0 ELSE choice END,"
-                     " mine = CASE WHEN a.attestor = ?2 THEN 3 ELSE mine END"
-                     " FROM disputes AS a WHERE a.key = ?1 AND s.hash = a.segment"
-                     " AND a.attestor <> ?3",
-                     "bbb", BLOB(event->claim), BLOB(*own), BLOB(solver))
+               ? database_run(&store->sql, error,
+                              "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
+                              " choice = iif(mine = :not_mine AND choice IN (:extra, :passed_over),"
+                              " :undecided, choice), mine = iif(a.attestor = ?, :settled, mine)"
+                              " FROM disputes AS a WHERE a.key = ? AND s.hash = a.segment"
+                              " AND a.attestor <> ?",
+                              "bbb", BLOB(*own), BLOB(event->claim), BLOB(solver))
                : status;
 }
 
@@ -196,7 +195,7 @@ enum status store_take_claim(struct store *store, const struct ledger_entry *ent
     case GAME_TURN_PASSED:
         return take_turn(store, event, (enum game_turn)event->turn, error);
     case GAME_QUERIED:
-        return take_asked(store, event, error);
+        return take_queried(store, event, error);
     case GAME_RULED:
         return take_ruled(store, entry, own, error);
     case GAME_LAPSED:
@@ -213,19 +212,20 @@ enum status store_job_is_claimed(struct store *store, bool *claimed, const struc
 {
     static const struct address solver;
     int64_t count = 0;
-    enum status status =
-        database_number(&store->sql, &count, 0, error,
-                        "SELECT count(*) FROM claims c JOIN jobs j ON j.key = c.job WHERE c.job = ?"
-                        " AND c.epoch = j.epoch AND c.outcome <> 'refuted' AND c.attestor = ?",
-                        "bb", &(struct database_blob){job->bytes, HASH32_SIZE}, BLOB(solver));
+    enum status status = database_number(
+        &store->sql, &count, 0, error,
+        "SELECT count(*) FROM claims c JOIN jobs j ON j.key = c.job WHERE c.job = ?"
+        " AND c.generation = j.generation AND c.outcome <> 'refuted' AND c.attestor = ?",
+        "bb", &(struct database_blob){job->bytes, HASH32_SIZE}, BLOB(solver));
 
     *claimed = count > 0;
     return status;
 }
 
 #define CLAIM_COLUMNS                                                                              \
-    "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, epoch, attestor,"    \
-    " accused, asked FROM claims "
+    "SELECT key, job, segment, idx, step, pre, post, deadline_s, phase, turn, generation, "        \
+    "attestor,"                                                                                    \
+    " accused, queried FROM claims "
 
 static enum status read_claim(void *one, sqlite3_stmt *row, struct error *error)
 {
@@ -245,7 +245,7 @@ static enum status read_claim(void *one, sqlite3_stmt *row, struct error *error)
     }
     if (size > 0) {
         memcpy(claim->queried, sqlite3_column_blob(row, 13), size);
-        claim->asked_size = size;
+        claim->queried_size = size;
     }
     return database_blob_column(row, 0, claim->key.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 1, claim->job.bytes, HASH32_SIZE) &&
@@ -348,9 +348,10 @@ enum status store_stake(struct store *store, struct store_stake *stake, const st
 {
     sqlite3_stmt *row = database_query(
         &store->sql, error,
-        "SELECT count(*), coalesce(sum(s.mine = 2), 0), coalesce(min(CASE s.mine WHEN 2 THEN s.idx"
-        " END), 0) FROM segments s JOIN jobs j ON j.key = s.job WHERE s.job = ? AND s.mine IN"
-        " (1, 2) AND NOT s.void AND s.idx >= j.finalized",
+        "SELECT count(*), coalesce(sum(s.mine = :revealed), 0),"
+        " coalesce(min(iif(s.mine = :revealed, s.idx, NULL)), 0) FROM segments s JOIN jobs j"
+        " ON j.key = s.job WHERE s.job = ? AND s.mine IN (:sealed, :revealed) AND NOT s.void"
+        " AND s.idx >= j.finalized",
         "b", &(struct database_blob){job->bytes, HASH32_SIZE});
     enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
 
@@ -364,37 +365,37 @@ enum status store_stake(struct store *store, struct store_stake *stake, const st
     return status;
 }
 
-/* ---- efforts ---------------------------------------------------------------- */
+/* ---- retries ---------------------------------------------------------------- */
 
-enum status store_effort(struct store *store, struct store_effort *split,
-                         const struct hash32 *claim, struct error *error)
+enum status store_retry(struct store *store, struct store_retry *retry, const struct hash32 *claim,
+                        struct error *error)
 {
     sqlite3_stmt *row =
-        database_query(&store->sql, error, "SELECT tries, next_ms FROM efforts WHERE claim = ?",
+        database_query(&store->sql, error, "SELECT tries, next_ms FROM retries WHERE claim = ?",
                        "b", &(struct database_blob){claim->bytes, HASH32_SIZE});
     enum status status = row == NULL ? STATUS_IO : database_step(&store->sql, row, error);
 
-    memset(split, 0, sizeof(*split));
+    memset(retry, 0, sizeof(*retry));
     if (status == STATUS_OK) {
-        split->tries = (uint32_t)sqlite3_column_int64(row, 0);
-        split->next_ms = (uint64_t)sqlite3_column_int64(row, 1);
+        retry->tries = (uint32_t)sqlite3_column_int64(row, 0);
+        retry->next_ms = (uint64_t)sqlite3_column_int64(row, 1);
     }
     database_done(&store->sql, row);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-enum status store_set_effort(struct store *store, const struct hash32 *claim,
-                             const struct store_effort *split, const char *trouble,
-                             struct error *error)
+enum status store_set_retry(struct store *store, const struct hash32 *claim,
+                            const struct store_retry *retry, const char *trouble,
+                            struct error *error)
 {
-    return database_run(&store->sql, error, "INSERT OR REPLACE INTO efforts VALUES (?, ?, ?, ?)",
+    return database_run(&store->sql, error, "INSERT OR REPLACE INTO retries VALUES (?, ?, ?, ?)",
                         "biit", &(struct database_blob){claim->bytes, HASH32_SIZE},
-                        (int64_t)split->tries, (int64_t)split->next_ms, trouble);
+                        (int64_t)retry->tries, (int64_t)retry->next_ms, trouble);
 }
 
-enum status store_end_effort(struct store *store, const struct hash32 *claim, struct error *error)
+enum status store_end_retry(struct store *store, const struct hash32 *claim, struct error *error)
 {
-    return database_run(&store->sql, error, "DELETE FROM efforts WHERE claim = ?", "b",
+    return database_run(&store->sql, error, "DELETE FROM retries WHERE claim = ?", "b",
                         &(struct database_blob){claim->bytes, HASH32_SIZE});
 }
 
@@ -414,12 +415,12 @@ enum status store_renew_reveals(struct store *store, const struct game_event *ev
                                 struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE reveals SET doubt = 0 WHERE doubt <> ? AND segment IN"
+                        "UPDATE reveals SET audit = :audit_new WHERE audit <> ? AND segment IN"
                         " (SELECT hash FROM segments WHERE job = ? AND idx = ? AND NOT void)",
-                        "ibi", (int64_t)STORE_DOUBT_TRUE, BLOB(event->job), (int64_t)event->index);
+                        "ibi", (int64_t)STORE_AUDIT_TRUE, BLOB(event->job), (int64_t)event->index);
 }
 
-#define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, doubt, rowid FROM reveals "
+#define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, audit, rowid FROM reveals "
 
 static enum status read_reveal(void *one, sqlite3_stmt *row, struct error *error)
 {
@@ -427,7 +428,7 @@ static enum status read_reveal(void *one, sqlite3_stmt *row, struct error *error
 
     memset(reveal, 0, sizeof(*reveal));
     reveal->stands = sqlite3_column_int(row, 3) != 0;
-    reveal->doubt = (enum store_doubt)sqlite3_column_int(row, 4);
+    reveal->audit = (enum store_audit)sqlite3_column_int(row, 4);
     reveal->row = sqlite3_column_int64(row, 5);
     return database_blob_column(row, 0, reveal->segment.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 1, reveal->attestor.bytes, ADDRESS_SIZE) &&
@@ -447,8 +448,9 @@ enum status store_open_reveals(struct store *store,
     enum status status = database_collect(
         &store->sql, found, &count,
         database_query(&store->sql, error,
-                       REVEAL_COLUMNS "WHERE doubt IN (0, 1) AND rowid > ? ORDER BY rowid", "i",
-                       store->reveals_visited),
+                       REVEAL_COLUMNS
+                       "WHERE audit IN (:audit_new, :audit_queued) AND rowid > ? ORDER BY rowid",
+                       "i", store->reveals_visited),
         sizeof(found[0]), REVEALS_MAX, read_reveal, error);
 
     store->reveals_visited = count == REVEALS_MAX ? found[count - 1].row : 0;
@@ -475,14 +477,15 @@ enum status store_reveal(struct store *store, struct store_reveal *reveal,
     return status;
 }
 
-enum status store_doubted(struct store *store, struct store_reveal *reveal,
+enum status store_audited(struct store *store, struct store_reveal *reveal,
                           const struct store_segment *segment, uint32_t step, struct error *error)
 {
     struct store_reveal found[REVEALS_MAX];
     uint32_t count;
     enum status status = database_collect(
         &store->sql, found, &count,
-        database_query(&store->sql, error, REVEAL_COLUMNS "WHERE segment = ? AND doubt = 1", "b",
+        database_query(&store->sql, error,
+                       REVEAL_COLUMNS "WHERE segment = ? AND audit = :audit_queued", "b",
                        BLOB(segment->hash)),
         sizeof(found[0]), REVEALS_MAX, read_reveal, error);
 
@@ -497,10 +500,10 @@ enum status store_doubted(struct store *store, struct store_reveal *reveal,
 }
 
 enum status store_judge_reveal(struct store *store, const struct store_reveal *reveal,
-                               enum store_doubt doubt, const char *reason, struct error *error)
+                               enum store_audit audit, const char *reason, struct error *error)
 {
     return database_run(
         &store->sql, error,
-        "UPDATE reveals SET doubt = ?, reason = ? WHERE segment = ? AND attestor = ?", "itbb",
-        (int64_t)doubt, reason, BLOB(reveal->segment), BLOB(reveal->attestor));
+        "UPDATE reveals SET audit = ?, reason = ? WHERE segment = ? AND attestor = ?", "itbb",
+        (int64_t)audit, reason, BLOB(reveal->segment), BLOB(reveal->attestor));
 }

@@ -86,7 +86,7 @@ static enum status take_committed(struct store *store, const struct ledger_entry
     }
     return database_run(
         &store->sql, error,
-        "INSERT OR REPLACE INTO segments (job, idx, epoch, root, steps, time_s, height,"
+        "INSERT OR REPLACE INTO segments (job, idx, generation, root, steps, time_s, height,"
         " solver, hash, previous, diverged, round_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,"
         " ?, ?, ?)",
         "biibiiibbbii", BLOB(event->job), (int64_t)segment.index, (int64_t)segment.generation,
@@ -102,7 +102,7 @@ static enum status change_segment(struct store *store, const struct game_event *
     char text[256];
 
     (void)snprintf(text, sizeof(text),
-                   "UPDATE segments SET %s WHERE job = ?1 AND idx = ?2 AND NOT void", change);
+                   "UPDATE segments SET %s WHERE job = ? AND idx = ? AND NOT void", change);
     return database_run(&store->sql, error, text, "bi", BLOB(event->job), (int64_t)event->index);
 }
 
@@ -122,8 +122,8 @@ static enum status take_renewed(struct store *store, const struct game_event *ev
 {
     enum status status = database_run(
         &store->sql, error,
-        "UPDATE segments SET round_s = ?, attested = 0, choice = CASE mine WHEN 0 THEN 0"
-        " ELSE choice END WHERE job = ? AND idx = ? AND NOT void",
+        "UPDATE segments SET round_s = ?, attested = 0, choice = iif(mine = :not_mine, :undecided,"
+        " choice) WHERE job = ? AND idx = ? AND NOT void",
         "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
 
     return status == STATUS_OK ? store_renew_reveals(store, event, error) : status;
@@ -137,8 +137,9 @@ static enum status take_conviction(struct store *store, const struct game_event 
                      "bi", BLOB(event->job), (int64_t)event->index);
 
     if (status == STATUS_OK && again) {
-        status = database_run(&store->sql, error, "UPDATE jobs SET epoch = epoch + 1 WHERE key = ?",
-                              "b", BLOB(event->job));
+        status = database_run(&store->sql, error,
+                              "UPDATE jobs SET generation = generation + 1 WHERE key = ?", "b",
+                              BLOB(event->job));
     }
     return status == STATUS_OK
                ? set_phase(store, event, again ? GAME_PHASE_OPEN : GAME_PHASE_CLOSED, error)
@@ -167,14 +168,15 @@ static enum status take_attestation(struct store *store, const struct ledger_ent
     switch ((int)event->kind) {
     case GAME_ATTESTED:
         return change_segment(store, event,
-                              ours ? "attested = attested + 1, mine = 1, choice = 1"
+                              ours ? "attested = attested + 1, mine = :sealed, choice = :to_attest"
                                    : "attested = attested + 1",
                               error);
     case GAME_REVEALED:
-        status = change_segment(store, event,
-                                ours ? "attested = attested - 1, revealed = revealed + 1, mine = 2"
-                                     : "attested = attested - 1, revealed = revealed + 1",
-                                error);
+        status = change_segment(
+            store, event,
+            ours ? "attested = attested - 1, revealed = revealed + 1, mine = :revealed"
+                 : "attested = attested - 1, revealed = revealed + 1",
+            error);
         return status == STATUS_OK ? store_take_reveal(store, event, error) : status;
     default: /* SETTLED: the segment may be void */
         if (!ours) {
@@ -182,10 +184,11 @@ static enum status take_attestation(struct store *store, const struct ledger_ent
         }
         status =
             database_run(&store->sql, error,
-                         "UPDATE segments SET mine = 3 WHERE job = ? AND idx = ? AND mine IN (1, 2)"
-                         " AND epoch = (SELECT min(epoch) FROM segments WHERE job = ?1 AND idx = ?2"
-                         " AND mine IN (1, 2))",
-                         "bi", BLOB(event->job), (int64_t)event->index);
+                         "UPDATE segments SET mine = :settled WHERE job = ? AND idx = ? AND mine IN"
+                         " (:sealed, :revealed) AND generation = (SELECT min(generation) FROM"
+                         " segments WHERE job = ? AND idx = ? AND mine IN (:sealed, :revealed))",
+                         "bibi", BLOB(event->job), (int64_t)event->index, BLOB(event->job),
+                         (int64_t)event->index);
         if (status == STATUS_OK && address_equal(&event->other, own)) {
             status = store_take_payment(store, entry, "attestation", event->amount, error);
         }
@@ -261,7 +264,7 @@ enum status store_take(struct store *store, const struct ledger_entry *entry,
 /* ---- segments ----------------------------------------------------------- */
 
 #define SEGMENT_COLUMNS                                                                            \
-    "SELECT s.rowid, s.job, s.idx, s.epoch, s.root, s.steps, s.time_s, s.height, s.solver, "       \
+    "SELECT s.rowid, s.job, s.idx, s.generation, s.root, s.steps, s.time_s, s.height, s.solver, "  \
     "s.hash,"                                                                                      \
     " s.previous, s.diverged, s.seed, s.round_s, s.attested, s.revealed, s.mine, s.void, "         \
     "s.choice,"                                                                                    \

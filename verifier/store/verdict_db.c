@@ -211,11 +211,12 @@ enum status verdict_db_find_proven(struct verdict_db_entry *entry, struct verdic
     sqlite3_stmt *row = database_query(
         &verdicts->sql, error,
         "SELECT verdict, pre, post, trace, before" PLACE_WHERE
-        " AND root = ? AND step = ? AND verdict = 1",
-        "tbbibi", entry->place.chain,
+        " AND root = ? AND step = ? AND verdict = ?",
+        "tbbibii", entry->place.chain,
         &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
-        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step);
+        &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
+        (int64_t)VERDICT_DB_PROVEN);
     enum status status = row == NULL ? STATUS_IO : database_step(&verdicts->sql, row, error);
 
     if (status == STATUS_OK) {
@@ -256,12 +257,12 @@ static enum status check_others(struct verdict_db *verdicts, const struct verdic
     int64_t others = 0;
     enum status status = database_number(
         &verdicts->sql, &others, 0, error,
-        "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = 2 OR ? = 2)", "tbbibbii",
+        "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = ? OR ?)", "tbbibbiii",
         entry->place.chain, &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
         &(struct database_blob){entry->before.bytes, DIGEST_SIZE},
         &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
-        (int64_t)entry->verdict);
+        (int64_t)VERDICT_DB_REFUTED, (int64_t)(entry->verdict == VERDICT_DB_REFUTED));
 
     if (status == STATUS_OK && others > 0) {
         status = contradicts(entry,

@@ -64,7 +64,7 @@ void simulation_tell(struct simulation *simulation, const char *format, ...)
 static void tell_tables(struct simulation *simulation)
 {
     static const char *const queries[] = {
-        "SELECT 'segment', hex(job), idx, epoch, hex(hash), choice, mine, void, reason FROM"
+        "SELECT 'segment', hex(job), idx, generation, hex(hash), choice, mine, void, reason FROM"
         " segments",
         "SELECT 'task', hex(job), idx, traced_step, state, outcome, attempts, next_ms, deadline_s,"
         " expiry_s, reason FROM tasks",

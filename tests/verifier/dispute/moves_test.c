@@ -361,7 +361,7 @@ static void test_refusals_without_end_come_to_an_end(void **state)
         round_of_both(&scene);
     }
     assert_int_equal(market_count(&scene.market, GAME_CONVICTED, NULL), 0);
-    assert_int_equal(market_node_number(&scene.node, "SELECT count(*) FROM efforts WHERE trouble"
+    assert_int_equal(market_node_number(&scene.node, "SELECT count(*) FROM retries WHERE trouble"
                                                      " LIKE '%our turn passed%'"),
                      1);
     scene_close(&scene);

@@ -116,11 +116,11 @@ static void reveal_all(struct scene *scene)
                   &scene->rival.server.trace.root);
 }
 
-static int64_t found(struct scene *scene, enum store_doubt doubt)
+static int64_t found(struct scene *scene, enum store_audit audit)
 {
     char query[96];
 
-    (void)snprintf(query, sizeof(query), "SELECT count(*) FROM reveals WHERE doubt = %d", doubt);
+    (void)snprintf(query, sizeof(query), "SELECT count(*) FROM reveals WHERE audit = %d", audit);
     return market_node_number(&scene->node, query);
 }
 
@@ -149,7 +149,7 @@ static void see_rival_convicted(struct scene *scene, wei owed)
     assert_int_equal(count(scene, GAME_CONVICTED), 0); /* the solver is left alone */
     assert_true(last_ruling(scene));
     assert_true(market_owed(&scene->market, MARKET_VERIFIER) - owed == CLAIM_BOND + ATTEST_BOND);
-    assert_int_equal(found(scene, STORE_DOUBT_FALSE), 1);
+    assert_int_equal(found(scene, STORE_AUDIT_FALSE), 1);
     assert_int_equal(market_job(&scene->market, &scene->job).generation, 0);
 }
 
@@ -293,7 +293,7 @@ static void test_a_true_attestation_is_not_accused(void **state)
     (void)state;
     scene_open(&scene, "true", true, false);
     reveal_all(&scene);
-    for (int i = 0; found(&scene, STORE_DOUBT_TRUE) == 0; i++) {
+    for (int i = 0; found(&scene, STORE_AUDIT_TRUE) == 0; i++) {
         assert_true(i < ROUNDS_MAX);
         round_of_both(&scene, true);
     }
@@ -311,11 +311,14 @@ static void test_a_true_attestation_is_not_accused(void **state)
 static void test_an_older_database_learns_to_doubt(void **state)
 {
     static const char older[] =
-        "DROP TABLE reveals; DROP TABLE disputes; DROP TABLE efforts;"
+        "DROP TABLE reveals; DROP TABLE disputes; DROP TABLE retries;"
+        "ALTER TABLE segments RENAME COLUMN generation TO epoch;"
+        "ALTER TABLE claims RENAME COLUMN generation TO epoch;"
+        "ALTER TABLE jobs RENAME COLUMN generation TO epoch;"
         "ALTER TABLE segments DROP COLUMN mandatory; ALTER TABLE jobs DROP COLUMN finalized_s;"
         "ALTER TABLE actions DROP COLUMN attestor; ALTER TABLE actions DROP COLUMN refusal;"
         "ALTER TABLE claims DROP COLUMN attestor; ALTER TABLE claims DROP COLUMN accused;"
-        "ALTER TABLE claims DROP COLUMN asked; ALTER TABLE mirrors DROP COLUMN silent;"
+        "ALTER TABLE claims DROP COLUMN queried; ALTER TABLE mirrors DROP COLUMN silent;"
         "ALTER TABLE mirrors DROP COLUMN failures; ALTER TABLE mirrors DROP COLUMN rest_until_ms;"
         "PRAGMA user_version = 1";
     struct scene scene;
@@ -354,8 +357,8 @@ static void test_what_is_not_in_the_share_is_passed_over(void **state)
     reveal_all(&scene);
     market_node_settle(&scene.node);
     /* Where both drew the same step, the roots are compared all the same. */
-    assert_int_equal(found(&scene, STORE_DOUBT_NEW) + found(&scene, STORE_DOUBT_CHECKED), 0);
-    assert_int_equal(count(&scene, GAME_ACCUSED), found(&scene, STORE_DOUBT_FALSE));
+    assert_int_equal(found(&scene, STORE_AUDIT_NEW) + found(&scene, STORE_AUDIT_QUEUED), 0);
+    assert_int_equal(count(&scene, GAME_ACCUSED), found(&scene, STORE_AUDIT_FALSE));
     scene_close(&scene);
 }
 

@@ -500,7 +500,7 @@ static void end_claim(struct store *store, uint8_t claim, const char *outcome)
     error_init(&error);
     OK(database_run(
         &store->sql, &error,
-        "INSERT OR REPLACE INTO claims (key, job, segment, idx, epoch, step, pre, post,"
+        "INSERT OR REPLACE INTO claims (key, job, segment, idx, generation, step, pre, post,"
         " phase, turn, deadline_s, outcome) VALUES (?, x'00', x'00', 0, 0, 0, x'00', x'00',"
         " 3, 0, 0, ?)",
         "bt", &(struct database_blob){key.bytes, HASH32_SIZE}, outcome));
@@ -513,7 +513,7 @@ static void test_moves_that_were_remade_or_needless_are_not_lost(void **state)
     const struct action follows = {.kind = ACTION_REVEAL, .after = "attest/late"};
     const struct action won = {.kind = ACTION_CONVICT, .claim = key_of(50)};
     const struct action lost = {.kind = ACTION_CONVICT, .claim = key_of(51)};
-    const struct action goes_on = {.kind = ACTION_ASK, .claim = key_of(99)};
+    const struct action goes_on = {.kind = ACTION_QUERY, .claim = key_of(99)};
     const struct action settle = {.kind = ACTION_SETTLE};
     struct store store;
     struct node_snapshot *snapshot;

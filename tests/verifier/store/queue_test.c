@@ -46,7 +46,7 @@ static void open_scene(struct scene *scene, const char *name, uint32_t tasks_max
     error_init(&scene->error);
     path_of(path, name);
     must(scene, store_open(&scene->store, path, STORE_WRITE, &scene->error));
-    assert_int_equal(scene->store.tasks_max, QUEUE_TASKS_MAX);
+    assert_int_equal(scene->store.tasks_max, STORE_TASKS_MAX);
     scene->store.tasks_max = tasks_max;
 }
 
