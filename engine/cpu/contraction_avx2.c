@@ -1,7 +1,7 @@
 /*
  * contraction_avx2.c - contractions on AVX2: see contraction_packed.h.
  *
- * Only the inner loops are here; threads, views and blocking are in contraction_tiles.c and
+ * The inner loops only; threads, views and blocking are in contraction_tiles.c and
  * contraction_quantize.c. Scratch order of a tile's sums: (row, panel, half of the panel, even
  * columns and odd columns), four sums to a vector.
  */
@@ -20,8 +20,8 @@
 
 /*
  * Widens the 32-bit sums, applies the two rows' shifts and adds them to the 64-bit sums. vpmuldq
- * multiplies the even 32-bit lanes into 64 bits: it widens and applies the column's power of two at
- * once. The power and the factor stay below 2^31: a shift is at most W, and with more than one
+ * multiplies the even 32-bit lanes into 64 bits: it widens and applies the column's power of two in
+ * one step. The power and the factor are below 2^31: a shift is at most W, and with more than one
  * block (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
  */
 INLINE void flush(__m256i *sums, __m256i acc[TILE_STEP][2], const uint8_t *row_shifts,
@@ -46,7 +46,7 @@ INLINE void flush(__m256i *sums, __m256i acc[TILE_STEP][2], const uint8_t *row_s
     }
 }
 
-/* The products of `pairs` lines: 8 sums, 2 columns, a row and a product live in registers. */
+/* The products of `pairs` lines. 8 sums, 2 columns, a row and a product fit the registers. */
 INLINE void multiply(__m256i acc[TILE_STEP][2], const char *a, const char *b, int64_t pairs)
 {
 #pragma GCC unroll 4
@@ -119,7 +119,7 @@ static void tile(const struct tile_call *call)
 
 /* ---- the last step ---- */
 
-/* Four sums: magnitude as binary32 after one rounding, to be scaled by 2^11 where big is set. */
+/* The magnitudes of four sums as binary32 after one rounding; where big is set, times 2^-11. */
 struct converted {
     __m128 magnitude;
     __m256i big;
@@ -127,8 +127,8 @@ struct converted {
 };
 
 /*
- * A magnitude below 2^52 is exact in binary64, so its conversion to binary32 is the one rounding. A
- * larger one first loses 11 bits to a sticky bit, far below where binary32 rounds.
+ * A magnitude below 2^52 is exact in binary64, so only its conversion to binary32 rounds. A larger
+ * one first loses 11 bits to a sticky bit, far below the bits that binary32 keeps.
  */
 INLINE struct converted convert(__m256i sums)
 {
@@ -148,7 +148,7 @@ INLINE struct converted convert(__m256i sums)
     return (struct converted){_mm256_cvtpd_ps(exact), big, negative};
 }
 
-/* The low halves of eight 64-bit lanes, in the order that `interleave` asks for. */
+/* The low halves of eight 64-bit lanes, interleaved or in order. */
 INLINE __m256i low_halves(__m256i first, __m256i second, const bool interleave)
 {
     const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
@@ -159,8 +159,8 @@ INLINE __m256i low_halves(__m256i first, __m256i second, const bool interleave)
                       : _mm256_set_m128i(b, a);
 }
 
-/* f * 2^n for 0 or 1 <= |f| < 2^62: the first step is exact, so only the second rounds. NaN where
- * the exponent is poison. */
+/* value * 2^exponent for 0 or 1 <= |value| < 2^62: the first step is exact, only the second rounds.
+ * NaN where the exponent is poison. */
 INLINE __m256 scale(__m256 value, __m256i exponents)
 {
     const __m256i least = _mm256_set1_epi32(-126);
@@ -180,7 +180,7 @@ INLINE __m256 scale(__m256 value, __m256i exponents)
                             _mm256_castsi256_ps(poison));
 }
 
-/* Eight sums in two vectors, columns interleaved or in order, to the rule's binary32. */
+/* The rule's binary32 of eight sums in two vectors, columns interleaved or in order. */
 INLINE __m256 finish_lanes(__m256i first, __m256i second, __m256i exponents, const bool interleave)
 {
     struct converted a = convert(first);
@@ -195,7 +195,7 @@ INLINE __m256 finish_lanes(__m256i first, __m256i second, __m256i exponents, con
     return scale(_mm256_or_ps(magnitude, _mm256_castsi256_ps(sign)), moved);
 }
 
-/* Masks half a panel of one row and writes the elements that are wanted. h counts half panels. */
+/* Masks one row of half panel h and writes the wanted elements. */
 INLINE void write_lanes(const struct finish_call *call, int r, int h, __m256 value)
 {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -303,7 +303,7 @@ INLINE uint32_t largest_lane(__m256i most)
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-/* Of 16 adjacent rows. The panels beyond are next: their lines are asked for two panels ahead. */
+/* The magnitudes of 16 adjacent rows. The next panels follow in memory: prefetches two ahead. */
 static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
@@ -365,7 +365,7 @@ INLINE __m256i rounded(__m256 x, __m256 first, __m256 second, __m256i live, cons
     return _mm256_and_si256(_mm256_cvtps_epi32(scaled), live);
 }
 
-/* Planes of two vectors of rounded integers, packed as vpackssdw does. Clamps. */
+/* Clamps two vectors of rounded integers and packs them into planes, as vpackssdw does. */
 INLINE void planes_of(__m256i *planes, __m256i even, __m256i odd, int bits, const bool split)
 {
     if (!split) {
@@ -552,7 +552,7 @@ INLINE __m256i squares(const char *lines, int64_t from, int64_t to)
     return sum;
 }
 
-/* Half a run's norms fit 32 bits without a sign; the sum of two is cut off at UINT32_MAX. */
+/* The norms of half a run fit 32 unsigned bits; the sum of two saturates at UINT32_MAX. */
 static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
 {
     __m256i most_run = _mm256_setzero_si256();
@@ -608,7 +608,7 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
     }
 }
 
-/* Eight lines' halves of eight rows each, turned around. */
+/* Transposes half of eight lines: eight rows of eight pairs. */
 static void unpack_eight(int16_t *rows, int64_t pitch, const char *lines)
 {
     __m256i line[8];

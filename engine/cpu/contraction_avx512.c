@@ -1,7 +1,7 @@
 /*
  * contraction_avx512.c - contractions on AVX-512 with VNNI: see contraction_packed.h.
  *
- * Only the inner loops are here; threads, views and blocking are in contraction_tiles.c and
+ * The inner loops only; threads, views and blocking are in contraction_tiles.c and
  * contraction_quantize.c. Scratch order of a tile's sums: (row, panel, even columns, odd columns).
  */
 #include <immintrin.h>
@@ -17,7 +17,7 @@
 /*
  * Widens the 32-bit sums of a tile, applies the two rows' shifts and adds them to the 64-bit sums.
  * vpmuldq multiplies the even 32-bit lanes into 64 bits: it widens and applies the column's power
- * of two at once. The power and the factor stay below 2^31: a shift is at most W, and with more
+ * of two in one step. The power and the factor are below 2^31: a shift is at most W, and with more
  * than one block (K > 16) W <= 15 for 14 to 16 bits and W <= 7 for 22, whose factors are < 2^22.
  */
 INLINE void flush(__m512i *sums, __m512i acc[TILE_ROWS][TILE_PANELS], const struct tile_call *call,
@@ -45,13 +45,13 @@ INLINE void flush(__m512i *sums, __m512i acc[TILE_ROWS][TILE_PANELS], const stru
     }
 }
 
-/* The instruction itself: with the intrinsic gcc 12 copies and spills the sums in the loop. */
+/* In assembly: with the intrinsic, gcc 12 copies and spills the sums in the loop. */
 INLINE void dot_pairs(__m512i *sum, __m512i row, __m512i columns)
 {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(*sum) : "v"(row), "v"(columns));
 }
 
-/* The products of `pairs` lines. Three panels: 24 sums, 3 columns and a row live in registers. */
+/* The products of `pairs` lines. For three panels 24 sums, 3 columns and a row fit registers. */
 INLINE void multiply(__m512i acc[TILE_ROWS][TILE_PANELS], const char *a, const char *const *b,
                      int64_t pairs, const int width)
 {
@@ -83,7 +83,7 @@ INLINE void multiply(__m512i acc[TILE_ROWS][TILE_PANELS], const char *a, const c
     }
 }
 
-/* safe_pairs() for the tile's panels together. */
+/* safe_pairs() over all panels of the tile. */
 static int64_t tile_pairs(const struct tile_call *call, int64_t piece)
 {
     uint32_t norms[2] = {0, 0};
@@ -182,7 +182,7 @@ INLINE __m512 scaled_lanes(__m512 value, __m512i exponents)
                                 _mm512_castsi512_ps(_mm512_set1_epi32(FLOAT_NAN_BITS)));
 }
 
-/* 16 sums to binary32 with one rounding, then scaled. */
+/* Converts 16 sums to binary32 with one rounding, and scales them. */
 INLINE __m512 finish_lanes(__m512i low, __m512i high, __m512i order, __m512i exponents)
 {
     __m512 value = _mm512_castps256_ps512(_mm512_cvtepi64_ps(low));
@@ -191,7 +191,7 @@ INLINE __m512 finish_lanes(__m512i low, __m512i high, __m512i order, __m512i exp
     return scaled_lanes(_mm512_permutex2var_ps(value, order, other), exponents);
 }
 
-/* Masks one row's values of a panel and writes those that are wanted. */
+/* Masks one row of a panel and writes the wanted elements. */
 INLINE void write_lanes(const struct finish_call *call, int r, int c, __m512 value)
 {
     int64_t visible = call->visible[r] - PANEL_ROWS * c;
@@ -278,7 +278,7 @@ static void finish_row(float *out, const int64_t *sums, const int32_t *exponents
 
 /* ---- quantize ---- */
 
-/* Of 16 adjacent rows. The panels beyond are next: their lines are asked for two panels ahead. */
+/* The magnitudes of 16 adjacent rows. The next panels follow in memory: prefetches two ahead. */
 static void magnitudes_adjacent(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);
@@ -333,7 +333,7 @@ INLINE __m512i rounded(__m512 x, __m512 first, __m512 second, __mmask16 live, co
     return _mm512_maskz_cvtps_epi32(live, scaled);
 }
 
-/* Planes of two vectors of rounded integers, packed as vpackssdw does. Clamps. */
+/* Clamps two vectors of rounded integers and packs them into planes, as vpackssdw does. */
 INLINE void planes_of(__m512i *planes, __m512i even, __m512i odd, int bits, const bool split)
 {
     if (!split) {
@@ -486,7 +486,7 @@ static void integers(char *lines, size_t plane_size, const struct piece_source *
     }
 }
 
-/* Half a run's norms fit 32 bits without a sign; the sum of two is cut off at UINT32_MAX. */
+/* The norms of half a run fit 32 unsigned bits; the sum of two saturates at UINT32_MAX. */
 static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
 {
     __m512i most_run = _mm512_setzero_si512();
@@ -545,7 +545,7 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
     _mm512_storeu_si512(sums, sum);
 }
 
-/* Sixteen lines turned around: by pairs, by fours, then the quarters put in their places. */
+/* Transposes sixteen lines: by pairs, by fours, then by quarters. */
 static void unpack(int16_t *rows, int64_t pitch, const char *lines)
 {
     __m512i four[16];

@@ -1,6 +1,4 @@
-/*
- * contraction_pack.c - the packed layout's sizes, and the way back to canonical rows.
- */
+/* contraction_pack.c - the sizes of the packed layout, and unpacking to canonical rows. */
 #include <string.h>
 
 #include "engine/cpu/contraction_packed.h"
@@ -26,7 +24,7 @@ size_t contraction_packed_size(const struct op *quantize)
     return (size_t)layout.panels * layout.panel_size;
 }
 
-/* Element k of a row of a panel: q, or its high part for 22 bits. */
+/* The index in a panel of element k of a row: q, or its high part for 22 bits. */
 static int64_t place_in_panel(int64_t row, int64_t k)
 {
     return k / 2 * 2 * PANEL_ROWS + row * 2 + (k & 1);
@@ -48,7 +46,7 @@ static void unpack_split(int32_t *q, const struct packed_layout *layout, const c
     }
 }
 
-/* Squares of UNPACK_PAIRS pairs, then what is left of K, element by element. */
+/* Unpacks squares of UNPACK_PAIRS pairs, then the rest of K element by element. */
 static void unpack_whole(const struct contraction_isa *isa, int16_t *q,
                          const struct packed_layout *layout, const char *panel, int64_t rows)
 {

@@ -1,14 +1,14 @@
 /*
  * contraction_packed.h - the packed layout, and what an instruction set supplies for contractions.
  *
- * Rows are flat (a batch is just a range of them) and lie in panels of 16. A panel is
+ * Rows are flat (a batch is a range of rows) and lie in panels of 16. A panel is
  *
  *   planes x (pairs, 16, 2) int16   element [pair][row][k & 1], pair = k / 2; an odd K ends in 0
  *   int32_t lowest[16]              smallest exponent of each row, or LOWEST_POISON
  *   struct piece_head [pieces]
  *
- * so that one 64-byte line holds 16 rows of two neighbours in k: as operand A a row's pair is
- * broadcast, as operand B the line is used whole. Rows past the last are zeros.
+ * so one 64-byte line holds two neighbours in k of 16 rows. Operand A broadcasts the pair of one
+ * row; operand B uses the whole line. Rows past the last are zeros.
  *
  * For 14, 15 and 16 bits there is one plane, q itself. For 22 bits q = h * 2^11 + l with
  * -1024 <= l <= 1023 and -1024 <= h <= 1024, and the planes are h, l and h + l (Karatsuba):
@@ -16,11 +16,11 @@
  *
  * When may a dot product run in 32 bits? By Cauchy and Schwarz |dot| <= |a| |b|, so a product of
  * squared norms below 2^62 bounds it by 2^31 - 1. A piece keeps the largest squared norm among its
- * rows over runs of 128, 32 or 8 elements (for 14, 15, 16 bits) and over runs of half that; a tile
- * widens its sums to 64 bits after the longest run that is safe. (The norm of half a run is below
- * 2^32: 64 * 8191^2, 16 * 16383^2, 4 * 32767^2.) A quarter always is:
- *   14 bits: 32 * 8191^2, 15 bits: 8 * 16383^2, 16 bits: 2 * 32767^2, all < 2^31,
- *   22 bits: 128 * 2048^2 = 2^29, so a whole piece is.
+ * rows over runs of 128, 32 or 8 elements (for 14, 15, 16 bits) and over half runs. A tile widens
+ * its sums to 64 bits after the longest safe run. (The squared norm of half a run is below 2^32:
+ * 64 * 8191^2, 16 * 16383^2, 4 * 32767^2.) A quarter of a run is always safe:
+ *   14 bits: 32 * 8191^2, 15 bits: 8 * 16383^2, 16 bits: 2 * 32767^2, all < 2^31.
+ * For 22 bits a whole piece is safe: 128 * 2048^2 = 2^29.
  */
 #ifndef ENGINE_CPU_CONTRACTION_PACKED_H
 #define ENGINE_CPU_CONTRACTION_PACKED_H
@@ -36,14 +36,14 @@
 #define PLANE_BITS    11 /* of l, for 22 bits */
 #define LOWEST_POISON (1 << 20)
 
-/* Results of more bytes than this are written past the caches. */
+/* Larger results, in bytes, are written past the caches. */
 #define STREAM_SIZE (INT64_C(24) << 20)
 
-/* Work below which another thread costs more than it brings: elements read, and products. */
+/* With less work per thread, another thread costs more than it gains: elements read, products. */
 #define THREAD_ELEMENTS 16384
 #define THREAD_PRODUCTS 500000
 
-/* Lines that are turned into rows at a time: a line holds as many rows. */
+/* Lines that are transposed into rows at a time; as many as a line has rows. */
 #define UNPACK_PAIRS 16
 
 /* A tile is TILE_ROWS rows of A by at most TILE_PANELS panels of B. */
@@ -71,15 +71,15 @@ struct packed_layout {
 
 struct packed_layout packed_layout(const struct contraction_shape *shape, int64_t rows);
 
-/* The longest run of the norm test, in elements; 0 for 22 bits: there is nothing to test. */
+/* The longest run of the norm test, in elements; 0 for 22 bits, which need no test. */
 static inline int64_t norm_run(int bits)
 {
     return bits == 22 ? 0 : INT64_C(128) >> (2 * (bits - 14));
 }
 
 /*
- * Pairs after which a tile must widen the sums of a piece; 0 where the piece adds nothing. a and b
- * are piece_head.norms, b's perhaps the larger of several panels'.
+ * The pairs after which a tile must widen the sums of a piece; 0 where the piece adds nothing. a
+ * and b are piece_head.norms; b may be the maximum over several panels.
  */
 static inline int64_t safe_pairs(const uint32_t *a, const uint32_t *b, int bits)
 {
@@ -110,8 +110,8 @@ static inline float power_of_two(int exponent)
 }
 
 /*
- * x * 2^(bits-1-e) may need a factor beyond 2^127: then it is made of two, each step exact. A
- * product below 2^-126 may round, but only to what RNE takes to 0 anyhow.
+ * x * 2^(bits-1-e) may need a factor beyond 2^127. Two factors then replace it, and each step is
+ * exact. A product below 2^-126 may round, but to a number that RNE takes to 0.
  */
 struct scales {
     float first[PANEL_ROWS];
@@ -167,7 +167,7 @@ struct tile_call {
     int bits;
     int64_t piece; /* elements of a piece */
     int64_t count; /* elements to contract; only the last piece may be short */
-    int64_t *sums; /* TILE_SUMS, 64-byte aligned, in an order of the instruction set's own */
+    int64_t *sums; /* TILE_SUMS, 64-byte aligned; each instruction set has its own order */
 };
 
 struct finish_call {
@@ -176,23 +176,23 @@ struct finish_call {
     int32_t exponent; /* -2 * (bits - 1) */
     const int32_t *a_lowest;
     const int32_t *b_lowest[TILE_PANELS];
-    float *out[TILE_ROWS];        /* place of column 0 of each row; NULL: not wanted */
+    float *out[TILE_ROWS];        /* where column 0 of each row goes; NULL: nowhere */
     uint32_t wanted[TILE_PANELS]; /* one bit per column of a panel */
     bool stream;                  /* out is larger than the caches: write past them */
     int64_t visible[TILE_ROWS];   /* columns from here on are +0 */
 };
 
-/* What an instruction set supplies. All of it is pure and gives the rules' bits. */
+/* What an instruction set supplies: pure functions with the rules' bits. */
 struct contraction_isa {
     /* Adds the tile's products to call->sums. */
     void (*tile)(const struct tile_call *call);
     /* Converts the sums and writes the wanted elements. */
     void (*finish)(const struct finish_call *call);
-    /* Both in one for rows of a single piece, whose sums may stay in 32 bits; where they may not,
-     * does nothing and returns false. finish->sums is not used. A count of 0 gives zeros. */
+    /* Both in one, for rows of a single piece whose sums fit 32 bits; if they may not fit, does
+     * nothing and returns false. Does not use finish->sums. A count of 0 gives zeros. */
     bool (*tile_short)(const struct tile_call *call, const struct finish_call *finish);
-    /* The largest magnitude of each row, as the bits of binary32. Adjacent rows are also copied to
-     * `copy`, element by element, unless it is NULL: see contraction_quantize.c. */
+    /* The largest magnitude of each row, as the bits of binary32. Also copies adjacent rows to
+     * `copy`, unless it is NULL: see contraction_quantize.c. */
     void (*magnitudes)(uint32_t *largest, const struct piece_source *source, float *copy);
     /* Writes (count + 1) / 2 lines of each plane, the first at `lines`. */
     void (*integers)(char *lines, size_t plane_size, const struct piece_source *source,
@@ -203,19 +203,19 @@ struct contraction_isa {
     void (*stream)(char *to, const char *from, size_t size);
     /* The sum of each row over at most 64 lines of one plane. */
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
-    /* Writes the 16 rows of UNPACK_PAIRS lines of one plane as rows, `pitch` elements apart. */
+    /* Transposes UNPACK_PAIRS lines of one plane into 16 rows, `pitch` elements apart. */
     void (*unpack)(int16_t *rows, int64_t pitch, const char *lines);
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */
     void (*finish_row)(float *out, const int64_t *sums, const int32_t *exponents);
 };
 
-/* The number of the calling thread, in its team. */
+/* The calling thread's number in its team. */
 static inline int contraction_thread(void)
 {
     return omp_get_thread_num();
 }
 
-/* As many threads as have at least `least` items each to do, within what the caller allows. */
+/* At most thread_count threads with at least `least` items each. */
 static inline int contraction_threads(int thread_count, int64_t items, int64_t least)
 {
     int64_t useful = items / least;
@@ -232,7 +232,7 @@ void contraction_onehot(const struct contraction_isa *isa, const struct kernel_c
 size_t contraction_contract_scratch(const struct op *op, int thread_count);
 size_t contraction_onehot_scratch(const struct op *op, int thread_count);
 
-/* The canonical q of a quantize operation, from the packed one. */
+/* Makes the canonical q of a quantize operation from the packed one. */
 void contraction_unpack(const struct contraction_isa *isa, void *q, const void *packed,
                         const struct op *quantize, int thread_count);
 

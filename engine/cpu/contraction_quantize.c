@@ -1,13 +1,13 @@
 /*
  * contraction_quantize.c - quantization of any permuted view, in one pass over memory.
  *
- * A block's exponent depends on its row's largest element only where the block lies more than W
- * binary orders below it. So blocks are quantized as they stream in, each with its own exponent,
- * and the few that turn out to lie too low are quantized again when the row is complete.
+ * A block's exponent depends on its row's largest element only if the block lies more than W binary
+ * orders below it. So each block is quantized as it is read, with its own exponent, and the few
+ * that lie too low are quantized again when the row is complete.
  *
- * Views whose rows run along memory are read row by row; views whose neighbouring rows are
- * neighbours in memory (a transposed matrix) are read in stripes of up to GROUP_PANELS panels, so
- * that whole cache lines and pages are used. Everything else is gathered piece by piece.
+ * Views whose rows run along memory are read row by row. Views whose neighbouring rows are
+ * neighbours in memory (a transposed matrix) are read in stripes of up to GROUP_PANELS panels, to
+ * use whole cache lines and pages. Other views are gathered piece by piece.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "engine/cpu/contraction_packed.h"
 
 #define GROUP_PANELS 64   /* panels side by side in a stripe of a transposed view */
-#define TASK_LENGTH  8192 /* elements of a row that a task takes where rows run along memory */
+#define TASK_LENGTH  8192 /* elements of a row per task, where rows run along memory */
 
 static const float zeros[CONTRACTION_PIECE];
 
@@ -27,7 +27,7 @@ struct quantizer {
     int16_t *peaks; /* may be NULL */
     int16_t *exponents;
     bool stream;      /* q is larger than the caches */
-    int64_t k_stride; /* 0: k has two axes that do not join into one */
+    int64_t k_stride; /* 0: the two axes of k do not join into one */
 };
 
 static int64_t joined_stride(const struct op *op)
@@ -44,7 +44,7 @@ static int64_t joined_stride(const struct op *op)
     return dims[5] == 1 ? strides[4] : 0;
 }
 
-/* Places in x of element 0 of `count` rows from `row` on. */
+/* The places in x of element 0 of `count` rows from `row` on. */
 static void row_places(int64_t *places, const struct op *op, int64_t row, int count)
 {
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
@@ -93,7 +93,7 @@ static struct panel_view panel_view(const struct quantizer *quantizer, int64_t p
     return view;
 }
 
-/* Copies a piece of a view of neither kind to local rows of CONTRACTION_PIECE. */
+/* Copies a piece of any view to local rows of CONTRACTION_PIECE elements. */
 static void gather(float *local, const struct quantizer *quantizer, const struct panel_view *view,
                    int64_t start, int64_t count)
 {
@@ -115,7 +115,7 @@ static void gather(float *local, const struct quantizer *quantizer, const struct
     }
 }
 
-/* Fills source with a piece; local holds what has to be gathered. */
+/* Fills source with a piece; gathers into local if the view needs it. */
 static void piece_open(struct piece_source *source, float *local, const struct quantizer *quantizer,
                        const struct panel_view *view, int64_t start)
 {
@@ -184,7 +184,7 @@ static void block_integers(const struct quantizer *quantizer, char *panel,
     }
 }
 
-/* Notes the peaks of one piece, and raises the magnitudes of its block. */
+/* Stores the peaks of one piece, and raises the magnitudes of its block. */
 static void note_peaks(const struct quantizer *quantizer, uint32_t *most,
                        const struct panel_view *view, int64_t piece, const uint32_t *largest)
 {
@@ -197,7 +197,7 @@ static void note_peaks(const struct quantizer *quantizer, uint32_t *most,
     }
 }
 
-/* The block's exponents as they are without the row's top. */
+/* Stores the block's exponents; finish_panel() raises them to top - W. */
 static void note_exponents(const struct quantizer *quantizer, int32_t *exponents,
                            const struct panel_view *view, int64_t block, const uint32_t *most)
 {
@@ -210,8 +210,8 @@ static void note_exponents(const struct quantizer *quantizer, int32_t *exponents
     }
 }
 
-/* A block of one piece is read once: what is gathered or far apart in memory is kept in between.
- * (Rows whose distance is a power of two would throw each other out of the first cache.) */
+/* Reads a block of one piece once: a copy keeps elements that are gathered or far apart in memory.
+ * (Rows at a distance of a power of two evict each other from the first cache.) */
 static void quantize_piece(const struct quantizer *quantizer, char *panel,
                            const struct panel_view *view, int64_t block)
 {
@@ -270,7 +270,7 @@ static void quantize_blocks(const struct quantizer *quantizer, char *panel, int6
     }
 }
 
-/* Raises exponents to top - W, mends the blocks that this changes, and writes the panel's head. */
+/* Raises exponents to top - W, quantizes the changed blocks again, and writes the panel's head. */
 static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t index)
 {
     const struct packed_layout *layout = &quantizer->layout;
@@ -303,21 +303,21 @@ static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t
     for (int64_t b = 0; b < shape->blocks; b++) {
         int32_t exponents[PANEL_ROWS];
         uint8_t shifts[PANEL_ROWS];
-        bool mend = false;
+        bool again = false;
 
         for (int r = 0; r < PANEL_ROWS; r++) {
             exponents[r] = lowest[r];
             if (r < view.row_count) {
                 int16_t *exponent = &rows[r * shape->blocks + b];
 
-                /* A block of zeros is zeros under any exponent. */
-                mend |= *exponent < least[r] && *exponent != EXPONENT_ZERO;
+                /* A block of zeros stays zeros with any exponent. */
+                again |= *exponent < least[r] && *exponent != EXPONENT_ZERO;
                 *exponent = *exponent > least[r] ? *exponent : (int16_t)least[r];
                 exponents[r] = *exponent;
             }
             shifts[r] = (uint8_t)(exponents[r] - lowest[r]);
         }
-        if (mend) {
+        if (again) {
             block_integers(quantizer, panel, &view, b, exponents);
         }
         for (int64_t p = b * shape->block_span;
@@ -355,7 +355,7 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
                 quantize_blocks(quantizer, packed + (size_t)panel * layout->panel_size, panel,
                                 first, last);
             }
-            /* Stores past the caches are not ordered by the barrier's own. */
+            /* The barrier does not order stores past the caches. */
             atomic_thread_fence(memory_order_seq_cst);
         }
 #pragma omp for schedule(static)

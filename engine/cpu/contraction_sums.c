@@ -1,9 +1,9 @@
 /*
  * contraction_sums.c - contractions with ones and with one-hots.
  *
- * With ones, the sums of bias and gain gradients: a stream through the operand. With one-hots, the
- * gradient of an embedding: the places of k are sorted by index, so that each word that occurs is
- * summed in one go, and all other words are zeros.
+ * Contractions with ones give the gradients of biases and gains: one pass over the operand. Those
+ * with one-hots give the gradient of an embedding: the places of k are sorted by index, each word
+ * that occurs is summed at once, and all other words are zeros.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static int rows_count(const struct rows_view *view, int64_t panel)
     return left < PANEL_ROWS ? (int)left : PANEL_ROWS;
 }
 
-/* The exponents that finish_row() is given: lowest - (bits - 1), or poison. */
+/* The exponents for finish_row(): lowest - (bits - 1), or poison. */
 static void last_exponents(int32_t *exponents, const struct rows_view *view, int64_t panel)
 {
     const struct contraction_shape *shape = &view->layout.shape;
@@ -41,8 +41,8 @@ static void last_exponents(int32_t *exponents, const struct rows_view *view, int
     }
 }
 
-/* A panel's rows behind the last row hold anything at all: no result is theirs, and adding them up
- * must be defined all the same. A shift is at most W, below 32 (contraction.h). */
+/* The rows of a panel past the last row may hold anything. They have no result, but adding them
+ * must be defined. A shift is at most W, below 32 (contraction.h). */
 static inline int64_t add_shifted(int64_t sum, int64_t value, uint8_t shift)
 {
     return (int64_t)((uint64_t)sum + ((uint64_t)value << (shift & 31)));
@@ -130,7 +130,7 @@ size_t contraction_onehot_scratch(const struct op *op, int thread_count)
 
 static void sort_places(struct word_places *places, const uint32_t *index, int64_t count)
 {
-    uint32_t *next = places->starts + 1; /* ends up shifted by one into starts */
+    uint32_t *next = places->starts + 1; /* one ahead: the last loop moves it into starts */
 
     memset(places->starts, 0, sizeof(uint32_t) * (size_t)(places->words + 2));
     for (int64_t k = 0; k < count; k++) {
@@ -165,7 +165,7 @@ static void add_place(int64_t *sums, const struct rows_view *view, int64_t panel
     }
 }
 
-/* All words of 16 columns: zeros (NaN in a poison row), then the words that occur. */
+/* All words of 16 columns: a sum where the word occurs, else zeros (NaN in a poison row). */
 static void onehot_panel(const struct contraction_isa *isa, float *out,
                          const struct rows_view *view, const struct word_places *places,
                          int64_t panel)

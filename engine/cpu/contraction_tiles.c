@@ -1,12 +1,12 @@
 /*
  * contraction_tiles.c - exact matrix products, cut into tiles that fit the caches and the threads.
  *
- * A task is a block of TASK_A by TASK_B panels of one batch. It walks K in slices, and in a slice
- * tile by tile (8 rows by up to 48 columns) with 64-bit sums in scratch. Since the sums are exact,
- * nothing of this shows in the bits.
+ * A task is a block of TASK_A by TASK_B panels of one batch. It goes through K in slices, and in a
+ * slice tile by tile (8 rows by up to 48 columns), with 64-bit sums in scratch. The sums are exact,
+ * so the cut does not change a bit.
  *
- * Batches are ranges of flat rows and need not begin with a panel; rows and columns of a
- * neighbouring batch that share a panel are computed along and not written.
+ * Batches are ranges of flat rows and need not begin with a panel. A panel may hold rows of the
+ * neighbouring batch; they are computed and not written.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define TASK_TILES (TASK_A * (PANEL_ROWS / TILE_ROWS) * (TASK_B / TILE_PANELS))
 #define TASK_SUMS  (TASK_TILES * TILE_SUMS) /* a multiple of 64 bytes */
 
-/* A part of one panel, from the first element of a slice of K on. */
+/* One panel from the first element of a slice of K on. */
 struct panel_slice {
     const char *lines;
     size_t plane_size;
@@ -42,18 +42,18 @@ struct product {
     bool stream; /* out is larger than the caches */
     bool unit;   /* neighbouring columns are neighbours in out */
     int64_t causal;
-    int64_t dims[6]; /* as in the operation, A and B perhaps exchanged */
+    int64_t dims[6]; /* of the operation; A and B may be exchanged */
     int64_t strides[6];
     float *out;
 };
 
-/* What one thread owns. */
+/* One per thread. */
 struct task_scratch {
     int64_t *sums; /* TASK_SUMS */
     struct panel_slice a[TASK_A];
     struct panel_slice b[TASK_B];
     int64_t places[TASK_A * PANEL_ROWS];  /* of the task's rows in out, inside the batch */
-    int64_t visible[TASK_A * PANEL_ROWS]; /* columns that are not masked; 0: no such row */
+    int64_t visible[TASK_A * PANEL_ROWS]; /* columns that are not masked; 0: not in the batch */
 };
 
 size_t contraction_contract_scratch(const struct op *op, int thread_count)
@@ -103,12 +103,11 @@ static int64_t batch_place(const struct product *product, int64_t batch)
            batch % product->dims[1] * product->strides[1];
 }
 
-/* One tile of a task. */
 struct tile {
     float *out;             /* of its batch */
     const int64_t *places;  /* of its rows in out; see task_scratch */
     const int64_t *visible; /* of its rows; see task_scratch */
-    int64_t n;              /* its first column inside the batch; it may be before it */
+    int64_t n;              /* its first column in the batch; negative before the batch */
     int panels;
     int a_row; /* its first row inside its panel */
     const struct panel_slice *a;
@@ -116,7 +115,7 @@ struct tile {
     int64_t *sums;
 };
 
-/* Fills in what tiles need to know of the task's rows: divisions are dear beside a short tile. */
+/* Computes places and visible columns of the task's rows once: divisions would slow short tiles. */
 static void open_rows(struct task_scratch *scratch, const struct product *product, int64_t first,
                       int64_t count)
 {
@@ -133,7 +132,7 @@ static void open_rows(struct task_scratch *scratch, const struct product *produc
     }
 }
 
-/* Is every element of the tile masked? visible is that of its rows. */
+/* Is every element of the tile masked? */
 static bool tile_hidden(const int64_t *visible, int64_t n)
 {
     int64_t most = 0;
@@ -144,7 +143,7 @@ static bool tile_hidden(const int64_t *visible, int64_t n)
     return n >= most;
 }
 
-/* Writes a finished tile of which columns are not neighbours in out. */
+/* Writes a finished tile whose columns are not neighbours in out. */
 static void scatter(const struct product *product, const struct tile *tile, const float *values)
 {
     for (int r = 0; r < TILE_ROWS; r++) {
@@ -159,7 +158,7 @@ static void scatter(const struct product *product, const struct tile *tile, cons
     }
 }
 
-/* Where a tile's values go: straight to out, or to `values`, to be scattered. */
+/* Directs a tile's values to out (true), or to `values` for scatter(). */
 static bool open_finish(struct finish_call *call, float *values, const struct product *product,
                         const struct tile *tile)
 {
@@ -216,7 +215,7 @@ static struct tile_call open_tile(const struct product *product, const struct ti
     return call;
 }
 
-/* One tile over one slice of K, from `start` on; the last slice finishes it. */
+/* Runs one tile over the slice of K at `start`. The last slice finishes the tile. */
 static void run_tile(const struct product *product, const struct tile *tile, int64_t start)
 {
     int64_t left = product->shape.k - start;
@@ -243,7 +242,7 @@ static void run_tile(const struct product *product, const struct tile *tile, int
     }
 }
 
-/* All tiles of a task over one slice of K. */
+/* Runs all tiles of a task over one slice of K. */
 static void run_slice(const struct product *product, struct task_scratch *scratch,
                       const struct tile_task *task, int64_t start)
 {
@@ -284,13 +283,13 @@ static void run_task(const struct product *product, struct task_scratch *scratch
     }
 }
 
-/* The most panels that a batch of `rows` rows can touch, wherever it begins. */
+/* The most panels that a batch of `rows` rows can touch. */
 static int64_t panels_touched(int64_t rows)
 {
     return rows % PANEL_ROWS == 0 ? rows / PANEL_ROWS : (rows + 2 * PANEL_ROWS - 2) / PANEL_ROWS;
 }
 
-/* The range of panels of part `part` of a batch; an empty range where the batch has fewer. */
+/* The panels of part `part` of a batch; none where the batch has fewer. */
 static void part_range(int64_t *first, int64_t *count, int64_t batch, int64_t rows, int64_t part,
                        int64_t width)
 {
@@ -323,7 +322,7 @@ static void run_tasks(const struct product *product, char *scratch, int thread_c
             if (task.a_count > 0 && task.b_count > 0) {
                 run_task(product, &own, &task);
             }
-            /* Stores past the caches are not ordered by the barrier's own. */
+            /* The barrier does not order stores past the caches. */
             atomic_thread_fence(memory_order_seq_cst);
         }
     }
@@ -371,7 +370,7 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
     product.unit = axis_is_unit(&product.dims[4], &product.strides[4]);
     if (!product.unit && product.causal == 0 &&
         axis_is_unit(&product.dims[2], &product.strides[2])) {
-        /* out is stored transposed: exchanging the operands makes its rows run along memory. */
+        /* out is stored transposed; with A and B exchanged its rows run along memory. */
         struct operand_rows held = product.a;
 
         product.a = product.b;

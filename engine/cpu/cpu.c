@@ -52,7 +52,7 @@ void cpu_kernels(struct kernel_table *table, enum isa isa)
     memset(table, 0, sizeof(*table));
     table->name = isa_name(isa);
     if (isa == ISA_SCALAR) {
-        return; /* nothing but the rules: this is the definition at work */
+        return; /* the rules alone */
     }
     moving_kernels(table);
 #if defined(__x86_64__)

@@ -1,9 +1,9 @@
 /*
  * cpu.h - the CPU's instruction sets and the families of kernels written for each.
  *
- * A family fills its kinds into a table; cpu.c assembles the tables and picks one at run time.
- * What a family leaves out is served by the looped rules. A new instruction set (NEON) is a new
- * column here and a new simd.h section: no rule and no caller changes.
+ * A family adds the kernels of its kinds to a table. Kinds that no family has run by the looped
+ * rules. A new instruction set (NEON) is a new enum value, a section of simd.h and an entry in
+ * cpu.c: no rule and no caller changes.
  */
 #ifndef ENGINE_CPU_CPU_H
 #define ENGINE_CPU_CPU_H
@@ -17,7 +17,7 @@ enum isa {
     ISA_COUNT,
 };
 
-/* Fill kinds into table. Only called where the CPU has the instruction set. */
+/* These add kernels to a table. Call them only where the CPU has the instruction set. */
 void contraction_kernels_avx2(struct kernel_table *table);
 void contraction_kernels_avx512(struct kernel_table *table);
 void elementwise_kernels_avx2(struct kernel_table *table);

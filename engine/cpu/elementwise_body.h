@@ -1,12 +1,12 @@
 /*
  * elementwise_body.h - the elementwise and update kernels, written once for every instruction set.
  *
- * elementwise_avx2.c and elementwise_avx512.c each include this after naming ELEMENTWISE_KERNELS,
- * their entry point. A kernel is a "span" function that computes elements [begin, end) of every
- * output; threads take whole spans, so their number cannot show.
+ * elementwise_avx2.c and elementwise_avx512.c each define ELEMENTWISE_KERNELS, their entry point,
+ * and include this. A kernel is a "span" function that computes elements [begin, end) of every
+ * output. Threads take whole spans, so no bit depends on their number.
  *
- * Each vector is loaded from all inputs before it is stored to any output: an output may be the
- * same memory as an input that is read at the same index (op_in_place() says which).
+ * Each vector is loaded from all inputs before it is stored to any output, so an output may share
+ * the memory of an input that is read at the same index (op_in_place() says which).
  */
 #ifndef ENGINE_CPU_ELEMENTWISE_BODY_H
 #define ENGINE_CPU_ELEMENTWISE_BODY_H
@@ -20,7 +20,7 @@
 
 /* ---- one pass over up to three inputs -------------------------------------- */
 
-/* The operation on vectors; operands that the caller does not have are the constant. */
+/* The operation on vectors. A missing operand gets the constant. */
 typedef simd_real vector_function(simd_real a, simd_real b, simd_real c);
 
 SIMD_INLINE void map(float *y, const float *a, const float *b, const float *c, size_t count,
@@ -60,8 +60,8 @@ static void run_spans(const struct kernel_call *call, span_function *span)
 /* ---- with a second operand at (i / div) % mod ------------------------------ */
 
 /*
- * Cuts [begin, end) into runs: with div == 1 a run goes up to where the second operand wraps, else
- * it goes as far as the second operand stays the same.
+ * Cuts [begin, end) into runs. With div == 1 a run ends where the second operand wraps; else the
+ * second operand is one element throughout the run.
  */
 SIMD_INLINE void map_broadcast(const struct kernel_call *call, size_t begin, size_t end,
                                vector_function *function)
@@ -127,8 +127,8 @@ static void span_scale(const struct kernel_call *call, size_t begin, size_t end)
 SIMD_INLINE simd_real vector_relu(simd_real x, simd_real zero, simd_real c)
 {
     (void)c;
-    /* max(x, +0) has +0 for x = -0 and for NaN, since equal or unordered operands give the second;
-     * NaN is put back. */
+    /* max(x, +0) gives +0 for x = -0 and for NaN, since equal or unordered operands give the
+     * second. The select restores NaN. */
     return simd_select(simd_is_nan(x), x, simd_max(x, zero));
 }
 
@@ -238,7 +238,7 @@ static void span_squared_error_grad(const struct kernel_call *call, size_t begin
 
 /* ---- constants and copies --------------------------------------------------- */
 
-/* Bits are copied: a constant or an element that is a NaN stays as it is. */
+/* Copies bits: a NaN stays as it is. */
 static void fill_bits(uint32_t *to, uint32_t bits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -288,7 +288,7 @@ SIMD_INLINE void rotary_vector(float *y, const float *x, const float *angles, bo
     simd_put(y, simd_stored(simd_fma_turn(simd_even_twice(vx), cs, rounded)), lanes);
 }
 
-/* One head at one time; angles is the table's row, (c, s) by pair. */
+/* One head at one time step; angles is the row of the table, (c, s) per pair. */
 SIMD_INLINE void rotary_head(float *y, const float *x, const float *angles, size_t width,
                              bool inverse)
 {
@@ -447,7 +447,7 @@ static void span_adamw(const struct kernel_call *call, size_t begin, size_t end)
 
 /* ---- the table ------------------------------------------------------------------ */
 
-/* One-output kernels have nothing to do when nobody wants the output. */
+/* A kernel of one output has nothing to do if nobody reads it. */
 #define DEFINE_RUN(name)                                                                           \
     static void run_##name(const struct kernel_call *call)                                         \
     {                                                                                              \
@@ -484,7 +484,7 @@ void ELEMENTWISE_KERNELS(struct kernel_table *table)
 {
     struct kernel *kernels = table->kernels;
 
-    /* CLIP_FACTOR is one element: the looped rule serves it. */
+    /* CLIP_FACTOR is one element; the looped rule computes it. */
     kernels[OP_FILL].run = run_fill;
     kernels[OP_EXPAND].run = run_expand;
     kernels[OP_ADD].run = run_add;

@@ -1,10 +1,9 @@
 /*
  * moving.c - kernels of the operations that draw, choose and move elements.
  *
- * They wait for memory, not for arithmetic, so one plain C version serves every instruction set;
- * inner loops run over contiguous elements and are marked for the compiler to vectorize. Work is
- * split among threads by rows of the output: an element is always computed whole by one thread,
- * in the order that its rule states.
+ * Memory limits them, not arithmetic, so one plain C version serves every instruction set. Inner
+ * loops run over contiguous elements and are marked for the compiler to vectorize. Threads share
+ * the rows of the output: one thread computes an element, in the order of its rule.
  */
 #include <assert.h>
 #include <string.h>
@@ -15,12 +14,11 @@
 #include "engine/ops/real.h"
 
 #ifdef __clang__
-/* "omp simd" is a wish: without optimization, and under sanitizers, clang says that it was not
- * granted. */
+/* Without optimization, and under sanitizers, clang warns that it did not vectorize "omp simd". */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
-/* Below this many elements a second thread costs more than it brings. */
+/* With fewer elements a second thread costs more than it gains. */
 #define PARALLEL_ELEMENTS_MIN 16384
 
 static uint64_t attribute(const struct kernel_call *call, uint32_t at)
@@ -171,11 +169,11 @@ static void run_batch_samples(const struct kernel_call *call)
 
 /* ---- dropout ---- */
 
-/* Blocks that are drawn side by side, so that their products fill vector registers. */
+/* Blocks drawn together, to fill vector registers. */
 #define DROPOUT_BLOCKS 16
 #define DROPOUT_WORDS  (4 * DROPOUT_BLOCKS)
 
-/* The words of DROPOUT_BLOCKS blocks from element first on; word w of block i is words[4*i+w]. */
+/* The words of DROPOUT_BLOCKS blocks from element `first` on; words[4*i+w] is word w of block i. */
 static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t stream,
                         uint32_t step, uint64_t seed)
 {
@@ -273,7 +271,7 @@ static void run_gather(const struct kernel_call *call)
     }
 }
 
-/* Parts that stand side by side in a whole of `rows` rows; sizes in bytes. */
+/* The parts of SPLIT and CONCAT lie side by side in `rows` rows; sizes in bytes. */
 struct side_by_side {
     uint32_t count;
     uint64_t rows;

@@ -1,9 +1,9 @@
 /*
  * moving_image.c - kernels of windows over pictures.
  *
- * Channels lie innermost and are independent, so every inner loop runs along them and the order
- * of each element's sum is the order of the loops around. A sum starts from -0: adding it to any
- * first term gives that term bit for bit, as the rule wants ("taken as it is").
+ * Channels are the innermost axis and independent, so every inner loop runs along them, and the
+ * outer loops give the order of each element's sum. A sum starts at -0: adding the first term then
+ * gives that term bit for bit, as the rule requires.
  */
 #include <string.h>
 
@@ -12,16 +12,15 @@
 #include "engine/ops/real.h"
 
 #ifdef __clang__
-/* "omp simd" is a wish: without optimization, and under sanitizers, clang says that it was not
- * granted. */
+/* Without optimization, and under sanitizers, clang warns that it did not vectorize "omp simd". */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
 #define PARALLEL_ELEMENTS_MIN 16384
-/* Channels whose state is kept on the stack at a time. */
+/* Channels whose state is on the stack at a time. */
 #define CHANNELS_AT_ONCE      64
 
-/* Every element of every window is touched once, forward or back. */
+/* Every kernel here touches every element of every window once. */
 static int threads_for(const struct kernel_call *call, const struct image *image)
 {
     int64_t windows = image->batch * image->out_height * image->out_width;
@@ -30,7 +29,7 @@ static int threads_for(const struct kernel_call *call, const struct image *image
     return windows * elements < PARALLEL_ELEMENTS_MIN ? 1 : call->thread_count;
 }
 
-/* Where the channels of a pixel, or of a window, begin. */
+/* The index of the first channel of a pixel, or of a window. */
 static int64_t pixel_at(const struct image *image, int64_t batch, int64_t y, int64_t x)
 {
     return ((batch * image->height + y) * image->width + x) * image->channels;
@@ -58,7 +57,7 @@ static void start_channels(float *sum, int64_t count)
 
 /* ---- im2col and its adjoint ---- */
 
-/* One line (ky fixed) of one window: KW*C elements, contiguous in the picture where inside it. */
+/* Copies one line (fixed ky) of one window: KW*C elements, contiguous inside of the picture. */
 static void copy_window_line(uint32_t *out, const uint32_t *line, const struct image *image,
                              int64_t x)
 {
@@ -117,7 +116,7 @@ static void run_im2col(const struct kernel_call *call)
     }
 }
 
-/* Ascending (ky, kx) means descending windows (oy, ox): the offset is position - window*stride. */
+/* Ascending (ky, kx) are descending windows (oy, ox): the offset is position - window*stride. */
 static void col2im_pixel(float *out, const float *in, const struct image *image, int64_t batch,
                          int64_t y, int64_t x)
 {
@@ -176,7 +175,7 @@ struct best {
     uint32_t places[CHANNELS_AT_ONCE];
 };
 
-/* The first NaN wins for good; else a strictly greater value wins. */
+/* The first NaN wins; without one a strictly greater value wins. */
 static void best_take(struct best *best, const float *in, uint32_t place, int64_t count)
 {
 #pragma omp simd
@@ -189,7 +188,7 @@ static void best_take(struct best *best, const float *in, uint32_t place, int64_
     }
 }
 
-/* in points at the window's first pixel, at the first of count channels. */
+/* in points at the first of count channels of the window's first pixel. */
 static void best_of_window(struct best *best, const float *in, const struct image *image,
                            int64_t count)
 {
@@ -272,7 +271,7 @@ static struct cover cover_of(const struct image *image, int64_t line, int64_t x)
     return cover;
 }
 
-/* Windows without a hit leave a channel's sum alone: a term that is not there is not a zero. */
+/* A window without a hit does not change a channel's sum: adding zero could change its sign. */
 static void max_pool_grad_channels(float *out, const uint32_t *index, const float *dy,
                                    const struct image *image, const struct cover *cover,
                                    int64_t count)

@@ -1,10 +1,10 @@
 /* parallel.c - see parallel.h. */
 #include "engine/cpu/parallel.h"
 
-/* A cache line of floats, four times over: no two threads write to the same line. */
+/* Four cache lines of floats: no two threads write to the same line. */
 #define SPAN_MULTIPLE 64
 
-/* Each thread gets about this many turns at a row kernel's work. */
+/* Each thread takes rows about this many times. */
 #define ROW_TURNS 8
 
 static size_t smaller(size_t a, size_t b)

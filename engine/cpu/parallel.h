@@ -1,13 +1,13 @@
 /*
- * parallel.h - how a kernel's work is cut among threads: by position alone, so that no bit can
- * depend on how many threads there are.
+ * parallel.h - cuts a kernel's work among threads, by position alone: no bit depends on the number
+ * of threads.
  */
 #ifndef ENGINE_CPU_PARALLEL_H
 #define ENGINE_CPU_PARALLEL_H
 
 #include "engine/ops/kernel.h"
 
-/* Below this many items a second thread costs more than it brings. */
+/* With fewer items per thread, another thread costs more than it gains. */
 #define PARALLEL_SPAN_LEAST 8192
 
 /* Computes items [begin, end) of the call. */
@@ -16,8 +16,8 @@ typedef void span_function(const struct kernel_call *call, size_t begin, size_t 
 /* span over [0, count), cut among the call's threads at multiples of 64 items. */
 void parallel_spans(const struct kernel_call *call, size_t count, span_function *span);
 
-/* As parallel_spans, for items that are rows of `columns` elements and may differ in cost: threads
- * take a few rows at a time. */
+/* As parallel_spans(), for rows of `columns` elements that may differ in cost: threads take a few
+ * rows at a time. */
 void parallel_rows(const struct kernel_call *call, size_t rows, size_t columns,
                    span_function *span);
 

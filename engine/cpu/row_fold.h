@@ -1,12 +1,12 @@
 /*
- * row_fold.h - what every row kernel is made of: canonical folds of whole rows and plain passes.
+ * row_fold.h - the parts of a row kernel: canonical folds over a row, and passes without a fold.
  *
  * For the *_body.h files only. Folds keep the canonical order: the lanes of a fold are SIMD_GROUP
  * vectors, and a tail adds only the lanes that it has.
  *
- * Inside a row every step loads a vector from all inputs before it stores to any output at the
- * same place, and an output that may share memory with an input (op_in_place()) is stored in the
- * last pass that reads that input there.
+ * Every step loads a vector from all inputs before it stores to any output at the same place. An
+ * output that may share memory with an input (op_in_place()) is stored in the last pass that reads
+ * the input.
  */
 #ifndef ENGINE_CPU_ROW_FOLD_H
 #define ENGINE_CPU_ROW_FOLD_H
@@ -25,16 +25,16 @@
 
 /* ---- folds along a row ------------------------------------------------------ */
 
-/* What a row's passes read and write, by value so that it stays in registers. */
+/* What a pass over a row reads and writes. Passed by value, to stay in registers. */
 struct row_pass {
     const float *x;
-    const float *dy; /* also: the second factor of a dot product */
+    const float *dy; /* or the second factor of a dot product */
     const float *gain;
     const float *bias;
     float *y;
     float *z; /* a second output */
     simd_real mean;
-    simd_real rstd; /* also: any other factor of the row */
+    simd_real rstd; /* or another factor of the row */
     simd_real scale;
     simd_real slope;
 };
@@ -42,7 +42,7 @@ struct row_pass {
 /* The accumulator after elements [i, i + lanes) of the row; other lanes may hold anything. */
 typedef simd_real fold_step(struct row_pass row, simd_real sum, size_t i, size_t lanes);
 
-/* One chunk, elements [from, to), at most FOLD_CHUNK of them and at least one. */
+/* Folds one chunk: elements [from, to), from one to FOLD_CHUNK of them. */
 SIMD_INLINE float fold_chunk(struct row_pass row, size_t from, size_t to, fold_step *step)
 {
     simd_real sums[SIMD_GROUP];
@@ -75,7 +75,7 @@ SIMD_INLINE simd_real step_sum(struct row_pass row, simd_real sum, size_t i, siz
     return simd_add(sum, simd_get(row.x + i, lanes));
 }
 
-/* The fold of a row's parts, which are also written to parts unless that is NULL. */
+/* Folds a row's parts, and copies them to `parts` unless that is NULL. */
 SIMD_INLINE float total_of_parts(const float *own, float *parts, size_t chunks)
 {
     if (parts != NULL) {

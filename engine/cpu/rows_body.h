@@ -1,8 +1,8 @@
 /*
  * rows_body.h - the kernels along rows, written once for every instruction set.
  *
- * rows_avx2.c and rows_avx512.c each include this after naming ROWS_KERNELS, their entry point.
- * A kernel computes whole rows and threads take whole rows, so their number cannot show.
+ * rows_avx2.c and rows_avx512.c each define ROWS_KERNELS, their entry point, and include this.
+ * Threads take whole rows, so no bit depends on their number.
  */
 #ifndef ENGINE_CPU_ROWS_BODY_H
 #define ENGINE_CPU_ROWS_BODY_H

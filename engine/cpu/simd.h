@@ -1,12 +1,11 @@
 /*
  * simd.h - one name for each vector operation that the float kernels need, on each instruction set.
  *
- * The including file decides the instruction set by its compiler flags. Each function is one
- * operation on SIMD_WIDTH lanes with binary32 results rounded once, as the rules have it; nothing
- * here reassociates or contracts. FOLD_LANES / SIMD_WIDTH vectors make up the lanes of a canonical
- * fold.
+ * The compiler flags of the including file choose the instruction set. Each function is one
+ * operation on SIMD_WIDTH lanes with binary32 results rounded once, as in the rules; nothing here
+ * reassociates or contracts. FOLD_LANES / SIMD_WIDTH vectors are the lanes of a canonical fold.
  *
- * A new instruction set (NEON: 4 lanes, 8 vectors to a fold) is one more section with the same
+ * A new instruction set (NEON: 4 lanes, 8 vectors per fold) is one more section with the same
  * names; no kernel body changes. "part" functions touch only the first `lanes` elements of memory.
  */
 #ifndef ENGINE_CPU_SIMD_H
@@ -24,14 +23,14 @@
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
-/* Vectors to one fold. */
+/* Vectors per fold. */
 #define SIMD_GROUP  (FOLD_LANES / SIMD_WIDTH)
 /* Small arrays of vectors stay in registers only if the loops over them are unrolled. */
 #define SIMD_UNROLL _Pragma("GCC unroll 8")
 
 #if defined(__AVX2__)
 
-/* ---- what both x86 sections end a fold with --------------------------------- */
+/* ---- shared by both x86 sections -------------------------------------------- */
 
 /* The last three additions of a fold's tree, at distance 4, 2, 1. */
 SIMD_INLINE float simd_fold_eight(__m256 x)
@@ -184,7 +183,7 @@ SIMD_INLINE simd_mask simd_greater(simd_real a, simd_real b)
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
-/* Is |a| <= bound in all lanes? Not where there is a NaN. */
+/* Is |a| <= bound in all lanes? False with a NaN. */
 SIMD_INLINE bool simd_all_within(simd_real a, float bound)
 {
     return _mm512_cmp_ps_mask(_mm512_abs_ps(a), _mm512_set1_ps(bound), _CMP_NLE_UQ) == 0;
@@ -394,8 +393,8 @@ SIMD_INLINE simd_real simd_select(simd_mask mask, simd_real yes, simd_real no)
 }
 
 /*
- * As the rule does it: two factors 2^(k>>1) and 2^(k-(k>>1)), the first product exact. The bits of
- * t are those of the rounder, whose low nine bits and their halves are zero, plus k.
+ * As in the rule: two factors 2^(k>>1) and 2^(k-(k>>1)); the first product is exact. The bits of t
+ * are those of the rounder, whose low nine bits and their halves are zero, plus k.
  */
 SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
 {
@@ -410,7 +409,7 @@ SIMD_INLINE simd_real simd_scale(simd_real p, simd_real t, simd_real n)
     return _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(half)), _mm256_castsi256_ps(rest));
 }
 
-/* Adds k to the exponent: of t's bits only the low nine stay, and those are k's. */
+/* Adds k to the exponent: the shift keeps only the low nine bits of t, which are those of k. */
 SIMD_INLINE simd_real simd_scale_normal(simd_real p, simd_real t, simd_real n)
 {
     __m256i shift = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
@@ -439,15 +438,15 @@ SIMD_INLINE float simd_max_lane(const simd_real lanes[4])
 #error "simd.h: compile this file with the flags of an instruction set that has a section here"
 #endif
 
-/* ---- on top of the above -------------------------------------------------- */
+/* ---- for every section ---------------------------------------------------- */
 
-/* Any NaN becomes the one that is stored. */
+/* Any NaN becomes the one NaN of the engine. */
 SIMD_INLINE simd_real simd_stored(simd_real a)
 {
     return simd_select(simd_is_nan(a), simd_set(__builtin_nanf("")), a);
 }
 
-/* The first `lanes` elements; where the caller's constant says "all", a plain load. */
+/* The first `lanes` elements; a plain load where lanes is the constant SIMD_WIDTH. */
 SIMD_INLINE simd_real simd_get(const float *from, size_t lanes)
 {
     return lanes == SIMD_WIDTH ? simd_load(from) : simd_load_part(from, lanes);

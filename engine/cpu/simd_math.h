@@ -31,7 +31,7 @@ SIMD_INLINE struct simd_exp simd_exp_parts(simd_real x)
     return (struct simd_exp){.p = p, .t = t, .n = n};
 }
 
-/* scalar_exp() for |x| <= SIMD_EXP_EASY; of a NaN the result is any number. */
+/* scalar_exp() for |x| <= SIMD_EXP_EASY. For a NaN the result is any number. */
 SIMD_INLINE simd_real simd_exp_easy(simd_real x)
 {
     struct simd_exp e = simd_exp_parts(x);
@@ -39,7 +39,7 @@ SIMD_INLINE simd_real simd_exp_easy(simd_real x)
     return simd_scale_normal(e.p, e.t, e.n);
 }
 
-/* scalar_exp(). NaN comes through: min and max give their second operand for it. */
+/* scalar_exp(). A NaN stays: min and max give their second operand for it. */
 SIMD_INLINE simd_real simd_exp(simd_real x)
 {
     if (!SIMD_SCALES_AT_ONCE && simd_all_within(x, SIMD_EXP_EASY)) {
@@ -70,7 +70,7 @@ SIMD_INLINE simd_real simd_gelu_slope(simd_real x)
     x = simd_min(simd_set(SCALAR_GELU_FLAT), x);
     simd_real square = simd_mul(x, x);
     simd_real w = simd_fma(simd_set(SCALAR_GELU_W3), square, simd_set(SCALAR_GELU_W1));
-    /* |x * w| < 77; a NaN is brought back by x * s. */
+    /* |x * w| < 77. x * s restores a NaN. */
     simd_real e = simd_exp_easy(simd_mul(x, w));
     simd_real s = simd_div(one, simd_add(one, e));
     simd_real slope = simd_fma(simd_set(SCALAR_GELU_D3), square, simd_set(SCALAR_GELU_W1));
@@ -92,7 +92,7 @@ SIMD_INLINE simd_real simd_silu_slope(simd_real x)
 
     x = simd_max(simd_set(-SCALAR_SILU_FLAT), x);
     x = simd_min(simd_set(SCALAR_SILU_FLAT), x);
-    simd_real e = simd_exp_easy(simd_negate(x)); /* a NaN is brought back by x * s */
+    simd_real e = simd_exp_easy(simd_negate(x)); /* x * s restores a NaN */
     simd_real s = simd_div(one, simd_add(one, e));
 
     return simd_fma(simd_mul(x, s), simd_mul(e, s), s);

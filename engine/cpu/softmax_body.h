@@ -1,8 +1,8 @@
 /*
  * softmax_body.h - the kernels of softmax and cross-entropy. Part of rows_body.h.
  *
- * A row takes three passes: its maximum, the exponentials with their sum, the result. What nobody
- * wants is not written; cross-entropy then writes nothing as long as a row.
+ * A row takes three passes: its maximum, the exponentials with their sum, the result. Outputs that
+ * nobody reads are not written; for cross-entropy that can be all outputs as long as a row.
  */
 #ifndef ENGINE_CPU_SOFTMAX_BODY_H
 #define ENGINE_CPU_SOFTMAX_BODY_H
@@ -19,7 +19,7 @@ SIMD_INLINE simd_real scaled(struct row_pass row, size_t i, size_t lanes, bool h
     return has_scale ? simd_mul(x, row.scale) : x;
 }
 
-/* The maximum of a chunk: NaN if there is one, and never -0. */
+/* The maximum of a chunk: NaN if it has one, never -0. */
 SIMD_INLINE float max_chunk(struct row_pass row, size_t from, size_t to, bool has_scale)
 {
     simd_real most[SIMD_GROUP];
@@ -61,7 +61,7 @@ SIMD_INLINE float max_row(struct row_pass row, size_t columns, float *parts, boo
         if (parts != NULL) {
             parts[c] = part;
         }
-        /* Once NaN, most stays: nothing is greater. */
+        /* A NaN stays: nothing is greater. */
         most = part != part || part > most ? part : most;
     }
     return most;
