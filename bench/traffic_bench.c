@@ -4,7 +4,7 @@
  * machine would launch, on a device that does nothing: no GPU takes part and no time is measured.
  *
  *     TRAFFIC_BATCH=4          sequences of 1,024 tokens
- *     TRAFFIC_BARRED=BITS      ways that the device is not to use, by their bits: launch.h
+ *     TRAFFIC_DISABLED=BITS      kernel variants that are disabled, by their bits: launcher.h
  *     TRAFFIC_CAPABILITY=90    of the device
  */
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "bench/support/bench.h"
-#include "tests/support/device/traffic.h"
 #include "engine/models/model.h"
+#include "tests/support/device/traffic.h"
 
 #define BYTES_PER_S 4.8e12 /* an H200's memory, as its maker gives it */
 #define PROCESSORS  132
@@ -151,7 +151,7 @@ static void write_table(struct bench *bench, const struct machine *machine,
     struct traffic all = {0};
 
     for (uint32_t at = 0; at < machine->tape->op_count; at++) {
-        const struct op *op = machine_cuda_launched(machine, at);
+        const struct op *op = traffic_op(machine, at);
 
         add(&rows[is_across(op) ? OP_KIND_COUNT : (int)op->kind], &counts[at]);
         add(&all, &counts[at]);
@@ -171,7 +171,7 @@ static void write_table(struct bench *bench, const struct machine *machine,
 
 int main(int argc, char **argv)
 {
-    const struct machine_way way = {.calls = &idle, .barred = wish("TRAFFIC_BARRED", 0)};
+    const struct cuda_config config = {.calls = &idle, .disabled = wish("TRAFFIC_DISABLED", 0)};
     const struct machine_options nothing = {.trace = false};
     struct model_options options;
     struct machine *machine = NULL;
@@ -197,13 +197,13 @@ int main(int argc, char **argv)
     options.data_count = 1000000;
     options.data_dtype = DTYPE_U16;
     must(model_build(&model, &options, &error), &error);
-    must(machine_cuda_open(&machine, model.tape, &nothing, &way, &error), &error);
+    must(machine_cuda_open(&machine, model.tape, &nothing, &config, &error), &error);
     counts = calloc(model.tape->op_count, sizeof(*counts));
     if (counts == NULL) {
         must(error_set(&error, STATUS_NO_MEMORY, "no memory to count"), &error);
         return 2;
     }
-    machine_cuda_traffic(counts, machine);
+    traffic_count(counts, machine);
     write_table(&bench, machine, counts);
     free(counts);
     machine->backend->close(machine);

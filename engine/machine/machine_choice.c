@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/device/device_error.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/machine/machine.h"
 #include "engine/machine/machine_sliced.h"
@@ -54,7 +55,7 @@ static enum status try_cuda(uint32_t device, struct error *error)
         calls->close(opened);
         return STATUS_OK;
     }
-    return machine_cuda_trouble(calls, &facts, (int)device, result, error);
+    return device_error(calls, &facts, (int)device, result, error);
 }
 
 static enum status unknown_device(const char *name, struct error *error)

@@ -52,7 +52,7 @@ struct gpu {
     bool has_use;
     uint32_t use;
     bool has_energy;
-    char ways[PATHS_TEXT_MAX]; /* how it contracts; empty where no plugin opened it */
+    char ways[VARIANTS_TEXT_MAX]; /* how it contracts; empty where no plugin opened it */
 };
 
 struct probe {
@@ -83,12 +83,12 @@ struct probe {
 static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, struct device *device,
                          const struct device_facts *facts, int ordinal)
 {
-    struct paths paths;
+    struct variants variants;
     struct error error;
 
     error_init(&error);
-    if (paths_prove(&paths, calls, device, facts, ordinal, &error) == STATUS_OK) {
-        paths_text(gpu->ways, &paths);
+    if (variants_test(&variants, calls, device, facts, ordinal, &error) == STATUS_OK) {
+        variants_text(gpu->ways, &variants);
     } else {
         (void)snprintf(gpu->ways, sizeof(gpu->ways), "%.100s", error.text);
     }

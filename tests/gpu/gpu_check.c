@@ -123,36 +123,37 @@ struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision 
     return tape;
 }
 
-static struct machine *open_way(const struct machine_way *way, const struct tape *tape, bool trace)
+static struct machine *open_way(const struct cuda_config *config, const struct tape *tape,
+                                bool trace)
 {
     struct machine_options options = {.trace = trace};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_open(&machine, tape, &options, way, &error), &error);
+    gpu_check_must(machine_cuda_open(&machine, tape, &options, config, &error), &error);
     return machine;
 }
 
-struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
-                                    enum contract_path path)
+struct machine *gpu_check_open_variant(const struct gpu_check *check, const struct tape *tape,
+                                       enum kernel_variant path)
 {
-    const struct machine_way way = {.calls = check->calls, .barred = ~(1u << path)};
+    const struct cuda_config config = {.calls = check->calls, .disabled = ~(1u << path)};
 
-    return open_way(&way, tape, false);
+    return open_way(&config, tape, false);
 }
 
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only)
 {
-    struct machine_way way = {.calls = check->calls, .rules_only = rules_only};
-    struct paths paths;
+    struct cuda_config config = {.calls = check->calls, .rules_only = rules_only};
+    struct variants variants;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
-    way.barred = paths_barred(&paths);
-    return open_way(&way, tape, trace);
+    gpu_check_must(variants_of_device(&variants, check->calls, 0, &error), &error);
+    config.disabled = variants_disabled(&variants);
+    return open_way(&config, tape, trace);
 }
 
 struct machine *gpu_check_open_as(const struct tape *tape, const struct machine_options *options)
@@ -307,7 +308,7 @@ static void look(struct gpu_check *check, int kind)
     struct device_facts ignored;
 
     (void)kind;
-    check->tally->facts = *machine_cuda_facts(machine);
+    check->tally->facts = *gpu_machine_facts(machine);
     machine->backend->close(machine);
     tape_free(tape);
     check->tally->devices = 1;
@@ -366,18 +367,18 @@ static bool run_section(struct gpu_check *check, const struct gpu_section *secti
 }
 
 static const struct gpu_section sections[] = {
-    {"ways to contract", gpu_check_proof, 0, false},
-    {"contraction by pairs", gpu_check_path, CONTRACT_BY_PAIRS, false},
-    {"contraction by wgmma", gpu_check_path, CONTRACT_BY_WGMMA, false},
-    {"contraction by mma", gpu_check_path, CONTRACT_BY_MMA, false},
-    {"contraction without tensor cores", gpu_check_path, CONTRACT_PLAINLY, false},
-    {"sums of rows without tiles", gpu_check_fused, WAY_DOTS, false},
-    {"parameters in lists", gpu_check_fused, WAY_LISTS, false},
-    {"columns in one look", gpu_check_fused, WAY_COLUMNS, false},
-    {"rows that are held", gpu_check_fused, WAY_HELD, false},
-    {"rows of attention", gpu_check_fused, WAY_ATTENTION, false},
-    {"losses and their gradient", gpu_check_fused, WAY_ENTROPY, false},
-    {"parts of rows in place", gpu_check_fused, WAY_VIEWS, false},
+    {"ways to contract", gpu_check_selftest, 0, false},
+    {"contraction by pairs", gpu_check_variant, VARIANT_PAIRS, false},
+    {"contraction by wgmma", gpu_check_variant, VARIANT_WGMMA, false},
+    {"contraction by mma", gpu_check_variant, VARIANT_MMA, false},
+    {"contraction without tensor cores", gpu_check_variant, VARIANT_PLAIN, false},
+    {"sums of rows without tiles", gpu_check_fused, VARIANT_DOTS, false},
+    {"parameters in lists", gpu_check_fused, VARIANT_LISTS, false},
+    {"columns in one look", gpu_check_fused, VARIANT_COLUMNS, false},
+    {"rows that are held", gpu_check_fused, VARIANT_HELD, false},
+    {"rows of attention", gpu_check_fused, VARIANT_ATTENTION, false},
+    {"losses and their gradient", gpu_check_fused, VARIANT_ENTROPY, false},
+    {"parts of rows in place", gpu_check_fused, VARIANT_VIEWS, false},
     {"functions of nasty numbers", gpu_check_functions, 0, false},
     {"mlp", gpu_check_model, MODEL_MLP, false},
     {"convnet", gpu_check_model, MODEL_CONVNET, false},
@@ -395,9 +396,9 @@ static const struct gpu_section sections[] = {
     {"52 tokens on one and two devices", gpu_check_tokens, 52, false},
     {"512 tokens on one and two devices", gpu_check_tokens, 512, false},
     {"hashing", gpu_check_hashing, 0, true},
-    {"speed of contraction by pairs", gpu_check_path_speed, CONTRACT_BY_PAIRS, true},
-    {"speed of contraction by wgmma", gpu_check_path_speed, CONTRACT_BY_WGMMA, true},
-    {"speed of contraction by mma", gpu_check_path_speed, CONTRACT_BY_MMA, true},
+    {"speed of contraction by pairs", gpu_check_variant_speed, VARIANT_PAIRS, true},
+    {"speed of contraction by wgmma", gpu_check_variant_speed, VARIANT_WGMMA, true},
+    {"speed of contraction by mma", gpu_check_variant_speed, VARIANT_MMA, true},
     {"product 0", gpu_check_product, 0, true},
     {"product 1", gpu_check_product, 1, true},
     {"product 2", gpu_check_product, 2, true},

@@ -9,9 +9,10 @@
 
 #include <stdio.h>
 
-#include "engine/cuda/machine/machine.h"
+#include "engine/cuda/selftest/selftest.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/models/model.h"
+#include "tests/gpu/gpu_machine.h"
 
 #define GPU_CHECK_OK        0
 #define GPU_CHECK_REFUTED   1
@@ -52,9 +53,9 @@ void gpu_check_call(const struct gpu_check *check, enum device_result result);
 /* out = a b^T with a (m, k) and b (n, k) given: quantizing both is part of the step. */
 struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision precision);
 
-/* As below, with one way to contract and no other. */
-struct machine *gpu_check_open_path(const struct gpu_check *check, const struct tape *tape,
-                                    enum contract_path path);
+/* As below, with one variant to contract and no other. */
+struct machine *gpu_check_open_variant(const struct gpu_check *check, const struct tape *tape,
+                                       enum kernel_variant variant);
 
 /* With every way to contract that is sound on this device. */
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
@@ -99,10 +100,10 @@ void gpu_check_split(struct gpu_check *check, int kind);
 void gpu_check_small_memory(struct gpu_check *check, int kind);
 void gpu_check_tokens(struct gpu_check *check, int kind);
 
-/* gpu_paths.c */
-void gpu_check_proof(struct gpu_check *check, int kind);
-void gpu_check_path(struct gpu_check *check, int kind);
-void gpu_check_path_speed(struct gpu_check *check, int kind);
+/* gpu_variants.c */
+void gpu_check_selftest(struct gpu_check *check, int kind);
+void gpu_check_variant(struct gpu_check *check, int kind);
+void gpu_check_variant_speed(struct gpu_check *check, int kind);
 
 /* gpu_fused.c */
 void gpu_check_fused(struct gpu_check *check, int kind);

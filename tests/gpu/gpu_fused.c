@@ -13,26 +13,26 @@
 /* Ways to contract stay as they are proven. */
 static uint32_t barred_ways(struct gpu_check *check)
 {
-    struct paths paths;
+    struct variants variants;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
-    return paths_barred(&paths);
+    gpu_check_must(variants_of_device(&variants, check->calls, 0, &error), &error);
+    return variants_disabled(&variants);
 }
 
-#define OTHER_WAYS (((1u << WAY_COUNT) - 1) & ~((1u << CONTRACT_PATHS) - 1))
+#define OTHER_WAYS (((1u << VARIANT_COUNT) - 1) & ~((1u << CONTRACT_VARIANTS) - 1))
 
 static struct machine *open_barred(const struct gpu_check *check, const struct tape *tape,
-                                   uint32_t barred)
+                                   uint32_t disabled)
 {
-    const struct machine_way way = {.calls = check->calls, .barred = barred};
+    const struct cuda_config config = {.calls = check->calls, .disabled = disabled};
     const struct machine_options options = {.trace = false};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    gpu_check_must(machine_cuda_open(&machine, tape, &options, &config, &error), &error);
     return machine;
 }
 
@@ -75,8 +75,8 @@ void gpu_check_fused(struct gpu_check *check, int kind)
                 }
             }
             (void)snprintf(what, sizeof(what), "%s with %s alone, %u/%u",
-                           model_kind_name((enum model_kind)model_kind), path_name((uint32_t)kind),
-                           cuts[i].bits, cuts[i].block);
+                           model_kind_name((enum model_kind)model_kind),
+                           selftest_name((uint32_t)kind), cuts[i].bits, cuts[i].block);
             gpu_check_compare(check, machines[0], machines[1], what);
             machines[0]->backend->close(machines[0]);
             machines[1]->backend->close(machines[1]);
@@ -95,16 +95,16 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double time_step(struct gpu_check *check, const struct model *model, uint32_t barred)
+static double time_step(struct gpu_check *check, const struct model *model, uint32_t disabled)
 {
-    struct machine *machine = open_barred(check, model->tape, barred);
+    struct machine *machine = open_barred(check, model->tape, disabled);
     double seconds[ROUNDS];
     struct error error;
 
     error_init(&error);
     gpu_check_give(&machine, 1, model, model->tape, 9);
     for (int round = -3; round < ROUNDS; round++) {
-        gpu_check_must(machine_cuda_time(&seconds[round < 0 ? 0 : round], machine, 1, &error),
+        gpu_check_must(gpu_machine_time(&seconds[round < 0 ? 0 : round], machine, 1, &error),
                        &error);
     }
     machine->backend->close(machine);
@@ -115,18 +115,19 @@ static double time_step(struct gpu_check *check, const struct model *model, uint
 /* kind: the batch. */
 void gpu_check_fused_speed(struct gpu_check *check, int kind)
 {
-    const uint32_t barred = barred_ways(check);
+    const uint32_t disabled = barred_ways(check);
     struct model model;
     char name[96];
 
     gpu_check_gpt2(&model, check, (uint32_t)kind, 1024, false);
-    gpu_check_number(check, "gpt2 124M step, all ways", 1e3 * time_step(check, &model, barred),
+    gpu_check_number(check, "gpt2 124M step, all ways", 1e3 * time_step(check, &model, disabled),
                      "ms");
-    for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT; way++) {
-        (void)snprintf(name, sizeof(name), "    without %s", path_name(way));
-        gpu_check_number(check, name, 1e3 * time_step(check, &model, barred | 1u << way), "ms");
+    for (uint32_t variant = CONTRACT_VARIANTS; variant < VARIANT_COUNT; variant++) {
+        (void)snprintf(name, sizeof(name), "    without %s", selftest_name(variant));
+        gpu_check_number(check, name, 1e3 * time_step(check, &model, disabled | 1u << variant),
+                         "ms");
     }
     gpu_check_number(check, "    without any of these",
-                     1e3 * time_step(check, &model, barred | OTHER_WAYS), "ms");
+                     1e3 * time_step(check, &model, disabled | OTHER_WAYS), "ms");
     model_release(&model);
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/cuda/launch/launch.h"
-#include "tests/support/device/traffic.h"
+#include "engine/cuda/launch/launch_hash.h"
 #include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
+#include "tests/support/device/traffic.h"
 
 #define ROUNDS 7
 
@@ -126,7 +126,7 @@ static double time_ours(struct gpu_check *check, const struct shape *shape,
     for (int round = -3; round < ROUNDS; round++) {
         double took = 0.0;
 
-        gpu_check_must(machine_cuda_time(&took, machine, 1, &error), &error);
+        gpu_check_must(gpu_machine_time(&took, machine, 1, &error), &error);
         seconds[round < 0 ? 0 : round] = took;
     }
     machine->backend->close(machine);
@@ -322,7 +322,7 @@ static void sum_traffic(double by_kind[OP_KIND_COUNT], const struct machine *mac
     if (counts == NULL) {
         return;
     }
-    machine_cuda_traffic(counts, machine);
+    traffic_count(counts, machine);
     for (uint32_t at = 0; at < tape->op_count; at++) {
         by_kind[tape->ops[at].kind] += (double)counts[at].read + (double)counts[at].written;
     }
@@ -334,16 +334,16 @@ static void profile_step(struct gpu_check *check, const struct model *model)
 {
     struct op_seconds sum = {.tape = model->tape};
     struct machine_options options = {.timed = add_seconds, .timed_context = &sum};
-    struct machine_way way = {.calls = check->calls};
+    struct cuda_config config = {.calls = check->calls};
     double bytes[OP_KIND_COUNT] = {0.0};
     struct machine *machine = NULL;
-    struct paths paths;
+    struct variants variants;
     struct error error;
 
     error_init(&error);
-    gpu_check_must(paths_of_device(&paths, check->calls, 0, &error), &error);
-    way.barred = paths_barred(&paths);
-    gpu_check_must(machine_cuda_open(&machine, model->tape, &options, &way, &error), &error);
+    gpu_check_must(variants_of_device(&variants, check->calls, 0, &error), &error);
+    config.disabled = variants_disabled(&variants);
+    gpu_check_must(machine_cuda_open(&machine, model->tape, &options, &config, &error), &error);
     gpu_check_give(&machine, 1, model, model->tape, 9);
     gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
     memset(sum.by_kind, 0, sizeof(sum.by_kind));
@@ -377,7 +377,7 @@ static void time_committed(double seconds[ROUNDS], struct machine *machine)
         gpu_check_must(state_root_begin(machine, &error), &error);
         gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
         gpu_check_must(state_root_end(&root, &finite, machine, &error), &error);
-        gpu_check_must(machine_cuda_wait(machine, &error), &error);
+        gpu_check_must(gpu_machine_wait(machine, &error), &error);
         seconds[round < 0 ? 0 : round] = gpu_check_now() - start;
     }
 }
@@ -400,7 +400,7 @@ void gpu_check_step(struct gpu_check *check, int kind)
     machine = gpu_check_open(check, model.tape, false, false);
     gpu_check_give(&machine, 1, &model, model.tape, 9);
     for (int round = -3; round < ROUNDS; round++) {
-        gpu_check_must(machine_cuda_time(&seconds[0][round < 0 ? 0 : round], machine, 1, &error),
+        gpu_check_must(gpu_machine_time(&seconds[0][round < 0 ? 0 : round], machine, 1, &error),
                        &error);
     }
     time_committed(seconds[1], machine);

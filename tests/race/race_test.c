@@ -143,11 +143,11 @@ static void test_lanes_are_ordered_by_signals_and_waits_alone(void **state)
 
 /* ---- steps ------------------------------------------------------------------------ */
 
-static void run_steps(enum model_kind kind, uint32_t barred, int32_t capability)
+static void run_steps(enum model_kind kind, uint32_t disabled, int32_t capability)
 {
     const struct fake_device_switches switches = {.capability = capability};
     struct machine_options options = {.trace = false};
-    struct machine_way way = {.calls = fake_device_calls(), .barred = barred};
+    struct cuda_config config = {.calls = fake_device_calls(), .disabled = disabled};
     struct model_options model;
     struct small_model small;
     struct machine *machine = NULL;
@@ -159,7 +159,7 @@ static void run_steps(enum model_kind kind, uint32_t barred, int32_t capability)
     small_model_options(&model, kind);
     small_model_open(&small, &model);
     start_model(&start, &small);
-    start_must(machine_cuda_open(&machine, start.tape, &options, &way, &error), &error);
+    start_must(machine_cuda_open(&machine, start.tape, &options, &config, &error), &error);
     start_must(start_give(machine, &start, &error), &error);
     /* The second is recorded. */
     for (int step = 0; step < 2; step++) {

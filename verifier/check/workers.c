@@ -384,12 +384,12 @@ static uint64_t data_now(void)
 static void start_device(uint32_t device)
 {
     const struct device_calls *calls = NULL;
-    struct paths paths;
+    struct variants variants;
     struct error ignored;
 
     error_init(&ignored);
     if (loader_open(&calls, &ignored) != STATUS_OK ||
-        paths_of_device(&paths, calls, (int)device, &ignored) != STATUS_OK) {
+        variants_of_device(&variants, calls, (int)device, &ignored) != STATUS_OK) {
         return;
     }
 }

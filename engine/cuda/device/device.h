@@ -32,6 +32,15 @@ enum device_result {
     DEVICE_FAILED,    /* anything else: trouble() has the runtime's words */
 };
 
+/* Leaves the function with the result of a call that failed. */
+#define DEVICE_TRY(call)                                                                           \
+    do {                                                                                           \
+        enum device_result tried_ = (call);                                                        \
+        if (tried_ != DEVICE_OK) {                                                                 \
+            return tried_;                                                                         \
+        }                                                                                          \
+    } while (0)
+
 struct device_facts {
     char name[DEVICE_NAME_MAX];
     int32_t capability; /* 90 for 9.0 */

@@ -1,13 +1,6 @@
 /* contract_kernel.c - see contract_way.h. */
 #include "engine/cuda/launch/contract_kernel.h"
 
-#include "engine/cuda/kernels/packed.h"
-
-static bool barred(const struct launcher *launcher, enum contract_path path)
-{
-    return (launcher->barred >> path & 1) != 0;
-}
-
 uint64_t contract_tiles(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma)
 {
     const bool before = by_wgmma && batches > 1 && rows % PACKED_ATOM_ROWS != 0;
@@ -46,56 +39,126 @@ static bool worth_pairs(const struct launcher *launcher, const struct contract_a
 }
 
 /* mma takes pieces of whole steps, wgmma whole pieces. */
-enum contract_path contract_path_of(const struct launcher *launcher,
-                                    const struct contraction_shape *shape,
-                                    const struct contract_args *args)
+enum kernel_variant contract_variant_of(const struct launcher *launcher,
+                                        const struct contraction_shape *shape,
+                                        const struct contract_args *args)
 {
     if (launcher->capability == HOPPER_CAPABILITY && shape->piece == CONTRACTION_PIECE) {
-        if (!barred(launcher, CONTRACT_BY_PAIRS) && shape->bits == 14 && args->causal == 0 &&
-            (barred(launcher, CONTRACT_BY_WGMMA) || worth_pairs(launcher, args))) {
-            return CONTRACT_BY_PAIRS;
+        const bool wgmma = launch_allows(launcher, VARIANT_WGMMA);
+
+        if (launch_allows(launcher, VARIANT_PAIRS) && shape->bits == 14 && args->causal == 0 &&
+            (!wgmma || worth_pairs(launcher, args))) {
+            return VARIANT_PAIRS;
         }
-        if (!barred(launcher, CONTRACT_BY_WGMMA)) {
-            return CONTRACT_BY_WGMMA;
+        if (wgmma) {
+            return VARIANT_WGMMA;
         }
     }
-    if (shape->piece % PACKED_STEP == 0 && !barred(launcher, CONTRACT_BY_MMA)) {
-        return CONTRACT_BY_MMA;
-    }
-    return CONTRACT_PLAINLY;
+    return shape->piece % PACKED_STEP == 0 && launch_allows(launcher, VARIANT_MMA) ? VARIANT_MMA
+                                                                                   : VARIANT_PLAIN;
 }
 
-struct contract_way contract_way_of(const struct launcher *launcher,
-                                    const struct contraction_shape *shape,
-                                    const struct contract_args *args)
+static struct contract_kernel wgmma_kernel(const struct launcher *launcher, int bits,
+                                           const struct contract_args *args)
 {
-    struct contract_way way = {KERNEL_CONTRACT_PLAIN, PLAIN_TILE, PLAIN_TILE};
+    struct contract_kernel kernel = {KERNEL_HOPPER_WIDE, HOPPER_ROWS, HOPPER_COLUMNS};
 
-    switch (contract_path_of(launcher, shape, args)) {
-    case CONTRACT_BY_PAIRS:
-        way.kernel = KERNEL_HOPPER_NARROW_PAIR;
-        way.rows = HOPPER_ROWS;
-        way.columns = HOPPER_COLUMNS;
-        break;
-    case CONTRACT_BY_WGMMA:
-        way.kernel = shape->bits == 14   ? narrow_kernel(launcher, args)
-                     : shape->bits == 22 ? KERNEL_HOPPER_THREE
-                                         : KERNEL_HOPPER_WIDE;
-        way.rows = HOPPER_ROWS;
-        way.columns = way.kernel == KERNEL_HOPPER_NARROW_HALF || way.kernel == KERNEL_HOPPER_THREE
-                          ? HOPPER_COLUMNS / 2
-                          : HOPPER_COLUMNS;
-        break;
-    case CONTRACT_BY_MMA:
-        way.kernel = shape->bits == 14   ? KERNEL_CONTRACT_NARROW
-                     : shape->bits == 22 ? KERNEL_CONTRACT_THREE
-                                         : KERNEL_CONTRACT_WIDE;
-        way.rows = shape->bits == 22 ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
-        way.columns = CONTRACT_COLUMNS;
-        break;
-    case CONTRACT_PLAINLY:
-    case CONTRACT_PATHS:
-        break;
+    if (bits == 14) {
+        kernel.kernel = narrow_kernel(launcher, args);
+    } else if (bits == 22) {
+        kernel.kernel = KERNEL_HOPPER_THREE;
     }
-    return way;
+    if (kernel.kernel == KERNEL_HOPPER_NARROW_HALF || bits == 22) {
+        kernel.columns = HOPPER_COLUMNS / 2;
+    }
+    return kernel;
+}
+
+struct contract_kernel contract_kernel_of(const struct launcher *launcher,
+                                          const struct contraction_shape *shape,
+                                          const struct contract_args *args)
+{
+    switch ((int)contract_variant_of(launcher, shape, args)) {
+    case VARIANT_PAIRS:
+        return (struct contract_kernel){KERNEL_HOPPER_NARROW_PAIR, HOPPER_ROWS, HOPPER_COLUMNS};
+    case VARIANT_WGMMA:
+        return wgmma_kernel(launcher, shape->bits, args);
+    case VARIANT_MMA:
+        return (struct contract_kernel){shape->bits == 14   ? KERNEL_CONTRACT_NARROW
+                                        : shape->bits == 22 ? KERNEL_CONTRACT_THREE
+                                                            : KERNEL_CONTRACT_WIDE,
+                                        shape->bits == 22 ? CONTRACT_ROWS_THREE : CONTRACT_ROWS,
+                                        CONTRACT_COLUMNS};
+    default:
+        return (struct contract_kernel){KERNEL_CONTRACT_PLAIN, PLAIN_TILE, PLAIN_TILE};
+    }
+}
+
+/* ---- self-tests ------------------------------------------------------------------------ */
+
+struct product {
+    int bits;
+    int block;
+    int64_t m;
+    int64_t n;
+    int64_t k;
+    int64_t causal;
+    bool split; /* k is long, and is split over blocks */
+};
+
+static void add_product(struct selftest_tape *tape, const struct product *product)
+{
+    const int64_t sizes[3] = {1, product->m, product->n};
+    const int64_t k = product->k;
+    const uint32_t x = selftest_give_rows(tape, product->m, k);
+    const uint32_t y = selftest_give_rows(tape, product->n, k);
+    const struct op *a =
+        selftest_quantize(tape, x, 1, product->m, k, product->bits, product->block, true);
+    const struct op *b =
+        selftest_quantize(tape, y, 1, product->n, k, product->bits, product->block, true);
+
+    selftest_contract(tape, a, b, sizes, k, false)->attributes[CONTRACT_CAUSAL] = product->causal;
+    tape->splits = product->split;
+}
+
+void contract_pairs_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct product products[PAIRS_SELFTESTS] = {
+        {14, 128, 300, 150, 300, 0, false},
+        {14, 0, 40, 70, 64, 0, false},
+    };
+
+    add_product(tape, &products[part]);
+}
+
+void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct product products[WGMMA_SELFTESTS] = {
+        {14, 128, 130, 70, 300, 0, false}, {14, 128, 133, 40, 390, 0, false},
+        {14, 0, 70, 40, 64, 70, false},    {14, 128, 50, 20, 1200, 0, true},
+        {16, 256, 70, 100, 300, 0, false}, {22, 0, 70, 70, 300, 0, false},
+    };
+
+    add_product(tape, &products[part]);
+}
+
+void contract_mma_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct product products[MMA_SELFTESTS] = {
+        {14, 128, 130, 66, 300, 0, false}, {16, 32, 70, 40, 160, 0, false},
+        {14, 64, 40, 40, 1200, 40, true},  {22, 0, 70, 70, 300, 0, false},
+        {22, 128, 40, 20, 1200, 40, true},
+    };
+
+    add_product(tape, &products[part]);
+}
+
+void contract_plain_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct product products[PLAIN_SELFTESTS] = {
+        {22, 0, 40, 33, 100, 0, false},
+        {14, 16, 33, 40, 100, 0, false},
+    };
+
+    add_product(tape, &products[part]);
 }

@@ -1,29 +1,39 @@
 /*
  * contract_kernel.h - which kernel makes a product, by which tile: from the device, the shape, and
- * what is barred. Nothing is launched here.
+ * the variants that are disabled. Nothing is launched here.
  */
 #ifndef ENGINE_CUDA_LAUNCH_CONTRACT_KERNEL_H
 #define ENGINE_CUDA_LAUNCH_CONTRACT_KERNEL_H
 
-#include "engine/cuda/launch/launch.h"
-#include "engine/ops/contraction.h"
+#include "engine/cuda/launch/launcher.h"
+#include "engine/cuda/launch/selftest_tape.h"
 
 /* A kernel and its tile. */
-struct contract_way {
+struct contract_kernel {
     enum cuda_kernel kernel;
     uint32_t rows;
     uint32_t columns;
 };
 
 /* Of args, dimensions, batches and causal are read. */
-enum contract_path contract_path_of(const struct launcher *launcher,
-                                    const struct contraction_shape *shape,
-                                    const struct contract_args *args);
-struct contract_way contract_way_of(const struct launcher *launcher,
-                                    const struct contraction_shape *shape,
-                                    const struct contract_args *args);
+enum kernel_variant contract_variant_of(const struct launcher *launcher,
+                                        const struct contraction_shape *shape,
+                                        const struct contract_args *args);
+struct contract_kernel contract_kernel_of(const struct launcher *launcher,
+                                          const struct contraction_shape *shape,
+                                          const struct contract_args *args);
 
 /* Tiles along m or n. Those of wgmma begin at a multiple of 8 rows of all, before a batch may. */
 uint64_t contract_tiles(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma);
+
+/* Small products. Each runs other kernels of a variant, or other parts of them. */
+#define PAIRS_SELFTESTS 2
+#define WGMMA_SELFTESTS 6
+#define MMA_SELFTESTS   5
+#define PLAIN_SELFTESTS 2
+void contract_pairs_selftest(struct selftest_tape *tape, uint32_t part);
+void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part);
+void contract_mma_selftest(struct selftest_tape *tape, uint32_t part);
+void contract_plain_selftest(struct selftest_tape *tape, uint32_t part);
 
 #endif /* ENGINE_CUDA_LAUNCH_CONTRACT_KERNEL_H */

@@ -1,5 +1,5 @@
-/* launch_hash.c - roots of tensors, and whether numbers are some; see launch.h. */
-#include "engine/cuda/launch/launch_core.h"
+/* launch_hash.c - see launch_hash.h. */
+#include "engine/cuda/launch/launch_hash.h"
 
 void launch_hash_plan(struct hash_item *items, uint32_t count)
 {
@@ -40,9 +40,9 @@ enum device_result launch_hash(const struct launcher *launcher, void *roots,
     uint8_t *halves[2] = {launcher->scratch, launcher->scratch + digests_size(leaves)};
     struct hash_args args = {
         .items = on_device, .to = halves[0], .total = leaves, .item_count = count};
-    enum device_result result = launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
-                                            HASH_LEAF_THREADS, &args, sizeof(args));
 
+    DEVICE_TRY(launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
+                           HASH_LEAF_THREADS, &args, sizeof(args)));
     /* At least once, so that the roots of single leaves are moved to their places. */
     do {
         args.level++;
@@ -50,12 +50,10 @@ enum device_result launch_hash(const struct launcher *launcher, void *roots,
         args.total = hash_total(items, count, args.level);
         args.from = args.to;
         args.to = args.total == count ? (uint8_t *)roots : halves[args.level % 2];
-        if (result == DEVICE_OK) {
-            result = launch_work(launcher, KERNEL_HASH_NODES, args.total, 1, HASH_NODES_THREADS,
-                                 &args, sizeof(args));
-        }
-    } while (args.total > count && result == DEVICE_OK);
-    return result;
+        DEVICE_TRY(launch_work(launcher, KERNEL_HASH_NODES, args.total, 1, HASH_NODES_THREADS,
+                               &args, sizeof(args)));
+    } while (args.total > count);
+    return DEVICE_OK;
 }
 
 enum device_result launch_finite(const struct launcher *launcher, uint32_t *found,

@@ -1,16 +1,17 @@
 /*
- * hashing.c - roots of what a machine holds, made where it lies, and the search for numbers that
- * are none; beside the next step, on a lane of their own.
+ * hashing.c - see hashing.h.
  *
- * Lane 1 waits for what lane 0 was told before the hashing began, and lane 0 waits for lane 1
+ * Lane 1 waits for what was queued on lane 0 before the hashing began, and lane 0 waits for lane 1
  * before it writes what is hashed: two signals, and nothing else, order the two. Roots, the table
  * of what to hash and scratch have memory that no step touches.
  */
+#include "engine/cuda/machine/hashing.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/machine/machine_cuda.h"
+#include "engine/cuda/launch/launch_hash.h"
 
 #define LANE_STEPS     0
 #define LANE_HASHING   1
@@ -65,7 +66,7 @@ static struct hash_item *items_of(const struct machine_cuda *cuda)
 static enum device_result search(const struct machine_cuda *cuda, uint32_t *word)
 {
     const struct tape *tape = cuda->machine.tape;
-    enum device_result result = cuda->way.calls->fill(cuda->device, word, 0, sizeof(*word));
+    enum device_result result = cuda->config.calls->fill(cuda->device, word, 0, sizeof(*word));
 
     for (uint32_t i = 0; i < tape->state_count && result == DEVICE_OK; i++) {
         const uint32_t id = tape->states[i].before;
@@ -85,7 +86,7 @@ enum status cuda_diverged(struct machine *machine, bool *diverged, struct error 
     enum device_result result = search(cuda, word_now(cuda));
 
     if (result == DEVICE_OK) {
-        result = cuda->way.calls->download(cuda->device, &found, word_now(cuda), sizeof(found));
+        result = cuda->config.calls->download(cuda->device, &found, word_now(cuda), sizeof(found));
     }
     *diverged = found != 0;
     return cuda_failed(cuda, result, "looking for numbers that are none", error);
@@ -118,37 +119,39 @@ static enum device_result send_items(struct machine_cuda *cuda, const uint32_t *
     /* Each tensor at most once: that is what the scratch was planned for. */
     assert(launch_hash_scratch_size(hashing->items, count) <= cuda->block_sizes[BLOCK_HASH]);
     hashing->count = 0; /* of what the device has, in case this fails */
-    enum device_result result = cuda->way.calls->upload(
+    enum device_result result = cuda->config.calls->upload(
         cuda->device, items_of(cuda), hashing->items, count * sizeof(*hashing->items));
 
     hashing->count = result == DEVICE_OK ? count : 0;
     return result;
 }
 
+static enum device_result queue(struct machine_cuda *cuda, const uint32_t *tensors, uint32_t count)
+{
+    struct launcher launcher = cuda->launcher;
+
+    launcher.scratch = cuda->blocks[BLOCK_HASH];
+    DEVICE_TRY(cuda->config.calls->await(cuda->device, SIGNAL_STEPPED));
+    DEVICE_TRY(send_items(cuda, tensors, count));
+    if (count > 0) {
+        DEVICE_TRY(
+            launch_hash(&launcher, roots_of(cuda), items_of(cuda), cuda->hashing.items, count));
+    }
+    DEVICE_TRY(search(cuda, word_hashed(cuda)));
+    return cuda->config.calls->signal(cuda->device, SIGNAL_HASHED);
+}
+
 /* Queues the hashing on its lane. */
 static enum device_result begin(struct machine_cuda *cuda, const uint32_t *tensors, uint32_t count)
 {
-    const struct device_calls *calls = cuda->way.calls;
-    struct launcher launcher = cuda->launcher;
+    const struct device_calls *calls = cuda->config.calls;
     enum device_result result = calls->signal(cuda->device, SIGNAL_STEPPED);
 
-    launcher.scratch = cuda->blocks[BLOCK_HASH];
+    if (result != DEVICE_OK) {
+        return result;
+    }
     calls->lane(cuda->device, LANE_HASHING);
-    if (result == DEVICE_OK) {
-        result = calls->await(cuda->device, SIGNAL_STEPPED);
-    }
-    if (result == DEVICE_OK) {
-        result = send_items(cuda, tensors, count);
-    }
-    if (result == DEVICE_OK && count > 0) {
-        result = launch_hash(&launcher, roots_of(cuda), items_of(cuda), cuda->hashing.items, count);
-    }
-    if (result == DEVICE_OK) {
-        result = search(cuda, word_hashed(cuda));
-    }
-    if (result == DEVICE_OK) {
-        result = calls->signal(cuda->device, SIGNAL_HASHED);
-    }
+    result = queue(cuda, tensors, count);
     calls->lane(cuda->device, LANE_STEPS);
     return result;
 }
@@ -169,11 +172,9 @@ enum status cuda_hash_begin(struct machine *machine, const uint32_t *tensors, ui
 {
     struct machine_cuda *cuda = cuda_of(machine);
     struct hashing *hashing = &cuda->hashing;
-    enum status status = check_tensors(cuda, tensors, count, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_tensors(cuda, tensors, count, error));
     if (hashing->pending || count > cuda->roots_max) {
         return error_set(error, STATUS_USAGE, "%u tensors cannot be hashed at once", count);
     }
@@ -193,7 +194,7 @@ enum status cuda_hash_end(struct machine *machine, struct digest *roots, bool *d
                           struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
-    const struct device_calls *calls = cuda->way.calls;
+    const struct device_calls *calls = cuda->config.calls;
     const uint64_t size = cuda->hashing.count * sizeof(*roots);
     uint32_t found = 0;
     enum device_result result = DEVICE_OK;
@@ -217,7 +218,7 @@ enum device_result cuda_hash_join(struct machine_cuda *cuda)
     enum device_result result = DEVICE_OK;
 
     if (cuda->hashing.pending && !cuda->hashing.joined) {
-        result = cuda->way.calls->await(cuda->device, SIGNAL_HASHED);
+        result = cuda->config.calls->await(cuda->device, SIGNAL_HASHED);
         cuda->hashing.joined = result == DEVICE_OK;
     }
     return result;
@@ -227,16 +228,13 @@ enum status cuda_leaves_roots(struct machine *machine, struct digest *roots,
                               const uint32_t *tensors, uint32_t count, struct error *error)
 {
     struct machine_cuda *cuda = cuda_of(machine);
-    enum status status = STATUS_OK;
     bool ignored;
 
-    for (uint32_t first = 0; first < count && status == STATUS_OK; first += cuda->roots_max) {
+    for (uint32_t first = 0; first < count; first += cuda->roots_max) {
         const uint32_t some = count - first < cuda->roots_max ? count - first : cuda->roots_max;
 
-        status = cuda_hash_begin(machine, tensors + first, some, error);
-        if (status == STATUS_OK) {
-            status = cuda_hash_end(machine, roots + first, &ignored, error);
-        }
+        TRY(cuda_hash_begin(machine, tensors + first, some, error));
+        TRY(cuda_hash_end(machine, roots + first, &ignored, error));
     }
-    return status;
+    return STATUS_OK;
 }

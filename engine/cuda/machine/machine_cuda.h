@@ -1,12 +1,12 @@
 /*
- * machine_cuda.h - what the files of the CUDA machine share: machine_cpu.c (memory and steps) and
- * hashing.c (roots, and numbers that are none). Nobody else includes it.
+ * machine_cuda.h - the CUDA machine itself, and what the files of this folder ask of it. Nobody else
+ * includes it but tests that look inside.
  */
 #ifndef ENGINE_CUDA_MACHINE_MACHINE_CUDA_H
 #define ENGINE_CUDA_MACHINE_MACHINE_CUDA_H
 
-#include "engine/cuda/fusions/fuse.h"
-#include "engine/cuda/machine/machine.h"
+#include "engine/cuda/fusions/fusion.h"
+#include "engine/plan/backend.h"
 #include "engine/plan/plan.h"
 
 #define BLOCKS_PER_PROCESSOR 32   /* of striding grids */
@@ -44,10 +44,18 @@ struct leg {
     struct device_graph *graph;
 };
 
+/* Which device, and what of it is used. */
+struct cuda_config {
+    const struct device_calls *calls; /* must outlive the machine */
+    int ordinal;
+    bool rules_only;   /* every operation by its rules, nothing fused */
+    uint32_t disabled; /* bits 1 << enum kernel_variant */
+};
+
 struct machine_cuda {
     struct machine machine;
     struct machine_options options;
-    struct machine_way way;
+    struct cuda_config config;
     struct device *device;
     struct device_facts facts;
     struct plan plan;
@@ -83,21 +91,5 @@ MUST_CHECK enum status cuda_failed(const struct machine_cuda *cuda, enum device_
 
 /* May a caller read it? */
 bool cuda_can_be_read(const struct machine_cuda *cuda, uint32_t tensor);
-
-/* ---- hashing.c ---- */
-
-/* Bytes of the blocks that hashing needs. */
-void cuda_hash_sizes(uint64_t sizes[BLOCK_COUNT], struct machine_cuda *cuda);
-
-enum status cuda_hash_begin(struct machine *machine, const uint32_t *tensors, uint32_t count,
-                            struct error *error);
-enum status cuda_hash_end(struct machine *machine, struct digest *roots, bool *diverged,
-                          struct error *error);
-enum status cuda_leaves_roots(struct machine *machine, struct digest *roots,
-                              const uint32_t *tensors, uint32_t count, struct error *error);
-enum status cuda_diverged(struct machine *machine, bool *diverged, struct error *error);
-
-/* What is queued from now on may write what is being hashed. */
-enum device_result cuda_hash_join(struct machine_cuda *cuda);
 
 #endif /* ENGINE_CUDA_MACHINE_MACHINE_CUDA_H */

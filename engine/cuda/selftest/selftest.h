@@ -1,16 +1,20 @@
 /*
- * selftest.h - the proof of a way that spares passes or launches: it makes a few small tapes on the
- * device, and every output must have the rules' bits. paths.h has it done, and keeps what came out.
+ * selftest.h - the self-test of a kernel variant: small tapes on a device, every shown tensor
+ * compared with the rules. variants.h runs it, and keeps what came out.
  */
 #ifndef ENGINE_CUDA_SELFTEST_SELFTEST_H
 #define ENGINE_CUDA_SELFTEST_SELFTEST_H
 
-#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/launch/launcher.h"
+
+/* "pairs", "dots", "attention": as LOCKSTEP_CUDA_WITHOUT names it. */
+const char *selftest_name(enum kernel_variant variant);
 
 /*
- * Tries a way of enum launch_way, beside those that device_launcher does not bar. *right is false
- * where it gave other bits, or was not launched at all.
+ * Tries a variant with nothing beside it that device_launcher allows but what it needs. *right is
+ * false where it gave other bits, or was not launched at all.
  */
-enum device_result proof_of_way(bool *right, const struct launcher *device_launcher, uint32_t way);
+enum device_result selftest_variant(bool *right, const struct launcher *device_launcher,
+                                    enum kernel_variant variant);
 
 #endif /* ENGINE_CUDA_SELFTEST_SELFTEST_H */

@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 
+#include "engine/cuda/fusions/strips.h"
 #include "engine/cuda/kernels/args.h"
-#include "engine/cuda/fusions/fuse_core.h"
-#include "engine/cuda/launch/launch_core.h"
+#include "engine/cuda/launch/launcher.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/fused_case.h"
 #include "tests/support/numeric/small_model.h"
@@ -103,7 +103,7 @@ static uint64_t launches_of(const struct attention_case *shape)
 static void hold(struct tape *tape, const struct attention_case *shape, enum sort sort,
                  const char *what)
 {
-    static const uint32_t wanted[] = {WAY_ATTENTION, WAY_COUNT};
+    static const uint32_t wanted[] = {VARIANT_ATTENTION, VARIANT_COUNT};
     const struct fake_device_switches device = {.shared_max = shape->shared_max};
     struct machine *rules = fused_rules(tape);
     struct error error;
@@ -118,7 +118,7 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
         uint64_t launched;
 
         fake_device_set(&device);
-        fused = fused_open(tape, fused_barred_but(wanted[i]));
+        fused = fused_open(tape, fused_disabled_but(wanted[i]));
         fused_give(fused, tape, sort);
         for (int step = 0; step < 2; step++) {
             assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
@@ -190,18 +190,18 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
 static void test_strips_are_as_high_as_shared_memory_lets_them(void **state)
 {
     (void)state;
-    assert_int_equal(strip_rows_of(64 * 1024, 1024), 0);
-    assert_int_equal(strip_rows_of(64 * 1024, 896), 16);
-    assert_int_equal(strip_rows_of(99 * 1024, 1024), 16);
-    assert_int_equal(strip_rows_of(163 * 1024, 1024), 32);
-    assert_int_equal(strip_rows_of(SHARED_H200, 1024), 32);
+    assert_int_equal(strips_rows_of(64 * 1024, 1024), 0);
+    assert_int_equal(strips_rows_of(64 * 1024, 896), 16);
+    assert_int_equal(strips_rows_of(99 * 1024, 1024), 16);
+    assert_int_equal(strips_rows_of(163 * 1024, 1024), 32);
+    assert_int_equal(strips_rows_of(SHARED_H200, 1024), 32);
 }
 
 static void test_models_with_attention_have_the_bits_of_the_rules(void **state)
 {
     static const enum model_kind kinds[] = {MODEL_GPT2, MODEL_LLAMA};
     static const struct fake_device_switches sound;
-    static const uint32_t wanted[] = {WAY_ATTENTION, WAY_COUNT};
+    static const uint32_t wanted[] = {VARIANT_ATTENTION, VARIANT_COUNT};
 
     (void)state;
     fake_device_set(&sound);
@@ -220,7 +220,7 @@ static void test_models_with_attention_have_the_bits_of_the_rules(void **state)
         rules = fused_rules(start.tape);
         start_steps(rules, &start, 2);
         for (int way = 0; way < 2; way++) {
-            struct machine *fused = fused_open(start.tape, fused_barred_but(wanted[way]));
+            struct machine *fused = fused_open(start.tape, fused_disabled_but(wanted[way]));
 
             start_steps(fused, &start, 2);
             start_compare(rules, fused, "attention");

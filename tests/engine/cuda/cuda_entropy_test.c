@@ -11,17 +11,17 @@
 
 #include "engine/cuda/launch/launch.h"
 #include "engine/cuda/machine/machine.h"
-#include "tests/support/device/traffic.h"
 #include "engine/ops/real.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/device/fake_device.h"
+#include "tests/support/device/traffic.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 
 #define SHARED_HOPPER 232448 /* bytes that a block of threads may have */
 /* With the sums without tiles, for the emulator's sake. */
 #define ALONE                                                                                      \
-    (~(1u << WAY_ENTROPY | 1u << WAY_DOTS | 1u << CONTRACT_PLAINLY | 1u << CONTRACT_BY_MMA))
+    (~(1u << VARIANT_ENTROPY | 1u << VARIANT_DOTS | 1u << VARIANT_PLAIN | 1u << VARIANT_MMA))
 
 /* ---- tapes ------------------------------------------------------------------------------- */
 
@@ -125,15 +125,15 @@ static void set_values(struct start *start, uint64_t columns, enum sort sort)
     }
 }
 
-static struct machine *open_fake(const struct tape *tape, uint32_t barred)
+static struct machine *open_fake(const struct tape *tape, uint32_t disabled)
 {
     const struct machine_options options = {.trace = false};
-    const struct machine_way way = {.calls = fake_device_calls(), .barred = barred};
+    const struct cuda_config config = {.calls = fake_device_calls(), .disabled = disabled};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    start_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    start_must(machine_cuda_open(&machine, tape, &options, &config, &error), &error);
     return machine;
 }
 
@@ -272,10 +272,10 @@ static void test_the_account_counts_each_number_once(void **state)
     assert_non_null(counts);
     fake_device_set(&large);
     for (int spared = 0; spared < 2; spared++) {
-        struct machine *machine = open_fake(tape, spared ? ALONE : ALONE | 1u << WAY_ENTROPY);
+        struct machine *machine = open_fake(tape, spared ? ALONE : ALONE | 1u << VARIANT_ENTROPY);
 
         memset(counts, 0, tape->op_count * sizeof(*counts));
-        machine_cuda_traffic(counts, machine);
+        traffic_count(counts, machine);
         for (uint32_t at = 0; at < tape->op_count; at++) {
             moved[spared] += counts[at].read + counts[at].written;
         }

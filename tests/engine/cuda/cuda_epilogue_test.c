@@ -12,10 +12,10 @@
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/launch/launch.h"
 #include "engine/cuda/machine/machine.h"
-#include "tests/support/device/traffic.h"
 #include "engine/ops/real.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/device/fake_device.h"
+#include "tests/support/device/traffic.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
@@ -23,33 +23,34 @@
 /* ---- machines and values ---------------------------------------------------------- */
 
 /* By ways to contract, and of the others by this one and rows that are held; or by all others. */
-#define ALL_BUT(ways) (~(1u << WAY_EPILOGUE | 1u << WAY_HELD | 1u << CONTRACT_PLAINLY | (ways)))
+#define ALL_BUT(ways)                                                                              \
+    (~(1u << VARIANT_EPILOGUE | 1u << VARIANT_HELD | 1u << VARIANT_PLAIN | (ways)))
 
 static const struct {
     const char *name;
     int32_t capability;
-    uint32_t barred;
+    uint32_t disabled;
 } devices[] = {
-    {"mma", 80, ALL_BUT(1u << CONTRACT_BY_MMA)},
+    {"mma", 80, ALL_BUT(1u << VARIANT_MMA)},
     {"plainly", 80, ALL_BUT(0u)},
-    {"wgmma", 90, ALL_BUT(1u << CONTRACT_BY_WGMMA)},
-    {"pairs", 90, ALL_BUT(1u << CONTRACT_BY_PAIRS)},
+    {"wgmma", 90, ALL_BUT(1u << VARIANT_WGMMA)},
+    {"pairs", 90, ALL_BUT(1u << VARIANT_PAIRS)},
     {"all", 90, 0},
 };
 
 #define DEVICES (sizeof(devices) / sizeof(devices[0]))
 
-static struct machine *open_fake(const struct tape *tape, int32_t capability, uint32_t barred)
+static struct machine *open_fake(const struct tape *tape, int32_t capability, uint32_t disabled)
 {
     const struct fake_device_switches switches = {.capability = capability};
     struct machine_options options = {.trace = false};
-    struct machine_way way = {.calls = fake_device_calls(), .barred = barred};
+    struct cuda_config config = {.calls = fake_device_calls(), .disabled = disabled};
     struct machine *machine = NULL;
     struct error error;
 
     fake_device_set(&switches);
     error_init(&error);
-    start_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    start_must(machine_cuda_open(&machine, tape, &options, &config, &error), &error);
     return machine;
 }
 
@@ -227,7 +228,7 @@ static struct tape *refused_tape(const struct shape *shape)
 static void hold(const struct tape *tape, enum sort sort, size_t device, struct machine *rules,
                  const char *what)
 {
-    struct machine *fused = open_fake(tape, devices[device].capability, devices[device].barred);
+    struct machine *fused = open_fake(tape, devices[device].capability, devices[device].disabled);
     struct start start;
     char text[128];
 
@@ -333,9 +334,9 @@ static struct tape *block_tape(uint64_t columns)
     return finish(&parts);
 }
 
-static uint64_t launches_of(struct tape *tape, uint32_t barred, uint32_t kernel)
+static uint64_t launches_of(struct tape *tape, uint32_t disabled, uint32_t kernel)
 {
-    struct machine *machine = open_fake(tape, 80, barred);
+    struct machine *machine = open_fake(tape, 80, disabled);
     struct start start;
     uint64_t count;
 
@@ -350,7 +351,7 @@ static uint64_t launches_of(struct tape *tape, uint32_t barred, uint32_t kernel)
 static void test_gradients_along_rows_are_added_where_they_are_made(void **state)
 {
     static const uint64_t widths[] = {36, 300, 1028};
-    const uint32_t without = ALL_BUT(1u << CONTRACT_BY_MMA) | 1u << WAY_HELD;
+    const uint32_t without = ALL_BUT(1u << VARIANT_MMA) | 1u << VARIANT_HELD;
 
     (void)state;
     for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
@@ -364,7 +365,7 @@ static void test_gradients_along_rows_are_added_where_they_are_made(void **state
         }
         /* Two sums less, where a warp holds the rows. */
         assert_int_equal(launches_of(tape, without, KERNEL_QUADS) -
-                             launches_of(tape, devices[0].barred, KERNEL_QUADS),
+                             launches_of(tape, devices[0].disabled, KERNEL_QUADS),
                          widths[i] <= HELD_MAX ? 2 : 0);
         rules->backend->close(rules);
         tape_free(tape);
@@ -392,7 +393,7 @@ static void test_models_have_the_bits_of_the_rules(void **state)
         for (size_t device = 0; device < DEVICES; device++) {
             if (device == 2 * kind || test_share(1, 0) != 0) {
                 struct machine *fused =
-                    open_fake(start.tape, devices[device].capability, devices[device].barred);
+                    open_fake(start.tape, devices[device].capability, devices[device].disabled);
 
                 start_steps(fused, &start, 2);
                 start_compare(rules, fused, devices[device].name);
@@ -435,14 +436,14 @@ static void test_parts_may_end_anywhere(void **state)
     tape_free(tape);
 }
 
-static struct traffic all_traffic(const struct tape *tape, uint32_t barred)
+static struct traffic all_traffic(const struct tape *tape, uint32_t disabled)
 {
-    struct machine *machine = open_fake(tape, 80, barred);
+    struct machine *machine = open_fake(tape, 80, disabled);
     struct traffic *counts = calloc(tape->op_count, sizeof(*counts));
     struct traffic all = {.launches = 0};
 
     assert_non_null(counts);
-    machine_cuda_traffic(counts, machine);
+    traffic_count(counts, machine);
     for (uint32_t at = 0; at < tape->op_count; at++) {
         all.launches += counts[at].launches;
         all.read += counts[at].read;
@@ -463,7 +464,7 @@ static void test_the_account_counts_what_is_spared(void **state)
     const uint64_t size = 4 * shape.m * shape.n;
     struct tape *tape = followed_tape(&shape);
     const struct traffic with = all_traffic(tape, 0);
-    const struct traffic without = all_traffic(tape, 1u << WAY_EPILOGUE);
+    const struct traffic without = all_traffic(tape, 1u << VARIANT_EPILOGUE);
 
     (void)state;
     assert_int_equal(without.launches - with.launches, 13);

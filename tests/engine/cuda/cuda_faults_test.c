@@ -29,9 +29,9 @@ static const struct fake_device_switches sound;
 static enum status open_on_fake(struct machine **machine, const struct tape *tape,
                                 const struct machine_options *options, struct error *error)
 {
-    struct machine_way way = {.calls = fake_device_calls(), .ordinal = (int)options->device};
+    struct cuda_config config = {.calls = fake_device_calls(), .ordinal = (int)options->device};
 
-    return machine_cuda_open(machine, tape, options, &way, error);
+    return machine_cuda_open(machine, tape, options, &config, error);
 }
 
 /* What a use found: equal uses have equal findings. */

@@ -10,11 +10,11 @@
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/launch/launch.h"
 #include "engine/cuda/machine/machine.h"
-#include "tests/support/device/traffic.h"
 #include "engine/ops/real.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/fused_case.h"
+#include "tests/support/device/traffic.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
@@ -24,8 +24,8 @@ static const struct fake_device_switches sound;
 static const struct {
     uint32_t way;
     const char *name;
-} ways[] = {{WAY_DOTS, "dots"}, {WAY_LISTS, "lists"},       {WAY_COLUMNS, "columns"},
-            {WAY_HELD, "held"}, {CONTRACT_PLAINLY, "none"}, {WAY_COUNT, "all"}};
+} ways[] = {{VARIANT_DOTS, "dots"}, {VARIANT_LISTS, "lists"}, {VARIANT_COLUMNS, "columns"},
+            {VARIANT_HELD, "held"}, {VARIANT_PLAIN, "none"},  {VARIANT_COUNT, "all"}};
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
@@ -47,11 +47,11 @@ static void hold(struct tape *tape, enum sort sort, const uint32_t two[2], const
         struct machine *fused;
         char text[128];
 
-        if (ways[i].way != two[0] && ways[i].way != two[1] && ways[i].way != WAY_COUNT &&
+        if (ways[i].way != two[0] && ways[i].way != two[1] && ways[i].way != VARIANT_COUNT &&
             test_share(1, 0) == 0) {
             continue;
         }
-        fused = fused_open(tape, fused_barred_but(ways[i].way));
+        fused = fused_open(tape, fused_disabled_but(ways[i].way));
         fused_give(fused, tape, sort);
         for (int step = 0; step < 2; step++) {
             assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
@@ -138,7 +138,7 @@ static struct tape *parameters_tape(bool adamw, struct precision precision)
 static void test_norms_and_updates_have_the_bits_of_the_rules(void **state)
 {
     static const struct precision cuts[] = {{14, 128}, {16, 0}, {22, 128}, {15, 32}};
-    static const uint32_t two[2] = {WAY_DOTS, WAY_LISTS};
+    static const uint32_t two[2] = {VARIANT_DOTS, VARIANT_LISTS};
 
     (void)state;
     for (int sort = 0; sort < SORTS; sort++) {
@@ -202,7 +202,7 @@ static void test_rows_and_their_views_have_the_bits_of_the_rules(void **state)
         struct precision cut;
     } cases[] = {{9, 36, {14, 128}}, {2, 1000, {16, 0}}, {5, 129, {15, 64}}, {2, 1028, {22, 128}}};
 
-    static const uint32_t two[2] = {WAY_HELD, WAY_COLUMNS};
+    static const uint32_t two[2] = {VARIANT_HELD, VARIANT_COLUMNS};
 
     (void)state;
     fake_device_set(&sound);
@@ -245,7 +245,7 @@ static void test_models_by_each_way_have_the_bits_of_the_rules(void **state)
         for (size_t i = 0; i < WAYS; i++) {
             /* One model for each way, and all of them in the long version. */
             if (i == (size_t)kind || test_share(1, 0) != 0) {
-                struct machine *fused = fused_open(start.tape, fused_barred_but(ways[i].way));
+                struct machine *fused = fused_open(start.tape, fused_disabled_but(ways[i].way));
 
                 start_steps(fused, &start, 2);
                 start_compare(rules, fused, ways[i].name);
@@ -296,7 +296,7 @@ static void test_the_account_counts_what_is_launched(void **state)
 
     (void)state;
     for (int all = 0; all < 2; all++) {
-        struct machine *machine = fused_open(tape, all ? 0 : fused_barred_but(CONTRACT_PLAINLY));
+        struct machine *machine = fused_open(tape, all ? 0 : fused_disabled_but(VARIANT_PLAIN));
         struct traffic *counts = calloc(tape->op_count, sizeof(*counts));
         uint64_t launched = 0;
         uint64_t counted = 0;
@@ -305,7 +305,7 @@ static void test_the_account_counts_what_is_launched(void **state)
         error_init(&error);
         assert_non_null(counts);
         fused_give(machine, tape, SORT_PLAIN);
-        machine_cuda_traffic(counts, machine);
+        traffic_count(counts, machine);
         for (uint32_t at = 0; at < tape->op_count; at++) {
             counted += counts[at].launches;
         }

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/launch/launch.h"
 #include "engine/cuda/kernels/packed.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/launch/launch_hash.h"
 #include "engine/rules/rule.h"
 #include "proofs/hash/merkle.h"
 #include "tests/engine/cpu/op_case.h"
@@ -158,10 +159,10 @@ struct kind {
     int32_t capability;
     uint32_t processors;
     uint32_t shared_max;
-    uint32_t barred;
+    uint32_t disabled;
 };
 
-static const struct kind plain_kind = {80, 1, 0, 1u << CONTRACT_BY_MMA};
+static const struct kind plain_kind = {80, 1, 0, 1u << VARIANT_MMA};
 static const struct kind mma_kind = {80, 1, 0, 0};
 
 /* Runs all by the kernels; in packed mode a q tensor's memory is grown, and peaks are left out. */
@@ -175,7 +176,7 @@ static void chain_kernels(struct chain *chain, const struct kind *kind, bool pac
                                 .capability = kind->capability,
                                 .processors = kind->processors,
                                 .shared_max = kind->shared_max,
-                                .barred = kind->barred,
+                                .disabled = kind->disabled,
                                 .packed = packed};
     struct device_facts facts;
     uint64_t scratch = 1;
@@ -439,7 +440,7 @@ static void test_products_of_wgmma_have_the_bits_of_the_rules(void **state)
 {
     static const struct kind one = {90, 1, 0, 0};
     static const struct kind some = {90, 5, 0, 0};
-    static const struct kind pairs = {90, 2, 0, 1u << CONTRACT_BY_WGMMA};
+    static const struct kind pairs = {90, 2, 0, 1u << VARIANT_WGMMA};
 
     (void)state;
     hold_products(products, COUNT_OF(products), &one);

@@ -25,12 +25,12 @@ static const struct fake_device_switches sound;
 static struct machine *fake_open(const struct tape *tape, bool trace, bool rules_only)
 {
     struct machine_options options = {.trace = trace};
-    struct machine_way way = {.calls = fake_device_calls(), .rules_only = rules_only};
+    struct cuda_config config = {.calls = fake_device_calls(), .rules_only = rules_only};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    if (machine_cuda_open(&machine, tape, &options, &way, &error) != STATUS_OK) {
+    if (machine_cuda_open(&machine, tape, &options, &config, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return machine;
@@ -189,7 +189,7 @@ static void test_too_little_memory_is_refused_with_how_much(void **state)
 {
     struct fake_device_switches small = {.memory_max = 10000};
     struct machine_options options = {.memory_max = 1000};
-    struct machine_way way = {.calls = fake_device_calls()};
+    struct cuda_config config = {.calls = fake_device_calls()};
     struct tape *tape = random_tape(3, 4);
     struct machine *machine;
     struct error error;
@@ -197,10 +197,12 @@ static void test_too_little_memory_is_refused_with_how_much(void **state)
     (void)state;
     fake_device_set(&small);
     error_init(&error);
-    assert_int_equal(machine_cuda_open(&machine, tape, &options, &way, &error), STATUS_NO_MEMORY);
+    assert_int_equal(machine_cuda_open(&machine, tape, &options, &config, &error),
+                     STATUS_NO_MEMORY);
     assert_non_null(strstr(error.text, "0.0 MiB are allowed"));
     options.memory_max = 0;
-    assert_int_equal(machine_cuda_open(&machine, tape, &options, &way, &error), STATUS_NO_MEMORY);
+    assert_int_equal(machine_cuda_open(&machine, tape, &options, &config, &error),
+                     STATUS_NO_MEMORY);
     assert_non_null(strstr(error.text, "MiB of device memory; fake device had 0.0 MiB free"));
     assert_true(error.advice[0] != '\0');
     assert_int_equal(fake_device_leftovers(), 0);
@@ -219,7 +221,7 @@ static void test_devices_that_cannot_be_opened_are_told_apart(void **state)
                  {DEVICE_NO_CODE, "no code for this device"},
                  {DEVICE_FAILED, "does not start"}};
     struct machine_options options = {.trace = false};
-    struct machine_way way = {.calls = fake_device_calls()};
+    struct cuda_config config = {.calls = fake_device_calls()};
     struct tape *tape = random_tape(3, 4);
     struct machine *machine;
     struct error error;
@@ -230,7 +232,8 @@ static void test_devices_that_cannot_be_opened_are_told_apart(void **state)
 
         fake_device_set(&switches);
         error_init(&error);
-        assert_int_equal(machine_cuda_open(&machine, tape, &options, &way, &error), STATUS_DEVICE);
+        assert_int_equal(machine_cuda_open(&machine, tape, &options, &config, &error),
+                         STATUS_DEVICE);
         assert_non_null(strstr(error.text, cases[i].text));
         assert_true(error.advice[0] != '\0');
     }

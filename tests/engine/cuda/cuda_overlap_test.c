@@ -24,12 +24,12 @@ static const struct fake_device_switches sound;
 static struct machine *fake_open(const struct tape *tape)
 {
     struct machine_options options = {.trace = false};
-    struct machine_way way = {.calls = fake_device_calls()};
+    struct cuda_config config = {.calls = fake_device_calls()};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    start_must(machine_cuda_open(&machine, tape, &options, &way, &error), &error);
+    start_must(machine_cuda_open(&machine, tape, &options, &config, &error), &error);
     return machine;
 }
 

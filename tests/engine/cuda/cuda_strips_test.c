@@ -13,10 +13,10 @@
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/launch/launch.h"
 #include "engine/cuda/machine/machine_cuda.h"
-#include "tests/support/device/traffic.h"
 #include "engine/ops/real.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/fused_case.h"
+#include "tests/support/device/traffic.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
@@ -33,7 +33,7 @@ static uint64_t strip_launches(void)
 static void hold(const struct tape *tape, enum sort sort, uint32_t way, const char *what)
 {
     struct machine *rules = fused_rules(tape);
-    struct machine *fused = fused_open(tape, fused_barred_but(way));
+    struct machine *fused = fused_open(tape, fused_disabled_but(way));
     struct error error;
 
     error_init(&error);
@@ -113,7 +113,7 @@ static void test_products_of_columns_have_the_bits_of_the_rules(void **state)
             }
             fake_device_set(sort == SORT_NASTY ? &tight : &sound);
             (void)snprintf(what, sizeof(what), "product %zu, numbers of sort %d", i, sort);
-            hold(tape, (enum sort)sort, WAY_STRIPS, what);
+            hold(tape, (enum sort)sort, VARIANT_STRIPS, what);
             if (strip_launches() != 2) {
                 fail_msg("%s: %llu strips", what, (unsigned long long)strip_launches());
             }
@@ -142,7 +142,7 @@ static void test_products_that_do_not_fit_are_left(void **state)
         struct tape *tape = product_tape(&others[i]);
 
         fake_device_set(&sound);
-        hold(tape, SORT_PLAIN, WAY_STRIPS, "what does not fit");
+        hold(tape, SORT_PLAIN, VARIANT_STRIPS, "what does not fit");
         assert_int_equal(strip_launches(), 0);
         tape_free(tape);
     }
@@ -194,7 +194,7 @@ static void test_sums_of_columns_have_the_bits_of_the_rules(void **state)
 
             fake_device_set(&sound);
             (void)snprintf(what, sizeof(what), "sums %zu, numbers of sort %d", i, sort);
-            hold(tape, (enum sort)sort, WAY_SUMS, what);
+            hold(tape, (enum sort)sort, VARIANT_SUMS, what);
             assert_int_equal(fake_device_launches(cases[i].kernel), 2);
             assert_int_equal(sum_launches(), cases[i].kernel == KERNEL_ONES ? 0 : 2);
         }
@@ -208,7 +208,7 @@ static void test_limbs_that_others_want_are_summed(void **state)
 
     (void)state;
     fake_device_set(&sound);
-    hold(tape, SORT_PLAIN, WAY_SUMS, "sums of limbs");
+    hold(tape, SORT_PLAIN, VARIANT_SUMS, "sums of limbs");
     assert_int_equal(sum_launches(), 0);
     assert_int_equal(fake_device_launches(KERNEL_ONES), 2);
     tape_free(tape);
@@ -222,7 +222,7 @@ static void test_every_integer_comes_back(void **state)
     enum { K = 128, ROWS = 128, MOST = (1 << 13) - 1 };
     static const struct product p = {1, 1, K, ROWS, K, {14, 128}, false, 0};
     struct tape *tape = product_tape(&p);
-    struct machine *fused = fused_open(tape, fused_barred_but(WAY_STRIPS));
+    struct machine *fused = fused_open(tape, fused_disabled_but(VARIANT_STRIPS));
     float *x = malloc(sizeof(float) * K * ROWS);
     float *y = calloc(K * K, sizeof(float));
     float *out = malloc(sizeof(float) * K * ROWS);
@@ -285,7 +285,7 @@ static void test_hidden_elements_are_not_read(void **state)
         }
         tape = product_tape(p);
         rules = fused_rules(tape);
-        fused = fused_open(tape, fused_barred_but(WAY_STRIPS));
+        fused = fused_open(tape, fused_disabled_but(VARIANT_STRIPS));
         error_init(&error);
         fused_give(rules, tape, SORT_PLAIN);
         fused_give(fused, tape, SORT_PLAIN);
@@ -340,7 +340,7 @@ static void test_training_has_the_bits_of_the_rules(void **state)
         start_steps(rules, &start, 2);
         for (int all = 0; all < 2; all++) {
             struct machine *fused =
-                fused_open(start.tape, fused_barred_but(all ? WAY_COUNT : WAY_STRIPS));
+                fused_open(start.tape, fused_disabled_but(all ? VARIANT_COUNT : VARIANT_STRIPS));
 
             fake_device_set(&sound);
             start_steps(fused, &start, 2);
@@ -362,14 +362,14 @@ static void test_the_account_counts_what_is_seen(void **state)
 {
     static const struct product p = {2, 1, 300, 300, 24, {14, 128}, false, 300};
     struct tape *tape = product_tape(&p);
-    struct machine *machine = fused_open(tape, fused_barred_but(WAY_STRIPS));
+    struct machine *machine = fused_open(tape, fused_disabled_but(VARIANT_STRIPS));
     struct traffic *counts = calloc(tape->op_count, sizeof(*counts));
     const uint64_t seen = 4 * p.batches * p.inner * (p.inner + 1) / 2;
     const struct traffic *last = &counts[tape->op_count - 1];
 
     (void)state;
     assert_non_null(counts);
-    machine_cuda_traffic(counts, machine);
+    traffic_count(counts, machine);
     assert_int_equal(last->launches, 1);
     assert_true(last->read > seen && last->read < seen + 4 * p.batches * p.others * p.inner);
     assert_int_equal(last->written, 4 * p.batches * p.rows * p.others);

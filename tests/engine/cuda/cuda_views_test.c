@@ -104,9 +104,9 @@ static struct tape *views_tape(const struct views_case *shape)
 
 /* Alone, beside all others, and beside those that launch attention as a whole. */
 static const uint32_t barred_ways[] = {
-    ~(1u << WAY_VIEWS | 1u << WAY_DOTS | 1u << CONTRACT_PLAINLY | 1u << CONTRACT_BY_MMA),
+    ~(1u << VARIANT_VIEWS | 1u << VARIANT_DOTS | 1u << VARIANT_PLAIN | 1u << VARIANT_MMA),
     0,
-    1u << WAY_ATTENTION | 1u << WAY_STRIPS,
+    1u << VARIANT_ATTENTION | 1u << VARIANT_STRIPS,
 };
 
 #define BARRED_WAYS (sizeof(barred_ways) / sizeof(barred_ways[0]))
@@ -212,9 +212,9 @@ static void test_steps_may_be_cut_anywhere(void **state)
 /* A small GPT-2: with its rows in place there is less for the rules to do, and the same bits. */
 static void test_a_model_has_the_bits_of_the_rules(void **state)
 {
-    const uint32_t without[] = {barred_ways[0] | 1u << WAY_VIEWS, barred_ways[0],
-                                ~(1u << WAY_VIEWS | 1u << WAY_ENTROPY | 1u << WAY_DOTS |
-                                  1u << CONTRACT_PLAINLY | 1u << CONTRACT_BY_MMA),
+    const uint32_t without[] = {barred_ways[0] | 1u << VARIANT_VIEWS, barred_ways[0],
+                                ~(1u << VARIANT_VIEWS | 1u << VARIANT_ENTROPY | 1u << VARIANT_DOTS |
+                                  1u << VARIANT_PLAIN | 1u << VARIANT_MMA),
                                 0};
     struct model_options options;
     struct small_model small;

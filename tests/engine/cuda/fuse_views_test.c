@@ -114,8 +114,8 @@ static bool alike(const struct op *a, const struct op *b)
     return true;
 }
 
-/* All other ways barred: what is shared stays to be seen. */
-static const struct fusion_facts no_facts = {.barred = ~0u};
+/* All other ways disabled: what is shared stays to be seen. */
+static const struct fusion_facts no_facts = {.disabled = ~0u};
 
 static void test_views_are_shared_exactly_where_their_places_agree(void **state)
 {
@@ -139,7 +139,7 @@ static void test_views_are_shared_exactly_where_their_places_agree(void **state)
             first++;
         }
         error_init(&error);
-        assert_int_equal(fusion_build(&fusion, &views.tape, &no_facts, &error), STATUS_OK);
+        assert_int_equal(fuse_tape(&fusion, &views.tape, &no_facts, &error), STATUS_OK);
         assert_int_equal(fusion.ops[VIEWS].inputs[0], before.ops[first].outputs[2]);
         assert_int_equal(fusion.ops[VIEWS].inputs[1], before.ops[first].outputs[1]);
         assert_memory_equal(views.ops, before.ops, sizeof(views.ops)); /* the tape itself stays */
@@ -168,7 +168,7 @@ static void test_outputs_with_a_name_are_made(void **state)
         memcpy(views.ops[VIEWS - 1].attributes, views.ops[0].attributes,
                sizeof(views.ops[0].attributes));
         views.tensors[views.ops[VIEWS - 1].outputs[i]].role = ROLE_OUTPUT;
-        assert_int_equal(fusion_build(&fusion, &views.tape, &no_facts, &error), STATUS_OK);
+        assert_int_equal(fuse_tape(&fusion, &views.tape, &no_facts, &error), STATUS_OK);
         assert_int_equal(fusion.ops[VIEWS].inputs[2 - i], views.ops[VIEWS - 1].outputs[i]);
         assert_memory_equal(&fusion.ops[VIEWS - 1], &views.ops[VIEWS - 1], sizeof(views.ops[0]));
         fusion_release(&fusion);
@@ -324,7 +324,7 @@ static void test_parts_are_read_where_the_whole_lies(void **state)
     (void)state;
     for (int turn = 0; turn < 20000; turn++) {
         const uint64_t other = test_random_below(&seed, 6);
-        struct fusion_facts facts = {.barred = ~(1u << WAY_VIEWS)};
+        struct fusion_facts facts = {.disabled = ~(1u << VARIANT_VIEWS)};
         struct rows rows;
         struct fusion fusion;
         struct error error;
@@ -359,7 +359,7 @@ static void test_parts_are_read_where_the_whole_lies(void **state)
             op->inputs[0] = FIRST_PART + 2;
             op->outputs[0] = rows.tape.tensor_count - 1;
         }
-        assert_int_equal(fusion_build(&fusion, &rows.tape, &facts, &error), STATUS_OK);
+        assert_int_equal(fuse_tape(&fusion, &rows.tape, &facts, &error), STATUS_OK);
         assert_int_equal(fusion.ops[1].output_count, expected ? 0 : PARTS);
         for (uint32_t i = 0; i < PARTS; i++) {
             assert_int_equal(fusion.holders[FIRST_PART + i], expected ? WHOLE : FIRST_PART + i);
@@ -383,7 +383,7 @@ static void test_parts_are_written_where_the_whole_lies(void **state)
     (void)state;
     for (int turn = 0; turn < 20000; turn++) {
         const uint64_t other = test_random_below(&seed, 8);
-        struct fusion_facts facts = {.barred = ~(1u << WAY_VIEWS)};
+        struct fusion_facts facts = {.disabled = ~(1u << VARIANT_VIEWS)};
         struct rows rows;
         struct fusion fusion;
         struct error error;
@@ -413,7 +413,7 @@ static void test_parts_are_written_where_the_whole_lies(void **state)
         op->inputs[0] = other == 1 ? FIRST_PART + 1 : WHOLE;
         op->outputs[0] = rows.tape.tensor_count - 1;
         rows.tensors[other == 2 ? WHOLE : rows.tape.tensor_count - 1].role = ROLE_OUTPUT;
-        assert_int_equal(fusion_build(&fusion, &rows.tape, &facts, &error), STATUS_OK);
+        assert_int_equal(fuse_tape(&fusion, &rows.tape, &facts, &error), STATUS_OK);
         assert_int_equal(fusion.ops[PARTS].input_count, expected ? 0 : PARTS);
         for (uint32_t i = 0; i < PARTS; i++) {
             assert_int_equal(fusion.holders[FIRST_PART + i], expected ? WHOLE : FIRST_PART + i);

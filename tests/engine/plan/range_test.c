@@ -78,14 +78,14 @@ static void whole_close(struct whole *whole)
 static void hold_range(const struct whole *whole, uint32_t first, uint32_t last, bool on_fake)
 {
     struct machine_options options = {.isa = isa_best(), .thread_count = 2, .trace = true};
-    struct machine_way way = {.calls = fake_device_calls()};
+    struct cuda_config config = {.calls = fake_device_calls()};
     struct machine *machine = NULL;
     struct range range;
     struct error error;
 
     error_init(&error);
     assert_int_equal(range_build(&range, whole->tape, first, last, &error), STATUS_OK);
-    assert_int_equal(on_fake ? machine_cuda_open(&machine, range.tape, &options, &way, &error)
+    assert_int_equal(on_fake ? machine_cuda_open(&machine, range.tape, &options, &config, &error)
                              : backend_cpu.open(&machine, range.tape, &options, &error),
                      STATUS_OK);
     for (uint32_t i = 0; i < range.given_count; i++) {

@@ -191,9 +191,9 @@ static void test_parts_of_every_kind_make_what_the_whole_makes(void **state)
 static enum status open_on_fake(struct machine **machine, const struct tape *tape,
                                 const struct machine_options *options, struct error *error)
 {
-    struct machine_way way = {.calls = fake_device_calls()};
+    struct cuda_config config = {.calls = fake_device_calls()};
 
-    return machine_cuda_open(machine, tape, options, &way, error);
+    return machine_cuda_open(machine, tape, options, &config, error);
 }
 
 /*

@@ -11,15 +11,15 @@
 #include "tests/support/device/fake_device.h"
 #include "tests/support/test.h"
 
-struct machine *fused_open(const struct tape *tape, uint32_t barred)
+struct machine *fused_open(const struct tape *tape, uint32_t disabled)
 {
     struct machine_options options = {.trace = false};
-    struct machine_way way = {.calls = fake_device_calls(), .barred = barred};
+    struct cuda_config config = {.calls = fake_device_calls(), .disabled = disabled};
     struct machine *machine = NULL;
     struct error error;
 
     error_init(&error);
-    if (machine_cuda_open(&machine, tape, &options, &way, &error) != STATUS_OK) {
+    if (machine_cuda_open(&machine, tape, &options, &config, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return machine;
@@ -104,9 +104,9 @@ void fused_compare(struct machine *rules, struct machine *fused, const char *wha
     }
 }
 
-uint32_t fused_barred_but(uint32_t way)
+uint32_t fused_disabled_but(uint32_t way)
 {
-    return way == WAY_COUNT ? 0 : ~(1u << way | 1u << CONTRACT_PLAINLY | 1u << CONTRACT_BY_MMA);
+    return way == VARIANT_COUNT ? 0 : ~(1u << way | 1u << VARIANT_PLAIN | 1u << VARIANT_MMA);
 }
 
 struct tape *fused_finish(struct builder *builder)

@@ -10,12 +10,12 @@
 
 enum sort { SORT_PLAIN, SORT_SUBNORMAL, SORT_NASTY, SORT_ZEROS, SORTS };
 
-/* barred: as launcher.barred. The machine is the caller's. */
-struct machine *fused_open(const struct tape *tape, uint32_t barred);
+/* disabled: as launcher.disabled. The machine is the caller's. */
+struct machine *fused_open(const struct tape *tape, uint32_t disabled);
 struct machine *fused_rules(const struct tape *tape);
 
-/* What is barred where only one of enum launch_way is free; of WAY_COUNT: nothing. */
-uint32_t fused_barred_but(uint32_t way);
+/* What is disabled where only one of enum kernel_variant is free; of VARIANT_COUNT: nothing. */
+uint32_t fused_disabled_but(uint32_t way);
 
 /* The same numbers for every machine of a tape. */
 void fused_give(struct machine *machine, const struct tape *tape, enum sort sort);

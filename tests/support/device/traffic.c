@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/cuda/fusions/fuse.h"
+#include "engine/cuda/launch/launch.h"
 #include "engine/cuda/machine/machine_cuda.h"
-#include "engine/cuda/kernels/packed.h"
 
 /* ---- one launch ------------------------------------------------------------------ */
 
@@ -581,7 +582,7 @@ static void add_lists(struct traffic *traffic, const struct machine_cuda *cuda, 
 
 /* ---- a step ------------------------------------------------------------------------------ */
 
-void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
+void traffic_count(struct traffic *counts, const struct machine *machine)
 {
     static const struct device_calls counting = {.launch = count_launch, .fill = count_fill};
     const struct machine_cuda *cuda = (const struct machine_cuda *)machine;
@@ -596,7 +597,8 @@ void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
             continue;
         }
         launcher.device = (struct device *)&counts[at];
-        (void)launch_unit(&next, &launcher, at, machine->tape->op_count);
+        (void)fuse_launch(&next, cuda->fused ? &cuda->fusion : NULL, &launcher, at,
+                          machine->tape->op_count);
         add_lists(&counts[at], cuda, at, next);
         for (uint32_t op = at; op < next; op++) {
             counts[at].least += least_bytes(cuda, op);
@@ -604,7 +606,7 @@ void machine_cuda_traffic(struct traffic *counts, const struct machine *machine)
     }
 }
 
-const struct op *machine_cuda_launched(const struct machine *machine, uint32_t at)
+const struct op *traffic_op(const struct machine *machine, uint32_t at)
 {
     return &((const struct machine_cuda *)machine)->tape.ops[at];
 }

@@ -21,9 +21,9 @@ struct traffic {
 };
 
 /* counts[op_count], all zero; what is launched together is counted at its first operation. */
-void machine_cuda_traffic(struct traffic *counts, const struct machine *machine);
+void traffic_count(struct traffic *counts, const struct machine *machine);
 
 /* What is launched there: an operation of the tape, or what it was rewritten to, or moved. */
-const struct op *machine_cuda_launched(const struct machine *machine, uint32_t at);
+const struct op *traffic_op(const struct machine *machine, uint32_t at);
 
 #endif /* TESTS_SUPPORT_DEVICE_TRAFFIC_H */

@@ -1,5 +1,5 @@
 /*
- * gpu_paths.c - each way to contract by itself: its bits against the processor's, and its speed.
+ * gpu_variants.c - each way to contract by itself: its bits against the processor's, and its speed.
  *
  * The proof that every process makes says which ways are used; here each that the device has is
  * looked at, the wrong ones too, so that one run shows which kernels fail on which shapes.
@@ -10,29 +10,29 @@
 
 #define ROUNDS 7
 
-static bool offered(struct gpu_check *check, struct paths *paths, int path)
+static bool offered(struct gpu_check *check, struct variants *variants, int variant)
 {
     struct error error;
 
     error_init(&error);
-    gpu_check_must(paths_of_device(paths, check->calls, 0, &error), &error);
-    return (paths->offered >> path & 1) != 0;
+    gpu_check_must(variants_of_device(variants, check->calls, 0, &error), &error);
+    return (variants->offered >> variant & 1) != 0;
 }
 
-void gpu_check_proof(struct gpu_check *check, int kind)
+void gpu_check_selftest(struct gpu_check *check, int kind)
 {
-    char text[PATHS_TEXT_MAX];
-    struct paths paths;
+    char text[VARIANTS_TEXT_MAX];
+    struct variants variants;
 
-    (void)offered(check, &paths, kind);
-    paths_text(text, &paths);
+    (void)offered(check, &variants, kind);
+    variants_text(text, &variants);
     printf("  contracts by %s\n", text);
-    for (uint32_t path = 0; path < WAY_COUNT; path++) {
-        check->tally->comparisons += paths.offered >> path & 1;
-        if (paths.wrong >> path & 1) {
+    for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
+        check->tally->comparisons += variants.offered >> variant & 1;
+        if (variants.wrong >> variant & 1) {
             char what[64];
 
-            (void)snprintf(what, sizeof(what), "the small proofs by %s", path_name(path));
+            (void)snprintf(what, sizeof(what), "the small proofs by %s", selftest_name(variant));
             gpu_check_differs(check, what);
         }
     }
@@ -40,12 +40,12 @@ void gpu_check_proof(struct gpu_check *check, int kind)
 
 /* ---- bits ----------------------------------------------------------------------- */
 
-static void hold_path(struct gpu_check *check, enum contract_path path, const int64_t shape[3],
-                      struct precision cut, uint64_t seed)
+static void hold_variant(struct gpu_check *check, enum kernel_variant variant,
+                         const int64_t shape[3], struct precision cut, uint64_t seed)
 {
     struct tape *tape = gpu_check_linear(shape[0], shape[1], shape[2], cut);
     struct machine *machines[2] = {gpu_check_cpu(tape, false, false),
-                                   gpu_check_open_path(check, tape, path)};
+                                   gpu_check_open_variant(check, tape, variant)};
     struct error error;
     char what[96];
 
@@ -55,8 +55,8 @@ static void hold_path(struct gpu_check *check, enum contract_path path, const in
         gpu_check_must(machines[i]->backend->step(machines[i], NULL, &error), &error);
     }
     (void)snprintf(what, sizeof(what), "contraction by %s, %lld x %lld x %lld, %u/%u",
-                   path_name(path), (long long)shape[0], (long long)shape[1], (long long)shape[2],
-                   cut.bits, cut.block);
+                   selftest_name(variant), (long long)shape[0], (long long)shape[1],
+                   (long long)shape[2], cut.bits, cut.block);
     gpu_check_compare(check, machines[0], machines[1], what);
     for (int i = 0; i < 2; i++) {
         machines[i]->backend->close(machines[i]);
@@ -65,7 +65,7 @@ static void hold_path(struct gpu_check *check, enum contract_path path, const in
 }
 
 /* Products at the edges of tiles, split ones, and some that fill a device. */
-void gpu_check_path(struct gpu_check *check, int kind)
+void gpu_check_variant(struct gpu_check *check, int kind)
 {
     static const int64_t shapes[][3] = {{3, 5, 7},         {257, 190, 515}, {1000, 1000, 1000},
                                         {64, 48, 5000},    {130, 4100, 64}, {2048, 96, 1152},
@@ -73,11 +73,11 @@ void gpu_check_path(struct gpu_check *check, int kind)
     static const struct precision cuts[] = {{14, 128}, {14, 0},  {16, 128}, {15, 512},
                                             {22, 0},   {14, 32}, {22, 128}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    struct paths paths;
+    struct variants variants;
 
-    for (size_t i = 0; i < count && offered(check, &paths, kind); i++) {
+    for (size_t i = 0; i < count && offered(check, &variants, kind); i++) {
         for (size_t j = 0; j < sizeof(cuts) / sizeof(cuts[0]); j++) {
-            hold_path(check, (enum contract_path)kind, shapes[i], cuts[j], i);
+            hold_variant(check, (enum kernel_variant)kind, shapes[i], cuts[j], i);
         }
     }
 }
@@ -92,12 +92,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void time_path(struct gpu_check *check, enum contract_path path, const int64_t shape[3],
-                      struct precision cut)
+static void time_variant(struct gpu_check *check, enum kernel_variant variant,
+                         const int64_t shape[3], struct precision cut)
 {
     const double work = 2e-12 * (double)shape[0] * (double)shape[1] * (double)shape[2];
     struct tape *tape = gpu_check_linear(shape[0], shape[1], shape[2], cut);
-    struct machine *machine = gpu_check_open_path(check, tape, path);
+    struct machine *machine = gpu_check_open_variant(check, tape, variant);
     double seconds[ROUNDS];
     struct error error;
     char name[96];
@@ -107,30 +107,31 @@ static void time_path(struct gpu_check *check, enum contract_path path, const in
     for (int round = -3; round < ROUNDS; round++) {
         double took = 0.0;
 
-        gpu_check_must(machine_cuda_time(&took, machine, 1, &error), &error);
+        gpu_check_must(gpu_machine_time(&took, machine, 1, &error), &error);
         seconds[round < 0 ? 0 : round] = took;
     }
     qsort(seconds, ROUNDS, sizeof(seconds[0]), by_size);
     (void)snprintf(name, sizeof(name), "%lld x %lld x %lld by %s, %u/%u", (long long)shape[0],
-                   (long long)shape[1], (long long)shape[2], path_name(path), cut.bits, cut.block);
+                   (long long)shape[1], (long long)shape[2], selftest_name(variant), cut.bits,
+                   cut.block);
     gpu_check_number(check, name, work / seconds[ROUNDS / 2], "TFLOP/s");
     machine->backend->close(machine);
     tape_free(tape);
 }
 
 /* A way does not take every width: another would be measured in its name. */
-void gpu_check_path_speed(struct gpu_check *check, int kind)
+void gpu_check_variant_speed(struct gpu_check *check, int kind)
 {
     static const int64_t shapes[][3] = {{64, 64, 256},     {4096, 4096, 4096}, {8192, 8192, 8192},
                                         {4096, 2304, 768}, {4096, 768, 3072},  {4096, 50257, 768}};
     static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    const size_t widths = kind == CONTRACT_BY_PAIRS ? 1 : 3;
-    struct paths paths;
+    const size_t widths = kind == VARIANT_PAIRS ? 1 : 3;
+    struct variants variants;
 
-    for (size_t i = check->quick ? 0 : 1; i < count && offered(check, &paths, kind); i++) {
+    for (size_t i = check->quick ? 0 : 1; i < count && offered(check, &variants, kind); i++) {
         for (size_t j = 0; j < widths; j++) {
-            time_path(check, (enum contract_path)kind, shapes[i], cuts[j]);
+            time_variant(check, (enum kernel_variant)kind, shapes[i], cuts[j]);
         }
     }
 }

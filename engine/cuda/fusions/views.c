@@ -1,16 +1,16 @@
 /*
- * fuse_views.c - rows that are split and put together, found in a tape, where nobody has to do it:
- * a part that only quantizations read is read through their view of the whole, and a part that a
- * product writes is written by the product's strides into the whole. Which kernels read and write
- * is nothing to them: strides are rewritten, and the part lies inside of the whole (plan.h).
+ * views.c - rows that are split or put together, where nobody has to do it: quantizations read a
+ * part through their view of the whole, and a product writes a part by its strides into the whole.
+ * Strides are rewritten and the part lies inside of the whole (plan.h). Kernels know nothing of it.
  *
- * Refused: parts that anybody else reads or writes, views that run over the end of a part's row,
- * and parts that would not begin at a multiple of 16 bytes. A SPLIT or CONCAT is spared whole, or
- * runs.
+ * Saves: every number of queries, keys, values and of their gradients copied. Refused: parts that
+ * anybody else reads or writes, views that run over the end of a part's row, and parts that would
+ * not begin at a multiple of 16 bytes. A SPLIT or CONCAT vanishes whole, or runs.
  */
 #include <stdlib.h>
 
-#include "engine/cuda/fusions/fuse_core.h"
+#include "engine/cuda/fusions/pattern.h"
+#include "engine/ops/real.h"
 
 #define QUADS 4 /* numbers in 16 bytes */
 
@@ -55,7 +55,7 @@ static bool widen_op(struct op *op, int64_t width, int64_t whole, bool rewrite)
 }
 
 /* The parts of a SPLIT or a CONCAT, and what they are parts of. */
-struct parts {
+struct split_parts {
     const uint32_t *ids;
     const int64_t *widths;
     uint32_t count;
@@ -63,13 +63,13 @@ struct parts {
     int64_t width; /* of the whole */
 };
 
-static struct parts parts_of(const struct op *op)
+static struct split_parts parts_of(const struct op *op)
 {
     const bool split = op->kind == OP_SPLIT;
-    struct parts parts = {.ids = split ? op->outputs : op->inputs,
-                          .widths = &op->attributes[SPLIT_WIDTHS],
-                          .count = split ? op->output_count : op->input_count,
-                          .whole = split ? op->inputs[0] : op->outputs[0]};
+    struct split_parts parts = {.ids = split ? op->outputs : op->inputs,
+                                .widths = &op->attributes[SPLIT_WIDTHS],
+                                .count = split ? op->output_count : op->input_count,
+                                .whole = split ? op->inputs[0] : op->outputs[0]};
 
     for (uint32_t i = 0; i < parts.count; i++) {
         parts.width += parts.widths[i];
@@ -79,7 +79,7 @@ static struct parts parts_of(const struct op *op)
 
 /* Does every reader of a part of a SPLIT look through a view, and can that be widened? */
 static bool readers_widen(struct fusion *fusion, const struct readers *readers,
-                          const struct parts *parts, uint32_t part, bool rewrite)
+                          const struct split_parts *parts, uint32_t part, bool rewrite)
 {
     const uint32_t id = parts->ids[part];
 
@@ -90,7 +90,7 @@ static bool readers_widen(struct fusion *fusion, const struct readers *readers,
         for (uint32_t i = 0; i < op->input_count; i++) {
             reads = reads || op->inputs[i] == id;
         }
-        if (reads && (op->kind != OP_QUANTIZE || !chain_may_take(fusion, at) ||
+        if (reads && (op->kind != OP_QUANTIZE || !fusion_may_take(fusion, at) ||
                       !widen_op(op, parts->widths[part], parts->width, rewrite))) {
             return false;
         }
@@ -100,7 +100,7 @@ static bool readers_widen(struct fusion *fusion, const struct readers *readers,
 
 /* Does a product write a part of a CONCAT, for nobody else, and can its strides be widened? */
 static bool maker_widens(struct fusion *fusion, const struct readers *readers,
-                         const struct parts *parts, uint32_t part, bool rewrite)
+                         const struct split_parts *parts, uint32_t part, bool rewrite)
 {
     const uint32_t id = parts->ids[part];
     const uint32_t at = readers->maker[id];
@@ -111,7 +111,7 @@ static bool maker_widens(struct fusion *fusion, const struct readers *readers,
         }
     }
     return at != NEVER && readers->count[id] == 1 && fusion->ops[at].kind == OP_CONTRACT &&
-           chain_may_take(fusion, at) &&
+           fusion_may_take(fusion, at) &&
            widen_op(&fusion->ops[at], parts->widths[part], parts->width, rewrite);
 }
 
@@ -122,7 +122,7 @@ static bool is_loose(const struct fusion *fusion, const struct readers *readers,
 }
 
 static bool can_be_views(struct fusion *fusion, const struct readers *readers, const bool *holds,
-                         const struct op *op, const struct parts *parts)
+                         const struct op *op, const struct split_parts *parts)
 {
     int64_t before = 0;
 
@@ -146,7 +146,7 @@ static bool can_be_views(struct fusion *fusion, const struct readers *readers, c
 }
 
 static void make_views(struct fusion *fusion, const struct readers *readers, bool *holds,
-                       struct op *op, const struct parts *parts)
+                       struct op *op, const struct split_parts *parts)
 {
     int64_t before = 0;
 
@@ -162,7 +162,7 @@ static void make_views(struct fusion *fusion, const struct readers *readers, boo
     op->output_count = 0;
 }
 
-bool fuse_find_views(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+static bool find_views(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     bool *holds = calloc((size_t)tape->tensor_count + 1, sizeof(*holds));
 
@@ -173,8 +173,8 @@ bool fuse_find_views(struct fusion *fusion, const struct tape *tape, struct read
         struct op *op = &fusion->ops[at];
 
         if ((op->kind == OP_SPLIT || op->kind == OP_CONCAT) && op->output_count > 0 &&
-            chain_may_take(fusion, at)) {
-            const struct parts parts = parts_of(op);
+            fusion_may_take(fusion, at)) {
+            const struct split_parts parts = parts_of(op);
 
             if (can_be_views(fusion, readers, holds, op, &parts)) {
                 make_views(fusion, readers, holds, op, &parts);
@@ -184,3 +184,86 @@ bool fuse_find_views(struct fusion *fusion, const struct tape *tape, struct read
     free(holds);
     return true;
 }
+
+/* ---- the self-test ------------------------------------------------------------------- */
+
+#define ROWS_OF_WHOLE 44
+
+/* Sums along a part's rows and across them. */
+static void add_looks(struct selftest_tape *tape, uint32_t id, int64_t width)
+{
+    const struct op *along = selftest_quantize(tape, id, 1, ROWS_OF_WHOLE, width, 14, 128, true);
+    const struct op *across = selftest_quantize(tape, id, 1, width, ROWS_OF_WHOLE, 16, 0, false);
+
+    (void)selftest_ones(tape, along, ROWS_OF_WHOLE, width);
+    (void)selftest_ones(tape, across, width, ROWS_OF_WHOLE);
+}
+
+/* Of what is made, not given: that lies with the states. */
+static void build_split_rows(struct selftest_tape *tape)
+{
+    static const int64_t widths[3] = {20, 144, 16};
+    const uint32_t x = selftest_give(tape, DTYPE_F32, ROWS_OF_WHOLE * 180);
+    struct op *op = selftest_op(tape, OP_SCALE);
+    uint32_t whole;
+
+    op->attributes[SCALE_FACTOR_BITS] = real_to_bits(0.75f);
+    op->attribute_count = SCALE_ATTRIBUTES;
+    selftest_input(op, x);
+    whole = selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, ROWS_OF_WHOLE * 180));
+    op = selftest_op(tape, OP_SPLIT);
+    op->attributes[SPLIT_ROWS] = ROWS_OF_WHOLE;
+    op->attribute_count = SPLIT_WIDTHS + 3;
+    selftest_input(op, whole);
+    for (int i = 0; i < 3; i++) {
+        op->attributes[SPLIT_WIDTHS + i] = widths[i];
+        (void)selftest_hide(
+            tape, selftest_output(tape, op, DTYPE_F32, (uint64_t)(ROWS_OF_WHOLE * widths[i])));
+    }
+    for (int i = 0; i < 3; i++) {
+        add_looks(tape, op->outputs[i], widths[i]);
+    }
+}
+
+/* Two products side by side. */
+static void build_concatenated(struct selftest_tape *tape)
+{
+    static const int64_t widths[2] = {72, 36};
+    const int64_t k = 50;
+    const uint32_t x = selftest_give(tape, DTYPE_F32, (uint64_t)(ROWS_OF_WHOLE * k));
+    const struct op *a = selftest_quantize(tape, x, 1, ROWS_OF_WHOLE, k, 14, 128, true);
+    uint32_t parts[2];
+    struct op *op;
+
+    for (int i = 0; i < 2; i++) {
+        const int64_t sizes[3] = {1, ROWS_OF_WHOLE, widths[i]};
+        const uint32_t y = selftest_give(tape, DTYPE_F32, (uint64_t)(widths[i] * k));
+        const struct op *b = selftest_quantize(tape, y, 1, widths[i], k, 14, 128, true);
+
+        parts[i] = selftest_hide(tape, selftest_contract(tape, a, b, sizes, k, false)->outputs[0]);
+    }
+    op = selftest_op(tape, OP_CONCAT);
+    op->attributes[SPLIT_ROWS] = ROWS_OF_WHOLE;
+    op->attribute_count = SPLIT_WIDTHS + 2;
+    for (int i = 0; i < 2; i++) {
+        op->attributes[SPLIT_WIDTHS + i] = widths[i];
+        selftest_input(op, parts[i]);
+    }
+    add_looks(tape, selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, ROWS_OF_WHOLE * 108)),
+              108);
+}
+
+static void add_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    if (part == 0) {
+        build_split_rows(tape);
+    } else {
+        build_concatenated(tape);
+    }
+}
+
+const struct fusion_pattern pattern_views = {.name = "views",
+                                             .variant = VARIANT_VIEWS,
+                                             .match = find_views,
+                                             .selftest = add_selftest,
+                                             .selftests = 2};

@@ -2,7 +2,7 @@
  * cuda_paths_test.c - no way to contract is used that was not seen to give the rules' bits.
  *
  * On the emulated device: sound ways are all offered; one whose kernels do nothing, or do not
- * start, is barred, named, and replaced by the next, and a machine never launches it; what was
+ * start, is disabled, named, and replaced by the next, and a machine never launches it; what was
  * found out is asked for once in a process; a device that fails meanwhile is told of.
  */
 #include <stdio.h>
@@ -10,55 +10,56 @@
 #include <string.h>
 
 #include "engine/cuda/kernels/args.h"
+#include "engine/cuda/selftest/selftest.h"
 #include "engine/cuda/selftest/variants.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/test.h"
 
 static const struct fake_device_switches sound;
 
-static enum status look(struct paths *paths, struct error *error)
+static enum status look(struct variants *variants, struct error *error)
 {
     error_init(error);
-    return paths_of_device(paths, fake_device_calls(), 0, error);
+    return variants_of_device(variants, fake_device_calls(), 0, error);
 }
 
 static void expect_text(const struct fake_device_switches *switches, const char *expected)
 {
-    char text[PATHS_TEXT_MAX];
-    struct paths paths;
+    char text[VARIANTS_TEXT_MAX];
+    struct variants variants;
     struct error error;
 
     fake_device_set(switches);
-    if (look(&paths, &error) != STATUS_OK) {
+    if (look(&variants, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    paths_text(text, &paths);
+    variants_text(text, &variants);
     assert_string_equal(text, expected);
     assert_int_equal(fake_device_leftovers(), 0);
     fake_device_set(&sound);
 }
 
-static void append(char text[PATHS_TEXT_MAX], const char *more)
+static void append(char text[VARIANTS_TEXT_MAX], const char *more)
 {
     const size_t used = strlen(text);
 
-    (void)snprintf(text + used, PATHS_TEXT_MAX - used, "%s", more);
+    (void)snprintf(text + used, VARIANTS_TEXT_MAX - used, "%s", more);
 }
 
 /* The same with the ways that are none to contract left out. */
 static void expect_text_alone(const struct fake_device_switches *switches, const char *expected)
 {
-    char text[PATHS_TEXT_MAX];
+    char text[VARIANTS_TEXT_MAX];
 
-    char without[PATHS_TEXT_MAX] = "";
+    char without[VARIANTS_TEXT_MAX] = "";
 
     (void)snprintf(text, sizeof(text), "%s", expected);
-    for (uint32_t way = CONTRACT_PATHS; way < WAY_COUNT; way++) {
-        append(without, way == CONTRACT_PATHS ? "" : ",");
-        append(without, path_name(way));
-        append(text, strstr(text, "not used") == NULL ? "; not used: " : ", ");
-        append(text, path_name(way));
-        append(text, " (as told)");
+    for (uint32_t variant = CONTRACT_VARIANTS; variant < VARIANT_COUNT; variant++) {
+        append(without, variant == CONTRACT_VARIANTS ? "" : ",");
+        append(without, selftest_name(variant));
+        append(text, strstr(text, "disabled") == NULL ? "; disabled: " : ", ");
+        append(text, selftest_name(variant));
+        append(text, " (by name)");
     }
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", without, 1), 0);
     expect_text(switches, text);
@@ -90,15 +91,15 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
         struct fake_device_switches wrong = {.capability = 90, .skipped = of_wgmma[i] + 1};
         struct fake_device_switches refused = {.capability = 90, .refused = of_wgmma[i] + 1};
 
-        expect_text_alone(&wrong, "pairs, mma, plain; not used: wgmma (other bits than the rules)");
+        expect_text_alone(&wrong, "pairs, mma, plain; disabled: wgmma (other bits than the rules)");
         expect_text_alone(&refused,
-                          "pairs, mma, plain; not used: wgmma (other bits than the rules)");
+                          "pairs, mma, plain; disabled: wgmma (other bits than the rules)");
     }
-    expect_text_alone(&pair, "wgmma, mma, plain; not used: pairs (other bits than the rules)");
+    expect_text_alone(&pair, "wgmma, mma, plain; disabled: pairs (other bits than the rules)");
     for (size_t i = 0; i < sizeof(of_mma) / sizeof(of_mma[0]); i++) {
         struct fake_device_switches wrong = {.skipped = of_mma[i] + 1};
 
-        expect_text_alone(&wrong, "plain; not used: mma (other bits than the rules)");
+        expect_text_alone(&wrong, "plain; disabled: mma (other bits than the rules)");
     }
 }
 
@@ -134,15 +135,15 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct fake_device_switches wrong = {.skipped = others[i].kernel + 1};
         struct fake_device_switches refused = {.refused = others[i].kernel + 1};
-        char expected[PATHS_TEXT_MAX] = "plain; not used: ";
-        char without[PATHS_TEXT_MAX] = "";
+        char expected[VARIANTS_TEXT_MAX] = "plain; disabled: ";
+        char without[VARIANTS_TEXT_MAX] = "";
 
         for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++) {
             const bool it = strcmp(names[j], others[i].name) == 0;
 
             append(expected, j == 0 ? "" : ", ");
             append(expected, names[j]);
-            append(expected, it ? " (other bits than the rules)" : " (as told)");
+            append(expected, it ? " (other bits than the rules)" : " (by name)");
             if (!it) {
                 append(without, without[0] == '\0' ? "" : ",");
                 append(without, names[j]);
@@ -158,12 +159,12 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
 static void test_without_a_sound_way_there_is_no_device(void **state)
 {
     struct fake_device_switches wrong = {.skipped = KERNEL_CONTRACT_PLAIN + 1};
-    struct paths paths;
+    struct variants variants;
     struct error error;
 
     (void)state;
     fake_device_set(&wrong);
-    assert_int_equal(look(&paths, &error), STATUS_DEVICE);
+    assert_int_equal(look(&variants, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "other bits than the rules"));
     assert_int_equal(fake_device_leftovers(), 0);
     fake_device_set(&sound);
@@ -171,8 +172,8 @@ static void test_without_a_sound_way_there_is_no_device(void **state)
 
 static void test_ways_are_proven_once_in_a_process(void **state)
 {
-    struct paths first;
-    struct paths second;
+    struct variants first;
+    struct variants second;
     struct error error;
     uint64_t calls;
 
@@ -189,40 +190,40 @@ static void test_ways_are_proven_once_in_a_process(void **state)
 static void test_ways_can_be_barred_by_name(void **state)
 {
     static const struct fake_device_switches hopper = {.capability = 90};
-    struct paths paths;
+    struct variants variants;
     struct error error;
 
     (void)state;
     assert_int_equal(
         setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips,epilogue", 1), 0);
-    expect_text(&hopper, "pairs, mma, plain; not used: wgmma (as told), dots (as told), lists (as "
-                         "told), columns (as told), held (as told), strips (as told), epilogue (as "
-                         "told)");
+    expect_text(&hopper,
+                "pairs, mma, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
+                "columns (by name), held (by name), strips (by name), epilogue (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
-    expect_text(&hopper, "pairs, plain; not used: wgmma (as told), mma (as told), held (as told)");
+    expect_text(&hopper, "pairs, plain; disabled: wgmma (by name), mma (by name), held (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);
-    assert_int_equal(look(&paths, &error), STATUS_USAGE);
-    assert_non_null(strstr(error.text, "'plain', which is no way"));
+    assert_int_equal(look(&variants, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "'plain', which is no kernel variant"));
     assert_int_equal(unsetenv("LOCKSTEP_CUDA_WITHOUT"), 0);
 }
 
 /* Each call of the device fails in turn, and then all that follow it. */
 static void test_a_device_that_fails_in_the_proof_is_told_of(void **state)
 {
-    struct paths paths;
+    struct variants variants;
     struct error error;
     uint64_t count;
 
     (void)state;
     fake_device_set(&sound);
-    assert_int_equal(look(&paths, &error), STATUS_OK);
+    assert_int_equal(look(&variants, &error), STATUS_OK);
     count = fake_device_call_count();
     for (uint64_t at = 1; at <= count; at += 1 + at / 2) {
         struct fake_device_switches switches = {
             .fail_at = at, .result = DEVICE_FAILED, .for_good = true};
 
         fake_device_set(&switches);
-        assert_int_equal(look(&paths, &error), STATUS_DEVICE);
+        assert_int_equal(look(&variants, &error), STATUS_DEVICE);
         assert_true(error.text[0] != '\0' && error.advice[0] != '\0');
         assert_int_equal(fake_device_leftovers(), 0);
     }

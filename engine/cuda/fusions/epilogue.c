@@ -1,0 +1,443 @@
+/*
+ * epilogue.c - element-wise operations that are made where their operand is: up to four behind a
+ * product, before it is written (sums with a bias and a residual, GELU, SiLU, their gradients,
+ * products); and the sum that a norm's gradient is added to.
+ *
+ * Saves: a launch for each, which reads all that it needs. In a GPT-2 step 120 launches and 5.8 GB.
+ */
+#include "engine/cuda/fusions/group.h"
+#include "engine/cuda/fusions/pattern.h"
+#include "engine/cuda/launch/epilogue_step.h"
+#include "engine/cuda/launch/launch_contract.h"
+#include "engine/cuda/launch/launch_rows.h"
+#include "engine/ops/real.h"
+
+/*
+ * Operations are looked for so far behind: the operands of a product must be there until it is
+ * made, and those of a vocabulary's gradient are not to wait for the end of the step.
+ */
+#define WINDOW 24
+
+/* A maker, and what it makes for others. */
+struct epilogue_match {
+    uint32_t ats[GROUP_OPS_MAX];
+    uint32_t count;
+    uint32_t made[GROUP_OPS_MAX * OP_OUTPUTS_MAX];
+    uint32_t made_count;
+};
+
+static bool is_read_in(const struct fusion *fusion, const struct epilogue_match *group, uint32_t at,
+                       uint32_t id)
+{
+    const struct op *op = &fusion->ops[group->ats[at]];
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (op->inputs[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What others than the group read, or is kept; and can all be made where the last one is? */
+static bool group_closes(struct epilogue_match *group, const struct fusion *fusion,
+                         const struct readers *readers)
+{
+    group->made_count = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct op *op = &fusion->ops[group->ats[i]];
+
+        for (uint32_t output = 0; output < op->output_count; output++) {
+            const uint32_t id = op->outputs[output];
+            uint32_t own = 0;
+
+            for (uint32_t j = 0; j < group->count; j++) {
+                own += is_read_in(fusion, group, j, id);
+            }
+            if (readers->kept[id] || own != readers->count[id]) {
+                group->made[group->made_count++] = id;
+            }
+        }
+    }
+    return group->made_count > 0 && group_can_form(fusion, readers, group->ats, group->count,
+                                                   group->made, group->made_count);
+}
+
+/* ---- what can follow ------------------------------------------------------------------ */
+
+/* Does a contraction write its results as an epilogue reads them: row after row, from 0 on? */
+static bool is_followed(const struct op *contract)
+{
+    const int64_t *dims = &contract->attributes[CONTRACT_DIMS];
+    const int64_t *strides = &contract->attributes[CONTRACT_STRIDES];
+    const int64_t n = dims[4] * dims[5];
+
+    return contract->kind == OP_CONTRACT && contract->attributes[CONTRACT_CAUSAL] == 0 &&
+           dims[0] * dims[1] == 1 && n % 4 == 0 && (dims[5] == 1 || strides[5] == 1) &&
+           (dims[4] == 1 || strides[4] == dims[5]) && (dims[3] == 1 || strides[3] == n) &&
+           (dims[2] == 1 || strides[2] == n * dims[3]);
+}
+
+static bool reads_any(const struct op *op, uint32_t input, const struct op *const *ops,
+                      uint32_t count)
+{
+    for (uint32_t i = 0; i < count && input < op->input_count; i++) {
+        if (op->inputs[input] == ops[i]->outputs[0]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How each operation of a group goes on: from which one's output, by which of its inputs. */
+struct epilogue_link {
+    struct epilogue_form form;
+    uint32_t from; /* an earlier operation of the group; 0: the contraction */
+    uint32_t value;
+};
+
+/*
+ * Does op go on from one of ops[count], the first of which is a contraction and each other one a
+ * step behind it? It reads nothing else that they make, and but for the contraction's results
+ * nothing that another one goes on from.
+ */
+static bool joins(struct epilogue_link *link, const struct op *const *ops, uint32_t count,
+                  const struct op *op, const struct tensor *tensors)
+{
+    const int64_t *dims = &ops[0]->attributes[CONTRACT_DIMS];
+    bool found = false;
+
+    for (uint32_t value = 0; value < op->input_count && !found; value++) {
+        link->value = value;
+        for (link->from = 0; link->from < count; link->from++) {
+            if (ops[link->from]->outputs[0] == op->inputs[value]) {
+                break;
+            }
+        }
+        found = link->from < count && epilogue_takes(&link->form, op, tensors, value) &&
+                !reads_any(op, link->form.other, ops, count);
+    }
+    for (uint32_t i = 1; found && i < count && link->from != 0; i++) {
+        found = i == link->from || !reads_any(ops[i], 0, &ops[link->from], 1);
+        found = found && (i == link->from || !reads_any(ops[i], 1, &ops[link->from], 1));
+    }
+    return found &&
+           (link->form.source != EPILOGUE_ROW || link->form.row == (uint64_t)(dims[4] * dims[5]));
+}
+
+/* ---- behind a product ---------------------------------------------------------------------- */
+
+/* The most that can be made with the contraction at `at`. */
+static void find_behind(struct epilogue_match *best, const struct fusion *fusion,
+                        const struct tape *tape, const struct readers *readers, uint32_t at)
+{
+    const struct op *ops[GROUP_OPS_MAX] = {&fusion->ops[at]};
+    struct epilogue_match group = {.ats = {at}, .count = 1};
+    struct epilogue_link link;
+
+    for (uint32_t next = at + 1; next < fusion->op_count && next - at <= WINDOW; next++) {
+        if (group.count > EPILOGUE_STEPS_MAX) {
+            break;
+        }
+        if (fusion->ops[next].output_count != 1 || !fusion_may_take(fusion, next) ||
+            !joins(&link, ops, group.count, &fusion->ops[next], tape->tensors)) {
+            continue;
+        }
+        ops[group.count] = &fusion->ops[next];
+        group.ats[group.count++] = next;
+        if (group_closes(&group, fusion, readers)) {
+            *best = group;
+        }
+    }
+}
+
+/* The contraction, reading what its steps read too. False: those are too many. */
+static bool maker_of(struct op *maker, const struct epilogue_match *group,
+                     const struct fusion *fusion)
+{
+    *maker = fusion->ops[group->ats[0]];
+    for (uint32_t i = 1; i < group->count; i++) {
+        const struct op *op = &fusion->ops[group->ats[i]];
+
+        for (uint32_t input = 0; input < op->input_count; input++) {
+            bool inside = false;
+
+            for (uint32_t j = 0; j < group->count; j++) {
+                inside = inside || fusion->ops[group->ats[j]].outputs[0] == op->inputs[input];
+            }
+            for (uint32_t j = 0; j < maker->input_count; j++) {
+                inside = inside || maker->inputs[j] == op->inputs[input];
+            }
+            if (!inside && maker->input_count == OP_INPUTS_MAX) {
+                return false;
+            }
+            if (!inside) {
+                maker->inputs[maker->input_count++] = op->inputs[input];
+            }
+        }
+    }
+    maker->output_count = group->made_count;
+    for (uint32_t i = 0; i < group->made_count; i++) {
+        maker->outputs[i] = group->made[i];
+    }
+    return true;
+}
+
+/* ---- behind a gradient along rows ------------------------------------------------------------ */
+
+/* The sum is written where the gradient would be, and what it is added to is read last. */
+static bool find_sum(struct epilogue_match *group, struct op *maker, const struct fusion *fusion,
+                     const struct tape *tape, const struct readers *readers, uint32_t at)
+{
+    const struct op *op = &fusion->ops[at];
+    const uint32_t main = launch_rows_result(op);
+    struct epilogue_form form;
+
+    for (uint32_t next = at + 1; next < fusion->op_count && next - at <= WINDOW; next++) {
+        const struct op *sum = &fusion->ops[next];
+
+        if (sum->kind != OP_ADD || sum->input_count != 2 || !fusion_may_take(fusion, next) ||
+            (sum->inputs[0] != op->outputs[main] && sum->inputs[1] != op->outputs[main])) {
+            continue;
+        }
+        *group = (struct epilogue_match){.ats = {at, next}, .count = 2};
+        *maker = *op;
+        maker->outputs[main] = sum->outputs[0];
+        const uint32_t value = sum->inputs[1] == op->outputs[main];
+
+        maker->inputs[maker->input_count++] = sum->inputs[1 - value];
+        if (sum->inputs[0] == sum->inputs[1] || !epilogue_takes(&form, sum, tape->tensors, value) ||
+            form.source != EPILOGUE_WHOLE || !group_closes(group, fusion, readers)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < group->made_count; i++) {
+            if (group->made[i] == op->outputs[main]) {
+                return false; /* the gradient itself is read, too */
+            }
+        }
+        return true;
+    }
+    return false;
+}
+
+/* ---- all of them -------------------------------------------------------------------------- */
+
+static bool find_at(bool *found, struct fusion *fusion, const struct tape *tape,
+                    const struct readers *readers, uint32_t at)
+{
+    const struct op *op = &fusion->ops[at];
+    const bool held = (fusion->facts.disabled >> VARIANT_HELD & 1) == 0;
+    struct epilogue_match group = {.count = 0};
+    struct op maker;
+
+    *found = false;
+    if (!fusion_may_take(fusion, at) || op->output_count == 0) {
+        return true;
+    }
+    if (is_followed(op)) {
+        find_behind(&group, fusion, tape, readers, at);
+        *found = group.count > 1 && maker_of(&maker, &group, fusion);
+        return !*found || group_add(fusion, group.ats, group.count, &maker, &pattern_epilogue);
+    }
+    if ((op->kind == OP_LAYER_NORM_GRAD || op->kind == OP_RMS_NORM_GRAD) && held &&
+        launch_can_hold(op)) {
+        *found = find_sum(&group, &maker, fusion, tape, readers, at);
+        return !*found || group_add(fusion, group.ats, group.count, &maker, &pattern_epilogue);
+    }
+    return true;
+}
+
+static bool find_epilogues(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    /* From the last on: of two products that are added, the later one is nearer to the sum. */
+    for (uint32_t at = fusion->op_count; at > 0; at--) {
+        bool found;
+
+        if (!find_at(&found, fusion, tape, readers, at - 1)) {
+            return false;
+        }
+        if (found) {
+            if (!readers_again(readers, fusion, tape)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- the launch ---------------------------------------------------------------------- */
+
+/* Where a tensor is written: nowhere, if the maker does not make it. */
+static void *wanted(const struct launcher *launcher, const struct op *maker, uint32_t id)
+{
+    for (uint32_t i = 0; i < maker->output_count; i++) {
+        if (maker->outputs[i] == id) {
+            return launcher->memory[id];
+        }
+    }
+    return NULL;
+}
+
+static void add_step(struct epilogue *epilogue, const struct launcher *launcher,
+                     const struct op *maker, const struct op *op, const struct epilogue_form *form)
+{
+    epilogue_add(epilogue, launcher, op, form, wanted(launcher, maker, op->outputs[0]));
+}
+
+static enum device_result launch_product(const struct launcher *launcher, const struct op *maker,
+                                         const struct fused_group *group)
+{
+    const struct op *ops[GROUP_OPS_MAX];
+    struct epilogue_link links[GROUP_OPS_MAX];
+    struct epilogue epilogue = {.count = 0};
+
+    ops[0] = &group->ops[0];
+    for (uint32_t i = 1; i < group->count; i++) {
+        const bool fits = joins(&links[i], ops, i, &group->ops[i], launcher->tape->tensors);
+
+        assert(fits);
+        (void)fits;
+        ops[i] = &group->ops[i];
+    }
+    /* What goes on from the results begins anew; behind it comes all that goes on from that. */
+    for (uint32_t i = 1; i < group->count; i++) {
+        uint32_t last = i;
+
+        if (links[i].from != 0) {
+            continue;
+        }
+        epilogue.steps[epilogue.count].anew = 1;
+        add_step(&epilogue, launcher, maker, ops[i], &links[i].form);
+        for (uint32_t next = i + 1; next < group->count; next++) {
+            if (links[next].from == last) {
+                add_step(&epilogue, launcher, maker, ops[next], &links[next].form);
+                last = next;
+            }
+        }
+    }
+    assert(epilogue.count + 1 == group->count);
+    return launch_contract(launcher, maker, wanted(launcher, maker, ops[0]->outputs[0]), &epilogue);
+}
+
+/* A contraction and what follows it; or a gradient along rows and the sum that it is added to. */
+static enum device_result launch_epilogue(const struct launcher *launcher,
+                                          const struct fusion *fusion, uint32_t at)
+{
+    const struct fused_group *group = fusion_group(fusion, at);
+
+    if (group->ops[0].kind == OP_CONTRACT) {
+        return launch_product(launcher, &fusion->ops[at], group);
+    }
+    const struct rows_args rows = launch_rows_args(launcher, &fusion->ops[at]);
+
+    return launch_held(launcher, &rows, NULL);
+}
+
+/* ---- the self-test ------------------------------------------------------------------- */
+
+#define SELFTESTS 3
+
+/* Rows by rows, row after row. Nobody has to see it. */
+static uint32_t add_product(struct selftest_tape *tape, const struct op *a, const struct op *b,
+                            const int64_t sizes[3])
+{
+    const int64_t one[3] = {1, sizes[0], sizes[1]};
+
+    return selftest_hide(tape, selftest_contract(tape, a, b, one, sizes[2], false)->outputs[0]);
+}
+
+/* An element-wise operation of one operand, or two, of which the second may be a row; not seen. */
+static uint32_t add_element(struct selftest_tape *tape, enum op_kind kind, uint32_t a, uint32_t b)
+{
+    const uint64_t count = tape->tensors[a].count;
+    struct op *op = selftest_op(tape, kind);
+
+    selftest_input(op, a);
+    if (b != TENSOR_NONE) {
+        selftest_input(op, b);
+    }
+    if (kind == OP_ADD || kind == OP_MUL) {
+        op->attributes[BROADCAST_DIV] = 1;
+        op->attributes[BROADCAST_MOD] = (int64_t)tape->tensors[b].count;
+        op->attribute_count = BROADCAST_ATTRIBUTES;
+    }
+    return selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, count));
+}
+
+/* As the layers of models are followed: sums, of which the first is kept or not, and functions. */
+static void build_products(struct selftest_tape *tape, const struct op *a, const struct op *b,
+                           const int64_t sizes[3], uint32_t part)
+{
+    const uint64_t all = (uint64_t)(sizes[0] * sizes[1]);
+    const uint32_t row = selftest_give(tape, DTYPE_F32, (uint64_t)sizes[1]);
+    const uint32_t x = selftest_give(tape, DTYPE_F32, all);
+    const uint32_t y = selftest_give(tape, DTYPE_F32, all);
+    uint32_t made = add_product(tape, a, b, sizes);
+
+    switch (part) {
+    case 0:
+        selftest_show(tape, add_element(tape, OP_ADD, x, add_element(tape, OP_ADD, made, row)));
+        made = add_element(tape, OP_ADD, add_product(tape, a, b, sizes), row);
+        selftest_show(tape, made);
+        selftest_show(tape, add_element(tape, OP_GELU, made, TENSOR_NONE));
+        selftest_show(tape, add_element(tape, OP_GELU_GRAD, x, add_product(tape, a, b, sizes)));
+        break;
+    case 1:
+        selftest_show(tape, made);
+        made = add_element(tape, OP_SILU, made, TENSOR_NONE);
+        selftest_show(tape, add_element(tape, OP_MUL, made, y));
+        break;
+    default:
+        selftest_show(tape, add_element(tape, OP_MUL, made, x));
+        made = add_element(tape, OP_MUL, made, y);
+        selftest_show(tape, add_element(tape, OP_SILU_GRAD, x, made));
+        break;
+    }
+    /* And where no product is. */
+    selftest_show(tape, add_element(tape, OP_RELU, x, TENSOR_NONE));
+    selftest_show(tape, add_element(tape, OP_RELU_GRAD, x, y));
+    selftest_show(tape, add_element(tape, OP_MUL, x, row));
+    selftest_show(tape, add_element(tape, OP_SCALE, y, TENSOR_NONE));
+    tape->ops[tape->tape.op_count - 1].attributes[SCALE_FACTOR_BITS] = real_to_bits(0.3f);
+}
+
+/* Whole tiles and ragged ones, all widths, k split over blocks; by each kernel that contracts. */
+static void add_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct {
+        int64_t sizes[3]; /* m, n, k */
+        int bits;
+        int block;
+    } shapes[SELFTESTS] = {
+        {{133, 72, 140}, 14, 128}, {{21, 20, 1030}, 16, 0}, {{33, 36, 130}, 22, 0}};
+    static const struct row_kind kinds[] = {
+        {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
+        {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},
+    };
+    const int64_t m = shapes[part].sizes[0];
+    const int64_t n = shapes[part].sizes[1];
+    const int64_t k = shapes[part].sizes[2];
+    const uint32_t x = selftest_give(tape, DTYPE_F32, (uint64_t)(m * k));
+    const uint32_t w = selftest_give(tape, DTYPE_F32, (uint64_t)(n * k));
+    const uint32_t residual = selftest_give(tape, DTYPE_F32, (uint64_t)(5 * k));
+    const struct op *a =
+        selftest_quantize(tape, x, m, 1, k, shapes[part].bits, shapes[part].block, true);
+    const struct op *b =
+        selftest_quantize(tape, w, n, 1, k, shapes[part].bits, shapes[part].block, true);
+
+    build_products(tape, a, b, shapes[part].sizes, part);
+    tape->splits = part == 1; /* k is long */
+    for (int i = 0; i < 2 && k <= HELD_MAX; i++) {
+        const struct op *op = selftest_rows(tape, &kinds[i], 5, k, 0);
+
+        selftest_show(tape, add_element(tape, OP_ADD, residual,
+                                        selftest_hide(tape, op->outputs[i == 0 ? 4 : 2])));
+    }
+}
+
+const struct fusion_pattern pattern_epilogue = {.name = "epilogue",
+                                                .variant = VARIANT_EPILOGUE,
+                                                .match = find_epilogues,
+                                                .launch = launch_epilogue,
+                                                .selftest = add_selftest,
+                                                .selftests = SELFTESTS};

@@ -1,0 +1,30 @@
+/*
+ * readers.h - who makes and who reads each tensor, of the operations as they are rewritten so far.
+ */
+#ifndef ENGINE_CUDA_FUSIONS_READERS_H
+#define ENGINE_CUDA_FUSIONS_READERS_H
+
+#include "engine/cuda/fusions/fusion.h"
+
+#define NEVER UINT32_MAX
+
+struct readers {
+    uint32_t *first;  /* per tensor: the first operation that reads it, or NEVER */
+    uint32_t *last;   /* the last one */
+    uint32_t *count;  /* how many operations read it */
+    uint32_t *states; /* the last one that reads it to make a state or an output */
+    uint32_t *maker;  /* the operation that makes it, or NEVER */
+    bool *kept;       /* a next state, the loss or an output */
+    bool *asked;      /* an output: it may be read when its operation has run */
+};
+
+/* false: no memory; release them all the same. */
+MUST_CHECK bool readers_find(struct readers *readers, const struct fusion *fusion,
+                             const struct tape *tape);
+
+/* The same for readers that were found before operations changed. */
+MUST_CHECK bool readers_again(struct readers *readers, const struct fusion *fusion,
+                              const struct tape *tape);
+void readers_release(struct readers *readers);
+
+#endif /* ENGINE_CUDA_FUSIONS_READERS_H */

@@ -1,0 +1,246 @@
+/*
+ * strips.c - products whose operand across memory needs no limbs there: a quantization of such a
+ * view and the only product that reads it become one operation (strip_columns_body.h). Columns of
+ * memory lie in shared memory as the rows of a strip, become limbs there, and are multiplied.
+ *
+ * Saves: limbs across memory written and read, 151 MB each for p and ds of a GPT-2 layer; three
+ * launches. Elements that a causal mask hides are not read. Refused: 22 bits, rows above 1,024,
+ * another operand of more than 128 rows, blocks that are no piece.
+ */
+#include "engine/cuda/fusions/strips.h"
+
+#include "engine/cuda/fusions/group.h"
+#include "engine/cuda/fusions/pattern.h"
+#include "engine/cuda/fusions/quantizer.h"
+#include "engine/cuda/launch/launch_contract.h"
+#include "engine/cuda/launch/launch_quantize.h"
+
+uint32_t strips_rows_of(uint32_t shared_max, uint64_t k)
+{
+    const uint32_t most = shared_max == 0 ? UINT32_MAX : shared_max;
+
+    if (k > STRIP_K_MAX) {
+        return 0;
+    }
+    return STRIP_SHARED(STRIP_ROWS, k) <= most ? STRIP_ROWS : STRIP_SHARED(16, k) <= most ? 16 : 0;
+}
+
+/* A product, and the side of it that is held; the other's inputs are 2 * !side and the next. */
+struct strip_match {
+    uint32_t ats[2]; /* quantization, product */
+    uint32_t side;   /* 0: A, 1: B */
+    int64_t causal;
+};
+
+static int64_t product_rows(const struct op *contract, uint32_t side)
+{
+    const int64_t *dims = &contract->attributes[CONTRACT_DIMS + 2 + 2 * side];
+
+    return dims[0] * dims[1];
+}
+
+/* Are its rows neighbours in memory, as long and as many as a strip's? */
+static bool is_held_view(const struct op *quantize)
+{
+    const struct contraction_shape shape = contraction_shape_of(quantize);
+    const int64_t *dims = &quantize->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &quantize->attributes[QUANTIZE_STRIDES];
+
+    return dims[3] > 1 && strides[3] == 1 && shape.bits != 22 && shape.k <= STRIP_K_MAX &&
+           quantizes_pieces(quantize);
+}
+
+static bool is_softmax_of(const struct op *op, uint32_t id)
+{
+    return (op->kind == OP_SOFTMAX && op->outputs[5] == id) ||
+           (op->kind == OP_SOFTMAX_GRAD && op->outputs[2] == id);
+}
+
+/*
+ * T where k, row after row, runs through the queries of a causal softmax, T in each turn, and the
+ * view's rows are its columns from the first on: then element k of row m is hidden, and +0, where
+ * k % T < m % dims[3]. Otherwise 0.
+ */
+static int64_t causal_of(const struct op *quantize, const struct op *maker)
+{
+    const int64_t *dims = &quantize->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &quantize->attributes[QUANTIZE_STRIDES];
+    int64_t causal;
+    int64_t columns;
+
+    if (maker == NULL || !is_softmax_of(maker, quantize->inputs[0])) {
+        return 0;
+    }
+    causal = maker->attributes[SOFTMAX_CAUSAL];
+    columns = maker->attributes[COLUMNS];
+    if (causal == 0 || dims[5] != causal || strides[5] != columns || dims[3] > columns ||
+        dims[3] > causal) {
+        return 0;
+    }
+    for (int axis = 0; axis < 5; axis++) {
+        if (axis != 3 && dims[axis] > 1 && strides[axis] % (causal * columns) != 0) {
+            return 0;
+        }
+    }
+    return causal;
+}
+
+/* What made a tensor in the tape, also where a group makes it now; NULL: nothing. */
+static const struct op *maker_of(const struct fusion *fusion, const struct readers *readers,
+                                 uint32_t id)
+{
+    const uint32_t at = readers->maker[id];
+    const struct fused_group *group = at == NEVER ? NULL : fusion_group(fusion, at);
+
+    for (uint32_t i = 0; group != NULL && i < group->count; i++) {
+        for (uint32_t j = 0; j < group->ops[i].output_count; j++) {
+            if (group->ops[i].outputs[j] == id) {
+                return &group->ops[i];
+            }
+        }
+    }
+    return at == NEVER ? NULL : &fusion->ops[at];
+}
+
+static bool strip_at(struct strip_match *strip, const struct fusion *fusion,
+                     const struct readers *readers, uint32_t at, uint32_t side)
+{
+    const struct op *contract = &fusion->ops[at];
+    const uint32_t quantize = quantizer_of_operand(fusion, readers, contract, 2 * side);
+
+    if (quantize == NEVER || contract->inputs[0] == contract->inputs[2] ||
+        !is_held_view(&fusion->ops[quantize]) || product_rows(contract, !side) > STRIP_COLUMNS ||
+        strips_rows_of(fusion->facts.shared_max, (uint64_t)contract->attributes[CONTRACT_K]) == 0) {
+        return false;
+    }
+    *strip = (struct strip_match){
+        .ats = {quantize, at},
+        .side = side,
+        .causal = causal_of(&fusion->ops[quantize],
+                            maker_of(fusion, readers, fusion->ops[quantize].inputs[0]))};
+    return group_can_form(fusion, readers, strip->ats, 2, contract->outputs, 1);
+}
+
+/* The product reads the numbers instead of their limbs. */
+static bool add_strip(struct fusion *fusion, const struct strip_match *strip)
+{
+    const struct op *quantize = &fusion->ops[strip->ats[0]];
+    const struct op *contract = &fusion->ops[strip->ats[1]];
+    struct op maker = *contract;
+
+    maker.input_count = 3;
+    maker.inputs[0] = quantize->inputs[0];
+    maker.inputs[1] = contract->inputs[2 * !strip->side];
+    maker.inputs[2] = contract->inputs[2 * !strip->side + 1];
+    maker.attributes[CONTRACT_CAUSAL] = strip->causal;
+    return group_add(fusion, strip->ats, 2, &maker, &pattern_strips);
+}
+
+static bool find_strips(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    (void)tape;
+    for (uint32_t at = 0; at < fusion->op_count; at++) {
+        const struct op *op = &fusion->ops[at];
+        struct strip_match strip;
+
+        if (op->kind != OP_CONTRACT || op->input_count != 4 || !fusion_may_take(fusion, at) ||
+            op->attributes[CONTRACT_CAUSAL] != 0) {
+            continue;
+        }
+        if ((strip_at(&strip, fusion, readers, at, 0) ||
+             strip_at(&strip, fusion, readers, at, 1)) &&
+            !add_strip(fusion, &strip)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool strips_read_causally(const struct fusion *fusion, uint32_t at)
+{
+    return fusion->patterns[at] == &pattern_strips &&
+           fusion->ops[at].attributes[CONTRACT_CAUSAL] != 0;
+}
+
+/* ---- the launch ---------------------------------------------------------------------- */
+
+static enum device_result launch_strips(const struct launcher *launcher,
+                                        const struct fusion *fusion, uint32_t at)
+{
+    const struct fused_group *group = fusion_group(fusion, at);
+    const struct op *quantize = &group->ops[0];
+    const struct op *contract = &group->ops[1];
+    const uint32_t is_b = quantize->outputs[2] == contract->inputs[2];
+    const struct contraction_shape shape = contraction_shape_of(contract);
+    struct strip_columns_args args = {
+        .view = launch_quantize_args(launcher, quantize),
+        .product = {.contract = launch_contract_args(launcher, contract),
+                    .window = shape.window,
+                    .is_b = is_b},
+        .causal = (uint64_t)fusion->ops[at].attributes[CONTRACT_CAUSAL],
+        .rows = strips_rows_of(launcher->shared_max, (uint64_t)shape.k)};
+    struct contract_args *product = &args.product.contract;
+    const uint64_t held = is_b ? product->n : product->m;
+    const uint64_t others = product->batches * (is_b ? product->m : product->n);
+    const struct packed_operand other =
+        launch_operand(&shape, others, launcher->memory[contract->inputs[is_b ? 0 : 2]]);
+
+    assert(args.rows > 0); /* strip_at() takes no others */
+    *(is_b ? &product->a : &product->b) = other;
+    args.view.across = 1;
+    args.strips = (held + args.rows - 1) / args.rows;
+    const struct device_launch launch = {.kernel = shape.bits == 14 ? KERNEL_STRIP_COLUMNS_NARROW
+                                                                    : KERNEL_STRIP_COLUMNS_WIDE,
+                                         .grid = {(uint32_t)(args.strips * product->batches), 1, 1},
+                                         .block = STRIP_THREADS,
+                                         .shared_size = STRIP_SHARED(args.rows, (uint64_t)shape.k),
+                                         .arguments_size = sizeof(args),
+                                         .arguments = &args};
+
+    return launcher->calls->launch(launcher->device, &launch);
+}
+
+/* ---- the self-test ------------------------------------------------------------------- */
+
+/*
+ * Views across memory by few rows, on either side of a product: a causal softmax's columns, long
+ * rows and short ones, and as many of the other operand as a strip takes.
+ */
+static void add_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct row_kind softmax = {OP_SOFTMAX, 0x3e000000, {1}, {3, 3, 1, 3, 3, 1}};
+    static const struct {
+        int64_t batches;
+        int64_t rows;
+        int64_t others;
+        int64_t k;
+        int bits;
+        int block;
+    } shapes[] = {{2, 150, 19, 150, 14, 128},
+                  {1, 40, 70, 1000, 14, 128},
+                  {3, 17, 128, 60, 16, 0},
+                  {1, 20, 5, 130, 15, 128}};
+    const int64_t batches = shapes[part].batches;
+    const int64_t rows = shapes[part].rows;
+    const int64_t others = shapes[part].others;
+    const int64_t k = shapes[part].k;
+    const int64_t by_a[3] = {batches, rows, others};
+    const int64_t by_b[3] = {batches, others, rows};
+    const uint32_t y = selftest_give(tape, DTYPE_F32, (uint64_t)(batches * others * k));
+    const uint32_t x = part == 0 ? selftest_rows(tape, &softmax, batches * k, rows, k)->outputs[5]
+                                 : selftest_give(tape, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const struct op *a =
+        selftest_quantize(tape, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
+    const struct op *b =
+        selftest_quantize(tape, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
+
+    (void)selftest_contract(tape, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b,
+                            part % 2 == 0 ? by_b : by_a, k, part % 2 != 0);
+}
+
+const struct fusion_pattern pattern_strips = {.name = "strips",
+                                              .variant = VARIANT_STRIPS,
+                                              .match = find_strips,
+                                              .launch = launch_strips,
+                                              .selftest = add_selftest,
+                                              .selftests = 4};

@@ -1,0 +1,13 @@
+/* strips.h - strips of rows in shared memory: what attention.c asks about them. */
+#ifndef ENGINE_CUDA_FUSIONS_STRIPS_H
+#define ENGINE_CUDA_FUSIONS_STRIPS_H
+
+#include "engine/cuda/fusions/fusion.h"
+
+/* Rows of a strip of k elements that a block has room for: 32, 16, or 0. */
+uint32_t strips_rows_of(uint32_t shared_max, uint64_t k);
+
+/* Does operation `at` read a causal softmax's result without the elements that the mask hides? */
+bool strips_read_causally(const struct fusion *fusion, uint32_t at);
+
+#endif /* ENGINE_CUDA_FUSIONS_STRIPS_H */
