@@ -90,7 +90,7 @@ def a_claim_that_is_killed_is_carried_on_by_a_node():
         assert town.count("claimed") == 1 and town.count("sealed") == 1, town.events()
         # A folder has one owner at a time.
         said = town.run("verifier", *words(town, keys["honest"], STEP, "--yes"), wanted=1)
-        assert "another node uses this verdict book" in said, said
+        assert "another node uses this verdict database" in said, said
         assert node.stop() == 0, node.said()
 
 

@@ -42,7 +42,7 @@ def a_second_node_in_the_same_folder_is_refused():
         second = town.verifier()
         town.until(lambda: second.code() is not None, "the second one ends")
         assert second.code() == 1, (second.code(), second.said())
-        assert "verdict book" in second.said(), second.said()
+        assert "verdict database" in second.said(), second.said()
         assert first.code() is None
         first.kill()
         third = town.verifier()

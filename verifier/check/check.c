@@ -306,8 +306,8 @@ static enum status replay(struct checker *checker, struct error *error)
         }
     }
     status = check_first_root(&checker->result->before, checker, request->segment_count - 1, error);
-    if (status == STATUS_OK && request->traced && request->doubted &&
-        !digest_equal(&request->doubted_root, &checker->result->trace_root)) {
+    if (status == STATUS_OK && request->traced && request->audited &&
+        !digest_equal(&request->audited_root, &checker->result->trace_root)) {
         status = confirm_trace(checker, error);
     }
     if (status == STATUS_OK) {

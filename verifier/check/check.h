@@ -41,9 +41,9 @@ struct check_request {
     bool diverged;  /* it is said to end in a NaN or an infinity */
     bool traced;    /* the trace root of one step is wanted: */
     uint32_t traced_step;
-    bool doubted; /* and somebody has attested another root, perhaps: where it is not ours, a second
+    bool audited; /* and somebody has attested another root, perhaps: where it is not ours, a second
                      replay must give ours again */
-    struct digest doubted_root;
+    struct digest audited_root;
 
     char cache[FILE_PATH_MAX];
     uint32_t mirror_count;
@@ -103,7 +103,7 @@ struct check_result {
     char reason[ERROR_TEXT_MAX];
     enum check_flaw flaw;
     struct digest trace_root; /* PROVEN and traced */
-    bool confirmed;           /* and doubted: a second replay gave it too */
+    bool confirmed;           /* and audited: a second replay gave it too */
     uint32_t index;           /* REFUTED, FAULT: the segment and the step in it, */
     uint32_t step;
     struct digest

@@ -237,8 +237,8 @@ static enum status run_check(struct claiming *claiming, struct error *error)
     if (status == STATUS_OK && claiming->against_attestor) {
         claiming->request->traced = true;
         claiming->request->traced_step = claiming->step;
-        claiming->request->doubted = true;
-        claiming->request->doubted_root = claiming->reveal.root;
+        claiming->request->audited = true;
+        claiming->request->audited_root = claiming->reveal.root;
     }
     if (status == STATUS_OK) {
         status = port->start(port->context, CHECK_NUMBER, claiming->request, error);

@@ -1,4 +1,4 @@
-/* node_commands.c - `lockstep verifier run|status|claims|book`. */
+/* node_commands.c - `lockstep verifier run|status|claims|verdicts`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +45,11 @@ static const struct option_spec run_options[] = {
      .value = "X",
      .fallback = "0.1",
      .help = "the fraction of all others to check in secret"},
-    {.name = "doubt",
+    {.name = "audit-attestations",
      .kind = OPTION_REAL,
      .value = "X",
      .fallback = "0.1",
-     .help = "the fraction of what others attested to compare with a trace of our own, in secret"},
+     .help = "the fraction of others' attestations to compare with a trace of our own, in secret"},
     {.name = "checks",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -116,12 +116,12 @@ static enum status read_options(struct node_options *options, const struct optio
     options->mode = read_mode(options_text(given, "mode"));
     options->share = options_real(given, "share");
     options->extra = options_real(given, "extra");
-    options->doubt = options_real(given, "doubt");
+    options->audit_share = options_real(given, "audit-attestations");
     options->checks_max = (uint32_t)options_number(given, "checks");
     options->grace_s = (uint32_t)options_number(given, "grace");
-    if (options->share > 1.0 || options->extra > 1.0 || options->doubt > 1.0) {
+    if (options->share > 1.0 || options->extra > 1.0 || options->audit_share > 1.0) {
         return error_set(error, STATUS_USAGE,
-                         "--share, --extra and --doubt are fractions, from 0 to 1");
+                         "--share, --extra and --audit-attestations are fractions, from 0 to 1");
     }
     if (wei_parse(&options->withdraw_at, options_text(given, "withdraw-at")) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
@@ -363,10 +363,10 @@ static int run_claims(struct command_context *context)
     return show(context, node_claims_view, node_claims_print);
 }
 
-/* ---- the book ------------------------------------------------------------- */
+/* ---- the verdict database ------------------------------------------------- */
 
-static enum status export_book(struct command_context *context, struct verdict_db *verdicts,
-                               struct error *error)
+static enum status export_verdicts(struct command_context *context, struct verdict_db *verdicts,
+                                   struct error *error)
 {
     const char *path = context->options->argument_count > 1 ? context->options->arguments[1] : NULL;
     json_t *view = NULL;
@@ -390,8 +390,8 @@ static enum status export_book(struct command_context *context, struct verdict_d
     return status;
 }
 
-static enum status import_book(struct command_context *context, struct verdict_db *verdicts,
-                               uint64_t *added, struct error *error)
+static enum status import_verdicts(struct command_context *context, struct verdict_db *verdicts,
+                                   uint64_t *added, struct error *error)
 {
     json_t *view = NULL;
     enum status status;
@@ -408,7 +408,7 @@ static enum status import_book(struct command_context *context, struct verdict_d
     return status;
 }
 
-static int run_book(struct command_context *context)
+static int run_verdicts(struct command_context *context)
 {
     const char *what = context->options->arguments[0];
     bool import = strcmp(what, "import") == 0;
@@ -428,9 +428,9 @@ static int run_book(struct command_context *context)
         status = file_make_folder(path, &error, 0700);
     }
     if (status == STATUS_OK) {
-        status = node_setup_path(path, context->options, NODE_FILE_BOOK, &error);
+        status = node_setup_path(path, context->options, NODE_FILE_VERDICTS, &error);
     }
-    /* A new and empty book, exported, would be taken for a backup. */
+    /* A new and empty database, exported, would be taken for a backup. */
     if (status == STATUS_OK && !import && !file_exists(path)) {
         status = error_set(&error, STATUS_USAGE, "no node has kept a verdict database at %s", path);
         error_advise(&error, "name the node's folder with --state");
@@ -439,8 +439,8 @@ static int run_book(struct command_context *context)
         status = verdict_db_open(&verdicts, path, &error);
     }
     if (status == STATUS_OK) {
-        status = import ? import_book(context, verdicts, &added, &error)
-                        : export_book(context, verdicts, &error);
+        status = import ? import_verdicts(context, verdicts, &added, &error)
+                        : export_verdicts(context, verdicts, &error);
     }
     verdict_db_close(verdicts);
     if (status != STATUS_OK) {
@@ -509,17 +509,17 @@ static const struct command commands[] = {
                 "lockstep verifier claim 0x41...c7 1042 --attestor 0x70...c8 --yes --json",
      OPTIONS(claim_command_options),
      .run = claim_command},
-    {.name = "book",
+    {.name = "verdicts",
      .summary = "export or import the verdict database, to move a node to another machine",
      .description = "The verdict database keeps a node from ever signing two statements that "
                     "contradict each other, so it must move with the key. The node must be "
                     "stopped. The export holds the node's secret: who has it foresees its secret "
-                    "samples. An import that contradicts the book changes nothing.",
+                    "samples. An import that contradicts the database changes nothing.",
      .arguments = "export|import [FILE]",
-     .example = "lockstep verifier book export verdicts.json\n"
-                "lockstep verifier book import verdicts.json",
+     .example = "lockstep verifier verdicts export verdicts.json\n"
+                "lockstep verifier verdicts import verdicts.json",
      OPTIONS(view_options),
-     .run = run_book},
+     .run = run_verdicts},
     {.name = "plan",
      .summary = "how much to check, what that costs and earns, and when cheating pays",
      .description =

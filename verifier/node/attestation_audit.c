@@ -35,7 +35,7 @@ static bool is_drawn(const struct node *node, const struct store_reveal *reveal)
 
     memcpy(about, reveal->segment.bytes, HASH32_SIZE);
     memcpy(about + HASH32_SIZE, reveal->attestor.bytes, ADDRESS_SIZE);
-    return node_draws(node, "doubt", about, sizeof(about), node->options.doubt);
+    return node_draws(node, "audit", about, sizeof(about), node->options.audit_share);
 }
 
 enum status attestation_audit_accuse(struct node *node, const struct store_reveal *reveal,

@@ -36,7 +36,7 @@ struct node_options {
     enum node_mode mode;
     double share;        /* of the segments that could be attested, 0 to 1 */
     double extra;        /* of the others: samples that nobody can foresee */
-    double doubt;        /* of what others attested: compared with a trace of our own */
+    double audit_share;  /* of what others attested: compared with a trace of our own */
     uint32_t checks_max; /* at once; a dispute has one place more */
     uint32_t move_max;   /* bytes of a move's payload; 0: what the ledger takes */
     bool by_hand;        /* nothing is chosen or checked by itself: disputes and moves go on */

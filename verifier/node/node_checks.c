@@ -123,9 +123,9 @@ static enum status make_request(struct node *node, struct check_request **made,
         struct store_reveal reveal;
 
         status = store_audited(node->ports.store, &reveal, &segment, task->traced_step, error);
-        (*made)->doubted = status == STATUS_OK;
-        if ((*made)->doubted) {
-            (*made)->doubted_root = reveal.root;
+        (*made)->audited = status == STATUS_OK;
+        if ((*made)->audited) {
+            (*made)->audited_root = reveal.root;
         }
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;

@@ -175,7 +175,7 @@ static enum status open_files(struct node_setup *setup, struct error *error)
         status = file_make_folder(setup->folder, error, 0700);
     }
     if (status == STATUS_OK) {
-        status = node_setup_path(path, given, NODE_FILE_BOOK, error);
+        status = node_setup_path(path, given, NODE_FILE_VERDICTS, error);
     }
     if (status == STATUS_OK) {
         status = verdict_db_open(&setup->verdicts, path, error);

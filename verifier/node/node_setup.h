@@ -14,7 +14,7 @@
 
 enum node_file {
     NODE_FILE_STORE,
-    NODE_FILE_BOOK,
+    NODE_FILE_VERDICTS,
     NODE_FILE_CACHE,
     NODE_FILE_SELF_TEST,
 };

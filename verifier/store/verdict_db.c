@@ -89,7 +89,7 @@ static enum status load_secret(struct verdict_db *verdicts, struct error *error)
  * must not keep the node from starting again at once. sqlite's own lock is for programs that know
  * nothing of ours.
  */
-static enum status lock_book(struct verdict_db *verdicts, const char *path, struct error *error)
+static enum status lock_database(struct verdict_db *verdicts, const char *path, struct error *error)
 {
     char lock_path[FILE_PATH_MAX];
     enum status status;
@@ -119,7 +119,7 @@ enum status verdict_db_open(struct verdict_db **verdicts, const char *path, stru
         return error_set(error, STATUS_NO_MEMORY, "no memory for the verdict database");
     }
     made->lock.descriptor = -1;
-    status = lock_book(made, path, error);
+    status = lock_database(made, path, error);
     if (status == STATUS_OK) {
         status = database_open(&made->sql, path, schema, error);
     }
@@ -402,10 +402,11 @@ enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct
         json_decref(rows);
         return status;
     }
-    *view = json_pack("{s:i, s:o, s:o}", "lockstep_verdict_book", VERDICT_DB_VERSION, "secret",
+    *view = json_pack("{s:i, s:o, s:o}", "lockstep_verdict_db", VERDICT_DB_VERSION, "secret",
                       hex_of(verdicts->secret.bytes, HASH32_SIZE), "verdicts", rows);
-    return *view != NULL ? STATUS_OK
-                         : error_set(error, STATUS_NO_MEMORY, "no memory to export the book");
+    return *view != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
 }
 
 static enum status parse_row(struct verdict_db_entry *entry, const json_t *object,
@@ -501,14 +502,14 @@ static enum status import_rows(uint64_t *added, struct verdict_db *verdicts, con
 enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, const json_t *view,
                               struct error *error)
 {
-    static const char *const known[] = {"lockstep_verdict_book", "secret", "verdicts"};
+    static const char *const known[] = {"lockstep_verdict_db", "secret", "verdicts"};
     struct hash32 before = verdicts->secret;
     const json_t *rows = NULL;
     uint64_t version = 0;
     enum status status = strict_json_only(view, error, known, sizeof(known) / sizeof(known[0]));
 
     if (status == STATUS_OK) {
-        status = strict_json_number(view, error, &version, "lockstep_verdict_book", UINT32_MAX);
+        status = strict_json_number(view, error, &version, "lockstep_verdict_db", UINT32_MAX);
     }
     if (status == STATUS_OK && version != VERDICT_DB_VERSION) {
         status = error_set(error, STATUS_REFUSED,

@@ -393,7 +393,7 @@ void market_node_defaults(struct market_node *node, struct market *market, const
     node->options = (struct node_options){.mode = NODE_ACT,
                                           .share = 1.0,
                                           .extra = 1.0,
-                                          .doubt = 1.0,
+                                          .audit_share = 1.0,
                                           .checks_max = 2,
                                           .reach = 16,
                                           .mirrors = node->mirrors,

@@ -185,7 +185,7 @@ static enum status give_secret(struct simulation *simulation, struct error *erro
     enum status status;
 
     hex_encode(text, hash.bytes, HASH32_SIZE);
-    view = json_pack("{s:i, s:s, s:[]}", "lockstep_verdict_book", 1, "secret", text, "verdicts");
+    view = json_pack("{s:i, s:s, s:[]}", "lockstep_verdict_db", 1, "secret", text, "verdicts");
     status = verdict_db_import(&added, simulation->verdicts, view, error);
     json_decref(view);
     return status;
@@ -585,7 +585,7 @@ static void invent_options(struct simulation *simulation)
     options->mode = luck == 0 ? NODE_OBSERVE : luck < 3 ? NODE_DEFEND : NODE_ACT;
     options->share = chance(simulation, 75) ? 1.0 : 0.5;
     options->extra = chance(simulation, 75) ? 1.0 : 0.4;
-    options->doubt = chance(simulation, 70) ? 1.0 : 0.3;
+    options->audit_share = chance(simulation, 70) ? 1.0 : 0.3;
     options->checks_max = 1 + (uint32_t)below(simulation, 3);
     options->reach = (uint32_t)below(simulation, 3);
     options->withdraw_at = chance(simulation, 30) ? WEI_PER_ETHER / 10 : 0;

@@ -642,7 +642,7 @@ static void judge_reveals(struct simulation *simulation, const struct simulation
 {
     const struct simulation_segment *segment = &simulation->view.segments[reveal->segment];
 
-    if (simulation->options.mode == NODE_OBSERVE || simulation->options.doubt < 1 ||
+    if (simulation->options.mode == NODE_OBSERVE || simulation->options.audit_share < 1 ||
         simulation->checks.barren || !reveal->false_one || !reveal->stands || !segment->stands ||
         segment->final || segment->truth->lie != VIRTUAL_TRUE ||
         virtual_chain_time(simulation->chain) > claim_end(simulation, segment) ||

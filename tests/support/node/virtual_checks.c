@@ -178,7 +178,7 @@ static void check(const struct virtual_checks *checks, struct check_result *resu
         result->trace_root = virtual_trace_root(
             &request->job_id, virtual_state_before(segment, request->traced_step));
         result->confirmed =
-            request->doubted && !digest_equal(&request->doubted_root, &result->trace_root);
+            request->audited && !digest_equal(&request->audited_root, &result->trace_root);
     }
 }
 

@@ -52,27 +52,27 @@ check "an embedded ledger is watched without a home" 0 'says out "no alarms"'
 start --mirror "$dir/nowhere"
 run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass"
 check "a second node with the same state is refused" 1 \
-    'says err "another node uses this verdict book"'
+    'says err "another node uses this verdict database"'
 run "$L" verifier status --json
 check "its status is told while it runs" 0 'says out "\"jobs\":[]" && says out "\"earned_wei\""'
 run "$L" verifier claims --json
 check "so are its claims" 0 'says out "\"claims\":[]"'
-run "$L" verifier book export
-check "its verdict book is in use" 1 'says err "another node uses this verdict book"'
+run "$L" verifier verdicts export
+check "its verdict database is in use" 1 'says err "another node uses this verdict database"'
 kill -TERM "$node"
 wait "$node"
 code=$?
 node=
 check "it stops when it is asked to" 0 'says node.err "stopped"'
 
-run "$L" verifier book export "$dir/verdicts.json"
-check "its verdict book is exported" 0 'grep -q lockstep_verdict_book "$dir/verdicts.json"'
-run "$L" verifier book export "$dir/nothing.json" --state "$dir/elsewhere"
-check "a book that is not there is not backed up" 3 \
+run "$L" verifier verdicts export "$dir/verdicts.json"
+check "its verdict database is exported" 0 'grep -q lockstep_verdict_db "$dir/verdicts.json"'
+run "$L" verifier verdicts export "$dir/nothing.json" --state "$dir/elsewhere"
+check "a verdict database that is not there is not backed up" 3 \
     'says err "no node has kept" && [ ! -e "$dir/nothing.json" ] && [ ! -e "$dir/elsewhere" ]'
-run "$L" verifier book import "$dir/verdicts.json" --state "$dir/other"
+run "$L" verifier verdicts import "$dir/verdicts.json" --state "$dir/other"
 check "and imported elsewhere" 0 'says out "0 verdicts are new"'
-run "$L" verifier book lend
+run "$L" verifier verdicts lend
 check "and nothing else" 3 'says err "exported or imported"'
 
 run "$L" ledger init "$dir/second.ledger"

@@ -307,8 +307,8 @@ static void test_a_true_attestation_is_not_accused(void **state)
     scene_close(&scene);
 }
 
-/* As a program without doubts has left it: reveals that it passed over are read anew. */
-static void test_an_older_database_learns_to_doubt(void **state)
+/* As a program without attestation audits left it: reveals that it passed over are read anew. */
+static void test_an_older_database_learns_to_audit(void **state)
 {
     static const char older[] =
         "DROP TABLE reveals; DROP TABLE disputes; DROP TABLE retries;"
@@ -328,14 +328,14 @@ static void test_an_older_database_learns_to_doubt(void **state)
     (void)state;
     scene_open(&scene, "older", true, true);
     owed = market_owed(&scene.market, MARKET_VERIFIER);
-    scene.node.options.doubt = 0.0;
+    scene.node.options.audit_share = 0.0;
     reveal_all(&scene);
     market_node_settle(&scene.node);
     proven = market_node_number(&scene.node, "SELECT count(*) FROM tasks WHERE outcome = 1");
     assert_int_equal(sqlite3_exec(scene.node.store.sql.database, older, NULL, NULL, NULL),
                      SQLITE_OK);
     market_node_close(&scene.node);
-    scene.node.options.doubt = 1.0;
+    scene.node.options.audit_share = 1.0;
     market_node_open(&scene.node);
     assert_int_equal(
         market_node_number(&scene.node, "SELECT count(*) FROM tasks WHERE outcome = 1"), proven);
@@ -353,7 +353,7 @@ static void test_what_is_not_in_the_share_is_passed_over(void **state)
 
     (void)state;
     scene_open(&scene, "share", true, true);
-    scene.node.options.doubt = 0.0;
+    scene.node.options.audit_share = 0.0;
     reveal_all(&scene);
     market_node_settle(&scene.node);
     /* Where both drew the same step, the roots are compared all the same. */
@@ -380,8 +380,8 @@ static void test_two_traces_that_disagree_are_a_fault(void **state)
     check(node_request(&scene.node.node, &request, &segment, &error), &error);
     request->traced = true;
     request->traced_step = (uint32_t)scene.rival.lie.step % DEFENDANT_SEGMENT;
-    request->doubted = true;
-    request->doubted_root = scene.rival.server.trace.root;
+    request->audited = true;
+    request->audited_root = scene.rival.server.trace.root;
     check_run(result, request);
     assert_int_equal(result->outcome, CHECK_PROVEN);
     assert_true(result->confirmed);
@@ -441,7 +441,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_accusation_survives_crashes_and_a_lost_database),
         cmocka_unit_test(test_an_accusation_that_comes_second_gives_its_bond_back),
         cmocka_unit_test(test_a_true_attestation_is_not_accused),
-        cmocka_unit_test(test_an_older_database_learns_to_doubt),
+        cmocka_unit_test(test_an_older_database_learns_to_audit),
         cmocka_unit_test(test_what_is_not_in_the_share_is_passed_over),
         cmocka_unit_test(test_two_traces_that_disagree_are_a_fault),
         cmocka_unit_test(test_a_false_accusation_is_answered_and_pays_the_node),
