@@ -135,11 +135,8 @@ enum status abi_get_address(struct abi_reader *reader, struct address *address)
 {
     static const uint8_t zeros[ABI_WORD_SIZE - ADDRESS_SIZE];
     struct hash32 word;
-    enum status status = abi_get_hash(reader, &word);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(abi_get_hash(reader, &word));
     if (memcmp(word.bytes, zeros, sizeof(zeros)) != 0) {
         return STATUS_BAD_FORMAT;
     }
@@ -150,22 +147,16 @@ enum status abi_get_address(struct abi_reader *reader, struct address *address)
 enum status abi_get_u64(struct abi_reader *reader, uint64_t *value)
 {
     struct uint256 wide;
-    enum status status = abi_get_uint256(reader, &wide);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(abi_get_uint256(reader, &wide));
     return uint256_to_u64(value, &wide) ? STATUS_OK : STATUS_BAD_FORMAT;
 }
 
 enum status abi_get_u32(struct abi_reader *reader, uint32_t *value)
 {
     uint64_t wide;
-    enum status status = abi_get_u64(reader, &wide);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(abi_get_u64(reader, &wide));
     if (wide > UINT32_MAX) {
         return STATUS_BAD_FORMAT;
     }
@@ -176,11 +167,8 @@ enum status abi_get_u32(struct abi_reader *reader, uint32_t *value)
 enum status abi_get_bool(struct abi_reader *reader, bool *value)
 {
     uint64_t wide;
-    enum status status = abi_get_u64(reader, &wide);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(abi_get_u64(reader, &wide));
     if (wide > 1) {
         return STATUS_BAD_FORMAT;
     }
@@ -193,19 +181,13 @@ enum status abi_get_blob(struct abi_reader *reader, const uint8_t **bytes, size_
     struct abi_reader behind = *reader;
     uint64_t offset;
     uint64_t length;
-    enum status status = abi_get_u64(reader, &offset);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(abi_get_u64(reader, &offset));
     if (offset > reader->size) {
         return STATUS_BAD_FORMAT;
     }
     behind.at = (size_t)offset;
-    status = abi_get_u64(&behind, &length);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(abi_get_u64(&behind, &length));
     if (length > behind.size - behind.at) {
         return STATUS_BAD_FORMAT;
     }

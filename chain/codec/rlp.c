@@ -191,11 +191,8 @@ enum status rlp_read_uint256(struct rlp_reader *reader, struct uint256 *value)
     uint8_t word[UINT256_SIZE] = {0};
     const uint8_t *bytes;
     size_t size;
-    enum status status = rlp_read_bytes(reader, &bytes, &size);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(rlp_read_bytes(reader, &bytes, &size));
     if (size > UINT256_SIZE || (size > 0 && bytes[0] == 0)) {
         return STATUS_BAD_FORMAT;
     }
@@ -207,11 +204,8 @@ enum status rlp_read_uint256(struct rlp_reader *reader, struct uint256 *value)
 enum status rlp_read_u64(struct rlp_reader *reader, uint64_t *value)
 {
     struct uint256 wide;
-    enum status status = rlp_read_uint256(reader, &wide);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(rlp_read_uint256(reader, &wide));
     return uint256_to_u64(value, &wide) ? STATUS_OK : STATUS_BAD_FORMAT;
 }
 

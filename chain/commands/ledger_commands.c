@@ -112,10 +112,9 @@ static int run_init(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = read_address(&referee, other, "--referee", &error);
-    if (status == STATUS_OK) {
-        status = ledger_local_init(path, other != NULL ? &referee : NULL, &error);
-    }
+    TRY_OUT(read_address(&referee, other, "--referee", &error));
+    TRY_OUT(ledger_local_init(path, other != NULL ? &referee : NULL, &error));
+out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
@@ -137,17 +136,14 @@ static int run_faucet(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = read_address(&account, context->options->arguments[0], "ADDRESS", &error);
-    if (status == STATUS_OK && wei_parse(&amount, context->options->arguments[1]) != STATUS_OK) {
+    TRY_OUT(read_address(&account, context->options->arguments[0], "ADDRESS", &error));
+    if (wei_parse(&amount, context->options->arguments[1]) != STATUS_OK) {
         return command_usage(context, "'%.60s' is not an amount such as 1.5ether",
                              context->options->arguments[1]);
     }
-    if (status == STATUS_OK) {
-        status = open_reader(&ledger, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_local_faucet(ledger, &account, amount, &error);
-    }
+    TRY_OUT(open_reader(&ledger, context, &error));
+    TRY_OUT(ledger_local_faucet(ledger, &account, amount, &error));
+out:
     ledger_close(ledger);
     if (status != STATUS_OK) {
         return command_fail(context, &error);
@@ -185,24 +181,20 @@ static enum status deploy(struct command_context *context, struct address *regis
     struct ledger_options options;
     struct signer *signer = NULL;
     struct address referee;
-    enum status status = chain_unlock(&signer, context, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = chain_ledger_options(&options, state_dir, context, signer, error);
+    TRY_OUT(chain_unlock(&signer, context, error));
+    TRY_OUT(chain_ledger_options(&options, state_dir, context, signer, error));
+    if (strncmp(options.url, "http", 4) != 0) {
+        TRY_OUT(error_set(error, STATUS_USAGE,
+                          "a contract is deployed on a chain; an embedded ledger is made by "
+                          "lockstep ledger init"));
     }
-    if (status == STATUS_OK && strncmp(options.url, "http", 4) != 0) {
-        status = error_set(error, STATUS_USAGE,
-                           "a contract is deployed on a chain; an embedded ledger is made by "
-                           "lockstep ledger init");
-    }
-    if (status == STATUS_OK) {
-        status = read_address(&referee, other, "--referee", error);
-    }
-    if (status == STATUS_OK) {
-        (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
-        status = ledger_evm_deploy(&options, other != NULL ? &referee : NULL, name, registry,
-                                   height, (uint32_t)options_number(given, "timeout"), error);
-    }
+    TRY_OUT(read_address(&referee, other, "--referee", error));
+    (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
+    TRY_OUT(ledger_evm_deploy(&options, other != NULL ? &referee : NULL, name, registry, height,
+                              (uint32_t)options_number(given, "timeout"), error));
+out:
     signer_free(signer);
     return status;
 }
@@ -306,19 +298,12 @@ static int run_status(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = open_reader(&ledger, context, &error);
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(ledger, &clock, &error);
-    }
-    if (status == STATUS_OK) {
-        status = chain_wallet_folder(folder, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = wallet_list(&entries, &count, folder, &error);
-    }
-    if (status == STATUS_OK) {
-        status = count_money(&money, ledger, entries, count, &error);
-    }
+    TRY_OUT(open_reader(&ledger, context, &error));
+    TRY_OUT(ledger_get_clock(ledger, &clock, &error));
+    TRY_OUT(chain_wallet_folder(folder, context, &error));
+    TRY_OUT(wallet_list(&entries, &count, folder, &error));
+    TRY_OUT(count_money(&money, ledger, entries, count, &error));
+out:
     code = status == STATUS_OK ? show_status(context, &clock, money, count)
                                : command_fail(context, &error);
     free(money);
@@ -419,10 +404,7 @@ static enum status watch(struct command_context *context, struct ledger *ledger,
             return status;
         }
         while ((status = ledger_next(ledger, &entry, after, 0, error)) == STATUS_OK) {
-            status = show_entry(context, &entry, error);
-            if (status != STATUS_OK) {
-                return status;
-            }
+            TRY(show_entry(context, &entry, error));
             after = entry.number;
         }
         (void)fflush(context->out);

@@ -125,17 +125,12 @@ static int run_new(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = secret_forbid_dumps(&error);
-    if (status == STATUS_OK) {
-        status = chain_wallet_folder(folder, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = get_passphrase(&passphrase, context, PASSPHRASE_OPTION, "New passphrase: ", true,
-                                &error);
-    }
-    if (status == STATUS_OK) {
-        status = wallet_new(&entry, folder, passphrase, cost_of(context), &error);
-    }
+    TRY_OUT(secret_forbid_dumps(&error));
+    TRY_OUT(chain_wallet_folder(folder, context, &error));
+    TRY_OUT(
+        get_passphrase(&passphrase, context, PASSPHRASE_OPTION, "New passphrase: ", true, &error));
+    TRY_OUT(wallet_new(&entry, folder, passphrase, cost_of(context), &error));
+out:
     passphrase_free(passphrase);
     return status == STATUS_OK ? show_entry(context, &entry) : command_fail(context, &error);
 }
@@ -186,19 +181,13 @@ static int run_import(struct command_context *context)
     error_init(&error);
     key = secret_alloc(sizeof(*key), &error);
     status = key == NULL ? error.status : secret_forbid_dumps(&error);
-    if (status == STATUS_OK) {
-        status = chain_wallet_folder(folder, context, &error);
-    }
-    if (status == STATUS_OK) {
-        status = get_passphrase(&passphrase, context, PASSPHRASE_OPTION,
-                                "Passphrase of the file, and from now on: ", false, &error);
-    }
-    if (status == STATUS_OK) {
-        status = read_foreign(key, context->options->arguments[0], passphrase, &error);
-    }
-    if (status == STATUS_OK) {
-        status = wallet_add(&entry, folder, key, passphrase, cost_of(context), &error);
-    }
+    TRY_OUT(status);
+    TRY_OUT(chain_wallet_folder(folder, context, &error));
+    TRY_OUT(get_passphrase(&passphrase, context, PASSPHRASE_OPTION,
+                           "Passphrase of the file, and from now on: ", false, &error));
+    TRY_OUT(read_foreign(key, context->options->arguments[0], passphrase, &error));
+    TRY_OUT(wallet_add(&entry, folder, key, passphrase, cost_of(context), &error));
+out:
     secret_free(key, sizeof(*key));
     passphrase_free(passphrase);
     return status == STATUS_OK ? show_entry(context, &entry) : command_fail(context, &error);
@@ -233,10 +222,9 @@ static int run_list(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = chain_wallet_folder(folder, context, &error);
-    if (status == STATUS_OK) {
-        status = wallet_list(&entries, &count, folder, &error);
-    }
+    TRY_OUT(chain_wallet_folder(folder, context, &error));
+    TRY_OUT(wallet_list(&entries, &count, folder, &error));
+out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
@@ -260,10 +248,9 @@ static int run_address(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = chain_wallet_folder(folder, context, &error);
-    if (status == STATUS_OK) {
-        status = wallet_find(&entry, folder, name, &error);
-    }
+    TRY_OUT(chain_wallet_folder(folder, context, &error));
+    TRY_OUT(wallet_find(&entry, folder, name, &error));
+out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }

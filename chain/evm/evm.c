@@ -253,18 +253,10 @@ enum status evm_balance(struct rpc *rpc, wei *balance, const struct address *acc
 
 static enum status read_block(struct evm_block *block, const json_t *answer, struct error *error)
 {
-    enum status status = rpc_field_u64(&block->height, answer, "number", error);
-
-    if (status == STATUS_OK) {
-        status = rpc_field_hash(&block->hash, answer, "hash", error);
-    }
-    if (status == STATUS_OK) {
-        status = rpc_field_hash(&block->parent, answer, "parentHash", error);
-    }
-    if (status == STATUS_OK) {
-        status = rpc_field_u64(&block->time_s, answer, "timestamp", error);
-    }
-    return status;
+    TRY(rpc_field_u64(&block->height, answer, "number", error));
+    TRY(rpc_field_hash(&block->hash, answer, "hash", error));
+    TRY(rpc_field_hash(&block->parent, answer, "parentHash", error));
+    return rpc_field_u64(&block->time_s, answer, "timestamp", error);
 }
 
 static char *copy_of(const char *text)
@@ -298,11 +290,8 @@ enum status evm_block_at(struct rpc *rpc, struct evm_block *block, uint64_t heig
     enum status status;
 
     uint256_print_quantity(number, &wide);
-    status = ask_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
-                          reduce_block, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(ask_majority(rpc, &answer, "eth_getBlockByNumber", json_pack("[s, b]", number, 0),
+                     reduce_block, error));
     if (json_is_null(answer)) {
         status = error_set(error, STATUS_NOT_FOUND, "there is no block %s", number);
     } else {
@@ -367,11 +356,8 @@ enum status evm_receipt_of(struct rpc *rpc, struct evm_receipt *receipt,
     enum status status;
 
     hex_write(hash, transaction->bytes, HASH32_SIZE, true);
-    status = ask_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
-                          reduce_receipt, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(ask_majority(rpc, &answer, "eth_getTransactionReceipt", json_pack("[s]", hash),
+                     reduce_receipt, error));
     status = json_is_null(answer)
                  ? error_set(error, STATUS_NOT_FOUND, "no receipt of transaction %s", hash)
                  : read_receipt(receipt, answer, error);
@@ -487,12 +473,9 @@ enum status evm_logs_of(struct rpc *rpc, struct evm_logs *logs, const struct has
         (void)json_array_append_new(addresses, json_string(text));
     }
     hex_write(hash, block->bytes, HASH32_SIZE, true);
-    status = ask_majority(rpc, &answer, "eth_getLogs",
-                          json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
-                          reduce_logs, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(ask_majority(rpc, &answer, "eth_getLogs",
+                     json_pack("[{s:s, s:o}]", "blockHash", hash, "address", addresses),
+                     reduce_logs, error));
     status = read_logs(logs, answer, error);
     json_decref(answer);
     return status;
@@ -553,12 +536,9 @@ enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_
 enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *error)
 {
     json_t *block;
-    enum status status =
-        rpc_call(rpc, &block, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0), error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(rpc_call(rpc, &block, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0), error));
     fees->tip_wei = uint256_of(0);
     fees->has_base_fee = json_object_get(block, "baseFeePerGas") != NULL;
     if (!fees->has_base_fee) {

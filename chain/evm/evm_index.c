@@ -6,7 +6,7 @@
 #include "chain/evm/evm.h"
 #include "chain/game/event_log.h"
 
-static struct event_log_block as_chronicle_block(const struct evm_block *block)
+static struct event_log_block log_block_of(const struct evm_block *block)
 {
     struct event_log_block made = {block->height, block->hash, block->time_s};
 
@@ -16,32 +16,28 @@ static struct event_log_block as_chronicle_block(const struct evm_block *block)
 static enum status add_block(struct evm_index *index, const struct evm_block *block,
                              struct error *error)
 {
-    struct event_log_block kept = as_chronicle_block(block);
+    struct event_log_block kept = log_block_of(block);
     struct evm_logs logs;
-    enum status status = evm_logs_of(index->rpc, &logs, &block->hash, index->contracts,
-                                     index->contract_count, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = database_begin(index->sql, error);
+    TRY_OUT(evm_logs_of(index->rpc, &logs, &block->hash, index->contracts, index->contract_count,
+                        error));
+    TRY_OUT(database_begin(index->sql, error));
+    status = event_log_add_block(index->sql, &kept, error);
+    for (size_t i = 0; i < logs.count && status == STATUS_OK; i++) {
+        status = event_log_add_log(index->sql, &kept, logs.places[i], &logs.logs[i], error);
     }
-    if (status == STATUS_OK) {
-        status = event_log_add_block(index->sql, &kept, error);
-        for (size_t i = 0; i < logs.count && status == STATUS_OK; i++) {
-            status = event_log_add_log(index->sql, &kept, logs.places[i], &logs.logs[i], error);
-        }
-        status = database_end(index->sql, status, error);
-    }
+    status = database_end(index->sql, status, error);
+out:
     evm_logs_release(&logs);
     return status;
 }
 
 static enum status rewind_to(struct evm_index *index, uint64_t height, struct error *error)
 {
-    enum status status = database_begin(index->sql, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(database_begin(index->sql, error));
     status = event_log_rewind(index->sql, height, error);
     return database_end(index->sql, status, error);
 }
@@ -134,20 +130,15 @@ static enum status take_next(struct evm_index *index, struct event_log_block *to
                              struct error *error)
 {
     struct evm_block block;
-    enum status status =
-        evm_block_at(index->rpc, &block, *empty ? index->first_height : top->height + 1, error);
 
-    if (status == STATUS_OK && !*empty && !hash32_equal(&block.parent, &top->hash)) {
+    TRY(evm_block_at(index->rpc, &block, *empty ? index->first_height : top->height + 1, error));
+    if (!*empty && !hash32_equal(&block.parent, &top->hash)) {
         return STATUS_NOT_FOUND;
     }
-    if (status == STATUS_OK) {
-        status = add_block(index, &block, error);
-    }
-    if (status == STATUS_OK) {
-        *top = as_chronicle_block(&block);
-        *empty = false;
-    }
-    return status;
+    TRY(add_block(index, &block, error));
+    *top = log_block_of(&block);
+    *empty = false;
+    return STATUS_OK;
 }
 
 static enum status catch_up(struct evm_index *index, struct error *error)
@@ -181,16 +172,8 @@ static enum status catch_up(struct evm_index *index, struct error *error)
 
 enum status evm_index_work(struct evm_index *index, struct error *error)
 {
-    enum status status = evm_head(index->rpc, &index->head, error);
-
-    if (status == STATUS_OK) {
-        status = drop_orphans(index, error);
-    }
-    if (status == STATUS_OK) {
-        status = compare_again(index, error);
-    }
-    if (status == STATUS_OK) {
-        status = catch_up(index, error);
-    }
-    return status;
+    TRY(evm_head(index->rpc, &index->head, error));
+    TRY(drop_orphans(index, error));
+    TRY(compare_again(index, error));
+    return catch_up(index, error);
 }

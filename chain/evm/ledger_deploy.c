@@ -142,17 +142,13 @@ enum status ledger_evm_deploy(const struct ledger_options *options, const struct
 {
     struct deployment deployment = {.options = options, .name = name, .timeout_s = timeout_s};
     uint64_t chain_id = 0;
-    enum status status = evm_open_rpc(&deployment.rpc, options, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = evm_chain_id(deployment.rpc, &chain_id, error);
-    }
-    if (status == STATUS_OK) {
-        status = file_make_folder(options->state_dir, error, 0700);
-    }
-    if (status == STATUS_OK) {
-        status = evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error);
-    }
+    TRY_OUT(evm_open_rpc(&deployment.rpc, options, error));
+    TRY_OUT(evm_chain_id(deployment.rpc, &chain_id, error));
+    TRY_OUT(file_make_folder(options->state_dir, error, 0700));
+    TRY_OUT(evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error));
+out:
     if (status == STATUS_OK && referee == NULL) {
         status = put_up_all(&deployment, registry, height, error);
     } else if (status == STATUS_OK) {

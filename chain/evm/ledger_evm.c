@@ -196,20 +196,19 @@ static enum status read_words(struct evm *evm, uint8_t *words, size_t word_count
     uint8_t data[ABI_SELECTOR_SIZE + ABI_WORD_SIZE];
     struct abi_writer writer;
     size_t size;
-    enum status status;
 
     abi_writer_init(&writer, data, sizeof(data));
     abi_put_selector(&writer, signature);
     abi_put_hash(&writer, key);
-    status = evm_call(evm->rpc, words, WORDS_MAX * ABI_WORD_SIZE, &size, &evm->account,
-                      &evm->registry, 0, data, writer.used, error);
-    if (status == STATUS_OK && size != word_count * ABI_WORD_SIZE) {
-        status = error_set(error, STATUS_BAD_FORMAT,
-                           "the contract does not answer %s as a registry does: is the address "
-                           "right?",
-                           signature);
+    TRY(evm_call(evm->rpc, words, WORDS_MAX * ABI_WORD_SIZE, &size, &evm->account, &evm->registry,
+                 0, data, writer.used, error));
+    if (size != word_count * ABI_WORD_SIZE) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the contract does not answer %s as a registry does: is the address "
+                         "right?",
+                         signature);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Reads numbers that the contract keeps below 128 bits. */
@@ -288,11 +287,8 @@ static enum status get_job(void *self, struct ledger_job *job, const struct hash
     struct evm *evm = self;
     uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
     struct abi_reader reader;
-    enum status status = read_words(evm, words, JOB_WORDS, "jobs(bytes32)", key, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_words(evm, words, JOB_WORDS, "jobs(bytes32)", key, error));
     abi_reader_init(&reader, words, JOB_WORDS * ABI_WORD_SIZE);
     if (!read_job(job, &reader)) {
         return error_set(error, STATUS_BAD_FORMAT, "the contract's answer is no job");
@@ -311,11 +307,8 @@ static enum status get_claim(void *self, struct ledger_claim *claim, const struc
     struct abi_reader reader;
     struct hash32 root;
     bool good = true;
-    enum status status = read_words(evm, words, CLAIM_WORDS, "claims(bytes32)", key, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_words(evm, words, CLAIM_WORDS, "claims(bytes32)", key, error));
     abi_reader_init(&reader, words, sizeof(words));
     memset(claim, 0, sizeof(*claim));
     claim->claimant = take_address(&reader, &good);
@@ -345,13 +338,9 @@ static enum status get_account(void *self, wei *purse, wei *owed, const struct a
     struct abi_reader reader;
     struct hash32 key = {{0}};
     bool good = true;
-    enum status status;
 
     memcpy(key.bytes + HASH32_SIZE - ADDRESS_SIZE, account->bytes, ADDRESS_SIZE);
-    status = read_words(evm, words, 1, "owed(address)", &key, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_words(evm, words, 1, "owed(address)", &key, error));
     abi_reader_init(&reader, words, ABI_WORD_SIZE);
     *owed = take_number(&reader, &good);
     return good ? evm_balance(evm->rpc, purse, account, error)
@@ -363,16 +352,12 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
     struct evm *evm = self;
     struct evm_block block;
     uint64_t height;
-    enum status status = evm_head(evm->rpc, &height, error);
 
-    if (status == STATUS_OK) {
-        status = evm_block_at(evm->rpc, &block, height, error);
-    }
-    if (status == STATUS_OK) {
-        clock->height = block.height;
-        clock->time_s = block.time_s;
-    }
-    return status;
+    TRY(evm_head(evm->rpc, &height, error));
+    TRY(evm_block_at(evm->rpc, &block, height, error));
+    clock->height = block.height;
+    clock->time_s = block.time_s;
+    return STATUS_OK;
 }
 
 /* ---- opening ------------------------------------------------------------------ */
@@ -407,11 +392,8 @@ static enum status find_referee(struct evm *evm, struct error *error)
     uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
     struct abi_reader reader;
     bool good = true;
-    enum status status = read_words(evm, words, 1, "REFEREE()", &nothing, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_words(evm, words, 1, "REFEREE()", &nothing, error));
     abi_reader_init(&reader, words, ABI_WORD_SIZE);
     evm->referee = take_address(&reader, &good);
     return good ? STATUS_OK
@@ -419,7 +401,7 @@ static enum status find_referee(struct evm *evm, struct error *error)
 }
 
 /* state_dir/CHAIN-REGISTRY.db: another chain or contract is another journal. */
-static enum status open_chronicle(struct evm *evm, const struct ledger_options *options,
+static enum status open_event_log(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
 {
     static const char schema[] = EVENT_LOG_SCHEMA;
@@ -457,22 +439,13 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     }
     evm->account = ledger->account;
     evm->registry = options->registry;
-    status = evm_open_rpc(&evm->rpc, options, error);
-    if (status == STATUS_OK) {
-        status = evm_chain_id(evm->rpc, &chain_id, error);
-    }
-    if (status == STATUS_OK) {
-        status = file_make_folder(options->state_dir, error, 0700);
-    }
-    if (status == STATUS_OK) {
-        status = find_referee(evm, error);
-    }
-    if (status == STATUS_OK) {
-        status = open_chronicle(evm, options, chain_id, error);
-    }
-    if (status == STATUS_OK) {
-        status = evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error);
-    }
+    TRY_OUT(evm_open_rpc(&evm->rpc, options, error));
+    TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
+    TRY_OUT(file_make_folder(options->state_dir, error, 0700));
+    TRY_OUT(find_referee(evm, error));
+    TRY_OUT(open_event_log(evm, options, chain_id, error));
+    TRY_OUT(evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error));
+out:
     if (status != STATUS_OK) {
         close_evm(evm);
         return status;

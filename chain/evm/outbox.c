@@ -117,16 +117,12 @@ enum status outbox_open(struct outbox **outbox, const struct outbox_options *opt
     made->signer = signer;
     made->rpc = rpc;
     if (snprintf(lock, sizeof(lock), "%s.lock", options->path) >= (int)sizeof(lock)) {
-        status = error_set(error, STATUS_OVER_LIMIT, "the outbox's path is too long");
-    } else {
-        status = file_lock_open(&made->lock, error, lock);
+        TRY_OUT(error_set(error, STATUS_OVER_LIMIT, "the outbox's path is too long"));
     }
-    if (status == STATUS_OK) {
-        status = database_open(&made->sql, options->path, schema, error);
-    }
-    if (status == STATUS_OK) {
-        status = claim_file(made, error);
-    }
+    TRY_OUT(file_lock_open(&made->lock, error, lock));
+    TRY_OUT(database_open(&made->sql, options->path, schema, error));
+    TRY_OUT(claim_file(made, error));
+out:
     if (status != STATUS_OK) {
         outbox_close(made);
         return status;
@@ -225,16 +221,12 @@ static enum status try_again(struct outbox *outbox, const char *name, struct err
     if (status != STATUS_OK || id == 0) {
         return status;
     }
-    status = database_run(&outbox->sql, error, "DELETE FROM attempts WHERE intent = ?", "i", id);
-    if (status == STATUS_OK) {
-        status =
-            database_run(&outbox->sql, error,
-                         "UPDATE intents SET state = ?, nonce = NULL, reverted = 0, hash = NULL,"
-                         " height = NULL, block = NULL, revert = NULL, trouble = '', lost = NULL"
-                         " WHERE id = ?",
-                         "ii", (int64_t)OUTBOX_WAITING, id);
-    }
-    return status;
+    TRY(database_run(&outbox->sql, error, "DELETE FROM attempts WHERE intent = ?", "i", id));
+    return database_run(&outbox->sql, error,
+                        "UPDATE intents SET state = ?, nonce = NULL, reverted = 0, hash = NULL,"
+                        " height = NULL, block = NULL, revert = NULL, trouble = '', lost = NULL"
+                        " WHERE id = ?",
+                        "ii", (int64_t)OUTBOX_WAITING, id);
 }
 
 static enum status add_row(struct outbox *outbox, const char *name, const struct address *to,
@@ -245,25 +237,22 @@ static enum status add_row(struct outbox *outbox, const char *name, const struct
     struct database_blob content = {data, data_size};
     char amount[WEI_TEXT_SIZE];
     int64_t same = 0;
-    enum status status;
 
     wei_print_plain(amount, value);
-    status = database_run(&outbox->sql, error,
-                          "INSERT OR IGNORE INTO intents (name, receiver, value, data, gas, state)"
-                          " VALUES (?, ?, ?, ?, ?, ?)",
-                          "tbtbii", name, &receiver, amount, &content, (int64_t)gas,
-                          (int64_t)OUTBOX_WAITING);
-    if (status == STATUS_OK) {
-        status = database_number(&outbox->sql, &same, 0, error,
-                                 "SELECT count(*) FROM intents WHERE name = ? AND receiver = ?"
-                                 " AND value = ? AND data = ?",
-                                 "tbtb", name, &receiver, amount, &content);
+    TRY(database_run(&outbox->sql, error,
+                     "INSERT OR IGNORE INTO intents (name, receiver, value, data, gas, state)"
+                     " VALUES (?, ?, ?, ?, ?, ?)",
+                     "tbtbii", name, &receiver, amount, &content, (int64_t)gas,
+                     (int64_t)OUTBOX_WAITING));
+    TRY(database_number(&outbox->sql, &same, 0, error,
+                        "SELECT count(*) FROM intents WHERE name = ? AND receiver = ?"
+                        " AND value = ? AND data = ?",
+                        "tbtb", name, &receiver, amount, &content));
+    if (same == 0) {
+        return error_set(error, STATUS_REFUSED,
+                         "there is another transaction of the name '%s' in the outbox", name);
     }
-    if (status == STATUS_OK && same == 0) {
-        status = error_set(error, STATUS_REFUSED,
-                           "there is another transaction of the name '%s' in the outbox", name);
-    }
-    return status == STATUS_OK ? try_again(outbox, name, error) : status;
+    return try_again(outbox, name, error);
 }
 
 enum status outbox_add(struct outbox *outbox, const char *name, const struct address *to, wei value,
@@ -275,10 +264,7 @@ enum status outbox_add(struct outbox *outbox, const char *name, const struct add
         value > WEI_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "a transaction's name or data are too long");
     }
-    status = database_begin(&outbox->sql, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(database_begin(&outbox->sql, error));
     status = add_row(outbox, name, to, value, data, data_size, gas, error);
     return database_end(&outbox->sql, status, error);
 }
@@ -317,11 +303,8 @@ static enum status choose_fees(struct outbox *outbox, struct transaction *transa
     struct evm_fees fees;
     struct uint256 fee;
     struct uint256 least;
-    enum status status = evm_fees_now(outbox->rpc, &fees, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(evm_fees_now(outbox->rpc, &fees, error));
     transaction->kind = fees.has_base_fee ? TRANSACTION_FEE_MARKET : TRANSACTION_LEGACY;
     if (uint256_compare(&fees.tip_wei, &outbox->options.fee_most) > 0) {
         fees.tip_wei = outbox->options.fee_most;
@@ -355,18 +338,17 @@ static enum status store_attempt(struct outbox *outbox, const struct intent *int
     }
     uint256_to_bytes(tip, &transaction->tip_wei_max);
     uint256_to_bytes(fee, &transaction->fee_wei_max);
-    status =
+    TRY_OUT(
         database_run(&outbox->sql, error,
                      "INSERT OR IGNORE INTO attempts VALUES (?, ?, (SELECT count(*) FROM attempts),"
                      " ?, ?, ?)",
-                     "bibbb", &blobs[0], intent->id, &blobs[1], &blobs[2], &blobs[3]);
-    if (status == STATUS_OK) {
-        status = database_run(&outbox->sql, error,
-                              "UPDATE intents SET state = ?, nonce = ?, hash = ?, sent_ms = ?,"
-                              " lost = NULL WHERE id = ?",
-                              "iibii", (int64_t)OUTBOX_SENT, (int64_t)transaction->nonce, &blobs[0],
-                              now_ms(), intent->id);
-    }
+                     "bibbb", &blobs[0], intent->id, &blobs[1], &blobs[2], &blobs[3]));
+    TRY_OUT(database_run(&outbox->sql, error,
+                         "UPDATE intents SET state = ?, nonce = ?, hash = ?, sent_ms = ?,"
+                         " lost = NULL WHERE id = ?",
+                         "iibii", (int64_t)OUTBOX_SENT, (int64_t)transaction->nonce, &blobs[0],
+                         now_ms(), intent->id));
+out:
     return database_end(&outbox->sql, status, error);
 }
 
@@ -390,13 +372,10 @@ static enum status sign_and_send(struct outbox *outbox, struct intent *intent,
     transaction->value_wei = wei_to_uint256(intent->value);
     transaction->data = intent->data;
     transaction->data_size = intent->data_size;
-    status = transaction_sign(transaction, raw, &size, &hash, outbox->signer, error);
-    if (status == STATUS_OK) {
-        status = store_attempt(outbox, intent, transaction, raw, size, &hash, error);
-    }
-    if (status == STATUS_OK) {
-        status = send_raw(outbox, intent, raw, size, error);
-    }
+    TRY_OUT(transaction_sign(transaction, raw, &size, &hash, outbox->signer, error));
+    TRY_OUT(store_attempt(outbox, intent, transaction, raw, size, &hash, error));
+    TRY_OUT(send_raw(outbox, intent, raw, size, error));
+out:
     free(raw);
     return status;
 }
@@ -448,12 +427,9 @@ static enum status start(struct outbox *outbox, struct intent *intent, struct er
     if (status != STATUS_OK) {
         return note_trouble(outbox, intent, &trouble, error);
     }
-    status = database_number(&outbox->sql, &next, 0, error,
-                             "SELECT max(nonce) + 1 FROM intents WHERE state IN (?, ?, ?)", "iii",
-                             (int64_t)OUTBOX_SENT, (int64_t)OUTBOX_MINED, (int64_t)OUTBOX_FINAL);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(database_number(&outbox->sql, &next, 0, error,
+                        "SELECT max(nonce) + 1 FROM intents WHERE state IN (?, ?, ?)", "iii",
+                        (int64_t)OUTBOX_SENT, (int64_t)OUTBOX_MINED, (int64_t)OUTBOX_FINAL));
     transaction.nonce =
         (uint64_t)next > outbox->account_nonce ? (uint64_t)next : outbox->account_nonce;
     return sign_and_send(outbox, intent, &transaction, error);
@@ -668,16 +644,12 @@ static enum status check_sent(struct outbox *outbox, struct intent *intent, stru
 {
     bool found = false;
     bool certain = false;
-    enum status status = STATUS_OK;
 
     if (intent->nonce >= outbox->account_nonce) {
         return check_pending(outbox, intent, error);
     }
-    status = find_receipt(outbox, intent, &found, &certain, error);
-    if (status == STATUS_OK && !found && certain) {
-        status = check_lost(outbox, intent, error);
-    }
-    return status;
+    TRY(find_receipt(outbox, intent, &found, &certain, error));
+    return !found && certain ? check_lost(outbox, intent, error) : STATUS_OK;
 }
 
 static enum status check_mined(struct outbox *outbox, struct intent *intent, struct error *error)
@@ -721,22 +693,11 @@ enum status outbox_send(struct outbox *outbox, struct error *error)
 
 enum status outbox_work(struct outbox *outbox, struct error *error)
 {
-    enum status status = evm_head(outbox->rpc, &outbox->head, error);
-
-    if (status == STATUS_OK) {
-        status =
-            evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error);
-    }
-    if (status == STATUS_OK) {
-        status = for_each(outbox, OUTBOX_MINED, BATCH_MAX, check_mined, error);
-    }
-    if (status == STATUS_OK) {
-        status = for_each(outbox, OUTBOX_SENT, BATCH_MAX, check_sent, error);
-    }
-    if (status == STATUS_OK) {
-        status = start_waiting(outbox, error);
-    }
-    return status;
+    TRY(evm_head(outbox->rpc, &outbox->head, error));
+    TRY(evm_nonce(outbox->rpc, &outbox->account_nonce, signer_address(outbox->signer), error));
+    TRY(for_each(outbox, OUTBOX_MINED, BATCH_MAX, check_mined, error));
+    TRY(for_each(outbox, OUTBOX_SENT, BATCH_MAX, check_sent, error));
+    return start_waiting(outbox, error);
 }
 
 enum status outbox_unfinished(struct outbox *outbox, uint64_t *count, struct error *error)

@@ -205,12 +205,12 @@ static enum status post(struct rpc *rpc, size_t endpoint, json_t **result, const
     struct buffer body;
     const char *reply;
     size_t reply_size;
-    enum status status = write_request(&body, id, method, params, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = rpc_transport_post(rpc->endpoints[endpoint], &reply, &reply_size,
-                                    buffer_text(&body), body.size, error);
-    }
+    TRY_OUT(write_request(&body, id, method, params, error));
+    TRY_OUT(rpc_transport_post(rpc->endpoints[endpoint], &reply, &reply_size, buffer_text(&body),
+                               body.size, error));
+out:
     buffer_release(&body);
     if (status != STATUS_OK) {
         return status;

@@ -82,21 +82,20 @@ enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const c
         json_decref(root);
         return malformed(error, "not one JSON object");
     }
-    status = check_envelope(root, id, error);
+    TRY_OUT(check_envelope(root, id, error));
     value = json_object_get(root, "result");
     failed = json_object_get(root, "error");
     if (json_is_null(failed) && value != NULL) {
         failed = NULL; /* some nodes send "error": null next to a result */
     }
-    if (status == STATUS_OK && (value == NULL) == (failed == NULL)) {
-        status = malformed(error, "not exactly one of result and error");
+    if ((value == NULL) == (failed == NULL)) {
+        TRY_OUT(malformed(error, "not exactly one of result and error"));
     }
-    if (status == STATUS_OK && failed != NULL) {
-        status = read_failure(failure, failed, error);
+    if (failed != NULL) {
+        TRY_OUT(read_failure(failure, failed, error));
     }
-    if (status == STATUS_OK) {
-        *result = json_incref(value);
-    }
+    *result = json_incref(value);
+out:
     json_decref(root);
     return status;
 }

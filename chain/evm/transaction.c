@@ -126,10 +126,7 @@ enum status transaction_sign(const struct transaction *transaction, uint8_t *byt
                          transaction->data_size);
     }
     signing_hash = keccak256(bytes, *size);
-    status = signer_sign(signer, &signature, &signing_hash, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(signer_sign(signer, &signature, &signing_hash, error));
     status = encode(transaction, &signature, bytes, size);
     if (status != STATUS_OK) {
         return error_set(error, status, "a transaction of %zu bytes of data is too long",
@@ -240,10 +237,7 @@ enum status transaction_decode(struct transaction *transaction, struct address *
     if (status != STATUS_OK || transaction->chain_id < 1 || transaction->chain_id > CHAIN_ID_MAX) {
         return STATUS_BAD_FORMAT;
     }
-    status = transaction_signing_hash(transaction, &hash);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(transaction_signing_hash(transaction, &hash));
     return signature_recover(&signature, sender, &hash) == VERDICT_VALID ? STATUS_OK
                                                                          : STATUS_BAD_FORMAT;
 }

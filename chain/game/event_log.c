@@ -69,25 +69,21 @@ enum status event_log_rewind(struct database *sql, uint64_t height, struct error
 {
     const struct hash32 nothing = {{0}};
     int64_t reply = 0;
-    enum status status = database_number(
+
+    TRY(database_number(
         sql, &reply, 0, error,
         "SELECT count(*) FROM event_log JOIN blocks ON event_log.block = blocks.hash"
         " WHERE blocks.height > ?",
-        "i", (int64_t)height);
-
-    if (status == STATUS_OK) {
-        status =
-            database_run(sql, error, "DELETE FROM blocks WHERE height > ?", "i", (int64_t)height);
-    }
-    if (status == STATUS_OK && reply > 0) {
-        status =
-            database_run(sql, error,
+        "i", (int64_t)height));
+    TRY(database_run(sql, error, "DELETE FROM blocks WHERE height > ?", "i", (int64_t)height));
+    if (reply > 0) {
+        TRY(database_run(sql, error,
                          "INSERT INTO event_log (kind, height, block, time_s, place, topics, data)"
                          " VALUES (?, ?, ?, 0, 0, x'', x'')",
                          "iib", (int64_t)LEDGER_REWIND, (int64_t)height,
-                         &(struct database_blob){nothing.bytes, HASH32_SIZE});
+                         &(struct database_blob){nothing.bytes, HASH32_SIZE}));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The log's data lie in the row. */
@@ -162,7 +158,6 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
                               uint8_t payload[GAME_REPLY_MAX], struct error *error)
 {
     struct game_log log;
-    enum status status;
 
     memset(entry, 0, sizeof(*entry));
     entry->number = (uint64_t)sqlite3_column_int64(row, 0);
@@ -172,18 +167,16 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
     if (entry->kind == LEDGER_REWIND) {
         return STATUS_OK;
     }
-    status = read_log(&log, row, 4, 5, error);
-    if (status == STATUS_OK) {
-        status = game_event_decode(&entry->event, &log);
-    }
-    if (status == STATUS_OK && entry->event.kind == GAME_COMMITTED) {
+    TRY(read_log(&log, row, 4, 5, error));
+    TRY(game_event_decode(&entry->event, &log));
+    if (entry->event.kind == GAME_COMMITTED) {
         entry->event.segment.height = entry->height;
     }
-    if (status == STATUS_OK && entry->event.payload.size > 0) {
+    if (entry->event.payload.size > 0) {
         memcpy(payload, entry->event.payload.bytes, entry->event.payload.size);
         entry->event.payload.bytes = payload; /* the row's bytes go with the row */
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status event_log_next(struct database *sql, struct ledger_entry *entry,

@@ -37,11 +37,8 @@ enum status terms_check(const struct game_terms *terms, const struct job *job, s
 {
     struct game_terms ours;
     const char *what = NULL;
-    enum status status = terms_of_job(&ours, job, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(terms_of_job(&ours, job, error));
     if (!digest_equal(&terms->job_id, &ours.job_id)) {
         what = "the id of the job";
     } else if (!digest_equal(&terms->program_root, &ours.program_root)) {
@@ -142,11 +139,8 @@ static enum status count_hit(uint32_t *count, uint32_t *open_count, struct hash3
                              const struct game_event *event, struct error *error)
 {
     bool open = false;
-    enum status status = look_if_open(&open, ledger, &event->job, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(look_if_open(&open, ledger, &event->job, error));
     if (*count == 0 || (open && *open_count == 0)) {
         *key = event->job;
         *terms = event->terms;

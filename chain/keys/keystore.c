@@ -291,13 +291,10 @@ enum status keystore_open(struct secret_key *key, const char *text, size_t size,
     if (root == NULL) {
         return STATUS_BAD_FORMAT;
     }
-    status = read_sealed(&sealed, root, error);
-    if (status == STATUS_OK) {
-        status = unseal(key, &sealed, passphrase, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_address(key, root, error);
-    }
+    TRY_OUT(read_sealed(&sealed, root, error));
+    TRY_OUT(unseal(key, &sealed, passphrase, error));
+    TRY_OUT(check_address(key, root, error));
+out:
     if (status != STATUS_OK) {
         secret_wipe(key, sizeof(*key));
     }
@@ -338,20 +335,13 @@ static enum status make_sealed(struct sealed_key *sealed, const struct secret_ke
     sealed->p = SCRYPT_P;
     sealed->salt_size = SALT_SIZE;
     sealed->ciphertext_size = SECRET_KEY_SIZE;
-    status = secret_random(sealed->salt, sealed->salt_size, error);
-    if (status == STATUS_OK) {
-        status = secret_random(sealed->iv, IV_SIZE, error);
-    }
-    if (status == STATUS_OK) {
-        status = derive(derived, sealed, passphrase, error);
-    }
-    if (status == STATUS_OK) {
-        status = apply_cipher(sealed->ciphertext, key->bytes, SECRET_KEY_SIZE, derived, sealed->iv,
-                              error);
-    }
-    if (status == STATUS_OK) {
-        sealed->mac = make_mac(derived, sealed);
-    }
+    TRY_OUT(secret_random(sealed->salt, sealed->salt_size, error));
+    TRY_OUT(secret_random(sealed->iv, IV_SIZE, error));
+    TRY_OUT(derive(derived, sealed, passphrase, error));
+    TRY_OUT(
+        apply_cipher(sealed->ciphertext, key->bytes, SECRET_KEY_SIZE, derived, sealed->iv, error));
+    sealed->mac = make_mac(derived, sealed);
+out:
     secret_free(derived, DERIVED_SIZE);
     return status;
 }
@@ -417,10 +407,9 @@ enum status keystore_seal(char *text, size_t *size, const struct secret_key *key
     if (signer == NULL) {
         return STATUS_BAD_FORMAT;
     }
-    status = make_sealed(&sealed, key, passphrase, cost, error);
-    if (status == STATUS_OK) {
-        status = make_uuid(uuid, error);
-    }
+    TRY_OUT(make_sealed(&sealed, key, passphrase, cost, error));
+    TRY_OUT(make_uuid(uuid, error));
+out:
     if (status == STATUS_OK) {
         root = pack(&sealed, signer_address(signer), uuid);
         *size = root == NULL ? 0 : json_dumpb(root, text, KEYSTORE_SIZE_MAX - 1, JSON_INDENT(2));

@@ -78,21 +78,13 @@ enum status wallet_add(struct wallet_entry *entry, const char *folder, const str
     }
     memset(entry, 0, sizeof(*entry));
     entry->address = *signer_address(signer);
-    status = make_path(entry, folder, error);
-    if (status == STATUS_OK) {
-        status = file_make_folder(folder, error, 0700);
-    }
-    if (status == STATUS_OK) {
-        status = keystore_seal(text, &size, key, passphrase, cost, error);
-    }
-    if (status == STATUS_OK) {
-        status = file_write_new(entry->path, error, text, size, 0600);
-    }
-    if (status == STATUS_OK) {
-        status = check_written(entry, key, passphrase, error);
-        if (status != STATUS_OK) {
-            (void)unlink(entry->path);
-        }
+    TRY_OUT(make_path(entry, folder, error));
+    TRY_OUT(file_make_folder(folder, error, 0700));
+    TRY_OUT(keystore_seal(text, &size, key, passphrase, cost, error));
+    TRY_OUT(file_write_new(entry->path, error, text, size, 0600));
+    status = check_written(entry, key, passphrase, error);
+    if (status != STATUS_OK) {
+        (void)unlink(entry->path);
     }
 out:
     signer_free(signer);
@@ -112,9 +104,9 @@ enum status wallet_new(struct wallet_entry *entry, const char *folder,
     do { /* all but one of 2^128 random values are keys */
         status = secret_random(key->bytes, SECRET_KEY_SIZE, error);
     } while (status == STATUS_OK && !secret_key_is_valid(key));
-    if (status == STATUS_OK) {
-        status = wallet_add(entry, folder, key, passphrase, cost, error);
-    }
+    TRY_OUT(status);
+    TRY_OUT(wallet_add(entry, folder, key, passphrase, cost, error));
+out:
     secret_free(key, sizeof(*key));
     return status;
 }
@@ -124,11 +116,11 @@ enum status wallet_new(struct wallet_entry *entry, const char *folder,
 static enum status read_entry(struct wallet_entry *entry, struct error *error)
 {
     struct file_bytes bytes = {0};
-    enum status status = file_read(&bytes, error, entry->path, KEYSTORE_SIZE_MAX);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = keystore_address(&entry->address, (const char *)bytes.data, bytes.size, error);
-    }
+    TRY_OUT(file_read(&bytes, error, entry->path, KEYSTORE_SIZE_MAX));
+    TRY_OUT(keystore_address(&entry->address, (const char *)bytes.data, bytes.size, error));
+out:
     file_bytes_release(&bytes);
     return status;
 }
@@ -200,11 +192,8 @@ static enum status find_in_folder(struct wallet_entry *entry, const char *folder
     struct wallet_entry *entries;
     size_t count;
     size_t found = 0;
-    enum status status = wallet_list(&entries, &count, folder, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(wallet_list(&entries, &count, folder, error));
     for (size_t i = 0; i < count; i++) {
         if (wanted == NULL || address_equal(&entries[i].address, wanted)) {
             *entry = entries[i];
@@ -258,11 +247,10 @@ enum status wallet_unlock(struct signer **signer, const struct wallet_entry *ent
     if (key == NULL) {
         return STATUS_NO_MEMORY;
     }
-    status = unlock_key(key, entry->path, passphrase, error);
-    if (status == STATUS_OK) {
-        *signer = signer_new(key, error);
-        status = *signer == NULL ? STATUS_BAD_FORMAT : STATUS_OK;
-    }
+    TRY_OUT(unlock_key(key, entry->path, passphrase, error));
+    *signer = signer_new(key, error);
+    status = *signer == NULL ? STATUS_BAD_FORMAT : STATUS_OK;
+out:
     secret_free(key, sizeof(*key));
     return status;
 }

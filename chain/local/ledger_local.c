@@ -106,11 +106,8 @@ static enum status block_hash(void *context, struct hash32 *hash, uint64_t heigh
 static enum status pay(struct local *local, wei value, struct error *error)
 {
     struct local_account account;
-    enum status status = local_get_account(&local->store, &account, &local->account);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(local_get_account(&local->store, &account, &local->account));
     if (account.purse < value) {
         char has[WEI_TEXT_SIZE];
         char needs[WEI_TEXT_SIZE];
@@ -181,10 +178,9 @@ static enum status play(struct local *local, const char *name, const struct game
     block.hash = hash_of_block(local, block.height, playing.manual);
     playing.height = game.height = block.height;
     game.now_s = block.time_s;
-    status = database_run(&local->sql, error, "SAVEPOINT move", "");
-    if (status == STATUS_OK) {
-        status = pay(local, move->value, error);
-    }
+    TRY_OUT(database_run(&local->sql, error, "SAVEPOINT move", ""));
+    TRY_OUT(pay(local, move->value, error));
+out:
     if (status != STATUS_OK) {
         return status;
     }
@@ -469,13 +465,10 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
     }
     local->account = ledger->account;
     error_init(&local->store_error);
-    status = open_file(local, path, error);
-    if (status == STATUS_OK) {
-        status = read_meta(local, "salt", local->salt, sizeof(local->salt), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_meta(local, "referee", local->referee.bytes, ADDRESS_SIZE, error);
-    }
+    TRY_OUT(open_file(local, path, error));
+    TRY_OUT(read_meta(local, "salt", local->salt, sizeof(local->salt), error));
+    TRY_OUT(read_meta(local, "referee", local->referee.bytes, ADDRESS_SIZE, error));
+out:
     if (status != STATUS_OK) {
         close_local(local);
         return status;
@@ -489,16 +482,11 @@ enum status ledger_local_attach(struct ledger *ledger, const struct ledger_optio
 static enum status write_meta(struct local *local, const struct address *referee,
                               struct error *error)
 {
-    enum status status = secret_random(local->salt, sizeof(local->salt), error);
-
-    if (status == STATUS_OK) {
-        status = database_run(&local->sql, error,
-                              "INSERT INTO meta VALUES ('salt', ?), ('referee', ?), ('genesis', ?)",
-                              "bbi", &(struct database_blob){local->salt, sizeof(local->salt)},
-                              &(struct database_blob){referee->bytes, ADDRESS_SIZE},
-                              (int64_t)time(NULL));
-    }
-    return status;
+    TRY(secret_random(local->salt, sizeof(local->salt), error));
+    return database_run(&local->sql, error,
+                        "INSERT INTO meta VALUES ('salt', ?), ('referee', ?), ('genesis', ?)",
+                        "bbi", &(struct database_blob){local->salt, sizeof(local->salt)},
+                        &(struct database_blob){referee->bytes, ADDRESS_SIZE}, (int64_t)time(NULL));
 }
 
 enum status ledger_local_init(const char *path, const struct address *referee, struct error *error)
@@ -514,10 +502,9 @@ enum status ledger_local_init(const char *path, const struct address *referee, s
         return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
     }
     error_init(&local->store_error);
-    status = open_file(local, path, error);
-    if (status == STATUS_OK) {
-        status = write_meta(local, referee != NULL ? referee : &embedded_referee, error);
-    }
+    TRY_OUT(open_file(local, path, error));
+    TRY_OUT(write_meta(local, referee != NULL ? referee : &embedded_referee, error));
+out:
     close_local(local);
     return status;
 }
@@ -534,15 +521,10 @@ enum status ledger_local_faucet(struct ledger *ledger, const struct address *acc
 {
     struct local *local = ledger->self;
     struct local_account found;
-    enum status status = require_local(ledger, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = database_begin(&local->sql, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(require_local(ledger, error));
+    TRY(database_begin(&local->sql, error));
     status = local_get_account(&local->store, &found, account);
     if (status == STATUS_OK && (amount > WEI_MAX || found.purse + amount > WEI_MAX)) {
         status = error_set(error, STATUS_OVER_LIMIT, "an account holds at most 2^96 - 1 wei");
@@ -556,11 +538,8 @@ enum status ledger_local_faucet(struct ledger *ledger, const struct address *acc
 enum status ledger_local_set_clock(struct ledger *ledger, uint64_t time_s, struct error *error)
 {
     struct local *local = ledger->self;
-    enum status status = require_local(ledger, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(require_local(ledger, error));
     return database_run(&local->sql, error, "INSERT OR REPLACE INTO meta VALUES ('clock', ?)", "i",
                         (int64_t)time_s);
 }
