@@ -1,5 +1,5 @@
 /*
- * access.h - what the commands on bundles share: keys and passphrases, the machine, the data.
+ * access.h - keys and passphrases, the machine, and the data, for the commands on bundles.
  */
 #ifndef PROVER_COMMANDS_ACCESS_H
 #define PROVER_COMMANDS_ACCESS_H
@@ -10,11 +10,14 @@
 
 /* The options by which an encrypted bundle is opened, for a command's table. */
 #define ACCESS_KEY_OPTIONS                                                                         \
-    {.name = "key", .kind = OPTION_TEXT, .value = "FILE", .help = "the key of an encrypted bundle"},   \
+    {.name = "key",                                                                                \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "FILE",                                                                              \
+     .help = "the key of an encrypted bundle"},                                                    \
     {                                                                                              \
         .name = "passphrase-file", .kind = OPTION_TEXT, .value = "FILE",                           \
-        .help = "its passphrase, in the file's first line (default: LOCKSTEP_PASSPHRASE, else "    \
-                "asked)"                                                                           \
+        .help = "its passphrase, in the file's first line (default: LOCKSTEP_PASSPHRASE, else a "  \
+                "prompt)"                                                                          \
     }
 #define ACCESS_KEY_OPTION_COUNT 2
 
@@ -45,7 +48,7 @@
     }
 #define ACCESS_RUN_OPTION_COUNT 5
 
-/* A new key for a bundle, and its lock where it is under a passphrase. */
+/* A new key for a bundle, and its lock where a passphrase protects it. */
 struct access_encryption {
     struct encryption_key key;
     uint8_t lock[ENCRYPTION_LOCK_SIZE];
@@ -53,28 +56,28 @@ struct access_encryption {
 };
 
 /*
- * By --key: the key in that file, which is made where it is not there. Otherwise a key of its own
- * under a passphrase, which is asked for twice. Wipe it with access_encryption_wipe().
+ * With --key: the key of that file, which is made where it does not exist. Otherwise a new key
+ * under a passphrase, with two prompts. Wipe it with access_encryption_wipe().
  */
-MUST_CHECK enum status access_encryption_make(struct access_encryption *encryption, const struct options *options,
-                                        struct error *error);
+MUST_CHECK enum status access_encryption_make(struct access_encryption *encryption,
+                                              const struct options *options, struct error *error);
 void access_encryption_wipe(struct access_encryption *encryption);
 
 /* Unlocks an encrypted bundle by the options. A bundle that is not encrypted needs nothing. */
 MUST_CHECK enum status access_unlock(struct bundle *bundle, const struct options *options,
                                      struct error *error);
 
-/* The same, but only where a key or a passphrase was given: nobody is asked. */
+/* The same, but only where a key or a passphrase was given: without a prompt. */
 MUST_CHECK enum status access_unlock_if_given(struct bundle *bundle, const struct options *options,
                                               struct error *error);
 
-/* What runs steps, by the options. */
+/* The machine that the options name. */
 MUST_CHECK enum status access_machine(struct machine_options *machine,
                                       const struct options *options, struct error *error);
 
 /*
- * Opens a run of the job on the data that the options name, else on what the bundle remembers.
- * bundle NULL: there is none yet, and the data must be named.
+ * Opens a run of the job on the data that the options name, else on the data that the bundle
+ * remembers. bundle NULL: the options must name the data.
  */
 MUST_CHECK enum status access_run(struct run *run, const struct job *job, struct bundle *bundle,
                                   const struct machine_options *machine,
@@ -85,9 +88,9 @@ MUST_CHECK enum status access_remember(struct bundle *bundle, const struct optio
                                        struct error *error);
 
 /*
- * Opens who answers claims about the bundle, on the data that the options name (NULL: there are no
- * such options), else on what the bundle remembers. Where the data or the key is not known nobody
- * answers: *respond is NULL, and that is no failure.
+ * Opens the thread that answers claims about the bundle, on the data that the options name (NULL:
+ * no such options), else on the data that the bundle remembers. Without data or key *respond is
+ * NULL, which is not a failure.
  */
 MUST_CHECK enum status access_respond(struct respond **respond, struct bundle *bundle,
                                       const struct machine_options *machine,

@@ -1,5 +1,5 @@
 /*
- * bundle_commands.c - `lockstep bundle`: what a run left on disk, checked, packed, handed on.
+ * bundle_commands.c - `lockstep bundle`: shows, checks and packs the files of a run.
  *
  * Nothing here runs a step: 'lockstep audit' does.
  */
@@ -21,7 +21,7 @@ static void hex_of(char text[HEX_SIZE(DIGEST_SIZE)], const struct digest *digest
     hex_encode(text, digest->bytes, DIGEST_SIZE);
 }
 
-/* Opens the bundle that the first argument names. A locked one stays so unless must_unlock. */
+/* Opens the bundle that the first argument names. must_unlock: prompts for a missing key. */
 static enum status open_bundle(struct bundle **bundle, struct command_context *context,
                                bool must_unlock, struct error *error)
 {
@@ -91,10 +91,27 @@ static void print_step(FILE *out, const struct bundle_step *step)
             (double)step->nanoseconds_committing / 1e6);
 }
 
-static int run_steps(struct command_context *context)
+static enum status show_steps(struct command_context *context, json_t *views, struct bundle *bundle,
+                              uint64_t known, struct error *error)
 {
     uint64_t from = options_number(context->options, "from");
     uint64_t count = options_number(context->options, "count");
+
+    for (uint64_t i = 0; i < count && from < known; i++, from++) {
+        struct bundle_step step;
+
+        TRY(bundle_step_read(&step, bundle, from, error));
+        if (context->json) {
+            (void)json_array_append_new(views, step_json(&step));
+        } else {
+            print_step(context->out, &step);
+        }
+    }
+    return STATUS_OK;
+}
+
+static int run_steps(struct command_context *context)
+{
     json_t *views = json_array();
     struct bundle *bundle = NULL;
     uint64_t known = 0;
@@ -103,24 +120,14 @@ static int run_steps(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = open_bundle(&bundle, context, false, &error);
-    if (status == STATUS_OK) {
-        status = bundle_step_count(&known, bundle, &error);
-    }
-    for (uint64_t i = 0; status == STATUS_OK && i < count && from < known; i++, from++) {
-        struct bundle_step step;
-
-        status = bundle_step_read(&step, bundle, from, &error);
-        if (status == STATUS_OK && context->json) {
-            (void)json_array_append_new(views, step_json(&step));
-        } else if (status == STATUS_OK) {
-            print_step(context->out, &step);
-        }
-    }
-    if (status == STATUS_OK && context->json) {
+    TRY_OUT(open_bundle(&bundle, context, false, &error));
+    TRY_OUT(bundle_step_count(&known, bundle, &error));
+    TRY_OUT(show_steps(context, views, bundle, known, &error));
+    if (context->json) {
         code = command_emit(
             context, json_pack("{s:I, s:O}", "step_count", (json_int_t)known, "steps", views));
     }
+out:
     json_decref(views);
     return end(context, bundle, status, code, &error);
 }
@@ -148,11 +155,9 @@ static enum status show_segment(struct command_context *context, json_t *views,
     struct digest signed_root;
     char text[HEX_SIZE(DIGEST_SIZE)];
     size_t size = 0;
-    enum status status = bundle_segment_root(&root, bundle, segment, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_segment_root(&root, bundle, segment, error));
     status = bundle_segment_signature(&signed_root, signature, &size, bundle, segment, error);
     if (status == STATUS_OK && !digest_equal(&root, &signed_root)) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -171,6 +176,20 @@ static enum status show_segment(struct command_context *context, json_t *views,
     return STATUS_OK;
 }
 
+static enum status show_segments(struct command_context *context, json_t *views,
+                                 struct bundle *bundle, struct error *error)
+{
+    for (uint64_t i = 0; i < job_segments(bundle_job(bundle)); i++) {
+        enum status status = show_segment(context, views, bundle, i, error);
+
+        if (status == STATUS_NOT_FOUND) {
+            return STATUS_OK;
+        }
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 static int run_segments(struct command_context *context)
 {
     json_t *views = json_array();
@@ -180,14 +199,12 @@ static int run_segments(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    status = open_bundle(&bundle, context, false, &error);
-    for (uint64_t i = 0; status == STATUS_OK && i < job_segments(bundle_job(bundle)); i++) {
-        status = show_segment(context, views, bundle, i, &error);
-    }
-    status = status == STATUS_NOT_FOUND && bundle != NULL ? STATUS_OK : status;
-    if (status == STATUS_OK && context->json) {
+    TRY_OUT(open_bundle(&bundle, context, false, &error));
+    TRY_OUT(show_segments(context, views, bundle, &error));
+    if (context->json) {
         code = command_emit(context, json_pack("{s:O}", "segments", views));
     }
+out:
     json_decref(views);
     return end(context, bundle, status, code, &error);
 }
@@ -200,7 +217,7 @@ struct findings {
     uint64_t steps;
     uint64_t checkpoints;
     uint64_t damaged;
-    json_t *list; /* what is wrong */
+    json_t *list; /* the damage */
 };
 
 static enum status check_checkpoints(struct findings *findings, struct bundle *bundle,
@@ -225,8 +242,8 @@ static enum status check_checkpoints(struct findings *findings, struct bundle *b
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static int tell_findings(struct command_context *context, const struct bundle *bundle,
-                         const struct findings *findings)
+static int report_findings(struct command_context *context, const struct bundle *bundle,
+                           const struct findings *findings)
 {
     int code = findings->damaged == 0 ? COMMAND_OK : COMMAND_REFUSED;
     size_t at;
@@ -263,7 +280,7 @@ static int run_check(struct command_context *context)
     TRY_OUT(open_bundle(&bundle, context, true, &error));
     TRY_OUT(bundle_step_count(&findings.steps, bundle, &error));
     TRY_OUT(check_checkpoints(&findings, bundle, &error));
-    code = tell_findings(context, bundle, &findings);
+    code = report_findings(context, bundle, &findings);
 out:
     json_decref(findings.list);
     return end(context, bundle, status, code, &error);
@@ -297,13 +314,13 @@ static int run_export(struct command_context *context)
                           : strcmp(which, "last") == 0 ? BUNDLE_PACK_LAST
                                                        : BUNDLE_PACK_NONE,
                           &error));
-out:
-    if (status == STATUS_OK && context->json) {
+    if (context->json) {
         code = command_emit(context,
                             json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path));
-    } else if (status == STATUS_OK) {
+    } else {
         fprintf(context->out, "%s is in %s\n", bundle_path(bundle), path);
     }
+out:
     return end(context, bundle, status, code, &error);
 }
 
@@ -324,26 +341,21 @@ static enum status import_with(struct bundle_import *import, struct command_cont
     const char *file = options_text(options, "passphrase-file");
     const struct passphrase_source source = {.file = file};
     struct passphrase *passphrase = NULL;
-    struct encryption_key key;
-    enum status status = STATUS_OK;
+    struct encryption_key key = {{0}};
+    enum status status;
 
     if (key_path != NULL) {
-        status = key_file_read(&key, key_path, error);
+        TRY_OUT(key_file_read(&key, key_path, error));
         import->key = &key;
     } else if (file != NULL || getenv(PASSPHRASE_VARIABLE) != NULL) {
-        status = passphrase_get(&passphrase, &source, error);
-    }
-    if (status == STATUS_OK && passphrase != NULL) {
+        TRY_OUT(passphrase_get(&passphrase, &source, error));
         import->passphrase = passphrase->bytes;
         import->passphrase_size = passphrase->size;
     }
-    if (status == STATUS_OK) {
-        status = bundle_import(options->arguments[1], options->arguments[0], import, error);
-    }
+    TRY_OUT(bundle_import(options->arguments[1], options->arguments[0], import, error));
+out:
     import->key = NULL;
-    if (key_path != NULL) {
-        encryption_key_wipe(&key);
-    }
+    encryption_key_wipe(&key);
     passphrase_free(passphrase);
     return status;
 }
@@ -385,15 +397,14 @@ static int run_key(struct command_context *context)
     TRY_OUT(open_bundle(&bundle, context, true, &error));
     TRY_OUT(bundle_key(&key, bundle, &error));
     TRY_OUT(key_file_write(path, &key, &error));
-out:
-    encryption_key_wipe(&key);
-    if (status == STATUS_OK && context->json) {
+    if (context->json) {
         code = command_emit(
             context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "key_file", path));
-    } else if (status == STATUS_OK) {
-        fprintf(context->out, "%s opens %s: whoever has it reads all of this bundle\n", path,
-                bundle_path(bundle));
+    } else {
+        fprintf(context->out, "%s decrypts all of %s\n", path, bundle_path(bundle));
     }
+out:
+    encryption_key_wipe(&key);
     return end(context, bundle, status, code, &error);
 }
 
@@ -433,9 +444,10 @@ static const struct command commands[] = {
      .run = run_export},
     {.name = "import",
      .summary = "make a bundle of such a file, after checking all of it",
-     .description = "Everything is checked before the bundle appears; a file that fails leaves "
-                    "nothing behind. Checkpoints of an encrypted bundle are checked when its key or "
-                    "passphrase is given.",
+     .description =
+         "Everything is checked before the bundle appears; a file that fails leaves "
+         "nothing behind. Checkpoints of an encrypted bundle are checked when its key or "
+         "passphrase is given.",
      .arguments = "FILE BUNDLE",
      .example = "lockstep bundle import text.tar.zst text.run",
      OPTIONS_OF(import_options),

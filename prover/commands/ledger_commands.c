@@ -75,14 +75,10 @@ static enum status report_training(json_t **view, struct command_context *contex
 {
     struct bundle_step last = {.root = bundle_job(bundle)->first_state_root, .hidden = true};
     char root[HEX_SIZE(DIGEST_SIZE)];
-    enum status status = STATUS_OK;
     float loss;
 
     if (result->steps > 0) {
-        status = bundle_step_read(&last, bundle, result->steps - 1, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
+        TRY(bundle_step_read(&last, bundle, result->steps - 1, error));
     }
     if (last.hidden) {
         last.loss_bits = FLOAT_NAN_BITS;
@@ -104,7 +100,7 @@ static enum status report_training(json_t **view, struct command_context *contex
     return STATUS_OK;
 }
 
-/* ---- what a solver's thread has come to ------------------------------------------------ */
+/* ---- the solver's view -------------------------------------------------------------- */
 
 static json_t *view_json(const struct session *session, const struct solver_view *view)
 {
@@ -170,7 +166,7 @@ struct posting {
     struct session_plan plan;
     bool (*done)(const struct solver_view *view);
     bool forever;
-    bool computes; /* the options say where */
+    bool computes; /* the options name a machine */
 };
 
 static enum status post_with(struct solver_view *view, struct session *session,
@@ -182,7 +178,7 @@ static enum status post_with(struct solver_view *view, struct session *session,
     const struct options *options = posting->computes ? context->options : NULL;
     struct session_plan plan = posting->plan;
     struct machine_options machine;
-    struct ledger_retry retry = session_patience(context, stop, notify);
+    struct ledger_retry retry = session_retry(context, stop, notify);
 
     TRY(session_open(session, context, bundle, true, error));
     if (!session->has_job) {
@@ -300,18 +296,13 @@ static enum status read_standing(struct standing *standing, struct session *sess
 
     TRY(ledger_open(&ledger, &session->ledger, error));
     job_record_init(&standing->record, &session->job, NULL);
-    status = ledger_catch_up(ledger, error);
-    if (status == STATUS_OK) {
-        status = job_record_follow(&standing->record, ledger, error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(ledger, &standing->clock, error);
-    }
+    TRY_OUT(ledger_catch_up(ledger, error));
+    TRY_OUT(job_record_follow(&standing->record, ledger, error));
+    TRY_OUT(ledger_get_clock(ledger, &standing->clock, error));
     standing->account = standing->record.last_accepted;
-    if (status == STATUS_OK) {
-        status = ledger_get_account(ledger, &standing->purse, &standing->owed, &standing->account,
-                                    error);
-    }
+    TRY_OUT(
+        ledger_get_account(ledger, &standing->purse, &standing->owed, &standing->account, error));
+out:
     ledger_close(ledger);
     return status;
 }
@@ -385,7 +376,7 @@ static json_t *standing_json(const struct session *session, const struct standin
                      (json_int_t)standing->clock.time_s, "solver", account, "owed_wei", owed,
                      "purse_wei", purse, "segments", (int)record->segment_count, "trained",
                      (json_int_t)standing->trained, "committed", (int)record->committed, "final",
-                     (int)record->finalized, "due", (json_int_t)record->due_s, "epoch",
+                     (int)record->finalized, "due", (json_int_t)record->due_s, "generation",
                      (int)record->generation, "waiting", segments);
 }
 
@@ -394,16 +385,14 @@ static enum status count_trained(struct train_result *result, uint64_t *segments
 {
     const struct job *job = bundle_job(bundle);
     uint64_t diverged = UINT64_MAX;
-    enum status status;
 
-    TRY_OUT(bundle_step_count(&result->steps, bundle, error));
-    TRY_OUT(bundle_diverged(&diverged, bundle, error));
-out:
+    TRY(bundle_step_count(&result->steps, bundle, error));
+    TRY(bundle_diverged(&diverged, bundle, error));
     result->diverged = diverged != UINT64_MAX;
     *segments = result->diverged || result->steps == job->steps
                     ? (result->steps + job->segment_length - 1) / job->segment_length
                     : result->steps / job->segment_length;
-    return status;
+    return STATUS_OK;
 }
 
 static enum status show_standing(struct command_context *context, json_t *object,
@@ -420,12 +409,12 @@ static enum status show_standing(struct command_context *context, json_t *object
         TRY_OUT(session_find_job(session, NULL, context, bundle_job(bundle), NULL, error));
     }
     TRY_OUT(read_standing(&standing, session, error));
-out:
-    if (status == STATUS_OK && object != NULL) {
+    if (object != NULL) {
         (void)json_object_set_new(object, "ledger", standing_json(session, &standing, all));
-    } else if (status == STATUS_OK) {
+    } else {
         print_standing(context->out, session, &standing, all);
     }
+out:
     job_record_free(&standing.record);
     if (session != NULL) {
         session_close(session);

@@ -1,5 +1,5 @@
 /*
- * ledger_commands.h - inside prover/: the commands of a solver that train nothing.
+ * ledger_commands.h - the commands of a solver that train nothing.
  */
 #ifndef PROVER_COMMANDS_LEDGER_COMMANDS_H
 #define PROVER_COMMANDS_LEDGER_COMMANDS_H
@@ -23,7 +23,7 @@ int ledger_commands_commit(struct command_context *context);
 int ledger_commands_collect(struct command_context *context);
 int ledger_commands_respond(struct command_context *context);
 
-/* Says how a run has ended. session NULL: without a ledger. */
+/* Reports how a run ended. session NULL: without a ledger. */
 int ledger_commands_report(struct command_context *context, struct bundle *bundle,
                            struct session *session, const struct train_result *result,
                            struct error *error);

@@ -1,8 +1,9 @@
 /*
- * probe_commands.c - `lockstep prover probe`: what this machine is, can take, and would earn.
+ * probe_commands.c - `lockstep prover probe`: what this machine is, which jobs it can take, and
+ * what it would earn.
  *
- * Nothing is written, staked or sent. What could not be measured is left out, never guessed, except
- * the speed of a job without its data, which is told as the most that is possible.
+ * Writes, stakes and sends nothing. Reports what it measured and guesses nothing; the speed of a
+ * job without its data is an upper bound.
  */
 #include "prover/commands/probe_commands.h"
 
@@ -29,7 +30,7 @@ const struct option_spec probe_command_options[PROBE_COMMAND_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .fallback = ".",
-     .help = "where the run would be kept: its disk is looked at"},
+     .help = "where the run would be kept: its disk is measured"},
     {.name = "measure",
      .kind = OPTION_REAL,
      .value = "SECONDS",
@@ -67,17 +68,17 @@ struct probe {
     struct error no_nvml;
     /* Of a job: */
     struct job *job;
-    struct requirements fit;
+    struct requirements found;
     bool fits;
     struct error why_not;
     struct step_time time;
-    bool measured; /* else time.seconds is the least that is possible */
+    bool measured; /* else time.seconds is a lower bound */
     bool has_money;
     double reward; /* of the job, in wei */
     double price;  /* of an hour */
 };
 
-/* ---- looking ---------------------------------------------------------------------------- */
+/* ---- measuring -------------------------------------------------------------------------- */
 
 /* Each way to contract is tried; what failed is said in its place. */
 static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, struct device *device,
@@ -94,7 +95,7 @@ static void look_at_ways(struct gpu *gpu, const struct device_calls *calls, stru
     }
 }
 
-/* What trains: the plugin's word counts. */
+/* The plugin decides which GPUs can train. */
 static void look_by_plugin(struct probe *probe)
 {
     const struct device_calls *calls = NULL;
@@ -122,7 +123,7 @@ static void look_by_plugin(struct probe *probe)
     if (!probe->by_plugin) {
         struct machine_options unused = probe->machine;
 
-        /* The driver's own words. */
+        /* Reports the driver's own words. */
         if (machine_options_device(&unused, "cuda", &probe->no_plugin) == STATUS_OK) {
             (void)error_set(&probe->no_plugin, STATUS_DEVICE,
                             "no GPU started when it was looked at");
@@ -194,7 +195,7 @@ static enum status time_job(struct probe *probe, const struct options *given, st
     return STATUS_OK;
 }
 
-/* A job that does not fit is an answer, not a failure. */
+/* A job that this machine cannot take is a result, not a failure. */
 static enum status look_at_job(struct probe *probe, const struct options *given,
                                struct error *error)
 {
@@ -202,7 +203,7 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
 
     TRY(job_read(&probe->job, given->arguments[0], error));
     error_init(&probe->why_not);
-    status = requirements_check(&probe->fit, probe->job, &probe->machine,
+    status = requirements_check(&probe->found, probe->job, &probe->machine,
                                 options_text(given, "bundle"), 0, 0, false, &probe->why_not);
     probe->fits = status == STATUS_OK;
     if (status == STATUS_OVER_LIMIT || status == STATUS_REFUSED) {
@@ -217,7 +218,7 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
 
 static enum status look(struct probe *probe, const struct options *given, struct error *error)
 {
-    struct machine_options unlimited; /* --memory-max is about jobs, not about what is measured */
+    struct machine_options unlimited; /* --memory-max limits jobs, not the measurement */
 
     TRY(take_amount(&probe->reward, given, "reward", error));
     TRY(take_amount(&probe->price, given, "price", error));
@@ -236,7 +237,7 @@ static enum status look(struct probe *probe, const struct options *given, struct
     return STATUS_OK;
 }
 
-/* ---- what follows ------------------------------------------------------------------------- */
+/* ---- computing --------------------------------------------------------------------------- */
 
 static double step_seconds(const struct probe *probe)
 {
@@ -248,13 +249,13 @@ static double tokens_per_second(const struct probe *probe)
     return (double)step_time_tokens(probe->job->tape) / step_seconds(probe);
 }
 
-/* Of the whole job, evenly by its steps. */
+/* The reward is spread evenly over the steps. */
 static double income_per_hour(const struct probe *probe)
 {
     return probe->reward / (double)probe->job->steps / step_seconds(probe) * 3600.0;
 }
 
-/* What a client may ask for with --compute-capability and this machine still does. */
+/* The highest --compute-capability of a job that this machine can take; 0: none. */
 static int32_t capability(const struct probe *probe)
 {
     bool trains = probe->by_plugin && probe->machine.backend == &backend_cuda &&
@@ -263,7 +264,7 @@ static int32_t capability(const struct probe *probe)
     return trains ? probe->gpus[probe->machine.device].capability : 0;
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- reporting ---------------------------------------------------------------------------- */
 
 static json_t *number(double value)
 {
@@ -329,7 +330,7 @@ static void show_gpus(FILE *out, const struct probe *probe)
         if (gpu->has_use) {
             fprintf(out, ", busy %u %%", gpu->use);
         }
-        fprintf(out, "%s\n", gpu->has_energy ? ", tells its energy" : "");
+        fprintf(out, "%s\n", gpu->has_energy ? ", reports its energy" : "");
         if (gpu->ways[0] != '\0') {
             fprintf(out, "%-20s %s\n", "  contracts by", gpu->ways);
         }
@@ -372,7 +373,7 @@ static void show(FILE *out, const struct probe *probe)
     show_gpus(out, probe);
     fprintf(out, "%-20s %.1f * 10^9 multiply-adds a second at 14 bits, on %s\n", "exact products",
             probe->rate, probe->device);
-    fprintf(out, "\nA client may ask of this machine at most\n");
+    fprintf(out, "\nThis machine meets at most\n");
     fprintf(out, "  --memory %" PRIu64 "M --contraction-rate %" PRIu64,
             probe->machine.memory_max >> 20, (uint64_t)probe->rate);
     if (capability(probe) > 0) {
@@ -384,7 +385,7 @@ static void show(FILE *out, const struct probe *probe)
     }
 }
 
-static int tell(struct command_context *context, const struct probe *probe)
+static int report(struct command_context *context, const struct probe *probe)
 {
     int code = COMMAND_OK;
 
@@ -407,7 +408,7 @@ int probe_command(struct command_context *context)
         (void)error_set(&error, STATUS_NO_MEMORY, "no memory to probe");
         return command_fail(context, &error);
     }
-    code = look(probe, context->options, &error) == STATUS_OK ? tell(context, probe)
+    code = look(probe, context->options, &error) == STATUS_OK ? report(context, probe)
                                                               : command_fail(context, &error);
     job_free(probe->job);
     free(probe);

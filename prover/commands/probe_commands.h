@@ -1,5 +1,5 @@
 /*
- * probe_commands.h - inside prover/: `lockstep prover probe`.
+ * probe_commands.h - `lockstep prover probe`.
  */
 #ifndef PROVER_COMMANDS_PROBE_COMMANDS_H
 #define PROVER_COMMANDS_PROBE_COMMANDS_H

@@ -67,12 +67,12 @@ static const struct option_spec run_options[] = {
     {.name = "falsify",
      .kind = OPTION_INTEGER,
      .value = "STEP",
-     .help = "make the state after this step wrong by one ulp, and go on from it: to try out the "
-             "verifiers of a job of your own. It costs the stake",
+     .help = "inject a fault of one ulp into the state after this step, to test the verifiers of a "
+             "job of your own. It costs the stake",
      .command_line_only = true},
     {.name = "ignore-requirements",
      .kind = OPTION_FLAG,
-     .help = "take a job that asks for a better machine than this",
+     .help = "take a job that requires a better machine than this",
      .command_line_only = true},
     SESSION_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,
@@ -82,84 +82,83 @@ static const struct option_spec run_options[] = {
 /* Options that only a new bundle has stand first. */
 #define NEW_OPTION_COUNT 2
 
-/* ---- what is told while it trains --------------------------------------- */
+/* ---- progress ---------------------------------------------------------- */
 
-struct trace_server {
+struct training {
     struct progress progress;
     uint64_t steps;          /* done */
-    struct time_split split; /* posting: what training has waited for */
+    struct time_split split; /* posting_ns: how long training waited for it */
     struct gpu_meter *meter;
     struct session *session; /* NULL: there is no ledger */
     struct notify *notify;
     const struct log *log;
 };
 
-/* Posting took what training waited for it, and what its thread took of a processor. */
-static void note_of(char note[PROGRESS_NOTE_MAX], const struct trace_server *server, double loss)
+/* Posting counts the time that training waited for it and the processor time of its thread. */
+static void note_of(char note[PROGRESS_NOTE_MAX], const struct training *training, double loss)
 {
-    struct time_split split = server->split;
+    struct time_split split = training->split;
     struct solver_view view = {0};
     double spent_s = 0.0;
 
-    if (server->session == NULL) {
+    if (training->session == NULL) {
         (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f  committing %.1f %%", loss,
                        time_split_percent(&split, split.committing_ns));
         return;
     }
-    poster_look(server->session->poster, &view, &spent_s);
+    poster_look(training->session->poster, &view, &spent_s);
     split.posting_ns += (uint64_t)(spent_s * 1e9);
     (void)snprintf(note, PROGRESS_NOTE_MAX,
                    "loss %.4f  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", loss,
                    time_split_percent(&split, split.committing_ns),
                    time_split_percent(&split, split.posting_ns), view.finalized,
-                   job_segments(bundle_job(server->session->bundle)),
+                   job_segments(bundle_job(training->session->bundle)),
                    view.trouble[0] == '\0' ? "" : "  (ledger waits)");
 }
 
-static void tell(void *context, const struct bundle_step *step)
+static void show_step(void *context, const struct bundle_step *step)
 {
-    struct trace_server *server = context;
+    struct training *training = context;
     char note[PROGRESS_NOTE_MAX];
     float loss;
 
     memcpy(&loss, &step->loss_bits, sizeof(loss));
-    server->steps = step->step + 1;
-    notify_alive(server->notify);
-    gpu_meter_step(server->meter, step, server->log);
-    server->split.training_ns += step->nanoseconds;
-    server->split.committing_ns += step->nanoseconds_committing;
-    note_of(note, server, (double)loss);
-    progress_update(&server->progress, server->steps, note, progress_now());
+    training->steps = step->step + 1;
+    notify_alive(training->notify);
+    gpu_meter_step(training->meter, step, training->log);
+    training->split.training_ns += step->nanoseconds;
+    training->split.committing_ns += step->nanoseconds_committing;
+    note_of(note, training, (double)loss);
+    progress_update(&training->progress, training->steps, note, progress_now());
 }
 
-static enum status tell_segment(void *context, struct error *error)
+static enum status post_segment(void *context, struct error *error)
 {
-    struct trace_server *server = context;
+    struct training *training = context;
     double start = progress_now();
-    enum status status = session_tell(server->session, error);
+    enum status status = session_add(training->session, error);
 
-    server->split.posting_ns += (uint64_t)((progress_now() - start) * 1e9);
+    training->split.posting_ns += (uint64_t)((progress_now() - start) * 1e9);
     return status;
 }
 
-static void tell_retry(void *context, uint64_t step, const char *why)
+static void log_retry(void *context, uint64_t step, const char *why)
 {
-    const struct trace_server *server = context;
+    const struct training *training = context;
 
-    log_warn(server->log, "device",
-             "step %" PRIu64 " failed (%s): it is tried once more from the last good state", step,
-             why);
+    log_warn(training->log, "device",
+             "step %" PRIu64 " failed (%s): retrying from the last good state", step, why);
 }
 
 /* ---- running ------------------------------------------------------------ */
 
-static void tell_damage(struct command_context *context, const struct bundle *bundle)
+static void log_damage(struct command_context *context, const struct bundle *bundle)
 {
     const char *why;
     uint32_t count = bundle_damaged(bundle, &why);
 
     if (count > 0) {
-        log_warn(context->log, "bundle", "%u damaged checkpoints were passed over: %s", count, why);
+        log_warn(context->log, "bundle", "skipped %u damaged checkpoints: %s", count, why);
     }
 }
 
@@ -168,39 +167,38 @@ static enum status train_with(struct train_result *result, struct command_contex
                               struct stop *stop, struct notify *notify, struct error *error)
 {
     struct gpu_meter meter;
-    struct trace_server server = {
+    struct training training = {
         .session = session, .meter = &meter, .notify = notify, .log = context->log};
     struct train_options options = {.keep = options_number(context->options, "keep"),
                                     .every = options_number(context->options, "every"),
                                     .threads = run->options.thread_count,
                                     .energy = true,
                                     .stop = stop,
-                                    .progress = tell,
-                                    .progress_context = &server,
-                                    .segment = session == NULL ? NULL : tell_segment,
-                                    .segment_context = &server,
-                                    .retrying = tell_retry,
-                                    .retrying_context = &server};
+                                    .progress = show_step,
+                                    .progress_context = &training,
+                                    .segment = session == NULL ? NULL : post_segment,
+                                    .segment_context = &training,
+                                    .retrying = log_retry,
+                                    .retrying_context = &training};
     uint64_t falsify = options_number(context->options, "falsify");
     uint64_t done = 0;
-    enum status status = bundle_step_count(&done, bundle, error);
+    enum status status;
 
+    TRY(bundle_step_count(&done, bundle, error));
     options.falsify = options_given(context->options, "falsify") ? &falsify : NULL;
-    if (status != STATUS_OK) {
-        return status;
-    }
     options.gpu = gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, bundle,
                                  context->log);
-    progress_init(&server.progress, stderr, "training", "steps", done, bundle_job(bundle)->steps,
+    progress_init(&training.progress, stderr, "training", "steps", done, bundle_job(bundle)->steps,
                   progress_now());
     status = train(result, bundle, run, &options, error);
-    progress_finish(&server.progress, server.steps == 0 ? done : server.steps, "", progress_now());
+    progress_finish(&training.progress, training.steps == 0 ? done : training.steps, "",
+                    progress_now());
     gpu_meter_close(&meter);
-    tell_damage(context, bundle);
+    log_damage(context, bundle);
     return status;
 }
 
-/* What a bundle must have before its first step here: notes, a device, a first state. */
+/* Gives the bundle what it needs before its first step: notes, a device, a first state. */
 static enum status prepare(struct command_context *context, struct bundle *bundle, struct run *run,
                            struct error *error)
 {
@@ -215,7 +213,7 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
     return bundle_set_device(bundle, device, error);
 }
 
-/* The stake comes before the first step: work for a job that is another's would be lost. */
+/* Stakes before the first step: work for a job that another solver takes would be lost. */
 static enum status begin(struct command_context *context, struct bundle *bundle,
                          const struct run *run, struct session *session, struct stop *stop,
                          struct error *error)
@@ -226,29 +224,26 @@ static enum status begin(struct command_context *context, struct bundle *bundle,
                                 .sign = true};
     struct solver_view view;
     uint64_t steps = 0;
-    enum status status = session_remember(session, bundle, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = access_respond(&plan.respond, bundle, &run->options, context->options, error);
+    TRY(session_remember(session, bundle, error));
+    TRY(access_respond(&plan.respond, bundle, &run->options, context->options, error));
+    TRY(session_start(session, bundle, &plan, context->log, error));
+    TRY(bundle_step_count(&steps, bundle, error));
+    if (steps > 0) {
+        return STATUS_OK; /* a run that has begun does not wait for the ledger */
     }
-    if (status == STATUS_OK) {
-        status = session_start(session, bundle, &plan, context->log, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_step_count(&steps, bundle, error);
-    }
-    /* A run that has begun does not wait for a ledger that cannot be reached. */
-    if (status != STATUS_OK || steps > 0) {
-        return status;
-    }
-    session->patient = !options_given(context->options, "timeout");
+    session->outlasts_outages = !options_given(context->options, "timeout");
     status = session_wait(session, &view, session_is_begun, stop,
                           options_number(context->options, "timeout"),
                           isatty(STDERR_FILENO) == 1 ? stderr : NULL, error);
-    return status == STATUS_OK ? STATUS_OK : (error_wrap(error, "before the first step"), status);
+    if (status != STATUS_OK) {
+        error_wrap(error, "before the first step");
+    }
+    return status;
 }
 
-/* Stays for what the ledger still wants of a solver. */
+/* Stays until the ledger needs nothing more of the solver. */
 static enum status see_through(struct command_context *context, struct session *session,
                                struct stop *stop, struct error *error)
 {
@@ -266,35 +261,34 @@ static enum status see_through(struct command_context *context, struct session *
 }
 
 /* session NULL: without a ledger. */
+static enum status train_and_post(struct train_result *result, struct command_context *context,
+                                  struct bundle *bundle, struct run *run, struct session *session,
+                                  struct stop *stop, struct notify *notify, struct error *error)
+{
+    TRY(prepare(context, bundle, run, error));
+    notify_ready(notify, "running");
+    if (session != NULL) {
+        session->notify = notify;
+        TRY(begin(context, bundle, run, session, stop, error));
+    }
+    TRY(train_with(result, context, bundle, run, session, stop, notify, error));
+    return session == NULL ? STATUS_OK : see_through(context, session, stop, error);
+}
+
 static int run_bundle(struct command_context *context, struct bundle *bundle, struct run *run,
                       struct session *session, struct stop *stop, struct notify *notify,
                       struct error *error)
 {
     struct train_result result = {0};
-    enum status status = prepare(context, bundle, run, error);
+    enum status status =
+        train_and_post(&result, context, bundle, run, session, stop, notify, error);
 
-    if (status == STATUS_OK) {
-        notify_ready(notify, "running");
-    }
-    if (session != NULL) {
-        session->notify = notify;
-    }
-
-    if (status == STATUS_OK && session != NULL) {
-        status = begin(context, bundle, run, session, stop, error);
-    }
-    if (status == STATUS_OK) {
-        status = train_with(&result, context, bundle, run, session, stop, notify, error);
-    }
-    if (status == STATUS_OK && session != NULL) {
-        status = see_through(context, session, stop, error);
-    }
     notify_stopping(notify);
     return status == STATUS_OK ? ledger_commands_report(context, bundle, session, &result, error)
                                : command_fail(context, error);
 }
 
-/* Is it to be a job on a ledger? Then finds its place and unlocks the key. */
+/* Where a ledger is named, finds it and unlocks the account. */
 static enum status open_session(struct session *session, bool *with_ledger,
                                 struct command_context *context, struct bundle *bundle,
                                 struct error *error)
@@ -303,16 +297,16 @@ static enum status open_session(struct session *session, bool *with_ledger,
     return *with_ledger ? session_open(session, context, bundle, true, error) : STATUS_OK;
 }
 
-/* Refuses what is too large for the machine before any of it is allocated. */
-static enum status check_fit(struct command_context *context, const struct job *job,
-                             const struct machine_options *machine, const char *folder,
-                             bool ignore_requirements, struct error *error)
+/* Refuses a job that is too large for this machine before anything is allocated. */
+static enum status check_machine(struct command_context *context, const struct job *job,
+                                 const struct machine_options *machine, const char *folder,
+                                 bool ignore_requirements, struct error *error)
 {
-    struct requirements fit;
+    struct requirements found;
 
-    return requirements_check(&fit, job, machine, folder, options_number(context->options, "keep"),
-                              options_number(context->options, "every"), ignore_requirements,
-                              error);
+    return requirements_check(
+        &found, job, machine, folder, options_number(context->options, "keep"),
+        options_number(context->options, "every"), ignore_requirements, error);
 }
 
 /* Takes job. */
@@ -330,7 +324,7 @@ static enum status create(struct bundle **bundle, struct command_context *contex
         job_free(job);
     } else {
         status = bundle_create_encrypted(bundle, folder, job, &encryption.key,
-                                      encryption.has_lock ? encryption.lock : NULL, error);
+                                         encryption.has_lock ? encryption.lock : NULL, error);
     }
     access_encryption_wipe(&encryption);
     return status;
@@ -363,11 +357,9 @@ struct attempt {
 static enum status start_attempt(struct attempt *attempt, struct command_context *context,
                                  struct error *error)
 {
-    enum status status = stop_open(&attempt->stop, error);
-
     notify_open(&attempt->notify);
-    return status == STATUS_OK ? access_machine(&attempt->machine, context->options, error)
-                               : status;
+    TRY(stop_open(&attempt->stop, error));
+    return access_machine(&attempt->machine, context->options, error);
 }
 
 static int end_attempt(struct attempt *attempt, struct command_context *context, enum status status,
@@ -387,7 +379,7 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
     return code;
 }
 
-/* Whatever can be refused comes first: a slip there must not leave a bundle behind. */
+/* Everything that can fail comes before the bundle is made: a mistake leaves none behind. */
 static int run_run(struct command_context *context)
 {
     const char *job_path = context->options->arguments[0];
@@ -399,48 +391,39 @@ static int run_run(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = given == NULL ? default_folder(folder, job_path, &error) : STATUS_OK;
-    if (status == STATUS_OK) {
-        status = job_read(&attempt.job, job_path, &error);
+    if (given == NULL) {
+        TRY_OUT(default_folder(folder, job_path, &error));
+        given = folder;
     }
-    if (status == STATUS_OK) {
-        status = start_attempt(&attempt, context, &error);
+    TRY_OUT(job_read(&attempt.job, job_path, &error));
+    TRY_OUT(start_attempt(&attempt, context, &error));
+    TRY_OUT(check_machine(context, attempt.job, &attempt.machine, given,
+                          options_flag(context->options, "ignore-requirements"), &error));
+    TRY_OUT(open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error));
+    if (attempt.with_ledger) {
+        retry = session_retry(context, &attempt.stop, &attempt.notify);
+        TRY_OUT(session_find_job(&attempt.session, NULL, context, attempt.job, &retry, &error));
     }
-    given = given == NULL ? folder : given;
-    if (status == STATUS_OK) {
-        status = check_fit(context, attempt.job, &attempt.machine, given,
-                           options_flag(context->options, "ignore-requirements"), &error);
-    }
-    if (status == STATUS_OK) {
-        status = open_session(&attempt.session, &attempt.with_ledger, context, NULL, &error);
-    }
-    if (status == STATUS_OK && attempt.with_ledger) {
-        retry = session_patience(context, &attempt.stop, &attempt.notify);
-        status = session_find_job(&attempt.session, NULL, context, attempt.job, &retry, &error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = create(&attempt.bundle, context, given, attempt.job, &error);
-        attempt.job = NULL;
-    }
+    TRY_OUT(
+        access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error));
+    status = create(&attempt.bundle, context, given, attempt.job, &error);
+    attempt.job = NULL;
+out:
     return end_attempt(&attempt, context, status, &error);
 }
 
-/* The ledger need not be there to go on with a run that knows its job. */
+/* A run that knows its job goes on without the ledger. */
 static enum status find_again(struct attempt *attempt, struct command_context *context,
                               struct error *error)
 {
-    struct ledger_retry retry = session_patience(context, &attempt->stop, &attempt->notify);
-    enum status status =
-        open_session(&attempt->session, &attempt->with_ledger, context, attempt->bundle, error);
+    struct ledger_retry retry = session_retry(context, &attempt->stop, &attempt->notify);
 
-    return status == STATUS_OK && attempt->with_ledger && !attempt->session.has_job
-               ? session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle),
-                                  &retry, error)
-               : status;
+    TRY(open_session(&attempt->session, &attempt->with_ledger, context, attempt->bundle, error));
+    if (!attempt->with_ledger || attempt->session.has_job) {
+        return STATUS_OK;
+    }
+    return session_find_job(&attempt->session, NULL, context, bundle_job(attempt->bundle), &retry,
+                            error);
 }
 
 static int run_resume(struct command_context *context)
@@ -454,7 +437,8 @@ static int run_resume(struct command_context *context)
     TRY_OUT(bundle_open(&attempt.bundle, folder, BUNDLE_WRITE, &error));
     TRY_OUT(access_unlock(attempt.bundle, context->options, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
-    TRY_OUT(check_fit(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
+    TRY_OUT(
+        check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(find_again(&attempt, context, &error));
     TRY_OUT(access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle, &attempt.machine,
                        context->options, &error));
@@ -496,8 +480,7 @@ static const struct command commands[] = {
     {.name = "commit",
      .summary = "post to the ledger what a bundle holds, without training",
      .description = "Accepts the job where it is open, commits every segment that is trained, and "
-                    "ends when all of them are final blocks of the ledger. What 'run --offline' "
-                    "made is posted so.",
+                    "ends when all commits are in final blocks. Posts what 'run --offline' made.",
      .arguments = "BUNDLE",
      .example = "lockstep prover commit text.run --ledger local:try.ledger",
      .options = ledger_commands_post_options,
@@ -515,10 +498,10 @@ static const struct command commands[] = {
     {.name = "probe",
      .summary = "measure this machine: what it is, what it can take, what it would earn",
      .description =
-         "Measures the rate of exact products at 14 bits and says what a client may ask of this "
-         "machine. With JOB: whether it fits, and tokens a second, from real steps where --data "
-         "is given, else as the most that its products allow. With --reward and --price: what an "
-         "hour earns. Exits with 1 where the job does not fit.",
+         "Measures the rate of exact products at 14 bits and prints the requirements that this "
+         "machine meets. With JOB: whether the machine can take it, and tokens a second, from real "
+         "steps with --data, else as an upper bound from its products. With --reward and --price: "
+         "what an hour earns. Exits with 1 where the machine cannot take the job.",
      .arguments = "[JOB]",
      .example = "lockstep prover probe\n"
                 "lockstep prover probe text.job --data text.u8 --reward 0.5eth --price 0.0004eth",
@@ -528,9 +511,9 @@ static const struct command commands[] = {
     {.name = "respond",
      .summary = "answer claims against a bundle that is not being trained",
      .description = "A claim that is not answered in time is lost, with the stake. 'run' and "
-                    "'resume' answer by themselves, and so do 'commit' and 'collect' while they "
-                    "last. This answers what is asked now and ends when no claim is open; with "
-                    "--wait it stays until the job is closed.",
+                    "'resume' answer claims, and so do 'commit' and 'collect' while they run. "
+                    "'respond' ends when no claim is open; with --wait it stays until the job is "
+                    "closed.",
      .arguments = "BUNDLE",
      .example = "lockstep prover respond text.run\n"
                 "lockstep prover respond text.run --wait",
@@ -538,9 +521,9 @@ static const struct command commands[] = {
      .option_count = LEDGER_COMMANDS_RESPOND_OPTIONS,
      .run = ledger_commands_respond},
     {.name = "serve",
-     .summary = "show bundles to verifiers by HTTP",
-     .description = "Serves jobs, segments, checkpoints, data and answers about the trace of any "
-                    "step, read-only, each by its place and by its root. A bundle that is still "
+     .summary = "serve bundles to verifiers by HTTP",
+     .description = "Serves jobs, segments, checkpoints, data and trace replies about any step, "
+                    "read-only, each by its place and by its root. A bundle that is still "
                     "being trained grows as it is served.",
      .arguments = "BUNDLE...",
      .example = "lockstep prover serve text.run\n"
@@ -550,10 +533,10 @@ static const struct command commands[] = {
      .option_count = SERVE_OPTION_COUNT,
      .run = run_serve},
     {.name = "publish",
-     .summary = "write the same tree as files, for any web server",
+     .summary = "write the same tree as files, for any web training",
      .description =
          "Writes what 'lockstep prover serve' shows into a folder that any static web "
-         "server or object store can offer. Run it again when the bundle has grown: what "
+         "training or object store can offer. Run it again when the bundle has grown: what "
          "is there is kept. Of traces only those of the steps named by --trace are "
          "written: whoever doubts such a step can then follow it to the operation and "
          "element without asking anybody.",

@@ -44,15 +44,15 @@ const struct option_spec serve_options_table[SERVE_OPTION_COUNT] = {
      .maximum = 10000,
      .fallback = "16",
      .help = "of them, from one address"},
-    {.name = "patience",
+    {.name = "idle-timeout",
      .kind = OPTION_INTEGER,
      .value = "SECONDS",
      .maximum = 3600,
      .fallback = "30",
-     .help = "give a connection up on which nothing moves"},
+     .help = "close a connection that is idle for so long"},
     {.name = "no-traces",
      .kind = OPTION_FLAG,
-     .help = "answer no asks about steps: each step asked about costs a replay"},
+     .help = "answer no trace queries: each queried step costs a replay"},
 };
 
 const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT] = {
@@ -61,13 +61,13 @@ const struct option_spec publish_options_table[PUBLISH_OPTION_COUNT] = {
     {.name = "trace",
      .kind = OPTION_LIST,
      .value = "STEP",
-     .help = "write all answers about the trace of this step of the one bundle as well: as many "
-             "bytes as all that the step computes; once for each step",
+     .help = "also write all trace replies about this step of the one bundle: as many bytes as the "
+             "step computes; once for each step",
      .command_line_only = true},
 };
 
-/* The bundles and data that the command line names; lists are the caller's to free. */
-static enum status open_site(struct content_tree **tree, struct command_context *context,
+/* Opens the bundles and data that the command line names. */
+static enum status open_tree(struct content_tree **tree, struct command_context *context,
                              struct content_tree_options *options, struct error *error)
 {
     size_t count = options_list_count(context->options, "data");
@@ -92,8 +92,8 @@ static enum status open_site(struct content_tree **tree, struct command_context 
 
 /* ---- serve -------------------------------------------------------------- */
 
-static int tell_place(struct command_context *context, const struct serve_options *options,
-                      const struct serve *serve, size_t bundles)
+static int show_address(struct command_context *context, const struct serve_options *options,
+                        const struct serve *serve, size_t bundles)
 {
     const char *scheme = options->certificate == NULL ? "http" : "https";
     bool six = strchr(options->address, ':') != NULL;
@@ -110,7 +110,7 @@ static int tell_place(struct command_context *context, const struct serve_option
     }
     fprintf(context->out,
             "serving %zu bundle%s at %s\n"
-            "what there is: %s/v1/jobs.json    Ctrl-C ends it\n",
+            "list of jobs: %s/v1/jobs.json    Ctrl-C ends it\n",
             bundles, bundles == 1 ? "" : "s", url, url);
     (void)fflush(context->out);
     return COMMAND_OK;
@@ -128,13 +128,13 @@ static enum status serve_until_stopped(struct command_context *context, struct c
         .key = options_text(given, "tls-key"),
         .connections_max = (uint32_t)options_number(given, "connections"),
         .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
-        .ledger_retry_s = (uint32_t)options_number(given, "patience"),
+        .idle_s = (uint32_t)options_number(given, "idle-timeout"),
     };
     struct serve *serve;
     struct serve_counts counts;
 
     TRY(serve_open(&serve, tree, &options, error));
-    *code = tell_place(context, &options, serve, given->argument_count);
+    *code = show_address(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");
     while (*code == COMMAND_OK &&
            !stop_wait(stop, (double)notify_wait_ms(notify, WAIT_MS_MAX) / 1000)) {
@@ -164,7 +164,7 @@ int run_serve(struct command_context *context)
     notify_open(&notify);
     TRY_OUT(stop_open(&stop, &error));
     TRY_OUT(access_machine(&options.machine, context->options, &error));
-    TRY_OUT(open_site(&tree, context, &options, &error));
+    TRY_OUT(open_tree(&tree, context, &options, &error));
     TRY_OUT(serve_until_stopped(context, tree, &stop, &notify, &code, &error));
 out:
     content_tree_close(tree);
@@ -175,9 +175,9 @@ out:
 
 /* ---- publish ------------------------------------------------------------ */
 
-static void tell_answers(void *context, uint64_t answers)
+static void show_replies(void *context, uint64_t replies)
 {
-    progress_update(context, answers, "", progress_now());
+    progress_update(context, replies, "", progress_now());
 }
 
 static enum status publish_one_trace(struct publish_result *result, struct content_tree *tree,
@@ -194,13 +194,13 @@ static enum status publish_one_trace(struct publish_result *result, struct conte
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || step > INT64_MAX) {
         return error_set(error, STATUS_USAGE, "--trace: '%.40s' is not the number of a step", text);
     }
-    progress_init(&progress, stderr, "tracing", "answers", 0, 0, progress_now());
-    status = publish_trace(result, tree, step, folder, tell_answers, &progress, error);
+    progress_init(&progress, stderr, "tracing", "replies", 0, 0, progress_now());
+    status = publish_trace(result, tree, step, folder, show_replies, &progress, error);
     progress_finish(&progress, result->written - before, "", progress_now());
     return status;
 }
 
-/* Traces first: who sees jobs.json may ask for all else. */
+/* Traces first: jobs.json promises everything else. */
 static enum status publish_all(struct publish_result *result, struct content_tree *tree,
                                struct command_context *context, struct error *error)
 {
@@ -222,7 +222,7 @@ int run_publish(struct command_context *context)
     struct publish_result result = {0};
     struct content_tree *tree = NULL;
     struct error error;
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (folder == NULL) {
         return command_usage(context, "where to? name the folder with --to");
@@ -232,14 +232,11 @@ int run_publish(struct command_context *context)
     }
     error_init(&error);
     if (options.traces) {
-        status = access_machine(&options.machine, context->options, &error);
+        TRY_OUT(access_machine(&options.machine, context->options, &error));
     }
-    if (status == STATUS_OK) {
-        status = open_site(&tree, context, &options, &error);
-    }
-    if (status == STATUS_OK) {
-        status = publish_all(&result, tree, context, &error);
-    }
+    TRY_OUT(open_tree(&tree, context, &options, &error));
+    TRY_OUT(publish_all(&result, tree, context, &error));
+out:
     content_tree_close(tree);
     if (status != STATUS_OK) {
         return command_fail(context, &error);

@@ -1,7 +1,7 @@
 /*
  * trace_commands.c - `lockstep trace`: the root over everything that one step computes, any node of
- * its tree, the proof of any element, the check of such a proof, and the reply to any trace query of
- * a dispute.
+ * its tree, the proof of any element, the check of such a proof, and the reply to any trace query
+ * of a dispute.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -162,6 +162,27 @@ static void print_digest(FILE *out, const char *what, const struct digest *diges
 
 /* ---- trace root --------------------------------------------------------- */
 
+static int show_root(struct command_context *context, const struct traced *traced)
+{
+    const struct trace *trace = &traced->trace;
+
+    if (context->json) {
+        return command_emit(context, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "step",
+                                               (json_int_t)traced->step, "trace_root",
+                                               digest_json(&trace->root), "state_root_before",
+                                               digest_json(&trace->state_root), "state_root_after",
+                                               digest_json(&trace->next_root), "items",
+                                               (json_int_t)trace->item_count, "states",
+                                               (json_int_t)trace->state_count));
+    }
+    print_digest(context->out, "trace root     ", &trace->root);
+    print_digest(context->out, "state before   ", &trace->state_root);
+    print_digest(context->out, "state after    ", &trace->next_root);
+    fprintf(context->out, "items          %u, of them %u states\n", trace->item_count,
+            trace->state_count);
+    return COMMAND_OK;
+}
+
 static int run_root(struct command_context *context)
 {
     struct traced traced;
@@ -172,22 +193,8 @@ static int run_root(struct command_context *context)
     error_init(&error);
     TRY_OUT(begin_trace(&traced, context, &error));
     TRY_OUT(run_trace(&traced, NULL, 0, &error));
+    code = show_root(context, &traced);
 out:
-    if (status == STATUS_OK && context->json) {
-        code = command_emit(
-            context, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "step", (json_int_t)traced.step,
-                               "trace_root", digest_json(&traced.trace.root), "state_root_before",
-                               digest_json(&traced.trace.state_root), "state_root_after",
-                               digest_json(&traced.trace.next_root), "items",
-                               (json_int_t)traced.trace.item_count, "states",
-                               (json_int_t)traced.trace.state_count));
-    } else if (status == STATUS_OK) {
-        print_digest(context->out, "trace root     ", &traced.trace.root);
-        print_digest(context->out, "state before   ", &traced.trace.state_root);
-        print_digest(context->out, "state after    ", &traced.trace.next_root);
-        fprintf(context->out, "items          %u, of them %u states\n", traced.trace.item_count,
-                traced.trace.state_count);
-    }
     return end_trace(&traced, context, status, code, &error);
 }
 
@@ -213,18 +220,16 @@ static int run_node(struct command_context *context)
                           trace_item_count(traced.run.job->tape), index, level));
     }
     TRY_OUT(run_trace(&traced, NULL, 0, &error));
-out:
-    if (status == STATUS_OK) {
-        trace_node(&node, &traced.trace, (uint32_t)level, index);
-        if (context->json) {
-            code = command_emit(context,
-                                json_pack("{s:I, s:I, s:I, s:o}", "step", (json_int_t)traced.step,
-                                          "level", (json_int_t)level, "index", (json_int_t)index,
-                                          "node", digest_json(&node)));
-        } else {
-            print_digest(context->out, "", &node);
-        }
+    trace_node(&node, &traced.trace, (uint32_t)level, index);
+    if (context->json) {
+        code =
+            command_emit(context, json_pack("{s:I, s:I, s:I, s:o}", "step", (json_int_t)traced.step,
+                                            "level", (json_int_t)level, "index", (json_int_t)index,
+                                            "node", digest_json(&node)));
+    } else {
+        print_digest(context->out, "", &node);
     }
+out:
     return end_trace(&traced, context, status, code, &error);
 }
 

@@ -8,21 +8,21 @@
 #include "base/backoff.h"
 #include "chain/game/terms.h"
 
-/* The row of a turn, or the one that is its from now on: a free one, else the oldest. */
-static struct move_retry *row_of(struct move_retries *refusals, const char *turn)
+/* The row of a turn, or a new one: a free row, else the oldest. */
+static struct move_retry *row_of(struct move_retries *retries, const char *turn)
 {
-    struct move_retry *oldest = &refusals->rows[0];
+    struct move_retry *oldest = &retries->rows[0];
 
-    for (uint32_t i = 0; i < refusals->count; i++) {
-        if (strcmp(refusals->rows[i].turn, turn) == 0) {
-            return &refusals->rows[i];
+    for (uint32_t i = 0; i < retries->count; i++) {
+        if (strcmp(retries->rows[i].turn, turn) == 0) {
+            return &retries->rows[i];
         }
-        if (refusals->rows[i].next_s < oldest->next_s) {
-            oldest = &refusals->rows[i];
+        if (retries->rows[i].next_s < oldest->next_s) {
+            oldest = &retries->rows[i];
         }
     }
-    if (refusals->count < RESPOND_REQUESTS_MAX) {
-        oldest = &refusals->rows[refusals->count++];
+    if (retries->count < RESPOND_REQUESTS_MAX) {
+        oldest = &retries->rows[retries->count++];
     }
     *oldest = (struct move_retry){0};
     (void)snprintf(oldest->turn, sizeof(oldest->turn), "%s", turn);
@@ -50,12 +50,12 @@ enum status move_retry_find(char name[LEDGER_NAME_MAX + 1], struct ledger_outcom
     return STATUS_OK;
 }
 
-bool move_retry_hold(struct move_retries *refusals, struct move_retry *refusal, const char *turn,
+bool move_retry_hold(struct move_retries *retries, struct move_retry *retry, const char *turn,
                      uint32_t times, uint64_t now_s, uint64_t deadline_s)
 {
-    struct move_retry *row = row_of(refusals, turn);
+    struct move_retry *row = row_of(retries, turn);
     uint64_t most = (deadline_s - now_s) / 4;
-    /* A pause that is longer than any: the clock was set back. */
+    /* A longer pause than the longest: the clock was set back. */
     bool over = now_s >= row->next_s || row->next_s - now_s > MOVE_RETRY_PAUSE_S_MAX;
     bool hold = times > row->times || !over;
 
@@ -64,23 +64,23 @@ bool move_retry_hold(struct move_retries *refusals, struct move_retry *refusal, 
         row->times = times;
         row->next_s = now_s + backoff_pause(MOVE_RETRY_PAUSE_S, most, times - 1);
     }
-    *refusal = *row;
+    *retry = *row;
     return hold;
 }
 
-void move_retry_say(char text[MOVE_RETRY_TEXT_SIZE], const struct move_retry *refusal,
+void move_retry_say(char text[MOVE_RETRY_TEXT_SIZE], const struct move_retry *retry,
                     const struct ledger_outcome *outcome, uint64_t deadline_s)
 {
     const char *why = outcome->refusal.kind == GAME_REFUSED_NOT
-                          ? "it gives no reason of ours"
+                          ? "it gives no known reason"
                           : game_refusal_text(outcome->refusal.kind);
     char next[TERMS_TIME_SIZE];
     char end[TERMS_TIME_SIZE];
 
-    terms_time(next, refusal->next_s);
+    terms_time(next, retry->next_s);
     terms_time(end, deadline_s);
     (void)snprintf(text, MOVE_RETRY_TEXT_SIZE,
                    "the ledger refuses it: %.120s; refused %" PRIu32 " times, it is sent again at "
                    "%s of the ledger's time, and is due until %s",
-                   why, refusal->times, next, end);
+                   why, retry->times, next, end);
 }

@@ -1,8 +1,7 @@
 /*
- * move_retry.h - moves in a turn that has an end, and that the ledger refused: when each is sent
- * again. A pause doubles with each refusal and is never more than a quarter of the time that is
- * left, so that what heals is sent in time, and what does not costs little. All times are the
- * ledger's. When the pauses end is kept in memory: who begins anew begins one anew.
+ * move_retry.h - when a move that the ledger refused is sent again before its turn ends. The pause
+ * doubles with each refusal, up to a quarter of the time that is left. All times are the ledger's.
+ * Retry timers are not persisted; they restart with the process.
  */
 #ifndef PROVER_POST_MOVE_RETRY_H
 #define PROVER_POST_MOVE_RETRY_H
@@ -15,7 +14,7 @@
 
 #define MOVE_RETRY_PAUSE_S     2
 #define MOVE_RETRY_PAUSE_S_MAX 300
-#define MOVE_RETRY_TIMES_MAX   100 /* each has a name of its own: what is sent may have changed */
+#define MOVE_RETRY_TIMES_MAX   100 /* each has its own name: the bytes may have changed */
 
 struct move_retry {
     char turn[LEDGER_NAME_MAX + 1];
@@ -29,24 +28,24 @@ struct move_retries {
     uint32_t count;
 };
 
-/* What was refused is made anew, maybe otherwise, and under another name: turn, or turn and a
- * number. name: of the move that is on its way (STATUS_OK, and *outcome is not a refusal), or that
- * is to be made: STATUS_NOT_FOUND, or STATUS_OK where there were too many. *times: how many were
- * refused, *outcome of the last of them. */
+/* Finds the name of a turn's move: the turn, or after refusals the turn with a number.
+ * STATUS_OK: the move was sent, and *outcome says how it went; it is a refusal where there were
+ * too many. STATUS_NOT_FOUND: the move of that name is still to be made. *times: how many were
+ * refused, and *outcome is the last of these. */
 MUST_CHECK enum status move_retry_find(char name[LEDGER_NAME_MAX + 1],
                                        struct ledger_outcome *outcome, uint32_t *times,
                                        struct ledger *ledger, const char *turn,
                                        struct error *error);
 
-/* The move of that turn was refused that many times. True: leave it until refusal->next_s; false:
- * send it now. Its turn ends at deadline_s, which is not over. */
-bool move_retry_hold(struct move_retries *refusals, struct move_retry *refusal, const char *turn,
+/* The ledger refused the turn's move `times` times. True: wait until retry->next_s; false: send it
+ * now. deadline_s is the end of the turn, in the future. */
+bool move_retry_hold(struct move_retries *retries, struct move_retry *retry, const char *turn,
                      uint32_t times, uint64_t now_s, uint64_t deadline_s);
 
-/* Why, and when what happens: words that stay the same until it is sent again, so that whoever logs
- * changes is not flooded. */
+/* Says why it was refused and when it is sent again. The words stay the same until then, so that a
+ * log of changes has one line. */
 #define MOVE_RETRY_TEXT_SIZE 300
-void move_retry_say(char text[MOVE_RETRY_TEXT_SIZE], const struct move_retry *refusal,
+void move_retry_say(char text[MOVE_RETRY_TEXT_SIZE], const struct move_retry *retry,
                     const struct ledger_outcome *outcome, uint64_t deadline_s);
 
 #endif /* PROVER_POST_MOVE_RETRY_H */

@@ -12,7 +12,7 @@ struct poster {
     const struct log *log;
     double seconds;
     pthread_t thread;
-    pthread_mutex_t lock; /* over what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t woken;
     bool wanted; /* a round at once */
     struct solver_view view;
@@ -27,14 +27,14 @@ static double thread_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void tell_changes(const struct poster *poster, const struct solver_view *before,
-                         const struct solver_view *now)
+static void log_changes(const struct poster *poster, const struct solver_view *before,
+                        const struct solver_view *now)
 {
     if (strcmp(before->trouble, now->trouble) != 0) {
         if (now->trouble[0] == '\0') {
-            log_info(poster->log, "ledger", "it goes on");
+            log_info(poster->log, "ledger", "the trouble is over");
         } else {
-            log_warn(poster->log, "ledger", "%s; training goes on, and this is tried again",
+            log_warn(poster->log, "ledger", "%s; training goes on, and posting retries",
                      now->trouble);
         }
     }
@@ -43,7 +43,7 @@ static void tell_changes(const struct poster *poster, const struct solver_view *
     }
 }
 
-/* Until it is woken or the time to the next round is over. */
+/* Waits for the next round, or until it is woken. */
 static void wait_for_round(struct poster *poster)
 {
     struct timespec until;
@@ -76,8 +76,8 @@ static void *post(void *context)
         if (solver_round(poster->solver, &now, &error) != STATUS_OK) {
             log_error(poster->log, "ledger", "%s", error.text);
         }
-        if (!atomic_load(poster->stopping)) { /* what a stop interrupts is no trouble */
-            tell_changes(poster, &before, &now);
+        if (!atomic_load(poster->stopping)) { /* a stop interrupts the round */
+            log_changes(poster, &before, &now);
         }
         before = now;
         (void)pthread_mutex_lock(&poster->lock);
@@ -120,13 +120,11 @@ enum status poster_start(struct poster **poster, struct solver *solver, atomic_b
     if (pthread_create(&made->thread, NULL, post, made) != 0) {
         TRY_OUT(error_set(error, STATUS_NO_MEMORY, "the posting thread cannot be started"));
     }
-out:
-    if (status != STATUS_OK) {
-        free(made);
-        return status;
-    }
     *poster = made;
     return STATUS_OK;
+out:
+    free(made);
+    return status;
 }
 
 void poster_wake(struct poster *poster)

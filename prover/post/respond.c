@@ -9,8 +9,7 @@
 
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/dispute/ledger_query.h"
-#include "proofs/run/replay.h"
-#include "prover/train/fault_injection.h"
+#include "prover/train/traced_step.h"
 
 enum stage {
     STAGE_FREE = 0,
@@ -19,11 +18,11 @@ enum stage {
     STAGE_READY,
 };
 
-/* An answer that is wanted. */
+/* One requested answer. */
 struct slot {
     enum stage stage;
-    bool dropped; /* while it was being made */
-    struct respond_wish wish;
+    bool dropped; /* no longer requested, while it was being made */
+    struct respond_request request;
     uint32_t failures;
     enum status outcome;
     struct error error;
@@ -32,7 +31,7 @@ struct slot {
 };
 
 struct respond {
-    /* The thread's alone. */
+    /* Used by the thread alone. */
     char path[FILE_PATH_MAX];
     char data[JOB_DATA_MAX][FILE_PATH_MAX];
     const char *paths[JOB_DATA_MAX];
@@ -40,54 +39,21 @@ struct respond {
     struct machine_options machine;
     struct encryption_key key;
     bool has_key;
-    struct bundle *bundle; /* NULL: no step is ready */
-    struct run run;
-    struct trace_server server;
-    uint64_t step;
-    uint64_t steps_run; /* of the replay that is on */
+    struct traced_step traced;
+    uint64_t steps_run; /* of the present replay */
 
     pthread_t thread;
-    pthread_mutex_t lock; /* over what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
     bool stopping;
-    bool is_ready; /* the step that is: */
+    bool is_ready; /* ready_step is */
     uint64_t ready_step;
-    uint64_t segment_length; /* 0: no replay was made yet; then the longest time of a step in one */
-    double step_seconds;
+    uint64_t segment_length; /* 0: no step was timed yet */
+    double step_seconds;     /* the longest so far */
     struct slot slots[RESPOND_REQUESTS_MAX];
 };
 
 /* ---- the step ---------------------------------------------------------------- */
-
-static void forget(struct respond *respond)
-{
-    trace_server_close(&respond->server);
-    memset(&respond->server, 0, sizeof(respond->server));
-    run_close(&respond->run);
-    memset(&respond->run, 0, sizeof(respond->run));
-    bundle_close(respond->bundle);
-    respond->bundle = NULL;
-}
-
-/* On the machine that trains, or on this computer where that one has no room for two. */
-static enum status open_run(struct respond *respond, struct error *error)
-{
-    struct machine_options here;
-    enum status status = run_open(&respond->run, bundle_job(respond->bundle), respond->paths,
-                                  respond->path_count, &respond->machine, error);
-
-    if (status == STATUS_OK || respond->machine.backend == NULL) {
-        return status;
-    }
-    run_close(&respond->run);
-    memset(&respond->run, 0, sizeof(respond->run));
-    status = machine_options_default(&here, error);
-    here.thread_count = respond->machine.thread_count;
-    here.memory_max = respond->machine.memory_max;
-    return status == STATUS_OK ? run_open(&respond->run, bundle_job(respond->bundle),
-                                          respond->paths, respond->path_count, &here, error)
-                               : status;
-}
 
 static double now_seconds(void)
 {
@@ -105,31 +71,33 @@ static void count_step(void *context, uint64_t step)
     respond->steps_run++;
 }
 
-/* What the journal says of a step stands until a replay has been timed. */
+/* Until a replay was timed, the forecast follows the journal's time of the step. */
 static void forecast_by_journal(struct respond *respond, uint64_t step)
 {
+    struct bundle *bundle = respond->traced.bundle;
     struct bundle_step entry = {0};
     struct error ignored;
-    enum status status;
 
     error_init(&ignored);
-    status = bundle_step_read(&entry, respond->bundle, step, &ignored);
+    if (bundle_step_read(&entry, bundle, step, &ignored) != STATUS_OK) {
+        return;
+    }
     (void)pthread_mutex_lock(&respond->lock);
-    if (status == STATUS_OK && respond->segment_length == 0) {
-        respond->segment_length = bundle_job(respond->bundle)->segment_length;
+    if (respond->segment_length == 0) {
+        respond->segment_length = bundle_job(bundle)->segment_length;
         respond->step_seconds = (double)entry.nanoseconds / 1e9;
     }
     (void)pthread_mutex_unlock(&respond->lock);
 }
 
-/* The traced step is run twice on the way: for its roots and for what is asked of it. */
+/* The traced step is run twice: for its roots, and for the queries. */
 static void note_time(struct respond *respond, double seconds, bool ready)
 {
     double each = seconds / (double)(respond->steps_run + 2);
 
     (void)pthread_mutex_lock(&respond->lock);
     respond->is_ready = ready;
-    respond->ready_step = respond->step;
+    respond->ready_step = respond->traced.step;
     if (ready && each > respond->step_seconds) {
         respond->step_seconds = each;
     }
@@ -141,43 +109,37 @@ static enum status make_ready(struct respond *respond, uint64_t step, struct err
     const struct replay_options replay = {.threads = respond->machine.thread_count,
                                           .progress = count_step,
                                           .progress_context = respond};
-    double begun = now_seconds();
+    double start = now_seconds();
     enum status status;
 
-    if (respond->bundle != NULL && respond->step == step) {
+    if (respond->traced.bundle != NULL && respond->traced.step == step) {
         return STATUS_OK;
     }
-    forget(respond);
-    respond->step = step;
     respond->steps_run = 0;
-    TRY_OUT(bundle_open(&respond->bundle, respond->path, BUNDLE_READ, error));
-    if (respond->has_key) {
-        TRY_OUT(bundle_unlock(respond->bundle, &respond->key, error));
-    }
+    TRY_OUT(traced_step_open(&respond->traced, respond->path,
+                             respond->has_key ? &respond->key : NULL, step, error));
     forecast_by_journal(respond, step);
-    TRY_OUT(open_run(respond, error));
-    TRY_OUT(replay_trace_server(&respond->server, &respond->run, respond->bundle, step, &replay,
-                                error));
-    TRY_OUT(fault_injection_stand_by(&respond->server, respond->bundle, step, error));
+    TRY_OUT(traced_step_run(&respond->traced, respond->paths, respond->path_count,
+                            &respond->machine, &replay, error));
 out:
-    note_time(respond, now_seconds() - begun, status == STATUS_OK);
+    note_time(respond, now_seconds() - start, status == STATUS_OK);
     if (status != STATUS_OK) {
-        forget(respond);
+        traced_step_close(&respond->traced);
     }
     return status;
 }
 
-static enum status tell(uint8_t *bytes, size_t *size, struct respond *respond,
-                        const struct trace_query *query, struct error *error)
+static enum status make_reply(uint8_t *bytes, size_t *size, struct respond *respond,
+                              const struct trace_query *query, struct error *error)
 {
     struct record_given given;
     struct run_data data;
     struct buffer reply;
     enum status status;
 
-    run_given(&given, &data, &respond->run);
+    run_given(&given, &data, &respond->traced.run);
     buffer_init(&reply, RESPOND_BYTES_MAX);
-    TRY_OUT(fraud_proof_reply(&reply, &respond->server, &given, query, error));
+    TRY_OUT(fraud_proof_reply(&reply, &respond->traced.server, &given, query, error));
     memcpy(bytes, reply.data, reply.size);
     *size = reply.size;
 out:
@@ -186,30 +148,31 @@ out:
 }
 
 static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
-                        const struct respond_wish *wish, struct error *error)
+                        const struct respond_request *request, struct error *error)
 {
     struct ledger_queried queried;
 
-    TRY(make_ready(respond, wish->step, error));
-    if (wish->asked_size == 0) {
-        memcpy(bytes, respond->server.trace.root.bytes, DIGEST_SIZE);
+    TRY(make_ready(respond, request->step, error));
+    if (request->query_size == 0) {
+        memcpy(bytes, respond->traced.server.trace.root.bytes, DIGEST_SIZE);
         *size = DIGEST_SIZE;
         return STATUS_OK;
     }
-    if (ledger_queried_read(&queried, wish->queried, wish->asked_size) != STATUS_OK) {
-        return error_set(error, STATUS_BAD_FORMAT, "the ledger asks what this program cannot read");
+    if (ledger_queried_read(&queried, request->query, request->query_size) != STATUS_OK) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the ledger has a query that this program cannot read");
     }
-    return tell(bytes, size, respond, &queried.query, error);
+    return make_reply(bytes, size, respond, &queried.query, error);
 }
 
 /* ---- the thread -------------------------------------------------------------- */
 
-/* Does a come before b? What fails keeps nobody waiting; what is ready costs no replay; then whose
- * time is over first. */
+/* Does a come before b? A request that failed comes after the others; one about the ready step
+ * costs no replay and comes first; then the earlier deadline. */
 static bool comes_first(const struct respond *respond, const struct slot *a, const struct slot *b)
 {
-    bool a_ready = respond->is_ready && a->wish.step == respond->ready_step;
-    bool b_ready = respond->is_ready && b->wish.step == respond->ready_step;
+    bool a_ready = respond->is_ready && a->request.step == respond->ready_step;
+    bool b_ready = respond->is_ready && b->request.step == respond->ready_step;
 
     if (a->failures != b->failures) {
         return a->failures < b->failures;
@@ -217,7 +180,7 @@ static bool comes_first(const struct respond *respond, const struct slot *a, con
     if (a_ready != b_ready) {
         return a_ready;
     }
-    return a->wish.deadline_s < b->wish.deadline_s;
+    return a->request.deadline_s < b->request.deadline_s;
 }
 
 static struct slot *choose(struct respond *respond)
@@ -240,10 +203,10 @@ static void empty(struct slot *slot)
     memset(slot, 0, sizeof(*slot));
 }
 
-/* Unlocked while it works. */
+/* Called with the lock, which it releases while it works. */
 static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
 {
-    const struct respond_wish wish = slot->wish;
+    const struct respond_request request = slot->request;
     struct error error;
     size_t size = 0;
     enum status status;
@@ -252,7 +215,7 @@ static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
     (void)pthread_mutex_unlock(&respond->lock);
     error_init(&error);
     status = bytes == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an answer")
-                           : make(bytes, &size, respond, &wish, &error);
+                           : make(bytes, &size, respond, &request, &error);
     (void)pthread_mutex_lock(&respond->lock);
     slot->stage = STAGE_READY;
     slot->failures += status != STATUS_OK;
@@ -339,7 +302,7 @@ void respond_close(struct respond *respond)
     (void)pthread_cond_signal(&respond->changed);
     (void)pthread_mutex_unlock(&respond->lock);
     (void)pthread_join(respond->thread, NULL);
-    forget(respond);
+    traced_step_close(&respond->traced);
     for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
         empty(&respond->slots[i]);
     }
@@ -349,34 +312,35 @@ void respond_close(struct respond *respond)
     free(respond);
 }
 
-/* ---- wanting ------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------ */
 
-static bool same_wish(const struct respond_wish *a, const struct respond_wish *b)
+static bool same_request(const struct respond_request *a, const struct respond_request *b)
 {
-    return a->step == b->step && a->asked_size == b->asked_size &&
-           memcmp(a->queried, b->queried, a->asked_size) == 0;
+    return a->step == b->step && a->query_size == b->query_size &&
+           memcmp(a->query, b->query, a->query_size) == 0;
 }
 
-static struct slot *find_slot(struct respond *respond, const struct respond_wish *wish)
+static struct slot *find_slot(struct respond *respond, const struct respond_request *request)
 {
     for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
         struct slot *slot = &respond->slots[i];
 
-        if (slot->stage != STAGE_FREE && !slot->dropped && same_wish(&slot->wish, wish)) {
+        if (slot->stage != STAGE_FREE && !slot->dropped && same_request(&slot->request, request)) {
             return slot;
         }
     }
     return NULL;
 }
 
-static void drop_others(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+static void drop_others(struct respond *respond, const struct respond_request *requests,
+                        uint32_t count)
 {
     for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
         struct slot *slot = &respond->slots[i];
         bool wanted = false;
 
         for (uint32_t k = 0; k < count && !wanted; k++) {
-            wanted = same_wish(&slot->wish, &wishes[k]);
+            wanted = same_request(&slot->request, &requests[k]);
         }
         if (slot->stage == STAGE_WORKING) {
             slot->dropped = !wanted;
@@ -386,12 +350,12 @@ static void drop_others(struct respond *respond, const struct respond_wish *wish
     }
 }
 
-void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+void respond_want(struct respond *respond, const struct respond_request *requests, uint32_t count)
 {
     (void)pthread_mutex_lock(&respond->lock);
-    drop_others(respond, wishes, count);
+    drop_others(respond, requests, count);
     for (uint32_t i = 0; i < count; i++) {
-        struct slot *slot = find_slot(respond, &wishes[i]);
+        struct slot *slot = find_slot(respond, &requests[i]);
 
         for (uint32_t k = 0; k < RESPOND_REQUESTS_MAX && slot == NULL; k++) {
             if (respond->slots[k].stage == STAGE_FREE) {
@@ -399,8 +363,8 @@ void respond_want(struct respond *respond, const struct respond_wish *wishes, ui
                 slot->stage = STAGE_WANTED;
             }
         }
-        if (slot != NULL) { /* the one that is being made may take a place: the last waits */
-            slot->wish = wishes[i];
+        if (slot != NULL) { /* a dropped one that is still being made may fill a slot */
+            slot->request = requests[i];
         }
     }
     (void)pthread_cond_signal(&respond->changed);
@@ -408,13 +372,13 @@ void respond_want(struct respond *respond, const struct respond_wish *wishes, ui
 }
 
 enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
-                        const struct respond_wish *wish, struct error *error)
+                        const struct respond_request *request, struct error *error)
 {
     enum status status = STATUS_NOT_FOUND;
     struct slot *slot;
 
     (void)pthread_mutex_lock(&respond->lock);
-    slot = find_slot(respond, wish);
+    slot = find_slot(respond, request);
     if (slot != NULL && slot->stage == STAGE_READY) {
         status = slot->outcome;
         if (status == STATUS_OK) {

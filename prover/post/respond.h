@@ -1,13 +1,11 @@
 /*
- * respond.h - a solver who is accused answers: the trace root of the step, and whatever is asked
- * of it.
+ * respond.h - the answers of a solver to claims: the trace root of the disputed step, and replies
+ * to trace queries about it.
  *
- * A thread opens the bundle for reading and runs the step again from the nearest checkpoint, while
- * training and posting go on; the step that was disputed last stays ready, so a walk costs one
- * replay. Of several answers that are wanted the one is made first whose time is over first, but
- * what is asked of the step that is ready costs no replay and comes before. What is answered
- * follows from the bundle alone: after a crash it is the same again. Nothing here touches a ledger;
- * solver.c does.
+ * A thread runs the step again from the nearest checkpoint while training and posting go on. The
+ * last step stays ready, so a dispute costs one replay. Requests about the ready step come first,
+ * then those with the earliest deadline. An answer follows from the bundle alone: after a crash it
+ * is the same. Nothing here touches a ledger; solver.c does.
  */
 #ifndef PROVER_POST_RESPOND_H
 #define PROVER_POST_RESPOND_H
@@ -23,33 +21,33 @@ MUST_CHECK enum status respond_open(struct respond **respond, const char *bundle
                                     const struct encryption_key *key, const char *const *paths,
                                     size_t path_count, const struct machine_options *machine,
                                     struct error *error);
-void respond_close(struct respond *respond); /* waits for the replay that is on; NULL is fine */
+void respond_close(struct respond *respond); /* waits for a running replay; NULL is fine */
 
-/* What is wanted of a step of the job. */
-struct respond_wish {
+/* A requested answer about a step of the job. */
+struct respond_request {
     uint64_t step;
     uint64_t deadline_s; /* by the ledger's clock */
-    uint32_t asked_size; /* 0: the trace root; else what the event ASKED said */
-    uint8_t queried[GAME_QUERIED_MAX];
+    uint32_t query_size; /* 0: the trace root; else the query of the event QUERIED */
+    uint8_t query[GAME_QUERIED_MAX];
 };
 
 #define RESPOND_BYTES_MAX    (128 * 1024)
 #define RESPOND_REQUESTS_MAX 64 /* at a time */
 
-/* All that is wanted now, at most RESPOND_REQUESTS_MAX: what was wanted before and is not among
- * them is forgotten. Never waits. */
-void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count);
+/* Sets all present requests, at most RESPOND_REQUESTS_MAX; forgets earlier ones that are not among
+ * them. Never waits. */
+void respond_want(struct respond *respond, const struct respond_request *requests, uint32_t count);
 
 /*
- * Never waits. STATUS_NOT_FOUND: it is being made, or its turn has not come, or it was not wanted.
- * bytes has RESPOND_BYTES_MAX: the trace root, or what ledger_tell() takes. Any other status is why
- * it could not be made; it is tried again.
+ * Never waits. STATUS_OK: bytes, of RESPOND_BYTES_MAX, is the trace root or the reply for the
+ * ledger. STATUS_NOT_FOUND: not ready yet, or not requested. Any other status says why it failed;
+ * it is tried again.
  */
 MUST_CHECK enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
-                                   const struct respond_wish *wish, struct error *error);
+                                   const struct respond_request *request, struct error *error);
 
-/* Seconds, by what replays took so far, until an answer about this step would be there if nothing
- * else were wanted; 0: nobody knows yet. */
+/* Estimated seconds until an answer about this step is ready if there were no other request, by the
+ * times of earlier replays; 0: unknown. */
 double respond_forecast(struct respond *respond, uint64_t step);
 
 #endif /* PROVER_POST_RESPOND_H */

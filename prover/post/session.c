@@ -21,9 +21,9 @@
 #define ROUND_SECONDS_LOCAL 0.3
 #define LOOK_SECONDS        0.05
 
-/* ---- what is remembered ------------------------------------------------------------ */
+/* ---- notes of the bundle ------------------------------------------------------------ */
 
-/* "": there is no such note. */
+/* text is "" where there is no such note. */
 static enum status read_note(char text[FILE_PATH_MAX], struct bundle *bundle, const char *name,
                              struct error *error)
 {
@@ -56,24 +56,18 @@ static enum status read_place(struct session *session, struct chain_ledger_place
 {
     char number[FILE_PATH_MAX];
     char key[FILE_PATH_MAX];
-    enum status status = read_note(session->url, bundle, NOTE_URL, error);
 
-    if (status == STATUS_OK) {
-        status = read_note(session->registry, bundle, NOTE_REGISTRY, error);
-    }
-    if (status == STATUS_OK) {
-        status = read_note(number, bundle, NOTE_FIRST_BLOCK, error);
-        place->first_height = status == STATUS_OK ? strtoull(number, NULL, 10) : 0;
-    }
-    if (status == STATUS_OK) {
-        status = read_note(key, bundle, NOTE_JOB, error);
-    }
-    if (status == STATUS_OK && key[0] != '\0') {
+    TRY(read_note(session->url, bundle, NOTE_URL, error));
+    TRY(read_note(session->registry, bundle, NOTE_REGISTRY, error));
+    TRY(read_note(number, bundle, NOTE_FIRST_BLOCK, error));
+    TRY(read_note(key, bundle, NOTE_JOB, error));
+    if (key[0] != '\0') {
         session->has_job = hex_data_read_exactly(session->job.bytes, HASH32_SIZE, key) == STATUS_OK;
     }
+    place->first_height = strtoull(number, NULL, 10);
     place->url = session->url[0] == '\0' ? NULL : session->url;
     place->registry = session->registry;
-    return status;
+    return STATUS_OK;
 }
 
 enum status session_open(struct session *session, const struct command_context *context,
@@ -120,22 +114,19 @@ static enum status find_job(struct session *session, struct game_terms *found,
                             const struct job *job, struct error *error)
 {
     struct ledger *ledger;
-    enum status status = ledger_open(&ledger, options, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    /* A key says which job is meant: if it is another than the file's, that is to be told. */
-    status =
-        terms_find(&session->job, found, ledger, named, named == NULL ? &job->id : NULL, error);
-    if (status == STATUS_OK) {
-        status = terms_check(found, job, error);
-    }
+    TRY(ledger_open(&ledger, options, error));
+    /* A key names the job. terms_check() reports where it is not the job of the file. */
+    TRY_OUT(
+        terms_find(&session->job, found, ledger, named, named == NULL ? &job->id : NULL, error));
+    TRY_OUT(terms_check(found, job, error));
+out:
     ledger_close(ledger);
     return status;
 }
 
-static bool is_asked_to_stop(void *context)
+static bool stop_was_requested(void *context)
 {
     return stop_requested(context);
 }
@@ -152,7 +143,7 @@ enum status session_find_job(struct session *session, struct game_terms *terms,
 
     options.signer = NULL; /* only reading: the outbox stays free for the thread */
     if (retry != NULL) {
-        options.stopped = is_asked_to_stop;
+        options.stopped = stop_was_requested;
         options.context = retry->stop;
     }
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
@@ -167,8 +158,8 @@ enum status session_find_job(struct session *session, struct game_terms *terms,
     return status;
 }
 
-struct ledger_retry session_patience(const struct command_context *context, struct stop *stop,
-                                     struct notify *notify)
+struct ledger_retry session_retry(const struct command_context *context, struct stop *stop,
+                                  struct notify *notify)
 {
     uint64_t limit_s = options_given(context->options, "timeout")
                            ? options_number(context->options, "timeout")
@@ -182,7 +173,7 @@ struct ledger_retry session_patience(const struct command_context *context, stru
                                  .limit_s = limit_s};
 }
 
-/* A relative path of an embedded ledger would mean another one in another folder. */
+/* Makes the path of an embedded ledger absolute: the bundle may be used from another folder. */
 static enum status whole_url(char url[FILE_PATH_MAX], const char *given, struct error *error)
 {
     char whole[PATH_MAX];
@@ -204,34 +195,28 @@ enum status session_remember(struct session *session, struct bundle *bundle, str
 {
     char url[FILE_PATH_MAX];
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
-    enum status status = whole_url(url, session->ledger.url, error);
 
     session->bundle = bundle;
-    if (status == STATUS_OK) {
-        status = bundle_set_note(bundle, NOTE_URL, url, error);
-    }
-    if (status == STATUS_OK && !address_is_zero(&session->ledger.registry)) {
+    TRY(whole_url(url, session->ledger.url, error));
+    TRY(bundle_set_note(bundle, NOTE_URL, url, error));
+    if (!address_is_zero(&session->ledger.registry)) {
         address_print(text, &session->ledger.registry);
-        status = bundle_set_note(bundle, NOTE_REGISTRY, text, error);
+        TRY(bundle_set_note(bundle, NOTE_REGISTRY, text, error));
     }
-    if (status == STATUS_OK) {
-        (void)snprintf(text, sizeof(text), "%" PRIu64, session->ledger.first_height);
-        status = bundle_set_note(bundle, NOTE_FIRST_BLOCK, text, error);
-    }
-    if (status == STATUS_OK) {
-        hex_write(text, session->job.bytes, HASH32_SIZE, true);
-        status = bundle_set_note(bundle, NOTE_JOB, text, error);
-    }
-    if (status == STATUS_OK && session->signer != NULL) {
+    (void)snprintf(text, sizeof(text), "%" PRIu64, session->ledger.first_height);
+    TRY(bundle_set_note(bundle, NOTE_FIRST_BLOCK, text, error));
+    hex_write(text, session->job.bytes, HASH32_SIZE, true);
+    TRY(bundle_set_note(bundle, NOTE_JOB, text, error));
+    if (session->signer != NULL) {
         address_print(text, signer_address(session->signer));
-        status = bundle_set_note(bundle, NOTE_ACCOUNT, text, error);
+        TRY(bundle_set_note(bundle, NOTE_ACCOUNT, text, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- segments ------------------------------------------------------------------------ */
 
-/* EIP-712; the key of the job holds client and id, the domain the contract. */
+/* EIP-712. The key of the job covers client and id; the domain covers the contract. */
 static struct hash32 segment_message(const struct session *session, uint64_t segment,
                                      uint64_t steps, const struct digest *root)
 {
@@ -249,7 +234,7 @@ static struct hash32 segment_message(const struct session *session, uint64_t seg
     return typed_message_hash(&domain, &hash);
 }
 
-/* One segment has one signature: one that is there for the same root stays. */
+/* A segment has one signature; an existing one for the same root stays. */
 static enum status sign_segment(struct session *session, uint64_t segment, uint64_t steps,
                                 const struct digest *root, struct error *error)
 {
@@ -273,28 +258,27 @@ static enum status sign_segment(struct session *session, uint64_t segment, uint6
     return bundle_segment_sign(session->bundle, segment, bytes, SIGNATURE_SIZE, error);
 }
 
-/* How many segments the journal holds, and how many steps the last has where the run diverged. */
+/* *count: segments of the journal. *diverged_steps: the length of the last one where the run
+ * diverged in it, else 0. */
 static enum status count_segments(uint64_t *count, uint64_t *diverged_steps, struct bundle *bundle,
                                   struct error *error)
 {
     const struct job *job = bundle_job(bundle);
     uint64_t steps = 0;
     uint64_t diverged = UINT64_MAX;
-    enum status status = bundle_step_count(&steps, bundle, error);
 
-    if (status == STATUS_OK) {
-        status = bundle_diverged(&diverged, bundle, error);
-    }
+    TRY(bundle_step_count(&steps, bundle, error));
+    TRY(bundle_diverged(&diverged, bundle, error));
     *count = steps >= job->steps ? job_segments(job) : steps / job->segment_length;
     *diverged_steps = 0;
-    if (status == STATUS_OK && diverged != UINT64_MAX) {
+    if (diverged != UINT64_MAX) {
         *count = diverged / job->segment_length + 1;
         *diverged_steps = diverged % job->segment_length + 1;
     }
-    return status;
+    return STATUS_OK;
 }
 
-enum status session_tell(struct session *session, struct error *error)
+enum status session_add(struct session *session, struct error *error)
 {
     const struct job *job = bundle_job(session->bundle);
     uint64_t count;
@@ -302,13 +286,14 @@ enum status session_tell(struct session *session, struct error *error)
 
     TRY(count_segments(&count, &diverged_steps, session->bundle, error));
     if (session->signing) {
-        TRY(bundle_flush(session->bundle, error)); /* what is posted is on disk */
+        TRY(bundle_flush(session->bundle, error)); /* on disk before it is posted */
     }
-    for (; session->reply < count; session->reply++) {
-        uint64_t segment = session->reply;
+    for (; session->added < count; session->added++) {
+        uint64_t segment = session->added;
         uint64_t whole = job_segment_end(job, segment) - segment * job->segment_length;
         uint64_t cut = segment + 1 == count ? diverged_steps : 0;
         struct digest root;
+
         TRY(bundle_segment_root(&root, session->bundle, segment, error));
         if (session->signing) {
             TRY(sign_segment(session, segment, cut == 0 ? whole : cut, &root, error));
@@ -339,7 +324,7 @@ enum status session_start(struct session *session, struct bundle *bundle,
     TRY(solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error));
     TRY(poster_start(&session->poster, session->solver, &session->stopping, log, session->poll_s,
                      error));
-    return session_tell(session, error);
+    return session_add(session, error);
 }
 
 /* ---- waiting ------------------------------------------------------------------------- */
@@ -403,16 +388,16 @@ enum status session_wait(struct session *session, struct solver_view *view,
     poster_look(session->poster, view, &spent);
     progress_init(&progress, stream, "final", "segments", view->finalized,
                   job_segments(bundle_job(session->bundle)), progress_now());
-    /* What was found before the last segment was told says nothing of it. */
-    while (status == STATUS_OK && (view->trained < session->reply || !done(view))) {
+    /* A view from before the last segment was added does not count. */
+    while (status == STATUS_OK && (view->trained < session->added || !done(view))) {
         if (session->notify != NULL) {
             notify_alive(session->notify);
         }
         if (view->read && (view->lost_for_good || view->contradicted) && view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
         } else if (timeout_s != 0 && progress_now() > end_s &&
-                   !(session->patient && view->unreachable)) {
-            status = error_set(error, STATUS_UNREACHABLE, "the ledger is not through%s%s",
+                   !(session->outlasts_outages && view->unreachable)) {
+            status = error_set(error, STATUS_UNREACHABLE, "the ledger took too long%s%s",
                                view->trouble[0] == '\0' ? "" : ": ", view->trouble);
         } else if (stop_wait(stop, LOOK_SECONDS)) {
             status = error_set(error, STATUS_STOPPED, "stopped while waiting for the ledger");

@@ -1,9 +1,9 @@
 /*
- * session.h - a bundle's job on a ledger, for the commands: the key, the place, the solver and its
- * thread.
+ * session.h - a bundle's job on a ledger, for the commands: the ledger, the account, the solver and
+ * its thread.
  *
- * Where a ledger is, which job and which account: the options say, and the bundle remembers, so
- * that 'resume' needs none of them.
+ * Options name the ledger, the job and the account; the bundle remembers them, so that 'resume'
+ * needs no such options.
  */
 #ifndef PROVER_POST_SESSION_H
 #define PROVER_POST_SESSION_H
@@ -35,7 +35,7 @@
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \
          .help = "the passphrase of the account, in the file's first line (default: "              \
-                 "LOCKSTEP_PASSPHRASE, else asked for)"},                                          \
+                 "LOCKSTEP_PASSPHRASE, else a prompt)"},                                           \
         {.name = "poll",                                                                           \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
@@ -58,70 +58,70 @@ struct session {
     struct hash32 job;
     bool has_job;
     struct solver *solver;
-    struct respond *respond; /* owned; NULL: nobody answers claims */
+    struct respond *respond; /* owned; NULL: claims are not answered */
     struct poster *poster;
     atomic_bool stopping;
     struct bundle *bundle; /* borrowed */
-    uint64_t reply;        /* segments that the solver was told of */
+    uint64_t added;        /* segments that the solver has */
     double poll_s;         /* between two rounds */
-    bool signing;          /* and their roots are signed into the bundle */
-    struct notify *notify; /* borrowed; told while we wait; NULL: nobody */
-    bool patient;          /* no timeout counts while the ledger cannot be reached */
+    bool signing;          /* signs the roots of added segments into the bundle */
+    struct notify *notify; /* borrowed; gets signs of life while we wait; or NULL */
+    bool outlasts_outages; /* the timeout does not count while the ledger is unreachable */
 };
 
-/* Does anything name a ledger: an option, or the bundle (NULL: there is none yet)? */
+/* Does an option or the bundle name a ledger? bundle may be NULL. */
 bool session_wanted(const struct command_context *context, struct bundle *bundle);
 
-/* Finds the place, and unlocks the key where one is needed. Close it on any outcome. */
+/* Finds the ledger, and with_key unlocks the account. Close it on any outcome. */
 MUST_CHECK enum status session_open(struct session *session, const struct command_context *context,
                                     struct bundle *bundle, bool with_key, struct error *error);
 void session_close(struct session *session); /* a zero-filled one is allowed */
 
 /* Finds the job on the ledger and compares its terms with those of the file. terms may be NULL.
- * patience NULL: a ledger that cannot be reached is a failure. */
+ * retry NULL: an unreachable ledger is a failure. */
 MUST_CHECK enum status session_find_job(struct session *session, struct game_terms *terms,
                                         const struct command_context *context,
                                         const struct job *job, struct ledger_retry *retry,
                                         struct error *error);
 
-/* For a command that stays until all is over. */
-struct ledger_retry session_patience(const struct command_context *context, struct stop *stop,
-                                     struct notify *notify);
+/* How a command that stays until the end retries an unreachable ledger. */
+struct ledger_retry session_retry(const struct command_context *context, struct stop *stop,
+                                  struct notify *notify);
 
-/* Makes the bundle remember. */
+/* Makes the bundle remember ledger, job and account. */
 MUST_CHECK enum status session_remember(struct session *session, struct bundle *bundle,
                                         struct error *error);
 
-/* How a solver's thread is to go about it. */
+/* What a solver's thread may do. */
 struct session_plan {
     bool accept;
     bool again;
     bool collect;
     bool collect_now;
     bool sign;               /* the bundle is open for writing */
-    struct respond *respond; /* the session's from now on; NULL: claims are not answered */
+    struct respond *respond; /* the session takes it; NULL: claims are not answered */
 };
 
-/* Starts the thread, and tells it of every segment that the journal holds. */
+/* Starts the thread and adds every segment of the journal. */
 MUST_CHECK enum status session_start(struct session *session, struct bundle *bundle,
                                      const struct session_plan *plan, const struct log *log,
                                      struct error *error);
 
-/* Tells the thread of segments that have come since. */
-MUST_CHECK enum status session_tell(struct session *session, struct error *error);
+/* Adds the segments that the journal got since. */
+MUST_CHECK enum status session_add(struct session *session, struct error *error);
 
-/* Waits until done says so (STATUS_OK), a stop is asked for (STATUS_STOPPED), or nothing else can
- * come: STATUS_REFUSED for a job that is lost, STATUS_UNREACHABLE after timeout_s (0: never). */
+/* Waits until done is true. STATUS_STOPPED: a stop was requested. STATUS_REFUSED: the job is lost.
+ * STATUS_UNREACHABLE: after timeout_s (0: never). */
 MUST_CHECK enum status session_wait(struct session *session, struct solver_view *view,
                                     bool (*done)(const struct solver_view *view), struct stop *stop,
                                     uint64_t timeout_s, FILE *progress, struct error *error);
 
-/* Answers to wait for. */
+/* What to wait for. */
 bool session_is_begun(const struct solver_view *view); /* ours, or closed */
 bool session_is_committed(const struct solver_view *view);
 bool session_is_collected(const struct solver_view *view);
-bool session_is_idle(const struct solver_view *view);     /* nothing more can be done now */
+bool session_is_idle(const struct solver_view *view);     /* no move is possible now */
 bool session_is_defended(const struct solver_view *view); /* no claim is open */
-bool session_is_closed(const struct solver_view *view);   /* nor can any come */
+bool session_is_closed(const struct solver_view *view);   /* nor can a claim come */
 
 #endif /* PROVER_POST_SESSION_H */

@@ -23,14 +23,14 @@ struct trained {
     uint32_t diverged_steps;
 };
 
-/* A claim in whose turn something is ours to do, or will be when it is over. */
-struct due {
+/* A claim in which this solver has a move, now or after its turn. */
+struct due_claim {
     const struct job_record_claim *shown;
     struct ledger_claim claim;
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char name[NAME_SIZE]; /* of the move */
-    struct respond_wish wish;
-    bool held; /* it was refused, and is not sent again yet */
+    struct respond_request request;
+    bool held; /* the ledger refused the move, and it is not sent again yet */
 };
 
 struct solver {
@@ -40,15 +40,15 @@ struct solver {
     struct solver_view view;
     struct ledger_clock clock;
     uint8_t answer[RESPOND_BYTES_MAX];
-    struct due due[CLAIMS_LOOKED_AT + 1];
-    struct respond_wish wishes[CLAIMS_LOOKED_AT];
-    struct move_retries refusals;
-    pthread_mutex_t lock; /* over what follows */
+    struct due_claim due[CLAIMS_LOOKED_AT + 1];
+    struct respond_request requests[CLAIMS_LOOKED_AT];
+    struct move_retries retries;
+    pthread_mutex_t lock; /* guards the members below */
     struct trained *trained;
     uint32_t trained_count;
     uint32_t trained_room;
     uint64_t segments;
-    bool held; /* the job was ours, as far as we have seen */
+    bool held; /* the job was ours at some time */
 };
 
 /* ---- making and adding ------------------------------------------------------------ */
@@ -81,26 +81,32 @@ void solver_free(struct solver *solver)
     }
 }
 
+static enum status make_room(struct solver *solver, struct error *error)
+{
+    uint32_t room = solver->trained_room == 0 ? 64 : 2 * solver->trained_room;
+    void *larger;
+
+    if (solver->trained_count < solver->trained_room) {
+        return STATUS_OK;
+    }
+    larger = realloc(solver->trained, room * sizeof(*solver->trained));
+    if (larger == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of segments");
+    }
+    solver->trained = larger;
+    solver->trained_room = room;
+    return STATUS_OK;
+}
+
 enum status solver_add(struct solver *solver, const struct digest *root, uint32_t diverged_steps,
                        struct error *error)
 {
-    enum status status = STATUS_OK;
+    enum status status;
 
     (void)pthread_mutex_lock(&solver->lock);
-    if (solver->trained_count == solver->trained_room) {
-        uint32_t room = solver->trained_room == 0 ? 64 : 2 * solver->trained_room;
-        void *larger = realloc(solver->trained, room * sizeof(*solver->trained));
-
-        if (larger == NULL) {
-            status = error_set(error, STATUS_NO_MEMORY, "no memory for the roots of segments");
-        } else {
-            solver->trained = larger;
-            solver->trained_room = room;
-        }
-    }
-    if (status == STATUS_OK) {
-        solver->trained[solver->trained_count++] = (struct trained){*root, diverged_steps};
-    }
+    TRY_OUT(make_room(solver, error));
+    solver->trained[solver->trained_count++] = (struct trained){*root, diverged_steps};
+out:
     (void)pthread_mutex_unlock(&solver->lock);
     return status;
 }
@@ -120,18 +126,13 @@ static bool trained_at(struct solver *solver, struct trained *trained, uint32_t 
     return found;
 }
 
-const struct job_record *solver_record(const struct solver *solver)
-{
-    return &solver->record;
-}
-
 /* ---- trouble ---------------------------------------------------------------------- */
 
-/* The first trouble of a round is told: what comes after it often follows from it. */
-static void tell_trouble(struct solver *solver, const char *format, ...)
+/* Keeps the first trouble of a round: later ones often follow from it. */
+static void note_trouble(struct solver *solver, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void tell_trouble(struct solver *solver, const char *format, ...)
+static void note_trouble(struct solver *solver, const char *format, ...)
 {
     va_list list;
 
@@ -143,10 +144,8 @@ static void tell_trouble(struct solver *solver, const char *format, ...)
     va_end(list);
 }
 
-/*
- * Says what became of a move that was just submitted. Trouble is told and is no failure: the next
- * round submits the same name again.
- */
+/* Notes the outcome of a move that was just submitted. Trouble is not a failure: the next round
+ * submits the same name again. */
 static void follow_move(struct solver *solver, const char *what, const char *name,
                         enum status submitted, struct error *error)
 {
@@ -154,23 +153,23 @@ static void follow_move(struct solver *solver, const char *what, const char *nam
 
     solver->view.pending++;
     if (submitted != STATUS_OK) {
-        tell_trouble(solver, "%s: %.300s", what, error->text);
+        note_trouble(solver, "%s: %.300s", what, error->text);
         return;
     }
     if (ledger_look(solver->ledger, &outcome, name, error) != STATUS_OK) {
-        tell_trouble(solver, "%s: %.300s", what, error->text);
+        note_trouble(solver, "%s: %.300s", what, error->text);
     } else if (outcome.state == LEDGER_MOVE_REFUSED) {
-        tell_trouble(solver, "%s: the ledger refuses it: %s", what,
+        note_trouble(solver, "%s: the ledger refuses it: %s", what,
                      outcome.refusal.kind == GAME_REFUSED_NOT
-                         ? "it gives no reason of ours"
+                         ? "it gives no known reason"
                          : game_refusal_text(outcome.refusal.kind));
     } else if (outcome.trouble[0] != '\0') {
-        tell_trouble(solver, "%s: %s", what, outcome.trouble);
+        note_trouble(solver, "%s: %s", what, outcome.trouble);
     }
 }
 
-/* Is a move of that name over for good, or none that we know of? What was refused was done before,
- * by another program with this key: whoever asks has seen on the ledger that it stands. */
+/* Is the move of that name final, or unknown here? The caller has seen its effect on the ledger,
+ * so a refused one was made before by another program with this key. */
 static bool is_settled(struct solver *solver, const char *name)
 {
     struct ledger_outcome outcome;
@@ -201,10 +200,10 @@ static void name_of_commit(char name[NAME_SIZE], const struct solver *solver, ui
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, solver->record.key.bytes, HASH32_SIZE, true);
-    (void)snprintf(name, NAME_SIZE, "job %s commit %u epoch %u", key, index, generation);
+    (void)snprintf(name, NAME_SIZE, "job %s commit %u generation %u", key, index, generation);
 }
 
-/* A segment that a reorganization has moved to another block is another segment. */
+/* The name follows the block: a reorganization makes another segment of it. */
 static void name_of_segment(char name[NAME_SIZE], const struct solver *solver, const char *move,
                             uint32_t index)
 {
@@ -236,7 +235,7 @@ move_segment(struct solver *solver, const char *move, uint32_t index,
     follow_move(solver, what, name, status, &error);
 }
 
-/* The bonds of attestors that did not reveal are ours. */
+/* Takes the bonds of attestors that did not reveal. */
 static void settle(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -266,7 +265,7 @@ static void settle(struct solver *solver)
     }
 }
 
-/* Where only some segments must be covered, a seed that is drawn late makes sure that ours must. */
+/* With partial coverage, a seed that is drawn too late makes coverage certain. */
 static void draw(struct solver *solver, uint32_t index)
 {
     const struct job_record *record = &solver->record;
@@ -299,9 +298,9 @@ static void move_segments(struct solver *solver)
 
 /* ---- claims ------------------------------------------------------------------------ */
 
-/* Claims against the solver and those that timed out, whose turns are over first, in that order.
- * *left: others that are not among them. */
-static uint32_t find_due(struct due *due, uint32_t *left, const struct solver *solver)
+/* Claims against the solver, and claims that timed out, earliest deadline first. *left: how many
+ * more there are. */
+static uint32_t find_due(struct due_claim *due, uint32_t *left, const struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     uint32_t count = 0;
@@ -332,8 +331,8 @@ static uint32_t find_due(struct due *due, uint32_t *left, const struct solver *s
     return count;
 }
 
-/* A claimant whose time is over has lost; somebody must say so. */
-static void time_out(struct solver *solver, struct due *due)
+/* A claimant that missed its turn has lost; anybody may end the claim. */
+static void time_out(struct solver *solver, struct due_claim *due)
 {
     struct error error;
 
@@ -343,81 +342,84 @@ static void time_out(struct solver *solver, struct due *due)
                 ledger_timeout(solver->ledger, due->name, &due->shown->key, &error), &error);
 }
 
-/* The trace root first, then what is asked. The name says which turn it is: each is sent once.
- * False: nothing is to be made for it, or can be. */
-static bool wants_answer(struct solver *solver, struct due *due)
+/* Fills the request for the claim's turn: the trace root first, then replies. The name has the
+ * number of the turn, so each is sent once. False: nothing can be sent, or it is on its way. */
+static bool wants_answer(struct solver *solver, struct due_claim *due)
 {
     const struct job_record_claim *shown = due->shown;
     bool tried = due->claim.phase == GAME_CLAIM_TRIED;
     struct ledger_outcome outcome;
-    struct move_retry refusal;
+    struct move_retry retry;
     char words[MOVE_RETRY_TEXT_SIZE];
     char turn[NAME_SIZE];
     uint32_t times;
     struct error error;
-    enum status status;
 
     solver->view.awaited++;
     if (solver->clock.time_s > due->claim.deadline_s) {
-        tell_trouble(solver, "claim %.18s against segment %u was not answered in time", due->key,
+        note_trouble(solver, "claim %.18s against segment %u was not answered in time", due->key,
                      shown->index);
         return false;
     }
     if (solver->options.respond == NULL || (tried && shown->queried_size == 0)) {
-        tell_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
+        note_trouble(solver, "claim %.18s against segment %u waits for the solver's answer",
                      due->key, shown->index);
         return false;
     }
     error_init(&error);
     (void)snprintf(turn, NAME_SIZE, "claim %s %s %u", due->key, tried ? "reply" : "answer",
                    due->claim.turns);
-    TRY_OUT(move_retry_find(due->name, &outcome, &times, solver->ledger, turn, &error));
-    if (outcome.state != LEDGER_MOVE_REFUSED) {
-        return false; /* on its way */
+    if (move_retry_find(due->name, &outcome, &times, solver->ledger, turn, &error) == STATUS_OK &&
+        outcome.state != LEDGER_MOVE_REFUSED) {
+        return false;
     }
-out:
-    due->held = times > 0 && move_retry_hold(&solver->refusals, &refusal, turn, times,
+    due->held = times > 0 && move_retry_hold(&solver->retries, &retry, turn, times,
                                              solver->clock.time_s, due->claim.deadline_s);
     if (due->held) {
         solver->view.pending++;
-        move_retry_say(words, &refusal, &outcome, due->claim.deadline_s);
-        tell_trouble(solver, "%s claim %.18s: %s", tried ? "what is asked in" : "the answer to",
+        move_retry_say(words, &retry, &outcome, due->claim.deadline_s);
+        note_trouble(solver, "%s claim %.18s: %s", tried ? "the reply in" : "the answer to",
                      due->key, words);
     }
-    due->wish.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
-    due->wish.deadline_s = due->claim.deadline_s;
-    due->wish.asked_size = tried ? shown->queried_size : 0;
-    memcpy(due->wish.queried, shown->queried, due->wish.asked_size);
+    due->request.step = (uint64_t)shown->index * solver->options.segment_steps + shown->step;
+    due->request.deadline_s = due->claim.deadline_s;
+    due->request.query_size = tried ? shown->queried_size : 0;
+    memcpy(due->request.query, shown->queried, due->request.query_size);
     return true;
 }
 
-static void answer(struct solver *solver, struct due *due)
+static enum status submit_answer(struct solver *solver, const struct due_claim *due,
+                                 struct error *error)
 {
     const struct hash32 *key = &due->shown->key;
-    struct game_bytes queried = {due->wish.queried, due->wish.asked_size};
-    bool tried = due->claim.phase == GAME_CLAIM_TRIED;
+    struct game_bytes query = {due->request.query, due->request.query_size};
     struct digest root;
-    struct error error;
     size_t size = 0;
+
+    TRY(respond_get(solver->options.respond, solver->answer, &size, &due->request, error));
+    if (due->claim.phase == GAME_CLAIM_TRIED) {
+        return ledger_tell(solver->ledger, due->name, key, &query, solver->answer, size, error);
+    }
+    memcpy(root.bytes, solver->answer, DIGEST_SIZE);
+    return ledger_answer(solver->ledger, due->name, key, &root, error);
+}
+
+static void answer(struct solver *solver, const struct due_claim *due)
+{
+    struct error error;
     enum status status;
 
     error_init(&error);
-    status = respond_get(solver->options.respond, solver->answer, &size, &due->wish, &error);
-    if (status == STATUS_OK && !tried) {
-        memcpy(root.bytes, solver->answer, DIGEST_SIZE);
-        status = ledger_answer(solver->ledger, due->name, key, &root, &error);
-    } else if (status == STATUS_OK) {
-        status =
-            ledger_tell(solver->ledger, due->name, key, &queried, solver->answer, size, &error);
-    }
+    status = submit_answer(solver, due, &error);
     if (status != STATUS_NOT_FOUND) {
-        follow_move(solver, tried ? "what a claim asks" : "answer to a claim", due->name, status,
-                    &error);
+        follow_move(solver,
+                    due->claim.phase == GAME_CLAIM_TRIED ? "reply to a query" : "answer to a claim",
+                    due->name, status, &error);
     }
 }
 
-/* Said while there is still time to help: more processors, fewer jobs on the machine. */
-static void foresee(struct solver *solver, const struct due *due, uint32_t count)
+/* Warns while the operator can still help: more processors, fewer jobs on the machine. */
+static void foresee(struct solver *solver, const struct due_claim *due, uint32_t count)
 {
     uint32_t hopeless = 0;
     double seconds = 0;
@@ -425,12 +427,12 @@ static void foresee(struct solver *solver, const struct due *due, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         uint64_t left_s = due[i].claim.deadline_s - solver->clock.time_s;
 
-        if (i == 0 || due[i].wish.step != due[i - 1].wish.step) {
-            seconds += respond_forecast(solver->options.respond, due[i].wish.step);
+        if (i == 0 || due[i].request.step != due[i - 1].request.step) {
+            seconds += respond_forecast(solver->options.respond, due[i].request.step);
         }
         if (seconds > (double)left_s) {
             hopeless++;
-            tell_trouble(solver,
+            note_trouble(solver,
                          "claim %.18s against segment %u will not be answered in time: that takes "
                          "about %.0f s, and %" PRIu64 " s are left",
                          due[i].key, due[i].shown->index, seconds, left_s);
@@ -441,13 +443,13 @@ static void foresee(struct solver *solver, const struct due *due, uint32_t count
     }
 }
 
-static void answer_all(struct solver *solver, struct due *due, uint32_t count)
+static void answer_all(struct solver *solver, struct due_claim *due, uint32_t count)
 {
     uint32_t wanted = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         if (wants_answer(solver, &due[i])) {
-            solver->wishes[wanted] = due[i].wish;
+            solver->requests[wanted] = due[i].request;
             if (wanted != i) {
                 due[wanted] = due[i];
             }
@@ -457,7 +459,7 @@ static void answer_all(struct solver *solver, struct due *due, uint32_t count)
     if (solver->options.respond == NULL) {
         return;
     }
-    respond_want(solver->options.respond, solver->wishes, wanted);
+    respond_want(solver->options.respond, solver->requests, wanted);
     foresee(solver, due, wanted);
     for (uint32_t i = 0; i < wanted; i++) {
         if (!due[i].held) {
@@ -468,7 +470,7 @@ static void answer_all(struct solver *solver, struct due *due, uint32_t count)
 
 static void end_claims(struct solver *solver)
 {
-    struct due *due = solver->due;
+    struct due_claim *due = solver->due;
     uint32_t left = 0;
     uint32_t count = find_due(due, &left, solver);
     uint32_t ours = 0;
@@ -480,7 +482,7 @@ static void end_claims(struct solver *solver)
         hex_write(due[i].key, due[i].shown->key.bytes, HASH32_SIZE, true);
         if (ledger_get_claim(solver->ledger, &due[i].claim, &due[i].shown->key, &error) !=
             STATUS_OK) {
-            tell_trouble(solver, "a claim cannot be read: %.300s", error.text);
+            note_trouble(solver, "a claim cannot be read: %.300s", error.text);
             continue;
         }
         if (due[i].claim.turn == GAME_TURN_CLAIMANT && due[i].claim.phase == GAME_CLAIM_TRIED &&
@@ -496,7 +498,7 @@ static void end_claims(struct solver *solver)
     }
     answer_all(solver, due, ours);
     if (left > 0) {
-        tell_trouble(solver, "%u claims wait for those whose time is over sooner", left);
+        note_trouble(solver, "%u more claims wait for those with an earlier deadline", left);
     }
 }
 
@@ -526,7 +528,7 @@ static void accept(struct solver *solver)
 
     if (!solver->options.accept || (had && !solver->options.again)) {
         solver->view.lost = true;
-        tell_trouble(solver, "%s",
+        note_trouble(solver, "%s",
                      !had                ? "the job is open, and nobody has accepted it"
                      : record->convicted ? "we were convicted, and the job is open again"
                                          : "we were late and released, and the job is open again");
@@ -538,7 +540,7 @@ static void accept(struct solver *solver)
     follow_move(solver, "accept", name, status, &error);
 }
 
-/* False: the ledger has another root where it counts, and nothing more may be posted. */
+/* False: the ledger has another root for a segment, and nothing more may be posted. */
 static bool agrees(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -555,9 +557,9 @@ static bool agrees(struct solver *solver)
         }
         hex_encode(root, record->segments[i].committed.root.bytes, DIGEST_SIZE);
         solver->view.contradicted = true;
-        tell_trouble(solver,
-                     "segment %u is %s on the ledger with the root %.16s..., and this run came to "
-                     "another",
+        note_trouble(solver,
+                     "segment %u is %s on the ledger with the root %.16s..., and this run has "
+                     "another root",
                      i, i < record->finalized ? "final" : "committed", root);
         return false;
     }
@@ -579,7 +581,7 @@ static void commit(struct solver *solver)
     }
     if (solver->clock.time_s > record->due_s) {
         solver->view.late = true;
-        tell_trouble(solver, "segment %u is overdue: the ledger takes no more", index);
+        note_trouble(solver, "segment %u is overdue: the ledger takes no more", index);
         return;
     }
     if (!trained_at(solver, &next, index)) {
@@ -595,8 +597,8 @@ static void commit(struct solver *solver)
     follow_move(solver, what, name, status, &error);
 }
 
-/* After the deadline and all periods the stake comes back whole; before, a late solver that wants
- * the job again pays an eighth of it. */
+/* After the deadline and all periods the whole stake comes back. Before, a late solver that
+ * wants the job again pays an eighth of it. */
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -641,7 +643,7 @@ static void withdraw(struct solver *solver)
     if (ledger_get_account(solver->ledger, &purse, &solver->view.owed, &solver->options.account,
                            &error) != STATUS_OK) {
         solver->view.pending++;
-        tell_trouble(solver, "what is owed: %.300s", error.text);
+        note_trouble(solver, "what is owed: %.300s", error.text);
         return;
     }
     if (solver->view.owed > 0) {
@@ -687,7 +689,7 @@ static void look(struct solver *solver)
     }
 }
 
-/* A conviction may be reorganized away with its block, and the claim is then to be answered. */
+/* A reorganization can undo a conviction; then the claim must be answered. */
 static void judge_loss(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -713,7 +715,7 @@ static void act(struct solver *solver)
     look(solver);
     switch (record->phase) {
     case GAME_PHASE_NONE:
-        tell_trouble(solver, "the ledger knows no such job");
+        note_trouble(solver, "the ledger knows no such job");
         break;
     case GAME_PHASE_OPEN:
         if (agrees(solver)) {
@@ -723,7 +725,7 @@ static void act(struct solver *solver)
     case GAME_PHASE_RUNNING:
         if (!solver->view.ours) {
             solver->view.lost = true;
-            tell_trouble(solver, "another solver has the job");
+            note_trouble(solver, "another solver has the job");
             break;
         }
         end_claims(solver);
@@ -738,7 +740,7 @@ static void act(struct solver *solver)
         settle(solver);
         if (!solver->view.ours) {
             solver->view.lost = true;
-            tell_trouble(solver, "the job is %s", record->cancelled ? "cancelled" : "closed");
+            note_trouble(solver, "the job is %s", record->cancelled ? "cancelled" : "closed");
         }
         break;
     }
@@ -746,34 +748,32 @@ static void act(struct solver *solver)
     withdraw(solver);
 }
 
+static enum status read_ledger(struct solver *solver, struct error *error)
+{
+    TRY(ledger_catch_up(solver->ledger, error));
+    TRY(job_record_follow(&solver->record, solver->ledger, error));
+    return ledger_get_clock(solver->ledger, &solver->clock, error);
+}
+
 static enum status go_round(struct solver *solver, struct error *error)
 {
     bool acted = false;
-    enum status status = STATUS_OK;
 
     if (solver->ledger == NULL) {
-        status = ledger_open(&solver->ledger, &solver->options.ledger, error);
+        TRY(ledger_open(&solver->ledger, &solver->options.ledger, error));
     }
     /* A move on an embedded ledger has happened when it returns: go on until nothing changes. */
     do {
         uint64_t read = solver->record.read;
 
-        if (status == STATUS_OK) {
-            status = ledger_catch_up(solver->ledger, error);
-        }
-        if (status == STATUS_OK) {
-            status = job_record_follow(&solver->record, solver->ledger, error);
-        }
-        if (status == STATUS_OK) {
-            status = ledger_get_clock(solver->ledger, &solver->clock, error);
-        }
-        if (status != STATUS_OK || (acted && solver->record.read == read)) {
-            return status;
+        TRY(read_ledger(solver, error));
+        if (acted && solver->record.read == read) {
+            return STATUS_OK;
         }
         act(solver);
         acted = true;
     } while (solver->view.pending > 0);
-    return status;
+    return STATUS_OK;
 }
 
 enum status solver_round(struct solver *solver, struct solver_view *view, struct error *error)
@@ -788,7 +788,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
         solver->view.trouble[0] = '\0';
         solver->view.collected = false;
         solver->view.committed_for_good = false;
-        tell_trouble(solver, "%.390s", error->text);
+        note_trouble(solver, "%.390s", error->text);
         status = STATUS_OK;
     }
     *view = solver->view;

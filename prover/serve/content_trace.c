@@ -6,24 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prover/train/fault_injection.h"
+#include "prover/train/traced_step.h"
 
 struct content_trace {
     pthread_mutex_t lock;
     struct machine_options machine;
-    struct bundle *bundle; /* NULL: nothing is ready */
-    struct run run;
-    struct trace_server server;
-    uint64_t step;
+    struct traced_step traced;
 };
 
-void content_trace_request_release(struct content_trace_request *wish)
+void content_trace_request_release(struct content_trace_request *request)
 {
-    free(wish->bundle);
-    for (uint32_t i = 0; i < wish->data_count; i++) {
-        free(wish->data[i]);
+    free(request->bundle);
+    for (uint32_t i = 0; i < request->data_count; i++) {
+        free(request->data[i]);
     }
-    *wish = (struct content_trace_request){0};
+    *request = (struct content_trace_request){0};
 }
 
 enum status content_trace_open(struct content_trace **trace, const struct machine_options *machine,
@@ -34,90 +31,84 @@ enum status content_trace_open(struct content_trace **trace, const struct machin
     *trace = NULL;
     if (made == NULL || pthread_mutex_init(&made->lock, NULL) != 0) {
         free(made);
-        return error_set(error, STATUS_NO_MEMORY, "no memory to answer asks");
+        return error_set(error, STATUS_NO_MEMORY, "no memory to answer trace queries");
     }
     made->machine = *machine;
     *trace = made;
     return STATUS_OK;
 }
 
-static void forget(struct content_trace *trace)
-{
-    trace_server_close(&trace->server);
-    memset(&trace->server, 0, sizeof(trace->server));
-    run_close(&trace->run);
-    memset(&trace->run, 0, sizeof(trace->run));
-    bundle_close(trace->bundle);
-    trace->bundle = NULL;
-}
-
 void content_trace_close(struct content_trace *trace)
 {
     if (trace != NULL) {
-        forget(trace);
+        traced_step_close(&trace->traced);
         (void)pthread_mutex_destroy(&trace->lock);
         free(trace);
     }
 }
 
-static enum status make_ready(struct content_trace *trace, const struct content_trace_request *wish,
-                              struct error *error)
+static enum status make_ready(struct content_trace *trace,
+                              const struct content_trace_request *request, struct error *error)
 {
     const struct replay_options replay = {.threads = trace->machine.thread_count};
-    struct machine_options tracing = trace->machine;
+    struct traced_step *traced = &trace->traced;
     uint64_t count = 0;
     enum status status;
 
-    if (trace->bundle != NULL && trace->step == wish->step &&
-        strcmp(bundle_path(trace->bundle), wish->bundle) == 0) {
+    if (traced->bundle != NULL && traced->step == request->step &&
+        strcmp(bundle_path(traced->bundle), request->bundle) == 0) {
         return STATUS_OK;
     }
-    forget(trace);
-    tracing.trace = true;
-    trace->step = wish->step;
-    TRY_OUT(bundle_open(&trace->bundle, wish->bundle, BUNDLE_READ, error));
-    TRY_OUT(bundle_step_count(&count, trace->bundle, error));
-    if (wish->step >= count) {
-        TRY_OUT(error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " was not run yet", wish->step));
+    TRY_OUT(traced_step_open(traced, request->bundle, NULL, request->step, error));
+    TRY_OUT(bundle_step_count(&count, traced->bundle, error));
+    if (request->step >= count) {
+        TRY_OUT(
+            error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " was not run yet", request->step));
     }
-    TRY_OUT(run_open(&trace->run, bundle_job(trace->bundle), (const char *const *)wish->data,
-                     wish->data_count, &trace->machine, error));
-    TRY_OUT(replay_reach(&trace->run, trace->bundle, wish->step, &replay, error));
-    TRY_OUT(run_reopen(&trace->run, &tracing, error));
-    TRY_OUT(trace_server_open(&trace->server, trace->run.machine, error));
-    TRY_OUT(fault_injection_stand_by(&trace->server, trace->bundle, wish->step, error));
+    TRY_OUT(traced_step_run(traced, (const char *const *)request->data, request->data_count,
+                            &trace->machine, &replay, error));
 out:
     if (status != STATUS_OK) {
-        forget(trace);
+        traced_step_close(traced);
     }
     return status;
 }
 
-enum status content_trace_answer(struct content_trace *trace, uint8_t **bytes, uint64_t *size,
-                                 const struct content_trace_request *wish, struct error *error)
+/* STATUS_NOT_FOUND: replies that need the ledger are not given here. */
+static enum status check_query(const struct trace_query *query, const struct tape *tape,
+                               struct error *error)
 {
-    size_t answer_size = 0;
+    TRY(trace_query_check(query, tape, error));
+    if (query->kind == TRACE_QUERY_DIVERGED || query->kind == TRACE_QUERY_PARTS) {
+        return error_set(error, STATUS_NOT_FOUND, "this query is answered on the ledger only");
+    }
+    return STATUS_OK;
+}
+
+enum status content_trace_answer(struct content_trace *trace, uint8_t **bytes, uint64_t *size,
+                                 const struct content_trace_request *request, struct error *error)
+{
+    size_t reply_size = 0;
     enum status status;
 
     *bytes = NULL;
     if (pthread_mutex_trylock(&trace->lock) != 0) {
-        return error_set(error, STATUS_OVER_LIMIT, "another ask is being answered");
+        return error_set(error, STATUS_OVER_LIMIT, "busy with another trace query");
     }
-    TRY_OUT(make_ready(trace, wish, error));
-    TRY_OUT(trace_query_check(&wish->query, trace->run.job->tape, error));
-    if ((wish->query.kind == TRACE_QUERY_DIVERGED || wish->query.kind == TRACE_QUERY_PARTS)) {
-        TRY_OUT(error_set(error, STATUS_NOT_FOUND, "this is told on the ledger only"));
-    }
+    TRY_OUT(make_ready(trace, request, error));
+    TRY_OUT(check_query(&request->query, trace->traced.run.job->tape, error));
     *bytes = malloc(TRACE_REPLY_BYTES_MAX);
-    TRY_OUT(*bytes == NULL
-                ? error_set(error, STATUS_NO_MEMORY, "no memory for an answer")
-                : trace_server_answer(*bytes, &answer_size, &trace->server, &wish->query, error));
+    if (*bytes == NULL) {
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for a reply"));
+    }
+    TRY_OUT(
+        trace_server_answer(*bytes, &reply_size, &trace->traced.server, &request->query, error));
 out:
     if (status != STATUS_OK) {
         free(*bytes);
         *bytes = NULL;
     }
-    *size = answer_size;
+    *size = reply_size;
     (void)pthread_mutex_unlock(&trace->lock);
     return status;
 }

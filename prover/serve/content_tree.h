@@ -8,9 +8,9 @@
  *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query (trace_query.h) on a step
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
  *
- * Nobody has to trust the tree: every name but jobs.json stands for bytes that a root fixes. Bundles
- * are only read, and may grow meanwhile. An encrypted bundle is refused: share an export and the
- * key instead.
+ * Nobody has to trust the tree: every name but jobs.json stands for bytes that a root fixes.
+ * Bundles are only read, and may grow meanwhile. An encrypted bundle is refused: share an export
+ * and the key instead.
  *
  * Many threads may use one tree at once.
  */

@@ -21,9 +21,9 @@ MUST_CHECK enum status publish(struct publish_result *result, struct content_tre
                                const char *folder, struct error *error);
 
 /*
- * Writes all trace replies about a step of the tree's first bundle in the same way: as many bytes as
- * its trace has. Existing files are written again. The tree must answer trace queries. progress, or
- * NULL, receives the number of replies so far.
+ * Writes all trace replies about a step of the tree's first bundle in the same way: as many bytes
+ * as its trace has. Existing files are written again. The tree must answer trace queries. progress,
+ * or NULL, receives the number of replies so far.
  */
 MUST_CHECK enum status publish_trace(struct publish_result *result, struct content_tree *tree,
                                      uint64_t step, const char *folder,

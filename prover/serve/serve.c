@@ -63,7 +63,7 @@ enum serve_range serve_read_range(uint64_t *first, uint64_t *count, const char *
     if (*header != '\0' || (!has_from && !has_to) || (has_from && has_to && to < from)) {
         return SERVE_WHOLE;
     }
-    if (!has_from) { /* the last so many bytes */
+    if (!has_from) { /* the last `to` bytes */
         if (to == 0 || size == 0) {
             return SERVE_OUTSIDE;
         }
@@ -79,7 +79,7 @@ enum serve_range serve_read_range(uint64_t *first, uint64_t *count, const char *
     return SERVE_PART;
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- responses ---------------------------------------------------------- */
 
 static void count(struct serve *serve, bool refused, uint64_t bytes)
 {
@@ -90,8 +90,8 @@ static void count(struct serve *serve, bool refused, uint64_t bytes)
     (void)pthread_mutex_unlock(&serve->lock);
 }
 
-static enum MHD_Result say(struct serve *serve, struct MHD_Connection *connection,
-                           unsigned int code, const char *words)
+static enum MHD_Result refuse(struct serve *serve, struct MHD_Connection *connection,
+                              unsigned int code, const char *words)
 {
     char text[ERROR_TEXT_MAX + 2];
     struct MHD_Response *response;
@@ -163,7 +163,7 @@ static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connecti
     enum serve_range range = serve_read_range(&first, &size, header, content->size);
 
     if (range == SERVE_OUTSIDE) {
-        return say(serve, connection, MHD_HTTP_RANGE_NOT_SATISFIABLE, "there is no such range");
+        return refuse(serve, connection, MHD_HTTP_RANGE_NOT_SATISFIABLE, "there is no such range");
     }
     response = response_of(content, first, size);
     if (response == NULL) {
@@ -205,9 +205,9 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     (void)version;
     (void)upload;
     error_init(&error);
-    /* What is answered before the request has ended ends its connection: here that is the wish. */
+    /* A response before the end of a request closes the connection, as it should here. */
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        return say(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+        return refuse(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     }
     if (*state == NULL) {
         *state = serve;
@@ -217,14 +217,14 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
         return MHD_NO;
     }
     if (url[0] != '/' || strnlen(url, CONTENT_TREE_PATH_MAX) >= CONTENT_TREE_PATH_MAX) {
-        return say(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
+        return refuse(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
     }
     status = content_tree_find(serve->tree, &content, url + 1, &error);
     if (status != STATUS_OK) {
-        /* Our own troubles name our own files: those are not for strangers. */
-        bool ours = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
+        /* An internal error may name our files: strangers see no details. */
+        bool internal = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
 
-        return say(serve, connection, code_of(status), ours ? "trouble here" : error.text);
+        return refuse(serve, connection, code_of(status), internal ? "internal error" : error.text);
     }
     result = give(serve, connection, &content);
     content_tree_content_release(&content);
@@ -250,7 +250,7 @@ static enum status read_address(struct sockaddr_storage *address, const char *te
         six->sin6_port = htons(port);
         return STATUS_OK;
     }
-    (void)error_set(error, STATUS_USAGE, "'%.60s' is no address to listen on", text);
+    (void)error_set(error, STATUS_USAGE, "'%.60s' is not an address to listen on", text);
     error_advise(error, "use 127.0.0.1 for this machine only, 0.0.0.0 or :: for all");
     return STATUS_USAGE;
 }
@@ -277,7 +277,7 @@ static enum status start(struct serve *serve, const struct serve_options *option
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | (tls ? (unsigned int)MHD_USE_TLS : 0);
     uint32_t connections =
         options->connections_max < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : options->connections_max;
-    /* The library wants a list whose TLS entries are only there when they are used. */
+    /* The library wants the TLS entries only when they are used. */
     struct MHD_OptionItem pems[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, serve->certificate.data},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, serve->key.data},
@@ -293,8 +293,8 @@ static enum status start(struct serve *serve, const struct serve_options *option
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned int)SERVE_THREADS, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned int)connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned int)options->connections_per_client, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)options->ledger_retry_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)REQUEST_SIZE_MAX, MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);
+        (unsigned int)options->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_SIZE_MAX,
+        MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);
     if (serve->daemon == NULL) {
         (void)error_set_errno(error, "cannot serve on %s, port %u", options->address,
                               options->port);

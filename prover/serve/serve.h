@@ -1,9 +1,9 @@
 /*
- * serve.h - a site by HTTP: read-only, bounded, to strangers.
+ * serve.h - serves a content tree to strangers by HTTP, read-only and bounded.
  *
- * GET and HEAD of what content_tree.h names, whole or one range. Whoever is slow is given up,
- * whoever opens many connections is refused, requests have no bodies, and nothing in a request
- * becomes a path of the file system. TLS by certificate and key in PEM files.
+ * GET and HEAD of the names of content_tree.h, whole or one range. Idle connections are closed and
+ * the connections of one client limited. Requests have no bodies, and nothing in a request becomes
+ * a path of the file system. TLS by certificate and key in PEM files.
  */
 #ifndef PROVER_SERVE_SERVE_H
 #define PROVER_SERVE_SERVE_H
@@ -17,27 +17,27 @@ struct serve_options {
     const char *key;
     uint32_t connections_max;
     uint32_t connections_per_client;
-    uint32_t ledger_retry_s; /* of a connection that does nothing */
+    uint32_t idle_s; /* after which an idle connection is closed */
 };
 
 struct serve_counts {
     uint64_t requests;
     uint64_t refused; /* not found, busy, malformed */
-    uint64_t bytes;   /* of contents that were begun */
+    uint64_t bytes;   /* of contents, also of those that were cut short */
 };
 
 struct serve;
 
-/* Borrows site until serve_close(). Threads are started: a stop must be open before. */
+/* Borrows tree until serve_close(). Starts threads: open a stop before. */
 MUST_CHECK enum status serve_open(struct serve **serve, struct content_tree *tree,
                                   const struct serve_options *options, struct error *error);
-void serve_close(struct serve *serve); /* NULL is fine; waits for what is under way */
+void serve_close(struct serve *serve); /* NULL is fine; waits for running requests */
 
 uint16_t serve_port(const struct serve *serve);
 struct serve_counts serve_counts(struct serve *serve);
 
 enum serve_range {
-    SERVE_WHOLE = 0, /* no range was asked for, or none that is understood: all of it */
+    SERVE_WHOLE = 0, /* no range, or one that we do not understand: all of it */
     SERVE_PART,
     SERVE_OUTSIDE, /* a range that the content does not have */
 };

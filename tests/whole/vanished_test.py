@@ -31,7 +31,7 @@ def vanish(town, committed, *terms):
     key = town.open_job(job, *terms)
     if committed < SEGMENTS:
         change_ledger(town, "CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE"
-                      " '%% commit %d epoch %%' BEGIN SELECT RAISE(ABORT, 'stuck'); END"
+                      " '%% commit %d generation %%' BEGIN SELECT RAISE(ABORT, 'stuck'); END"
                       % committed)
     solver = town.solve("honest", job, key)
     town.until_count(committed, "committed", key)

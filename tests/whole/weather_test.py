@@ -116,7 +116,7 @@ def a_conviction_that_may_be_taken_away_ends_no_solver():
         hear(cheat, "which is not final yet")
         assert node.stop() == 0, node.said()
         take_away(town, "convicted", FAR)
-        hear(cheat, "it goes on", after="which is not final yet")
+        hear(cheat, "the trouble is over", after="which is not final yet")
         assert cheat.code() is None
         node = town.verifier(*places)
         town.until_count(1, "convicted", key)

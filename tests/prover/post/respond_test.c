@@ -369,9 +369,9 @@ static void test_a_claim_about_other_states_is_answered(void **state)
  * over later than that of one which is not. */
 static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
 {
-    static const struct respond_wish wishes[] = {{.step = 2, .deadline_s = 3000},
-                                                 {.step = 5, .deadline_s = 1000},
-                                                 {.step = 9, .deadline_s = 2000}};
+    static const struct respond_request requests[] = {{.step = 2, .deadline_s = 3000},
+                                                      {.step = 5, .deadline_s = 1000},
+                                                      {.step = 9, .deadline_s = 2000}};
     static const uint32_t order[] = {1, 2, 0};
     static uint8_t bytes[RESPOND_BYTES_MAX];
     struct accused accused = {.path = small_path("order")};
@@ -385,7 +385,7 @@ static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
     accused.job = market_commit(&market, accused.path);
     accused_start(&accused);
     assert_true(respond_forecast(accused.respond, 5) == 0); /* nobody knows yet */
-    respond_want(accused.respond, wishes, 3);
+    respond_want(accused.respond, requests, 3);
     for (int i = 0; !ready[0]; i++) {
         assert_true(i < ROUNDS_MAX);
         /* Looked at from the last to the first: what is ready by then was so before. */
@@ -394,13 +394,13 @@ static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
             size_t size = 0;
 
             error_init(&error);
-            if (respond_get(accused.respond, bytes, &size, &wishes[order[k]], &error) ==
+            if (respond_get(accused.respond, bytes, &size, &requests[order[k]], &error) ==
                 STATUS_OK) {
                 assert_int_equal(size, DIGEST_SIZE);
                 for (int before = 0; before < k; before++) {
-                    check(
-                        respond_get(accused.respond, bytes, &size, &wishes[order[before]], &error),
-                        &error);
+                    check(respond_get(accused.respond, bytes, &size, &requests[order[before]],
+                                      &error),
+                          &error);
                 }
                 ready[order[k]] = true;
             }
@@ -410,15 +410,15 @@ static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
     assert_true(ready[0] && ready[1] && ready[2]);
     assert_true(respond_forecast(accused.respond, 5) > 0);
     /* What is not wanted any more is forgotten. */
-    respond_want(accused.respond, wishes, 1);
+    respond_want(accused.respond, requests, 1);
     {
         struct error error;
         size_t size;
 
         error_init(&error);
-        assert_int_equal(respond_get(accused.respond, bytes, &size, &wishes[1], &error),
+        assert_int_equal(respond_get(accused.respond, bytes, &size, &requests[1], &error),
                          STATUS_NOT_FOUND);
-        check(respond_get(accused.respond, bytes, &size, &wishes[0], &error), &error);
+        check(respond_get(accused.respond, bytes, &size, &requests[0], &error), &error);
     }
     accused_stop(&accused);
     market_close(&market);
@@ -427,8 +427,8 @@ static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
 /* A step that the bundle has not keeps nobody waiting, however urgent it is. */
 static void test_an_answer_that_fails_does_not_hold_up_the_others(void **state)
 {
-    static const struct respond_wish wishes[] = {{.step = STEPS + 7, .deadline_s = 10},
-                                                 {.step = 5, .deadline_s = 1000}};
+    static const struct respond_request requests[] = {{.step = STEPS + 7, .deadline_s = 10},
+                                                      {.step = 5, .deadline_s = 1000}};
     static uint8_t bytes[RESPOND_BYTES_MAX];
     struct accused accused = {.path = small_path("failing")};
     struct market market;
@@ -448,10 +448,10 @@ static void test_an_answer_that_fails_does_not_hold_up_the_others(void **state)
         enum status got;
 
         assert_true(i < ROUNDS_MAX);
-        respond_want(accused.respond, wishes, 2);
-        got = respond_get(accused.respond, bytes, &size, &wishes[0], &error);
+        respond_want(accused.respond, requests, 2);
+        got = respond_get(accused.respond, bytes, &size, &requests[0], &error);
         first = got == STATUS_NOT_FOUND ? first : got;
-        got = respond_get(accused.respond, bytes, &size, &wishes[1], &error);
+        got = respond_get(accused.respond, bytes, &size, &requests[1], &error);
         second = got == STATUS_NOT_FOUND ? second : got;
         (void)usleep(1000);
     }

@@ -107,6 +107,18 @@ static void new_solver(struct world *world, uint32_t trained)
     }
 }
 
+static struct job_record read_record(struct world *world)
+{
+    struct job_record record;
+    struct error error;
+
+    error_init(&error);
+    job_record_init(&record, &world->job, signer_address(world->signers[SOLVER]));
+    check(ledger_catch_up(world->ledgers[CLIENT], &error), &error);
+    check(job_record_follow(&record, world->ledgers[CLIENT], &error), &error);
+    return record;
+}
+
 static struct solver_view do_round(struct world *world)
 {
     struct solver_view view;
@@ -263,7 +275,7 @@ static uint32_t count_events(struct world *world, enum game_event_kind kind)
 
 /* ---- the plain way ------------------------------------------------------------------ */
 
-static void test_solver_made_anew_before_every_round_moves_once(void **state)
+static void test_solver_restarted_before_every_round_moves_once(void **state)
 {
     struct world world;
     struct solver_view view = {0};
@@ -326,6 +338,7 @@ static void test_purse_too_small_is_told_and_tried_again(void **state)
 
 static void test_silent_attestor_pays_and_another_round_covers(void **state)
 {
+    struct job_record record;
     struct world world;
     struct solver_view view;
 
@@ -340,8 +353,9 @@ static void test_silent_attestor_pays_and_another_round_covers(void **state)
     pass(&world, ATTEST_S - 4);
     reveal(&world, VERIFIER, 0);
     reveal(&world, VERIFIER, 1); /* and not 2 */
-    assert_int_equal(job_record_waits_for(solver_record(world.solver), 2, world.now_s),
-                     JOB_RECORD_REVEALING);
+    record = read_record(&world);
+    assert_int_equal(job_record_waits_for(&record, 2, world.now_s), JOB_RECORD_REVEALING);
+    job_record_free(&record);
     pass(&world, REVEAL_S);
     view = do_round(&world);
     assert_int_equal(count_events(&world, GAME_SETTLED), 1);
@@ -414,17 +428,16 @@ static void test_claimant_that_falls_silent_is_timed_out(void **state)
 
 /* ---- refusals ----------------------------------------------------------------------- */
 
-/* Who answers in these tests, in place of prover/post/respond.c: what the ledger refuses at
- * first. */
+/* Answers claims in place of prover/post/respond.c; the ledger refuses its first answers. */
 struct respond {
-    uint32_t queried; /* how often an answer was taken from it, to be sent */
+    uint32_t taken;   /* how often the solver took an answer */
     bool gives_truth; /* else a root of zero, which is against the rules */
 };
 
-void respond_want(struct respond *respond, const struct respond_wish *wishes, uint32_t count)
+void respond_want(struct respond *respond, const struct respond_request *requests, uint32_t count)
 {
     (void)respond;
-    (void)wishes;
+    (void)requests;
     (void)count;
 }
 
@@ -436,11 +449,11 @@ double respond_forecast(struct respond *respond, uint64_t step)
 }
 
 enum status respond_get(struct respond *respond, uint8_t *bytes, size_t *size,
-                        const struct respond_wish *wish, struct error *error)
+                        const struct respond_request *request, struct error *error)
 {
-    (void)wish;
+    (void)request;
     (void)error;
-    respond->queried++;
+    respond->taken++;
     memset(bytes, respond->gives_truth ? 5 : 0, DIGEST_SIZE);
     *size = DIGEST_SIZE;
     return STATUS_OK;
@@ -473,8 +486,8 @@ static void test_refused_answer_is_sent_again_with_pauses(void **state)
         pass(&world, 1);
     }
     /* 2, 4, 8 and 11 s, then a quarter of what is left: some for each halving of it. */
-    assert_in_range(respond.queried, 6, 20);
-    assert_true(words <= 2 * respond.queried);
+    assert_in_range(respond.taken, 6, 20);
+    assert_true(words <= 2 * respond.taken);
     respond.gives_truth = true;
     (void)do_round(&world);
     assert_int_equal(do_round(&world).awaited, 0); /* in its last second, and in time */
@@ -484,6 +497,7 @@ static void test_refused_answer_is_sent_again_with_pauses(void **state)
 
 static void test_convicted_solver_comes_back_only_when_told(void **state)
 {
+    struct job_record record;
     struct world world;
     struct solver_view view;
     struct hash32 key;
@@ -506,7 +520,9 @@ static void test_convicted_solver_comes_back_only_when_told(void **state)
     new_solver(&world, SEGMENTS);
     view = do_round(&world);
     assert_true(view.ours && view.committed == SEGMENTS);
-    assert_int_equal(solver_record(world.solver)->generation, 1);
+    record = read_record(&world);
+    assert_int_equal(record.generation, 1);
+    job_record_free(&record);
     pass(&world, ATTEST_S + REVEAL_S + CLAIM_S + 1);
     assert_true(do_round(&world).collected);
     assert_gained(&world, SOLVER, 300, 800);
@@ -558,7 +574,7 @@ static void test_run_that_contradicts_the_ledger_posts_nothing(void **state)
     assert_int_equal(solver_add(world.solver, &other, 0, NULL), STATUS_OK);
     view = do_round(&world);
     assert_true(view.contradicted && view.committed == 1);
-    assert_non_null(strstr(view.trouble, "came to another"));
+    assert_non_null(strstr(view.trouble, "has another root"));
     tear_down(&world);
 }
 
@@ -633,7 +649,7 @@ static void test_amounts_and_times_are_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_solver_made_anew_before_every_round_moves_once),
+        cmocka_unit_test(test_solver_restarted_before_every_round_moves_once),
         cmocka_unit_test(test_purse_too_small_is_told_and_tried_again),
         cmocka_unit_test(test_silent_attestor_pays_and_another_round_covers),
         cmocka_unit_test(test_seed_is_drawn_in_time_where_some_segments_are_covered),

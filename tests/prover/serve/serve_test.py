@@ -37,8 +37,8 @@ class Server:
     """Gives up on nobody, unless the test wants it."""
 
     def __init__(self, *words):
-        if "--patience" not in words:
-            words += ("--patience", "3600")
+        if "--idle-timeout" not in words:
+            words += ("--idle-timeout", "3600")
         self.process = subprocess.Popen(
             [LOCKSTEP, "prover", "serve", path("run"), "--port", "0", "--threads", "1", "--json",
              *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -150,20 +150,20 @@ def place_of_checkpoint(server):
     return "/v1/jobs/%s/checkpoints/%012d.safetensors" % (job["job"], job["checkpoints"][0])
 
 
-def asks_about_any_step_are_answered():
+def queries_about_any_step_are_answered():
     with Server() as server:
         job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
         place = "/v1/jobs/%s/trace/" % job
         for step in (0, 7, 21):
-            code, told, _ = server.get(place + "%d/list/next" % step)
+            code, reply, _ = server.get(place + "%d/list/next" % step)
             assert code == 200
             # The items below the tree's root, as RFC 6962 hashes them, under the header of states.
-            items = [told[at:at + 32] for at in range(32, len(told), 32)]
+            items = [reply[at:at + 32] for at in range(32, len(reply), 32)]
             level = [hashlib.sha256(b"\0" + item).digest() for item in items]
             while len(level) > 1:
                 level = [hashlib.sha256(b"\1" + level[at] + level[at + 1]).digest()
                          if at + 1 < len(level) else level[at] for at in range(0, len(level), 2)]
-            assert level[0] == told[:32]
+            assert level[0] == reply[:32]
             header = (b"lockstep.state.v1".ljust(32, b"\0") + level[0] + bytes(8)
                       + len(items).to_bytes(8, "big"))
             assert hashlib.sha256(header).digest() == roots_of_steps()[step]
@@ -173,8 +173,8 @@ def asks_about_any_step_are_answered():
             assert server.get(place + name)[0] == 404, name
 
 
-def slow_clients_are_given_up_and_others_are_served():
-    with Server("--patience", "1", "--connections-per-client", "100") as server:
+def slow_clients_are_closed_and_others_are_served():
+    with Server("--idle-timeout", "1", "--connections-per-client", "100") as server:
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
         for one in slow:
             try:
@@ -274,8 +274,8 @@ TESTS = [
     what_is_not_there_is_not_found,
     only_reading_is_served,
     ranges_are_parts,
-    asks_about_any_step_are_answered,
-    slow_clients_are_given_up_and_others_are_served,
+    queries_about_any_step_are_answered,
+    slow_clients_are_closed_and_others_are_served,
     one_client_has_so_many_connections,
     published_files_are_what_is_served,
     encrypted_bundles_are_not_shown,
