@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "bench/support/bench.h"
+#include "proofs/job/job_make.h"
 #include "prover/serve/publish.h"
 #include "prover/train/train.h"
 #include "tests/support/dispute/cheat.h"

@@ -17,6 +17,7 @@
 #include "bench/support/bench.h"
 #include "chain/game/terms.h"
 #include "chain/local/ledger_local.h"
+#include "proofs/job/job_make.h"
 #include "prover/post/poster.h"
 #include "prover/train/train.h"
 

@@ -14,6 +14,8 @@
 #include "chain/commands/commands.h"
 #include "client/job_list.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_file.h"
+#include "proofs/job/job_make.h"
 #include "proofs/job/tape_file.h"
 #include "proofs/run/run.h"
 

@@ -16,6 +16,7 @@
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
 #include "client/job_moves.h"
+#include "proofs/job/job_file.h"
 
 #define AMOUNT(option, text)                                                                       \
     {                                                                                              \

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "proofs/bundle/bundle_parts.h"
+#include "proofs/job/job_file.h"
 
 static const char key_check_context[] = "journal/key";
 

@@ -29,7 +29,6 @@
 #define BUNDLE_DEVICES_MAX   1000
 #define BUNDLE_NOTE_NAME_MAX 64
 #define BUNDLE_SIGNATURE_MAX 256
-#define BUNDLE_CONTEXT_MAX   64
 
 struct bundle; /* opaque */
 

@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include "base/io/whole_file.h"
-#include "proofs/bundle/pack_parts.h"
+#include "proofs/bundle/pack_journal.h"
 #include "proofs/commit/commit.h"
 #include "proofs/format/safetensors.h"
+#include "proofs/job/job_file.h"
 
 #define PIECE_SIZE ((size_t)1 << 20)
 
@@ -435,7 +436,7 @@ static enum status put_in_place(const char *part, const char *folder, struct err
     return whole_file_sync_folder(folder, error);
 }
 
-enum status bundle_import_archive(const char *folder, struct archive_reader *archive,
+static enum status import_archive(const char *folder, struct archive_reader *archive,
                                   struct bundle_import *import, struct error *error)
 {
     struct importer importer = {.import = import, .archive = archive};
@@ -484,7 +485,7 @@ enum status bundle_import(const char *folder, const char *path, struct bundle_im
         return error_set(error, STATUS_NO_MEMORY, "no memory for an archive");
     }
     TRY_OUT(archive_reader_open(archive, error, path, import->size_max));
-    status = bundle_import_archive(folder, archive, import, error);
+    status = import_archive(folder, archive, import, error);
     archive_reader_close(archive);
     if (status != STATUS_OK) {
         (void)error_wrap(error, "%s", path);

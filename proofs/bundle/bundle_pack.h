@@ -40,8 +40,4 @@ struct bundle_import {
 MUST_CHECK enum status bundle_import(const char *folder, const char *path,
                                      struct bundle_import *import, struct error *error);
 
-/* The same from an open archive. */
-MUST_CHECK enum status bundle_import_archive(const char *folder, struct archive_reader *archive,
-                                             struct bundle_import *import, struct error *error);
-
 #endif /* PROOFS_BUNDLE_BUNDLE_PACK_H */

@@ -4,14 +4,20 @@
 #ifndef PROOFS_BUNDLE_BUNDLE_PARTS_H
 #define PROOFS_BUNDLE_BUNDLE_PARTS_H
 
-#include "proofs/bundle/bundle.h"
+#include "base/io/file.h"
 #include "proofs/bundle/journal.h"
+#include "proofs/format/encryption.h"
+#include "proofs/job/job.h"
+
+#define BUNDLE_CONTEXT_MAX 64
 
 /* What is kept, open or encrypted, of a step: loss (4), then nanoseconds, nanoseconds_committing,
  * microjoules and device (8 each). */
 #define BUNDLE_STEP_BYTES 36
 #define BUNDLE_STEP_BOX   (BUNDLE_STEP_BYTES + ENCRYPTION_BOX_EXTRA)
 #define BUNDLE_TEXT_BOX   (FILE_PATH_MAX + ENCRYPTION_BOX_EXTRA)
+
+struct bundle_step;
 
 struct bundle {
     char path[FILE_PATH_MAX];   /* as the user gave it */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/endian.h"
+#include "proofs/bundle/bundle.h"
 #include "proofs/bundle/bundle_parts.h"
 #include "proofs/commit/commit.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "proofs/bundle/bundle.h"
 #include "proofs/bundle/bundle_parts.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"

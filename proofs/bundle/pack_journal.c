@@ -1,9 +1,11 @@
-/* pack_journal.c - see pack_parts.h. */
+/* pack_journal.c - see pack_journal.h. */
+#include "proofs/bundle/pack_journal.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/endian.h"
-#include "proofs/bundle/pack_parts.h"
+#include "proofs/bundle/bundle.h"
 
 static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 1};
 

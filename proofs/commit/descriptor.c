@@ -162,11 +162,9 @@ enum status descriptor_program_root(struct digest *root, const struct tape *tape
 {
     struct descriptor_places places;
     struct commit_roots roots;
-    enum status status = descriptor_places_find(&places, tape, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(descriptor_places_find(&places, tape, error));
     commit_roots_init(&roots, COMMIT_PROGRAM, places.trace_items);
     for (uint32_t item = 0; item < descriptor_count(tape); item++) {
         uint8_t bytes[DESCRIPTOR_SIZE_MAX];
@@ -185,19 +183,17 @@ enum status descriptor_program_root(struct digest *root, const struct tape *tape
 static enum status read_state(struct descriptor *descriptor, struct reader *reader,
                               struct error *error)
 {
-    enum status status;
-
     descriptor->is_state = true;
     descriptor->state = reader_u32(reader);
     descriptor->state_count = reader_u32(reader);
     descriptor->next = reader_u32(reader);
     reader_copy(reader, descriptor->label.bytes, DIGEST_SIZE);
-    status = reader_end(reader, error, "the descriptor of a state");
-    if (status == STATUS_OK && descriptor->state >= descriptor->state_count) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the descriptor of state %u of %u",
-                           descriptor->state, descriptor->state_count);
+    TRY(reader_end(reader, error, "the descriptor of a state"));
+    if (descriptor->state >= descriptor->state_count) {
+        return error_set(error, STATUS_BAD_FORMAT, "the descriptor of state %u of %u",
+                         descriptor->state, descriptor->state_count);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status read_operand(struct descriptor_operand *operand, struct tensor *tensor,
@@ -233,7 +229,6 @@ static enum status read_op(struct descriptor *descriptor, struct reader *reader,
 {
     struct op *op = &descriptor->op;
     struct tensor tensors[DESCRIPTOR_OPERANDS_MAX];
-    enum status status = STATUS_OK;
 
     op->attribute_count = reader_u8(reader);
     op->input_count = reader_u8(reader);
@@ -249,17 +244,12 @@ static enum status read_op(struct descriptor *descriptor, struct reader *reader,
         op->attributes[i] = (int64_t)reader_u64(reader);
     }
     descriptor->operand_count = op->input_count + op->output_count;
-    for (uint32_t i = 0; i < descriptor->operand_count && status == STATUS_OK; i++) {
-        status = read_operand(&descriptor->operands[i], &tensors[i], reader, i,
-                              i >= op->input_count, error);
+    for (uint32_t i = 0; i < descriptor->operand_count; i++) {
+        TRY(read_operand(&descriptor->operands[i], &tensors[i], reader, i, i >= op->input_count,
+                         error));
         *(i < op->input_count ? &op->inputs[i] : &op->outputs[i - op->input_count]) = i;
     }
-    if (status == STATUS_OK) {
-        status = reader_end(reader, error, "the descriptor of an operation");
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(reader_end(reader, error, "the descriptor of an operation"));
     return op_check(op, tensors, descriptor->operand_count, error);
 }
 

@@ -37,27 +37,26 @@ enum status state_visit(struct machine *machine, uint32_t tensor,
 {
     const struct tensor *shape = &machine->tape->tensors[tensor];
     const void *there = machine->backend->peek(machine, tensor);
-    enum status status = STATUS_OK;
-    void *copy = NULL;
+    enum status status;
+    void *copy;
 
-    if (there == NULL) {
-        copy = malloc(commit_tensor_size(shape));
-        if (copy == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
-        }
-        status = machine->backend->read(machine, tensor, copy, error);
-        there = copy;
+    if (there != NULL) {
+        return take(context, shape, there, error);
     }
-    if (status == STATUS_OK) {
-        status = take(context, shape, there, error);
+    copy = malloc(commit_tensor_size(shape));
+    if (copy == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", shape->name);
     }
+    TRY_OUT(machine->backend->read(machine, tensor, copy, error));
+    TRY_OUT(take(context, shape, copy, error));
+out:
     free(copy);
     return status;
 }
 
-/* ---- states that are somewhere else, one after the other ------------------ */
+/* ---- states that are not on the host, one after the other ----------------- */
 
-struct walk {
+struct state_reading {
     struct commit_roots roots;
     int threads;
 };
@@ -65,12 +64,12 @@ struct walk {
 static enum status take_root(void *context, const struct tensor *tensor, const void *bytes,
                              struct error *error)
 {
-    struct walk *walk = context;
+    struct state_reading *reading = context;
     struct digest root;
 
     (void)error;
-    commit_tensor_root(&root, COMMIT_TENSOR, tensor, bytes, walk->threads);
-    return commit_roots_add(&walk->roots, &root);
+    commit_tensor_root(&root, COMMIT_TENSOR, tensor, bytes, reading->threads);
+    return commit_roots_add(&reading->roots, &root);
 }
 
 static enum status find_finite(bool *finite, struct machine *machine, struct error *error)
@@ -86,18 +85,14 @@ static enum status find_by_reading(struct digest *root, bool *finite, struct mac
                                    int threads, struct error *error)
 {
     const struct tape *tape = machine->tape;
-    struct walk walk = {.threads = threads};
-    enum status status = STATUS_OK;
+    struct state_reading reading = {.threads = threads};
 
-    commit_roots_init(&walk.roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = state_visit(machine, tape->states[i].before, take_root, &walk, error);
+    commit_roots_init(&reading.roots, COMMIT_STATE, 0);
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        TRY(state_visit(machine, tape->states[i].before, take_root, &reading, error));
     }
-    if (status == STATUS_OK) {
-        commit_roots_end(&walk.roots, root);
-        status = find_finite(finite, machine, error);
-    }
-    return status;
+    commit_roots_end(&reading.roots, root);
+    return find_finite(finite, machine, error);
 }
 
 /* ---- states that the machine hashes where they are ---------------------- */
@@ -136,18 +131,15 @@ static enum status find_by_asking(struct digest *root, bool *finite, struct mach
                                   struct error *error)
 {
     const struct tape *tape = machine->tape;
-    uint32_t *ids = NULL;
-    struct digest *items = NULL;
-    enum status status = list_states(&ids, &items, tape, error);
+    uint32_t *ids;
+    struct digest *items;
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = machine->backend->leaves_roots(machine, items, ids, tape->state_count, error);
-    if (status == STATUS_OK) {
-        join_roots(root, tape, items);
-        status = find_finite(finite, machine, error);
-    }
+    TRY(list_states(&ids, &items, tape, error));
+    TRY_OUT(machine->backend->leaves_roots(machine, items, ids, tape->state_count, error));
+    join_roots(root, tape, items);
+    TRY_OUT(find_finite(finite, machine, error));
+out:
     free(ids);
     free(items);
     return status;
@@ -161,15 +153,14 @@ bool state_root_can_overlap(const struct machine *machine)
 enum status state_root_begin(struct machine *machine, struct error *error)
 {
     const struct tape *tape = machine->tape;
-    uint32_t *ids = NULL;
-    struct digest *items = NULL;
-    enum status status = list_states(&ids, &items, tape, error);
+    uint32_t *ids;
+    struct digest *items;
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = machine->backend->hash_begin(machine, ids, tape->state_count, error);
-        free(ids);
-        free(items);
-    }
+    TRY(list_states(&ids, &items, tape, error));
+    status = machine->backend->hash_begin(machine, ids, tape->state_count, error);
+    free(ids);
+    free(items);
     return status;
 }
 
@@ -177,18 +168,15 @@ enum status state_root_end(struct digest *root, bool *finite, struct machine *ma
                            struct error *error)
 {
     const struct tape *tape = machine->tape;
-    uint32_t *ids = NULL;
-    struct digest *items = NULL;
+    uint32_t *ids;
+    struct digest *items;
     bool diverged = true;
-    enum status status = list_states(&ids, &items, tape, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = machine->backend->hash_end(machine, items, &diverged, error);
-    if (status == STATUS_OK) {
-        join_roots(root, tape, items);
-    }
+    TRY(list_states(&ids, &items, tape, error));
+    TRY_OUT(machine->backend->hash_end(machine, items, &diverged, error));
+    join_roots(root, tape, items);
+out:
     *finite = !diverged;
     free(ids);
     free(items);
@@ -236,10 +224,9 @@ static bool hash_piece(const struct work *work, uint64_t piece)
 static enum status join(struct digest *root, const struct work *work)
 {
     struct commit_roots roots;
-    enum status status = STATUS_OK;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < work->count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < work->count; i++) {
         uint64_t end = i + 1 < work->count ? work->sources[i + 1].first : work->piece_count;
         struct merkle_leaves nodes;
         struct digest top;
@@ -250,10 +237,10 @@ static enum status join(struct digest *root, const struct work *work)
         nodes.threads = 1;
         merkle_root(&top, &nodes);
         commit_tensor_root_of(&item, COMMIT_TENSOR, work->sources[i].tensor, &top);
-        status = commit_roots_add(&roots, &item);
+        TRY(commit_roots_add(&roots, &item));
     }
     commit_roots_end(&roots, root);
-    return status;
+    return STATUS_OK;
 }
 
 static int thread_count(uint64_t size, int threads)
@@ -300,8 +287,8 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
 
     finite = finite == NULL ? &unwanted : finite;
     if (state_root_can_overlap(machine)) {
-        status = state_root_begin(machine, error);
-        return status == STATUS_OK ? state_root_end(root, finite, machine, error) : status;
+        TRY(state_root_begin(machine, error));
+        return state_root_end(root, finite, machine, error);
     }
     if (machine->backend->leaves_roots != NULL) {
         return find_by_asking(root, finite, machine, error);

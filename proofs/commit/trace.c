@@ -112,8 +112,8 @@ static enum status record(struct recorder *recorder, const struct tensor *tensor
     return recorder->watcher->pass(recorder->watcher->context, item, tensor, bytes, error);
 }
 
-static enum status made(void *context, uint32_t op, uint32_t output, const void *bytes,
-                        uint64_t size, struct error *error)
+static enum status take_output(void *context, uint32_t op, uint32_t output, const void *bytes,
+                               uint64_t size, struct error *error)
 {
     struct recorder *recorder = context;
     const struct tape *tape = recorder->trace->tape;
@@ -163,16 +163,15 @@ static enum status find_next_root(struct trace *trace, struct error *error)
 {
     struct commit_roots roots;
     uint32_t *items;
-    enum status status = trace_next_items(&items, trace->tape, error);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(trace_next_items(&items, trace->tape, error));
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < trace->state_count && status == STATUS_OK; i++) {
-        status = commit_roots_add(&roots, &trace->items[items[i]]);
+    for (uint32_t i = 0; i < trace->state_count; i++) {
+        TRY_OUT(commit_roots_add(&roots, &trace->items[items[i]]));
     }
     commit_roots_end(&roots, &trace->next_root);
+out:
     free(items);
     return status;
 }
@@ -198,8 +197,8 @@ static enum status run(struct trace *trace, struct machine *machine, struct trac
 {
     const struct tape *tape = machine->tape;
     struct recorder recorder = {trace, openings, opening_count, 0, watcher, machine->thread_count};
-    struct observer observer = {made, &recorder};
-    enum status status = STATUS_OK;
+    struct observer observer = {take_output, &recorder};
+    enum status status;
 
     *trace = (struct trace){
         .tape = tape, .state_count = tape->state_count, .item_count = trace_item_count(tape)};
@@ -216,22 +215,17 @@ static enum status run(struct trace *trace, struct machine *machine, struct trac
                          trace->item_count);
     }
     trace->hashes = trace->items + trace->item_count;
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = state_visit(machine, tape->states[i].before, take_state, &recorder, error);
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        TRY_OUT(state_visit(machine, tape->states[i].before, take_state, &recorder, error));
     }
-    if (status == STATUS_OK) {
-        status = machine->backend->step(machine, &observer, error);
-    }
-    if (status == STATUS_OK) {
-        status = find_next_root(trace, error);
-    }
-    if (status != STATUS_OK) {
-        trace_release(trace);
-        return status;
-    }
+    TRY_OUT(machine->backend->step(machine, &observer, error));
+    TRY_OUT(find_next_root(trace, error));
     assert(recorder.next == trace->item_count);
     finish(trace, openings, opening_count);
     return STATUS_OK;
+out:
+    trace_release(trace);
+    return status;
 }
 
 enum status trace_run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
@@ -320,7 +314,6 @@ enum status trace_opening_read(struct trace_opening *opening, const uint8_t *byt
 {
     struct merkle_path *paths[2] = {&opening->leaf_path, &opening->item_path};
     struct reader reader;
-    enum status status = STATUS_OK;
 
     reader_init(&reader, bytes, size);
     memset(opening, 0, sizeof(*opening));
@@ -332,14 +325,11 @@ enum status trace_opening_read(struct trace_opening *opening, const uint8_t *byt
         return STATUS_BAD_FORMAT;
     }
     reader_copy(&reader, opening->header, opening->header_size);
-    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+    for (int i = 0; i < 2; i++) {
         size_t length = reader_u16(&reader);
         const uint8_t *path = reader_take(&reader, length);
 
-        status = path == NULL ? STATUS_BAD_FORMAT : merkle_path_read(paths[i], path, length);
+        TRY(path == NULL ? STATUS_BAD_FORMAT : merkle_path_read(paths[i], path, length));
     }
-    if (status == STATUS_OK) {
-        status = reader_end(&reader, NULL, "opening");
-    }
-    return status;
+    return reader_end(&reader, NULL, "opening");
 }

@@ -20,7 +20,7 @@
 #include "base/reader.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
-#include "proofs/job/job_header.h"
+#include "proofs/job/job.h"
 
 static const uint8_t magic[8] = {'L', 'S', 'E', 'V', 'I', 'D', 0, 1};
 

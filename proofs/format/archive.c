@@ -152,16 +152,12 @@ static enum status compress(struct archive_writer *writer, struct error *error, 
 
     do {
         ZSTD_outBuffer out = {writer->out, sizeof(writer->out), 0};
-        enum status status;
 
         left = ZSTD_compressStream2(writer->stream, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
         if (ZSTD_isError(left)) {
             return zstd_failed(error, writer->file.path, left);
         }
-        status = whole_file_add(&writer->file, error, writer->out, out.pos);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(whole_file_add(&writer->file, error, writer->out, out.pos));
     } while (in.pos < in.size || (last && left > 0));
     return STATUS_OK;
 }
@@ -180,20 +176,16 @@ enum status archive_writer_begin(struct archive_writer *writer, struct error *er
                                  const char *name, uint64_t size)
 {
     uint8_t header[ARCHIVE_BLOCK];
-    enum status status;
 
     assert(strlen(name) <= ARCHIVE_NAME_MAX);
     if (size > ARCHIVE_ENTRY_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large for an archive", name);
     }
-    status = pad(writer, error);
-    if (status == STATUS_OK) {
-        make_header(header, name, size);
-        status = compress(writer, error, header, sizeof(header), false);
-    }
+    TRY(pad(writer, error));
     writer->left = size;
     writer->padding = padding_of(size);
-    return status;
+    make_header(header, name, size);
+    return compress(writer, error, header, sizeof(header), false);
 }
 
 enum status archive_writer_add(struct archive_writer *writer, struct error *error, const void *data,
@@ -206,17 +198,13 @@ enum status archive_writer_add(struct archive_writer *writer, struct error *erro
 
 enum status archive_writer_keep(struct archive_writer *writer, struct error *error)
 {
-    enum status status = pad(writer, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = compress(writer, error, zeros, ARCHIVE_BLOCK, false);
-    }
-    if (status == STATUS_OK) {
-        status = compress(writer, error, zeros, ARCHIVE_BLOCK, true);
-    }
-    if (status == STATUS_OK) {
-        status = whole_file_keep_new(&writer->file, error);
-    }
+    TRY_OUT(pad(writer, error));
+    TRY_OUT(compress(writer, error, zeros, ARCHIVE_BLOCK, false));
+    TRY_OUT(compress(writer, error, zeros, ARCHIVE_BLOCK, true));
+    TRY_OUT(whole_file_keep_new(&writer->file, error));
+out:
     archive_writer_drop(writer);
     return status;
 }
@@ -257,27 +245,13 @@ enum status archive_reader_open(struct archive_reader *reader, struct error *err
     enum status status;
 
     reader->stream = NULL;
-    reader->bytes = NULL;
-    reader->bytes_left = 0;
     (void)snprintf(reader->path, sizeof(reader->path), "%s", path);
-    status = whole_file_read_open(&reader->descriptor, &file_size, error, path);
-    if (status == STATUS_OK) {
-        status = open_stream(reader, error, size_max);
-        if (status != STATUS_OK) {
-            archive_reader_close(reader);
-        }
+    TRY(whole_file_read_open(&reader->descriptor, &file_size, error, path));
+    status = open_stream(reader, error, size_max);
+    if (status != STATUS_OK) {
+        archive_reader_close(reader);
     }
     return status;
-}
-
-enum status archive_reader_open_bytes(struct archive_reader *reader, struct error *error,
-                                      const uint8_t *bytes, size_t size, uint64_t size_max)
-{
-    reader->descriptor = -1;
-    reader->bytes = bytes;
-    reader->bytes_left = size;
-    (void)snprintf(reader->path, sizeof(reader->path), "the archive");
-    return open_stream(reader, error, size_max);
 }
 
 static enum status refused(struct error *error, const char *what)
@@ -292,19 +266,6 @@ static enum status refill(struct archive_reader *reader, struct error *error)
 
     reader->in_at = 0;
     reader->in_size = 0;
-    if (reader->bytes != NULL) {
-        size_t taken = reader->bytes_left < sizeof(reader->in) ? (size_t)reader->bytes_left
-                                                               : sizeof(reader->in);
-
-        memcpy(reader->in, reader->bytes, taken);
-        reader->bytes += taken;
-        reader->bytes_left -= taken;
-        reader->in_size = taken;
-        return STATUS_OK;
-    }
-    if (reader->descriptor < 0) {
-        return STATUS_OK;
-    }
     do {
         got = read(reader->descriptor, reader->in, sizeof(reader->in));
     } while (got < 0 && errno == EINTR);
@@ -342,11 +303,7 @@ static enum status unpack(struct archive_reader *reader, struct error *error, vo
         reader->in_at = in.pos;
         reader->ended = code == 0;
         if (stuck && reader->in_at == reader->in_size && !reader->ended) {
-            enum status status = refill(reader, error);
-
-            if (status != STATUS_OK) {
-                return status;
-            }
+            TRY(refill(reader, error));
             if (reader->in_size == 0) {
                 return refused(error, "it ends early");
             }
@@ -358,70 +315,54 @@ static enum status unpack(struct archive_reader *reader, struct error *error, vo
 static enum status need_zeros(struct archive_reader *reader, struct error *error, size_t size)
 {
     uint8_t block[ARCHIVE_BLOCK];
-    enum status status = unpack(reader, error, block, size);
 
-    if (status == STATUS_OK && memcmp(block, zeros, size) != 0) {
-        status = refused(error, "bytes between the files");
-    }
-    return status;
+    TRY(unpack(reader, error, block, size));
+    return memcmp(block, zeros, size) == 0 ? STATUS_OK : refused(error, "bytes between the files");
 }
 
 /* After the last block: the frame's own end with its checksum, and nothing else. */
 static enum status need_end(struct archive_reader *reader, struct error *error)
 {
-    enum status status = STATUS_OK;
     uint8_t byte;
 
-    while (status == STATUS_OK && !reader->ended) {
+    while (!reader->ended) {
         ZSTD_outBuffer out = {&byte, 1, 0};
         ZSTD_inBuffer in;
         size_t code;
 
         if (reader->in_at == reader->in_size) {
-            status = refill(reader, error);
-            if (status == STATUS_OK && reader->in_size == 0) {
-                status = refused(error, "it ends early");
+            TRY(refill(reader, error));
+            if (reader->in_size == 0) {
+                return refused(error, "it ends early");
             }
-            continue;
         }
         in = (ZSTD_inBuffer){reader->in, reader->in_size, reader->in_at};
         code = ZSTD_decompressStream(reader->stream, &out, &in);
         reader->in_at = in.pos;
         reader->ended = code == 0;
         if (ZSTD_isError(code) || out.pos > 0) {
-            status = refused(error, "it does not end where its files do");
+            return refused(error, "it does not end where its files do");
         }
     }
-    if (status == STATUS_OK && reader->in_at == reader->in_size) {
-        status = refill(reader, error);
+    if (reader->in_at == reader->in_size) {
+        TRY(refill(reader, error));
     }
-    if (status == STATUS_OK && reader->in_at < reader->in_size) {
-        status = refused(error, "bytes after the archive");
-    }
-    return status;
+    return reader->in_at < reader->in_size ? refused(error, "bytes after the archive") : STATUS_OK;
 }
 
 enum status archive_reader_next(struct archive_reader *reader, struct error *error,
                                 char name[ARCHIVE_NAME_MAX + 1], uint64_t *size)
 {
     uint8_t header[ARCHIVE_BLOCK];
-    enum status status;
 
     assert(reader->left == 0);
-    status = need_zeros(reader, error, (size_t)reader->padding);
+    TRY(need_zeros(reader, error, (size_t)reader->padding));
     reader->padding = 0;
-    if (status == STATUS_OK) {
-        status = unpack(reader, error, header, sizeof(header));
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(unpack(reader, error, header, sizeof(header)));
     if (memcmp(header, zeros, sizeof(header)) == 0) {
-        status = need_zeros(reader, error, ARCHIVE_BLOCK);
-        if (status == STATUS_OK) {
-            status = need_end(reader, error);
-        }
-        return status == STATUS_OK ? STATUS_NOT_FOUND : status;
+        TRY(need_zeros(reader, error, ARCHIVE_BLOCK));
+        TRY(need_end(reader, error));
+        return STATUS_NOT_FOUND;
     }
     if (!read_header(name, size, header)) {
         return refused(error,

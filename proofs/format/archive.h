@@ -55,9 +55,7 @@ void archive_writer_drop(struct archive_writer *writer);
 
 struct archive_reader {
     int descriptor;
-    void *stream;         /* of libzstd; NULL: not open */
-    const uint8_t *bytes; /* the archive in memory; NULL: read from descriptor */
-    uint64_t bytes_left;
+    void *stream;      /* of libzstd; NULL: not open */
     uint64_t unpacked; /* bytes so far: the place that an error is at */
     uint64_t unpacked_left;
     uint64_t left; /* bytes of the entry that are still to be read */
@@ -72,11 +70,6 @@ struct archive_reader {
 /* size_max: bytes that all entries together may unpack to. */
 MUST_CHECK enum status archive_reader_open(struct archive_reader *reader, struct error *error,
                                            const char *path, uint64_t size_max);
-
-/* The same for an archive in memory, which is borrowed. */
-MUST_CHECK enum status archive_reader_open_bytes(struct archive_reader *reader, struct error *error,
-                                                 const uint8_t *bytes, size_t size,
-                                                 uint64_t size_max);
 
 /* The next entry, after the one before was read. STATUS_NOT_FOUND: the archive is at its end, and
  * it is a whole one. */

@@ -123,7 +123,6 @@ enum status dataset_read_tokens(struct dataset *dataset, struct error *error, co
                                 size_t bytes_size, enum dtype dtype, uint64_t vocabulary)
 {
     struct dataset read = {.dtype = dtype, .width = 1, .data = bytes};
-    enum status status;
 
     if (!is_unsigned(dtype)) {
         return error_set(error, STATUS_USAGE, "tokens are u8, u16 or u32, not %s",
@@ -136,14 +135,10 @@ enum status dataset_read_tokens(struct dataset *dataset, struct error *error, co
     }
     read.count = bytes_size / dtype_size(dtype);
     read.rows = read.count;
-    status = check_count(&read, error);
-    if (status == STATUS_OK) {
-        status = check_below(&read, error, vocabulary, "token", "vocabulary");
-    }
-    if (status == STATUS_OK) {
-        *dataset = read;
-    }
-    return status;
+    TRY(check_count(&read, error));
+    TRY(check_below(&read, error, vocabulary, "token", "vocabulary"));
+    *dataset = read;
+    return STATUS_OK;
 }
 
 /* The product of all dims but the first, in width; npy_header_read() has seen that it fits. */
@@ -162,11 +157,8 @@ static enum status read_npy(struct dataset *dataset, struct error *error, const 
                             size_t bytes_size, uint32_t rank_min, uint32_t rank_max)
 {
     struct npy npy;
-    enum status status = npy_header_read(&npy, error, bytes, bytes_size);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(npy_header_read(&npy, error, bytes, bytes_size));
     if (npy.rank < rank_min || npy.rank > rank_max) {
         return error_set(error, STATUS_BAD_FORMAT, "the array has %u dimensions, must have %s%u",
                          npy.rank, rank_min == rank_max ? "" : "at least ", rank_min);
@@ -189,66 +181,53 @@ static enum status read_npy(struct dataset *dataset, struct error *error, const 
 static enum status read_npy_integers(struct dataset *dataset, struct error *error,
                                      const void *bytes, size_t bytes_size)
 {
-    enum status status = read_npy(dataset, error, bytes, bytes_size, 1, 1);
-
-    if (status == STATUS_OK && !is_unsigned(dataset->dtype)) {
+    TRY(read_npy(dataset, error, bytes, bytes_size, 1, 1));
+    if (!is_unsigned(dataset->dtype)) {
         return error_set(error, STATUS_BAD_FORMAT, "the elements are %s, must be u8, u16 or u32",
                          dtype_name(dataset->dtype));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status dataset_read_npy_tokens(struct dataset *dataset, struct error *error, const void *bytes,
                                     size_t bytes_size, uint64_t vocabulary)
 {
     struct dataset read = {0};
-    enum status status = read_npy_integers(&read, error, bytes, bytes_size);
 
-    if (status == STATUS_OK) {
-        status = check_below(&read, error, vocabulary, "token", "vocabulary");
-    }
-    if (status == STATUS_OK) {
-        *dataset = read;
-    }
-    return status;
+    TRY(read_npy_integers(&read, error, bytes, bytes_size));
+    TRY(check_below(&read, error, vocabulary, "token", "vocabulary"));
+    *dataset = read;
+    return STATUS_OK;
 }
 
 enum status dataset_read_samples(struct dataset *dataset, struct error *error, const void *bytes,
                                  size_t bytes_size)
 {
     struct dataset read = {0};
-    enum status status = read_npy(&read, error, bytes, bytes_size, 2, ELEMENT_DIMS_MAX);
 
-    if (status == STATUS_OK && read.dtype != DTYPE_U8 && read.dtype != DTYPE_F32) {
-        status = error_set(error, STATUS_BAD_FORMAT, "samples are %s, must be u8 or f32",
-                           dtype_name(read.dtype));
+    TRY(read_npy(&read, error, bytes, bytes_size, 2, ELEMENT_DIMS_MAX));
+    if (read.dtype != DTYPE_U8 && read.dtype != DTYPE_F32) {
+        return error_set(error, STATUS_BAD_FORMAT, "samples are %s, must be u8 or f32",
+                         dtype_name(read.dtype));
     }
-    if (status == STATUS_OK) {
-        status = check_finite(&read, error);
-    }
-    if (status == STATUS_OK) {
-        *dataset = read;
-    }
-    return status;
+    TRY(check_finite(&read, error));
+    *dataset = read;
+    return STATUS_OK;
 }
 
 enum status dataset_read_labels(struct dataset *dataset, struct error *error, const void *bytes,
                                 size_t bytes_size, uint64_t samples, uint64_t classes)
 {
     struct dataset read = {0};
-    enum status status = read_npy_integers(&read, error, bytes, bytes_size);
 
-    if (status == STATUS_OK && read.rows != samples) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%llu labels for %llu samples",
-                           (unsigned long long)read.rows, (unsigned long long)samples);
+    TRY(read_npy_integers(&read, error, bytes, bytes_size));
+    if (read.rows != samples) {
+        return error_set(error, STATUS_BAD_FORMAT, "%llu labels for %llu samples",
+                         (unsigned long long)read.rows, (unsigned long long)samples);
     }
-    if (status == STATUS_OK) {
-        status = check_below(&read, error, classes, "label", "number of classes");
-    }
-    if (status == STATUS_OK) {
-        *dataset = read;
-    }
-    return status;
+    TRY(check_below(&read, error, classes, "label", "number of classes"));
+    *dataset = read;
+    return STATUS_OK;
 }
 
 /* ---- files ---- */
@@ -262,11 +241,9 @@ static enum status map_file(struct mapping *mapping, struct error *error, const 
 {
     int descriptor;
     uint64_t size;
-    enum status status = whole_file_read_open(&descriptor, &size, error, path);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(whole_file_read_open(&descriptor, &size, error, path));
     if (size == 0) {
         status = error_set(error, STATUS_BAD_FORMAT, "'%s': the file is empty", path);
     } else if (size > SIZE_MAX / 2) {
@@ -309,11 +286,9 @@ enum status dataset_open_tokens(struct dataset *dataset, struct error *error, co
                                 enum dtype dtype, uint64_t vocabulary)
 {
     struct mapping mapping = {0};
-    enum status status = map_file(&mapping, error, path);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(map_file(&mapping, error, path));
     if (has_suffix(path, ".npy")) {
         status = dataset_read_npy_tokens(dataset, error, mapping.bytes, mapping.size, vocabulary);
     } else {
@@ -326,11 +301,9 @@ enum status dataset_open_tokens(struct dataset *dataset, struct error *error, co
 enum status dataset_open_samples(struct dataset *dataset, struct error *error, const char *path)
 {
     struct mapping mapping = {0};
-    enum status status = map_file(&mapping, error, path);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(map_file(&mapping, error, path));
     status = dataset_read_samples(dataset, error, mapping.bytes, mapping.size);
     return settle(dataset, error, path, &mapping, status);
 }
@@ -339,11 +312,9 @@ enum status dataset_open_labels(struct dataset *dataset, struct error *error, co
                                 uint64_t samples, uint64_t classes)
 {
     struct mapping mapping = {0};
-    enum status status = map_file(&mapping, error, path);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(map_file(&mapping, error, path));
     status = dataset_read_labels(dataset, error, mapping.bytes, mapping.size, samples, classes);
     return settle(dataset, error, path, &mapping, status);
 }

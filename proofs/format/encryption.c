@@ -111,9 +111,10 @@ static bool update_all(EVP_CIPHER_CTX *cipher, uint8_t *out, const uint8_t *in, 
     return true;
 }
 
-enum status encryption_cipher_encrypt(EVP_CIPHER_CTX *cipher, struct error *error, uint8_t *encrypted,
-                                   const uint8_t nonce[ENCRYPTION_NONCE_SIZE], const void *data,
-                                   size_t size)
+enum status encryption_cipher_encrypt(EVP_CIPHER_CTX *cipher, struct error *error,
+                                      uint8_t *encrypted,
+                                      const uint8_t nonce[ENCRYPTION_NONCE_SIZE], const void *data,
+                                      size_t size)
 {
     int none = 0;
 
@@ -168,7 +169,7 @@ static enum status lock_cipher(EVP_CIPHER_CTX **cipher, struct error *error, con
     if (status != STATUS_OK) {
         return status;
     }
-    /* What stands before the encrypted key is bound to it. */
+    /* The tag of the encrypted key covers the bytes before it too. */
     if (EVP_CipherInit_ex(*cipher, NULL, NULL, NULL, nonce_zero, -1) != 1 ||
         EVP_CipherUpdate(*cipher, NULL, &none, lock, LOCK_ENCRYPTED) != 1) {
         EVP_CIPHER_CTX_free(*cipher);
@@ -183,7 +184,7 @@ enum status encryption_lock(uint8_t lock[ENCRYPTION_LOCK_SIZE], struct error *er
                             size_t passphrase_size, unsigned log_n)
 {
     EVP_CIPHER_CTX *cipher = NULL;
-    enum status status;
+    enum status status = STATUS_OK;
     int none = 0;
 
     memset(lock, 0, ENCRYPTION_LOCK_SIZE);
@@ -191,13 +192,8 @@ enum status encryption_lock(uint8_t lock[ENCRYPTION_LOCK_SIZE], struct error *er
     lock[LOCK_LOG_N] = (uint8_t)log_n;
     lock[LOCK_R] = ENCRYPTION_SCRYPT_R;
     lock[LOCK_P] = ENCRYPTION_SCRYPT_P;
-    status = secret_random(lock + LOCK_SALT, ENCRYPTION_SALT_SIZE, error);
-    if (status == STATUS_OK) {
-        status = lock_cipher(&cipher, error, lock, passphrase, passphrase_size, true);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(secret_random(lock + LOCK_SALT, ENCRYPTION_SALT_SIZE, error));
+    TRY(lock_cipher(&cipher, error, lock, passphrase, passphrase_size, true));
     if (!update_all(cipher, lock + LOCK_ENCRYPTED, key->bytes, ENCRYPTION_KEY_SIZE) ||
         EVP_CipherFinal_ex(cipher, lock + LOCK_ENCRYPTED + ENCRYPTION_KEY_SIZE, &none) != 1 ||
         EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, ENCRYPTION_TAG_SIZE,
@@ -230,15 +226,11 @@ enum status encryption_unlock(struct encryption_key *key, struct error *error, c
 {
     EVP_CIPHER_CTX *cipher = NULL;
     uint8_t tag[ENCRYPTION_TAG_SIZE];
-    enum status status = check_lock(lock, lock_size, error);
+    enum status status = STATUS_OK;
     int none = 0;
 
-    if (status == STATUS_OK) {
-        status = lock_cipher(&cipher, error, lock, passphrase, passphrase_size, false);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(check_lock(lock, lock_size, error));
+    TRY(lock_cipher(&cipher, error, lock, passphrase, passphrase_size, false));
     memcpy(tag, lock + LOCK_ENCRYPTED + ENCRYPTION_KEY_SIZE, sizeof(tag));
     if (!update_all(cipher, key->bytes, lock + LOCK_ENCRYPTED, ENCRYPTION_KEY_SIZE) ||
         EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, ENCRYPTION_TAG_SIZE, tag) != 1) {
@@ -264,16 +256,10 @@ enum status encryption_box(uint8_t *box, struct error *error, const struct encry
     if (data_size > ENCRYPTION_BOX_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "a payload of %zu bytes", data_size);
     }
-    status = secret_random(box, ENCRYPTION_SALT_SIZE, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = encryption_cipher_new(&cipher, error, key, box, box_tag, context, true);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(secret_random(box, ENCRYPTION_SALT_SIZE, error));
+    TRY(encryption_cipher_new(&cipher, error, key, box, box_tag, context, true));
     status = encryption_cipher_encrypt(cipher, error, box + ENCRYPTION_SALT_SIZE, nonce_zero, data,
-                                    data_size);
+                                       data_size);
     EVP_CIPHER_CTX_free(cipher);
     return status;
 }
@@ -288,10 +274,7 @@ enum status encryption_box_open(uint8_t *data, struct error *error,
     if (box_size < ENCRYPTION_BOX_EXTRA || box_size > ENCRYPTION_BOX_MAX + ENCRYPTION_BOX_EXTRA) {
         return error_set(error, STATUS_BAD_FORMAT, "an encrypted payload of %zu bytes", box_size);
     }
-    status = encryption_cipher_new(&cipher, error, key, box, box_tag, context, false);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(encryption_cipher_new(&cipher, error, key, box, box_tag, context, false));
     status = encryption_cipher_open(cipher, error, data, nonce_zero, box + ENCRYPTION_SALT_SIZE,
                                     box_size - ENCRYPTION_BOX_EXTRA);
     EVP_CIPHER_CTX_free(cipher);

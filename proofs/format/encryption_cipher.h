@@ -26,10 +26,10 @@ MUST_CHECK enum status encryption_cipher_new(struct evp_cipher_ctx_st **cipher, 
                                              const char *context, bool encrypting);
 
 /* encrypted gets size bytes and a tag. A nonce is used once per key. */
-MUST_CHECK enum status encryption_cipher_encrypt(struct evp_cipher_ctx_st *cipher, struct error *error,
-                                              uint8_t *encrypted,
-                                              const uint8_t nonce[ENCRYPTION_NONCE_SIZE],
-                                              const void *data, size_t size);
+MUST_CHECK enum status encryption_cipher_encrypt(struct evp_cipher_ctx_st *cipher,
+                                                 struct error *error, uint8_t *encrypted,
+                                                 const uint8_t nonce[ENCRYPTION_NONCE_SIZE],
+                                                 const void *data, size_t size);
 
 /* encrypted holds size bytes and a tag. STATUS_REFUSED: not what was encrypted. */
 MUST_CHECK enum status encryption_cipher_open(struct evp_cipher_ctx_st *cipher, struct error *error,

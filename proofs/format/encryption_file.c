@@ -14,7 +14,7 @@ static const char file_tag[ENCRYPTION_TEXT_TAG_SIZE] = "lockstep.encrypted.v1";
 
 #define ENCRYPTED_CHUNK_SIZE (ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE)
 /* Far below the number of nonces, and more than any disk. */
-#define CHUNKS_MAX        (UINT64_C(1) << 40)
+#define CHUNKS_MAX           (UINT64_C(1) << 40)
 
 /* docs/FORMATS.md, nonce: the chunk's index (8), zeros (3), 1 in the last chunk or 0 (1). */
 static void chunk_nonce(uint8_t nonce[ENCRYPTION_NONCE_SIZE], uint64_t index, bool last)
@@ -44,19 +44,12 @@ enum status encryption_writer_open(struct encryption_writer *writer, struct erro
     writer->used = 0;
     writer->cipher = NULL;
     memcpy(header, file_tag, sizeof(file_tag));
-    status = secret_random(header + sizeof(file_tag), ENCRYPTION_SALT_SIZE, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = encryption_cipher_new(&writer->cipher, error, key, header + sizeof(file_tag), file_tag,
-                                   context, true);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = whole_file_open(&writer->file, error, path, 0600);
-    if (status == STATUS_OK) {
-        status = whole_file_add(&writer->file, error, header, sizeof(header));
-    }
+    TRY(secret_random(header + sizeof(file_tag), ENCRYPTION_SALT_SIZE, error));
+    TRY(encryption_cipher_new(&writer->cipher, error, key, header + sizeof(file_tag), file_tag,
+                              context, true));
+    TRY_OUT(whole_file_open(&writer->file, error, path, 0600));
+    TRY_OUT(whole_file_add(&writer->file, error, header, sizeof(header)));
+out:
     if (status != STATUS_OK) {
         encryption_writer_drop(writer);
     }
@@ -66,21 +59,19 @@ enum status encryption_writer_open(struct encryption_writer *writer, struct erro
 static enum status write_chunk(struct encryption_writer *writer, struct error *error, bool last)
 {
     uint8_t nonce[ENCRYPTION_NONCE_SIZE];
-    enum status status;
 
     if (writer->chunk_index >= CHUNKS_MAX) {
-        return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large to encrypt", writer->file.path);
+        return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large to encrypt",
+                         writer->file.path);
     }
     chunk_nonce(nonce, writer->chunk_index, last);
-    status = encryption_cipher_encrypt(writer->cipher, error, writer->encrypted, nonce, writer->plain,
-                                    writer->used);
-    if (status == STATUS_OK) {
-        status = whole_file_add(&writer->file, error, writer->encrypted,
-                                writer->used + ENCRYPTION_TAG_SIZE);
-    }
+    TRY(encryption_cipher_encrypt(writer->cipher, error, writer->encrypted, nonce, writer->plain,
+                                  writer->used));
+    TRY(whole_file_add(&writer->file, error, writer->encrypted,
+                       writer->used + ENCRYPTION_TAG_SIZE));
     writer->chunk_index++;
     writer->used = 0;
-    return status;
+    return STATUS_OK;
 }
 
 enum status encryption_writer_add(struct encryption_writer *writer, struct error *error,
@@ -94,11 +85,7 @@ enum status encryption_writer_add(struct encryption_writer *writer, struct error
 
         /* A full chunk is written when more comes: only then it is known not to be the last. */
         if (room == 0) {
-            enum status status = write_chunk(writer, error, false);
-
-            if (status != STATUS_OK) {
-                return status;
-            }
+            TRY(write_chunk(writer, error, false));
             continue;
         }
         memcpy(writer->plain + writer->used, bytes, taken);
@@ -145,8 +132,8 @@ static enum status read_chunk(struct encryption_reader *reader, struct error *er
         return status;
     }
     chunk_nonce(nonce, index, index == reader->chunk_count - 1);
-    status =
-        encryption_cipher_open(reader->cipher, error, reader->plain, nonce, reader->encrypted, size);
+    status = encryption_cipher_open(reader->cipher, error, reader->plain, nonce, reader->encrypted,
+                                    size);
     if (status != STATUS_OK) {
         error_wrap(error, "'%s', %u bytes from byte %llu", reader->path, size,
                    (unsigned long long)start);
@@ -179,25 +166,18 @@ static enum status reader_start(struct encryption_reader *reader, struct error *
                                 const char *context)
 {
     uint8_t header[ENCRYPTION_HEADER_SIZE];
-    enum status status;
 
     if (!measure(reader, file_size)) {
         return error_set(error, STATUS_BAD_FORMAT, "'%s': no encrypted file ends at byte %llu",
                          reader->path, (unsigned long long)file_size);
     }
-    status = whole_file_read_at(reader->descriptor, error, header, sizeof(header), 0, reader->path);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(whole_file_read_at(reader->descriptor, error, header, sizeof(header), 0, reader->path));
     if (memcmp(header, file_tag, sizeof(file_tag)) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "'%s': byte 0: this is not an encrypted file",
                          reader->path);
     }
-    status = encryption_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,
-                                   context, false);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(encryption_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,
+                              context, false));
     /* The last chunk is the only one that knows where the file ends. */
     return read_chunk(reader, error, reader->chunk_count - 1);
 }
@@ -212,12 +192,10 @@ enum status encryption_reader_open(struct encryption_reader *reader, struct erro
     reader->cipher = NULL;
     reader->chunk_index = UINT64_MAX;
     snprintf(reader->path, sizeof(reader->path), "%s", path);
-    status = whole_file_read_open(&reader->descriptor, &file_size, error, path);
-    if (status == STATUS_OK) {
-        status = reader_start(reader, error, file_size, key, context);
-        if (status != STATUS_OK) {
-            encryption_reader_close(reader);
-        }
+    TRY(whole_file_read_open(&reader->descriptor, &file_size, error, path));
+    status = reader_start(reader, error, file_size, key, context);
+    if (status != STATUS_OK) {
+        encryption_reader_close(reader);
     }
     return status;
 }
@@ -235,11 +213,7 @@ enum status encryption_reader_read(struct encryption_reader *reader, struct erro
         size_t taken;
 
         if (index != reader->chunk_index) {
-            enum status status = read_chunk(reader, error, index);
-
-            if (status != STATUS_OK) {
-                return status;
-            }
+            TRY(read_chunk(reader, error, index));
         }
         taken = reader->chunk_size - skip;
         taken = data_size < taken ? data_size : taken;

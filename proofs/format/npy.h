@@ -31,21 +31,4 @@ MUST_CHECK enum status npy_header_read(struct npy *npy, struct error *error, con
  * data_offset and data_size; returns the size. The element must have a name in .npy. */
 size_t npy_header_write(uint8_t bytes[NPY_HEADER_MAX], struct npy *npy);
 
-struct npy_file {
-    struct npy npy;
-    int descriptor;
-    char path[256]; /* for errors; a longer one is cut */
-};
-
-MUST_CHECK enum status npy_open(struct npy_file *file, struct error *error, const char *path);
-
-/* Reads size bytes from byte `from` of the data; they must lie inside. */
-MUST_CHECK enum status npy_read(const struct npy_file *file, struct error *error, void *data,
-                                size_t size, uint64_t from);
-void npy_close(struct npy_file *file);
-
-/* Writes a whole file at path, or none: npy->data_size bytes follow the header. */
-MUST_CHECK enum status npy_write(const char *path, struct error *error, struct npy *npy,
-                                 const void *data);
-
 #endif /* PROOFS_FORMAT_NPY_H */

@@ -13,7 +13,7 @@
 
 #define HEADER_DEPTH_MAX 3
 
-struct text {
+struct header_text {
     const char *bytes;
     size_t size;
 };
@@ -171,7 +171,7 @@ static enum status check_cover(struct safetensors *file, struct error *error)
 }
 
 /* Where the file names this key; the start of the header, where it does so by escapes. */
-static size_t place_of(const struct text *header, const char *key)
+static size_t place_of(const struct header_text *header, const char *key)
 {
     char quoted[SAFETENSORS_NAME_MAX + 3];
     int length = snprintf(quoted, sizeof(quoted), "\"%s\"", key);
@@ -183,7 +183,7 @@ static size_t place_of(const struct text *header, const char *key)
 }
 
 static enum status read_entries(struct safetensors *file, struct error *error, json_t *root,
-                                const struct text *header)
+                                const struct header_text *header)
 {
     const char *key;
     json_t *value;
@@ -216,7 +216,7 @@ static enum status read_entries(struct safetensors *file, struct error *error, j
 }
 
 static enum status read_root(struct safetensors *file, struct error *error, json_t *root,
-                             const struct text *header)
+                             const struct header_text *header)
 {
     size_t count = json_object_size(root);
 
@@ -250,12 +250,9 @@ enum status safetensors_header_read(struct safetensors *file, struct error *erro
     if (header_size == 0 || header[0] != '{') {
         return error_set(error, STATUS_BAD_FORMAT, "byte 8: the header does not begin with '{'");
     }
-    status = strict_json_parse(&root, error, "the header at byte 8", header, header_size,
-                               SAFETENSORS_HEADER_MAX, HEADER_DEPTH_MAX);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = read_root(file, error, root, &(struct text){header, header_size});
+    TRY(strict_json_parse(&root, error, "the header at byte 8", header, header_size,
+                          SAFETENSORS_HEADER_MAX, HEADER_DEPTH_MAX));
+    status = read_root(file, error, root, &(struct header_text){header, header_size});
     json_decref(root);
     if (status != STATUS_OK) {
         safetensors_close(file);
@@ -285,10 +282,7 @@ static enum status read_file(struct safetensors *file, struct error *error,
         return error_set(error, STATUS_BAD_FORMAT, "'%s' ends at byte %llu", source->path,
                          (unsigned long long)file_size);
     }
-    status = read_bytes(source, error, length, sizeof(length), 0);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_bytes(source, error, length, sizeof(length), 0));
     header_size = endian_load_le64(length);
     if (header_size > file_size - sizeof(length)) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -304,14 +298,13 @@ static enum status read_file(struct safetensors *file, struct error *error,
     if (header == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the header of '%s'", source->path);
     }
-    status = read_bytes(source, error, header, (size_t)header_size, sizeof(length));
-    if (status == STATUS_OK) {
-        status = safetensors_header_read(file, error, header, (size_t)header_size,
-                                         file_size - sizeof(length) - header_size);
-        if (status != STATUS_OK) {
-            error_wrap(error, "%s", source->path);
-        }
+    TRY_OUT(read_bytes(source, error, header, (size_t)header_size, sizeof(length)));
+    status = safetensors_header_read(file, error, header, (size_t)header_size,
+                                     file_size - sizeof(length) - header_size);
+    if (status != STATUS_OK) {
+        error_wrap(error, "%s", source->path);
     }
+out:
     free(header);
     return status;
 }
@@ -346,8 +339,9 @@ enum status safetensors_open(struct safetensors *file, struct error *error, cons
     return take_source(file, error, &source, size);
 }
 
-enum status safetensors_open_encrypted(struct safetensors *file, struct error *error, const char *path,
-                                    const struct encryption_key *key, const char *context)
+enum status safetensors_open_encrypted(struct safetensors *file, struct error *error,
+                                       const char *path, const struct encryption_key *key,
+                                       const char *context)
 {
     struct safetensors source = {.descriptor = -1,
                                  .encryption = malloc(sizeof(struct encryption_reader))};

@@ -35,9 +35,9 @@ struct safetensors {
     struct json_t *metadata; /* NULL where there is none */
     uint64_t data_offset;
     uint64_t data_size;
-    int descriptor;                 /* -1: encrypted, or only the header was read */
+    int descriptor;                       /* -1: encrypted, or only the header was read */
     struct encryption_reader *encryption; /* NULL: the file is not encrypted */
-    char path[256];                 /* for errors; a longer one is cut */
+    char path[256];                       /* for errors; a longer one is cut */
 };
 
 /* Reads a header (without the eight bytes of its length) whose data has data_size bytes. Release
@@ -51,8 +51,9 @@ MUST_CHECK enum status safetensors_open(struct safetensors *file, struct error *
 
 /* The same for a file that was encrypted (encryption.h) under this context. */
 MUST_CHECK enum status safetensors_open_encrypted(struct safetensors *file, struct error *error,
-                                               const char *path, const struct encryption_key *key,
-                                               const char *context);
+                                                  const char *path,
+                                                  const struct encryption_key *key,
+                                                  const char *context);
 void safetensors_close(struct safetensors *file);
 
 /* NULL: there is no tensor of that name. */
@@ -80,7 +81,7 @@ struct safetensors_text {
 struct safetensors_writer {
     struct whole_file file;
     struct encryption_writer *encryption; /* NULL: the file is not encrypted */
-    uint64_t left;                  /* bytes of tensors that are still to come */
+    uint64_t left;                        /* bytes of tensors that are still to come */
 };
 
 /* What stands in the header. Borrowed, but for offset and size of the entries, which are set. */

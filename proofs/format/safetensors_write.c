@@ -87,7 +87,7 @@ static enum status add_bytes(struct safetensors_writer *writer, struct error *er
                              const void *data, size_t size)
 {
     return writer->encryption != NULL ? encryption_writer_add(writer->encryption, error, data, size)
-                                : whole_file_add(&writer->file, error, data, size);
+                                      : whole_file_add(&writer->file, error, data, size);
 }
 
 static enum status write_header(struct safetensors_writer *writer, struct error *error,
@@ -98,18 +98,13 @@ static enum status write_header(struct safetensors_writer *writer, struct error 
     enum status status;
 
     buffer_init(&text, SAFETENSORS_HEADER_MAX);
-    status = strict_json_write(&text, error, root, JSON_COMPACT);
-    if (status == STATUS_OK) {
-        buffer_add(&text, "       ", (8 - text.size % 8) % 8);
-        status = buffer_check(&text, error, "the header");
-    }
-    if (status == STATUS_OK) {
-        endian_store_le64(length, text.size);
-        status = add_bytes(writer, error, length, sizeof(length));
-    }
-    if (status == STATUS_OK) {
-        status = add_bytes(writer, error, text.data, text.size);
-    }
+    TRY_OUT(strict_json_write(&text, error, root, JSON_COMPACT));
+    buffer_add(&text, "       ", (8 - text.size % 8) % 8);
+    TRY_OUT(buffer_check(&text, error, "the header"));
+    endian_store_le64(length, text.size);
+    TRY_OUT(add_bytes(writer, error, length, sizeof(length)));
+    TRY_OUT(add_bytes(writer, error, text.data, text.size));
+out:
     buffer_release(&text);
     return status;
 }
@@ -143,11 +138,7 @@ static enum status place_entries(const struct safetensors_plan *plan, struct err
     }
     *size = 0;
     for (uint32_t i = 0; i < plan->entry_count; i++) {
-        enum status status = place_entry(&plan->entries[i], error, size);
-
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(place_entry(&plan->entries[i], error, size));
     }
     return STATUS_OK;
 }
@@ -160,10 +151,7 @@ enum status safetensors_writer_open_plan(struct safetensors_writer *writer, stru
 
     writer->file.descriptor = -1;
     writer->encryption = NULL;
-    status = place_entries(plan, error, &writer->left);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(place_entries(plan, error, &writer->left));
     root = header_json(plan);
     if (root == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the header, or text not UTF-8");
@@ -172,13 +160,12 @@ enum status safetensors_writer_open_plan(struct safetensors_writer *writer, stru
         json_decref(root);
         return error_set(error, STATUS_BAD_FORMAT, "two tensors have the same name");
     }
-    status = open_file(writer, error, path, plan);
-    if (status == STATUS_OK) {
-        status = write_header(writer, error, root);
-        if (status != STATUS_OK) {
-            safetensors_writer_drop(writer);
-        }
+    TRY_OUT(open_file(writer, error, path, plan));
+    status = write_header(writer, error, root);
+    if (status != STATUS_OK) {
+        safetensors_writer_drop(writer);
     }
+out:
     json_decref(root);
     return status;
 }

@@ -143,32 +143,21 @@ struct merkle_multi {
     uint32_t sibling_capacity;
 };
 
-/* Fills in the siblings. indexes, index_count and the capacities are the caller's already.
- * STATUS_BAD_FORMAT: indexes do not rise or leave the tree; STATUS_OVER_LIMIT: no room. */
-MUST_CHECK enum status merkle_multi_build(struct merkle_multi *multi,
-                                          const struct merkle_leaves *leaves);
-
-/* Which nodes the siblings are, in their order, for whoever has the tree elsewhere. leaf_count,
- * indexes and index_count are the caller's already. Fails as merkle_multi_build() does. */
+/*
+ * Which nodes of the tree the siblings are, in their order. leaf_count, indexes and index_count are
+ * set. STATUS_BAD_FORMAT: indexes do not rise or leave the tree; STATUS_OVER_LIMIT: no room.
+ */
 struct merkle_place {
     uint32_t level;
     uint64_t index;
 };
 MUST_CHECK enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
-                                           uint32_t place_capacity, struct merkle_multi *multi);
+                                           uint32_t place_capacity,
+                                           const struct merkle_multi *multi);
 
 /* As merkle_path_check(), for leaf_hashes[i] at multi->indexes[i]. */
 MUST_CHECK enum verdict merkle_multi_check(const struct merkle_multi *multi,
                                            const struct digest *leaf_hashes,
                                            const struct digest *root);
-
-size_t merkle_multi_bytes(const struct merkle_multi *multi);
-
-/* bytes has room for merkle_multi_bytes(). */
-void merkle_multi_write(uint8_t *bytes, const struct merkle_multi *multi);
-
-/* Reads into the arrays that multi already has. STATUS_OVER_LIMIT: they are too small. */
-MUST_CHECK enum status merkle_multi_read(struct merkle_multi *multi, const uint8_t *bytes,
-                                         size_t size);
 
 #endif /* PROOFS_HASH_MERKLE_H */

@@ -160,103 +160,72 @@ static bool indexes_fit(const struct merkle_multi *multi)
     return multi->indexes[multi->index_count - 1] < multi->leaf_count;
 }
 
-/* Told of each sibling, in the order of the proof. */
-struct sibling_taker {
-    enum status (*take)(struct sibling_taker *taker, uint32_t level, uint64_t index);
-    struct merkle_multi *multi;
-    const struct merkle_leaves *leaves;
+/* Collects the places of the siblings, in the order of the proof. */
+struct sibling_places {
+    const uint64_t *indexes;
     struct merkle_place *places;
     uint32_t count;
     uint32_t capacity;
 };
 
-static enum status collect(struct sibling_taker *taker, const struct part *part)
+static enum status collect(struct sibling_places *siblings, const struct part *part)
 {
+    struct part left;
+    struct part right;
+
     if (part->from == part->to) {
         /* Cut off by splits alone, so the part is one node of the tree. */
         uint32_t level = part->count == 1 ? 0 : 64 - (uint32_t)__builtin_clzll(part->count - 1);
 
-        return taker->count >= taker->capacity ? STATUS_OVER_LIMIT
-                                               : taker->take(taker, level, part->first >> level);
+        if (siblings->count >= siblings->capacity) {
+            return STATUS_OVER_LIMIT;
+        }
+        siblings->places[siblings->count++] = (struct merkle_place){level, part->first >> level};
+        return STATUS_OK;
     }
     if (part->count == 1) {
         return STATUS_OK;
     }
-
-    struct part left;
-    struct part right;
-
-    part_split(&left, &right, part, taker->multi->indexes);
-
-    enum status status = collect(taker, &left);
-
-    return status == STATUS_OK ? collect(taker, &right) : status;
-}
-
-static enum status take_node(struct sibling_taker *taker, uint32_t level, uint64_t index)
-{
-    merkle_node(&taker->multi->siblings[taker->count++], taker->leaves, level, index);
-    return STATUS_OK;
-}
-
-enum status merkle_multi_build(struct merkle_multi *multi, const struct merkle_leaves *leaves)
-{
-    struct part all = {0, leaves->count, 0, multi->index_count};
-    struct sibling_taker taker = {
-        .take = take_node, .multi = multi, .leaves = leaves, .capacity = multi->sibling_capacity};
-    enum status status;
-
-    multi->leaf_count = leaves->count;
-    multi->sibling_count = 0;
-    if (!indexes_fit(multi)) {
-        return STATUS_BAD_FORMAT;
-    }
-    status = collect(&taker, &all);
-    multi->sibling_count = taker.count;
-    return status;
-}
-
-static enum status take_place(struct sibling_taker *taker, uint32_t level, uint64_t index)
-{
-    taker->places[taker->count++] = (struct merkle_place){level, index};
-    return STATUS_OK;
+    part_split(&left, &right, part, siblings->indexes);
+    TRY(collect(siblings, &left));
+    return collect(siblings, &right);
 }
 
 enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
-                                uint32_t place_capacity, struct merkle_multi *multi)
+                                uint32_t place_capacity, const struct merkle_multi *multi)
 {
     struct part all = {0, multi->leaf_count, 0, multi->index_count};
-    struct sibling_taker taker = {
-        .take = take_place, .multi = multi, .places = places, .capacity = place_capacity};
-    enum status status;
+    struct sibling_places siblings = {
+        .indexes = multi->indexes, .places = places, .capacity = place_capacity};
 
+    *place_count = 0;
     if (!indexes_fit(multi)) {
         return STATUS_BAD_FORMAT;
     }
-    status = collect(&taker, &all);
-    *place_count = taker.count;
-    return status;
+    TRY(collect(&siblings, &all));
+    *place_count = siblings.count;
+    return STATUS_OK;
 }
 
-/* The walk of a check: used counts the siblings met so far. */
-struct walk {
+/* A check on its way: used counts the siblings met so far. */
+struct multi_check {
     const struct merkle_multi *multi;
     const struct digest *leaf_hashes;
     uint32_t used;
 };
 
 /* The node over a part. Recursion ends at MERKLE_DEPTH_MAX: each split halves a power of two. */
-static bool part_node(struct walk *walk, struct digest *node, const struct part *part)
+static bool part_node(struct multi_check *check, struct digest *node, const struct part *part)
 {
     if (part->from == part->to) {
-        if (walk->used >= walk->multi->sibling_count) {
+        if (check->used >= check->multi->sibling_count) {
             return false;
         }
-        *node = walk->multi->siblings[walk->used++];
+        *node = check->multi->siblings[check->used++];
         return true;
     }
     if (part->count == 1) {
-        *node = walk->leaf_hashes[part->from];
+        *node = check->leaf_hashes[part->from];
         return true;
     }
 
@@ -264,8 +233,8 @@ static bool part_node(struct walk *walk, struct digest *node, const struct part 
     struct part right;
     struct digest right_node;
 
-    part_split(&left, &right, part, walk->multi->indexes);
-    if (!part_node(walk, node, &left) || !part_node(walk, &right_node, &right)) {
+    part_split(&left, &right, part, check->multi->indexes);
+    if (!part_node(check, node, &left) || !part_node(check, &right_node, &right)) {
         return false;
     }
     merkle_node_hash(node, node, &right_node);
@@ -275,59 +244,13 @@ static bool part_node(struct walk *walk, struct digest *node, const struct part 
 enum verdict merkle_multi_check(const struct merkle_multi *multi, const struct digest *leaf_hashes,
                                 const struct digest *root)
 {
-    struct walk walk = {multi, leaf_hashes, 0};
+    struct multi_check check = {multi, leaf_hashes, 0};
     struct part all = {0, multi->leaf_count, 0, multi->index_count};
     struct digest node;
 
-    if (!indexes_fit(multi) || !part_node(&walk, &node, &all) ||
-        walk.used != multi->sibling_count) {
+    if (!indexes_fit(multi) || !part_node(&check, &node, &all) ||
+        check.used != multi->sibling_count) {
         return VERDICT_INVALID;
     }
     return digest_equal(&node, root) ? VERDICT_VALID : VERDICT_INVALID;
-}
-
-/*
- * docs/FORMATS.md, proof of many: 0 leaf count (8), 8 index count (4), 12 sibling count (4), 16
- * indexes (8 each), then siblings (32 each).
- */
-size_t merkle_multi_bytes(const struct merkle_multi *multi)
-{
-    return 16 + (size_t)multi->index_count * 8 + (size_t)multi->sibling_count * DIGEST_SIZE;
-}
-
-void merkle_multi_write(uint8_t *bytes, const struct merkle_multi *multi)
-{
-    endian_store_be64(bytes, multi->leaf_count);
-    endian_store_be32(bytes + 8, multi->index_count);
-    endian_store_be32(bytes + 12, multi->sibling_count);
-    for (uint32_t i = 0; i < multi->index_count; i++) {
-        endian_store_be64(bytes + 16 + 8 * (size_t)i, multi->indexes[i]);
-    }
-    memcpy(bytes + 16 + 8 * (size_t)multi->index_count, multi->siblings,
-           (size_t)multi->sibling_count * DIGEST_SIZE);
-}
-
-enum status merkle_multi_read(struct merkle_multi *multi, const uint8_t *bytes, size_t size)
-{
-    if (size < 16) {
-        return STATUS_BAD_FORMAT;
-    }
-
-    uint64_t index_count = endian_load_be32(bytes + 8);
-    uint64_t sibling_count = endian_load_be32(bytes + 12);
-
-    if (index_count > multi->index_capacity || sibling_count > multi->sibling_capacity) {
-        return STATUS_OVER_LIMIT;
-    }
-    if (size != 16 + index_count * 8 + sibling_count * DIGEST_SIZE) {
-        return STATUS_BAD_FORMAT;
-    }
-    multi->leaf_count = endian_load_be64(bytes);
-    multi->index_count = (uint32_t)index_count;
-    multi->sibling_count = (uint32_t)sibling_count;
-    for (uint32_t i = 0; i < multi->index_count; i++) {
-        multi->indexes[i] = endian_load_be64(bytes + 16 + 8 * (size_t)i);
-    }
-    memcpy(multi->siblings, bytes + 16 + 8 * index_count, sibling_count * DIGEST_SIZE);
-    return indexes_fit(multi) ? STATUS_OK : STATUS_BAD_FORMAT;
 }

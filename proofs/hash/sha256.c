@@ -86,9 +86,9 @@ static enum sha256_isa best_isa(void)
     int best = sha256_best_kept;
 
     if (best == SHA256_ISA_BEST) {
-        best = cpu_has_shani()  ? SHA256_ISA_SHANI
-               : cpu_has_avx2() ? SHA256_ISA_AVX2
-                                : SHA256_ISA_SCALAR;
+        best = sha256_isa_usable(SHA256_ISA_SHANI)  ? SHA256_ISA_SHANI
+               : sha256_isa_usable(SHA256_ISA_AVX2) ? SHA256_ISA_AVX2
+                                                    : SHA256_ISA_SCALAR;
         sha256_best_kept = best;
     }
     return (enum sha256_isa)best;
@@ -195,7 +195,7 @@ void sha256(struct digest *digest, const void *data, size_t data_size)
 }
 
 /* One group of sha256_many(), cut where the blocks must be put together by hand. */
-struct group {
+struct lane_group {
     uint32_t state[SHA256_LANES_MAX][8];
     const uint8_t *blocks[SHA256_LANES_MAX];
     uint8_t starts[SHA256_LANES_MAX][SHA256_BLOCK_SIZE];
@@ -206,7 +206,7 @@ struct group {
  * Messages of up to 127 bytes with their prefix (tree nodes among them) fit whole in a lane's
  * buffer: one call of the kernel does them.
  */
-static void group_short(struct group *group, const struct kernels *kernels, uint8_t prefix,
+static void group_short(struct lane_group *group, const struct kernels *kernels, uint8_t prefix,
                         const uint8_t *const *messages, size_t message_size)
 {
     size_t block_count = 0;
@@ -225,7 +225,7 @@ static void group_short(struct group *group, const struct kernels *kernels, uint
 }
 
 /* Longer ones: the first block, which the prefix shifts; the middle in place; the padded end. */
-static void group_long(struct group *group, const struct kernels *kernels, uint8_t prefix,
+static void group_long(struct lane_group *group, const struct kernels *kernels, uint8_t prefix,
                        const uint8_t *const *messages, size_t message_size)
 {
     size_t first = SHA256_BLOCK_SIZE - 1;
@@ -269,7 +269,7 @@ void sha256_many(struct digest *digests, uint8_t prefix, const void *messages, s
     const struct kernels alone = {best->one, best->one, 1};
     const struct kernels *kernels = count == 1 ? &alone : best; /* an idle lane takes as long */
     const uint8_t *next = messages;
-    struct group group;
+    struct lane_group group;
 
     while (count > 0) {
         uint32_t used = count < kernels->many_lanes ? (uint32_t)count : kernels->many_lanes;

@@ -104,18 +104,16 @@ static enum status match(struct first_state *first, uint32_t state, bool *taken,
 static enum status match_all(struct first_state *first, bool *taken, const char *path,
                              struct error *error)
 {
-    enum status status = STATUS_OK;
-
-    for (uint32_t i = 0; i < first->tape->state_count && status == STATUS_OK; i++) {
-        status = match(first, i, taken, path, error);
+    for (uint32_t i = 0; i < first->tape->state_count; i++) {
+        TRY(match(first, i, taken, path, error));
     }
-    for (uint32_t i = 0; i < first->file.entry_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < first->file.entry_count; i++) {
         if (!taken[i] && !is_known_extra(first->tape, first->file.entries[i].name)) {
-            status = error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'", path,
-                               first->file.entries[i].name);
+            return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'", path,
+                             first->file.entries[i].name);
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status first_state_open(struct first_state *first, const struct tape *tape, const char *path,
@@ -125,10 +123,7 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     bool *taken;
 
     *first = (struct first_state){.tape = tape, .file.descriptor = -1};
-    status = safetensors_open(&first->file, error, path);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(safetensors_open(&first->file, error, path));
     first->entries = calloc((size_t)tape->state_count + 1, sizeof(void *));
     taken = calloc((size_t)first->file.entry_count + 1, sizeof(*taken));
     status = first->entries == NULL || taken == NULL
@@ -158,18 +153,33 @@ enum status first_state_read(void *bytes, const struct first_state *first, uint3
     const struct tensor *tensor = &first->tape->tensors[first->tape->states[state].before];
     const struct safetensors_entry *entry = first->entries[state];
     uint64_t size = commit_tensor_size(tensor);
-    enum status status;
 
     if (entry == NULL) {
         memset(bytes, 0, size);
         return STATUS_OK;
     }
-    status = safetensors_read(&first->file, error, bytes, entry, size, 0);
-    if (status == STATUS_OK && tensor->dtype == DTYPE_F32 &&
-        !element_all_finite(bytes, tensor->count)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s: '%s' holds a NaN or an infinity",
-                           first->file.path, entry->name);
+    TRY(safetensors_read(&first->file, error, bytes, entry, size, 0));
+    if (tensor->dtype == DTYPE_F32 && !element_all_finite(bytes, tensor->count)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: '%s' holds a NaN or an infinity",
+                         first->file.path, entry->name);
     }
+    return STATUS_OK;
+}
+
+static enum status tensor_root(struct digest *root, const struct first_state *first, uint32_t state,
+                               struct error *error)
+{
+    const struct tensor *tensor = &first->tape->tensors[first->tape->states[state].before];
+    void *bytes = malloc(commit_tensor_size(tensor));
+    enum status status;
+
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", tensor->name);
+    }
+    TRY_OUT(first_state_read(bytes, first, state, error));
+    commit_tensor_root(root, COMMIT_TENSOR, tensor, bytes, 0);
+out:
+    free(bytes);
     return status;
 }
 
@@ -177,24 +187,14 @@ enum status first_state_root(struct digest *root, const struct first_state *firs
                              struct error *error)
 {
     struct commit_roots roots;
-    enum status status = STATUS_OK;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < first->tape->state_count && status == STATUS_OK; i++) {
-        const struct tensor *tensor = &first->tape->tensors[first->tape->states[i].before];
-        void *bytes = malloc(commit_tensor_size(tensor));
+    for (uint32_t i = 0; i < first->tape->state_count; i++) {
         struct digest item;
 
-        if (bytes == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'", tensor->name);
-        }
-        status = first_state_read(bytes, first, i, error);
-        if (status == STATUS_OK) {
-            commit_tensor_root(&item, COMMIT_TENSOR, tensor, bytes, 0);
-            status = commit_roots_add(&roots, &item);
-        }
-        free(bytes);
+        TRY(tensor_root(&item, first, i, error));
+        TRY(commit_roots_add(&roots, &item));
     }
     commit_roots_end(&roots, root);
-    return status;
+    return STATUS_OK;
 }

@@ -1,29 +1,23 @@
 /*
  * job.h - the agreement that everything else refers to: program, data, first state, length.
  *
- * A job has a header of JOB_HEADER_SIZE bytes, whose hash is the job id: it holds only numbers and
- * roots, so a contract can be shown it whole. The job file is the header followed by what the
- * roots commit to and a reader needs: the tape, the constants, and how the first state is drawn.
- * The data stays outside; its roots are in the file. docs/FORMATS.md has every byte.
- *
- * A file from outside is hostile: it is bounded, the header commits to every byte that follows it,
- * and every root in the header but that of the first state is recomputed. The first state is
- * checked where it is drawn or loaded (bundle.h).
+ * A job has a header of JOB_HEADER_SIZE bytes, whose hash is the job id. The header holds only
+ * numbers and roots, so a contract can be shown all of it. job_file.h has the bytes, job_make.h
+ * makes a job of a model or a tape.
  */
 #ifndef PROOFS_JOB_JOB_H
 #define PROOFS_JOB_JOB_H
 
 #include <jansson.h>
 
-#include "base/buffer.h"
 #include "base/digest.h"
-#include "engine/models/model.h"
 #include "engine/tape/init.h"
+#include "engine/tape/tape.h"
 
-#define JOB_HEADER_SIZE   216
-#define JOB_FILE_SIZE_MAX (UINT64_C(1) << 30)
-#define JOB_DATA_MAX      8 /* data tensors of a tape */
-#define JOB_STEPS_MAX     UINT64_C(4294967294)
+#define JOB_MAGIC       "LSJOB\0\0\1" /* eight bytes: a header begins with them */
+#define JOB_HEADER_SIZE 216
+#define JOB_DATA_MAX    8 /* data tensors of a tape */
+#define JOB_STEPS_MAX   UINT64_C(4294967294)
 
 /* What a machine must offer; zero asks for nothing. */
 struct job_requirements {
@@ -59,48 +53,7 @@ struct job {
     struct digest id;
 };
 
-/* What a model does not say. */
-struct job_terms {
-    uint64_t steps;
-    uint64_t segment_length;
-    struct job_requirements requirements;
-    struct digest data_roots[JOB_DATA_MAX];
-    uint32_t data_count;
-    bool first_state_given; /* nothing is drawn; the root is that of the state that is given */
-    struct digest first_state_root;
-};
-
-/*
- * Makes a job of a model: draws the first state, once, to commit to it. Takes the model's tape and
- * constants, also on failure: the model keeps only its parameters and options.
- */
-MUST_CHECK enum status job_from_model(struct job **job, struct model *model,
-                                      const struct job_terms *terms, struct error *error);
-
-/*
- * Makes a job of a checked tape and its constants, in the order of the tape's constant tensors. A
- * state that is not given begins as zeros. Takes tape, constants and each of them, also on failure.
- */
-MUST_CHECK enum status job_from_tape(struct job **job, struct tape *tape, void **constants,
-                                     uint32_t constant_count, const struct job_terms *terms,
-                                     struct error *error);
-
 void job_free(struct job *job); /* NULL is allowed */
-
-/* The bytes of the job file. */
-MUST_CHECK enum status job_encode(struct buffer *bytes, const struct job *job, struct error *error);
-
-/* The version of the rules in the header of a file, when it is the job of that id (an id binds the
- * header alone) and of rules that are not known here. 0: it is neither. */
-uint32_t job_unknown_rules(const char *path, const struct digest *id);
-
-/* Makes a checked job of untrusted bytes; refuses rules that this program does not know. */
-MUST_CHECK enum status job_parse(struct job **job, const uint8_t *bytes, size_t size,
-                                 struct error *error);
-
-MUST_CHECK enum status job_read(struct job **job, const char *path, struct error *error);
-/* Never replaces a file. */
-MUST_CHECK enum status job_write(const struct job *job, const char *path, struct error *error);
 
 /* The first value of a state tensor, of its full size. The job must not be first_state_given. */
 void job_first_state(void *bytes, const struct job *job, uint32_t tensor);

@@ -12,15 +12,14 @@
 enum status tape_file_read(struct tape **tape, const char *path, struct error *error)
 {
     struct file_bytes bytes;
-    enum status status = file_read(&bytes, error, path, TAPE_BYTES_MAX);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = tape_parse(tape, bytes.data, bytes.size, error);
-        if (status != STATUS_OK) {
-            (void)error_wrap(error, "%s", path);
-        }
-    }
+    TRY(file_read(&bytes, error, path, TAPE_BYTES_MAX));
+    status = tape_parse(tape, bytes.data, bytes.size, error);
     file_bytes_release(&bytes);
+    if (status != STATUS_OK) {
+        (void)error_wrap(error, "%s", path);
+    }
     return status;
 }
 
@@ -83,20 +82,19 @@ static enum status read_constants(void **constants, const struct tape *tape, con
 {
     struct safetensors file;
     uint32_t at = 0;
-    enum status status = safetensors_open(&file, error, path);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    for (uint32_t id = 0; id < tape->tensor_count && status == STATUS_OK; id++) {
+    TRY(safetensors_open(&file, error, path));
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_CONSTANT) {
-            status = read_constant(&constants[at++], &file, &tape->tensors[id], error);
+            TRY_OUT(read_constant(&constants[at++], &file, &tape->tensors[id], error));
         }
     }
-    if (status == STATUS_OK && file.entry_count != at) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s: %u tensors for %u constants", path,
-                           file.entry_count, at);
-    }
+    status = file.entry_count == at
+                 ? STATUS_OK
+                 : error_set(error, STATUS_BAD_FORMAT, "%s: %u tensors for %u constants", path,
+                             file.entry_count, at);
+out:
     safetensors_close(&file);
     return status;
 }
@@ -152,6 +150,16 @@ static uint32_t describe(struct safetensors_entry *entries, uint32_t *order,
     return count;
 }
 
+static enum status add_constants(struct safetensors_writer *writer,
+                                 const struct safetensors_entry *entries, uint32_t count,
+                                 const uint32_t *order, void *const *constants, struct error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(safetensors_writer_add(writer, error, constants[order[i]], (size_t)entries[i].size));
+    }
+    return STATUS_OK;
+}
+
 enum status tape_file_write_constants(const char *path, const struct tape *tape,
                                       void *const *constants, struct error *error)
 {
@@ -159,26 +167,25 @@ enum status tape_file_write_constants(const char *path, const struct tape *tape,
     struct safetensors_entry *entries = calloc((size_t)count + 1, sizeof(*entries));
     uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
     struct safetensors_writer writer;
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (entries == NULL || order == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for %u constants", count);
-    } else if (file_exists(path)) {
-        status = error_set(error, STATUS_REFUSED, "%s: exists already", path);
-    } else {
-        (void)describe(entries, order, tape);
-        status = safetensors_writer_open(&writer, error, path, entries, count, NULL, 0);
-        for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-            status = safetensors_writer_add(&writer, error, constants[order[i]],
-                                            (size_t)entries[i].size);
-            if (status != STATUS_OK) {
-                safetensors_writer_drop(&writer);
-            }
-        }
-        if (status == STATUS_OK) {
-            status = safetensors_writer_keep(&writer, error);
-        }
+        goto out;
     }
+    if (file_exists(path)) {
+        status = error_set(error, STATUS_REFUSED, "%s: exists already", path);
+        goto out;
+    }
+    (void)describe(entries, order, tape);
+    TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, NULL, 0));
+    status = add_constants(&writer, entries, count, order, constants, error);
+    if (status == STATUS_OK) {
+        status = safetensors_writer_keep(&writer, error);
+    } else {
+        safetensors_writer_drop(&writer);
+    }
+out:
     free(entries);
     free(order);
     return status;

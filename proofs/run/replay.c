@@ -18,15 +18,11 @@ static enum status run_one(struct run *run, struct bundle *bundle, uint64_t step
 {
     struct digest wanted;
     struct digest root;
-    enum status status = bundle_state_root(&wanted, bundle, step + 1, error);
 
-    if (status == STATUS_OK) {
-        status = run->machine->backend->step(run->machine, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = state_root_find(&root, NULL, run->machine, threads, error);
-    }
-    return status == STATUS_OK && !digest_equal(&root, &wanted) ? differs(step, error) : status;
+    TRY(bundle_state_root(&wanted, bundle, step + 1, error));
+    TRY(run->machine->backend->step(run->machine, NULL, error));
+    TRY(state_root_find(&root, NULL, run->machine, threads, error));
+    return digest_equal(&root, &wanted) ? STATUS_OK : differs(step, error);
 }
 
 enum status replay_reach(struct run *run, struct bundle *bundle, uint64_t step,
@@ -34,25 +30,22 @@ enum status replay_reach(struct run *run, struct bundle *bundle, uint64_t step,
 {
     struct digest wanted;
     uint64_t at = 0;
-    enum status status = bundle_state_root(&wanted, bundle, step, error);
 
-    if (status == STATUS_OK) {
-        status = bundle_restore(&at, bundle, run->machine, step, error);
-    }
-    while (status == STATUS_OK && at < step) {
+    TRY(bundle_state_root(&wanted, bundle, step, error));
+    TRY(bundle_restore(&at, bundle, run->machine, step, error));
+    for (; at < step; at++) {
         if (stop_requested(options->stop)) {
             return error_set(error, STATUS_STOPPED, "stopped before step %" PRIu64, at);
         }
-        status = run_one(run, bundle, at, options->threads, error);
-        at++;
-        if (status == STATUS_OK && options->progress != NULL) {
-            options->progress(options->progress_context, at - 1);
+        TRY(run_one(run, bundle, at, options->threads, error));
+        if (options->progress != NULL) {
+            options->progress(options->progress_context, at);
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* The journal may end before the step that is traced; nothing is known of what comes after it. */
+/* The journal may end before the traced step: then there is nothing to compare. */
 static enum status compare_next(const struct trace *trace, struct bundle *bundle, uint64_t step,
                                 struct error *error)
 {
@@ -62,8 +55,8 @@ static enum status compare_next(const struct trace *trace, struct bundle *bundle
     if (status == STATUS_NOT_FOUND) {
         return STATUS_OK;
     }
-    return status == STATUS_OK && !digest_equal(&trace->next_root, &wanted) ? differs(step, error)
-                                                                            : status;
+    TRY(status);
+    return digest_equal(&trace->next_root, &wanted) ? STATUS_OK : differs(step, error);
 }
 
 /* Puts the run's machine into the state before the step, and in trace mode. */
@@ -71,15 +64,14 @@ static enum status reach_traced(struct run *run, struct bundle *bundle, uint64_t
                                 const struct replay_options *options, struct error *error)
 {
     struct machine_options traced = run->options;
-    enum status status;
 
     if (step >= bundle_job(bundle)->steps) {
         return error_set(error, STATUS_USAGE, "the job has %" PRIu64 " steps; there is no %" PRIu64,
                          bundle_job(bundle)->steps, step);
     }
-    status = replay_reach(run, bundle, step, options, error);
+    TRY(replay_reach(run, bundle, step, options, error));
     traced.trace = true;
-    return status == STATUS_OK ? run_reopen(run, &traced, error) : status;
+    return run_reopen(run, &traced, error);
 }
 
 enum status replay_trace(struct trace *trace, struct run *run, struct bundle *bundle, uint64_t step,
@@ -89,15 +81,11 @@ enum status replay_trace(struct trace *trace, struct run *run, struct bundle *bu
     enum status status;
 
     trace->items = NULL;
-    status = reach_traced(run, bundle, step, options, error);
-    if (status == STATUS_OK) {
-        status = trace_run(trace, run->machine, openings, opening_count, error);
-    }
-    if (status == STATUS_OK) {
-        status = compare_next(trace, bundle, step, error);
-        if (status != STATUS_OK) {
-            trace_release(trace);
-        }
+    TRY(reach_traced(run, bundle, step, options, error));
+    TRY(trace_run(trace, run->machine, openings, opening_count, error));
+    status = compare_next(trace, bundle, step, error);
+    if (status != STATUS_OK) {
+        trace_release(trace);
     }
     return status;
 }
@@ -106,9 +94,7 @@ enum status replay_trace_server(struct trace_server *server, struct run *run, st
                                 uint64_t step, const struct replay_options *options,
                                 struct error *error)
 {
-    enum status status;
-
     memset(server, 0, sizeof(*server));
-    status = reach_traced(run, bundle, step, options, error);
-    return status == STATUS_OK ? trace_server_open(server, run->machine, error) : status;
+    TRY(reach_traced(run, bundle, step, options, error));
+    return trace_server_open(server, run->machine, error);
 }

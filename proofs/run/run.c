@@ -16,13 +16,10 @@
 enum status run_data_open(struct dataset *dataset, struct digest *root, const struct tensor *tensor,
                           const char *path, struct error *error)
 {
-    enum status status = tensor->rank == 2
-                             ? dataset_open_samples(dataset, error, path)
-                             : dataset_open_tokens(dataset, error, path, tensor->dtype, ANY_TOKEN);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(tensor->rank == 2 ? dataset_open_samples(dataset, error, path)
+                          : dataset_open_tokens(dataset, error, path, tensor->dtype, ANY_TOKEN));
     if (dataset->count != tensor->count || dataset->dtype != tensor->dtype) {
         status = error_set(error, STATUS_BAD_FORMAT,
                            "%s holds %" PRIu64 " elements of type %s; the job's '%s' has %" PRIu64
@@ -65,12 +62,9 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
     }
     for (uint32_t i = 0; i < count; i++) {
         struct digest root;
-        enum status status = run_data_open(&run->data[i], compared ? NULL : &root,
-                                           &tape->tensors[ids[i]], paths[i], error);
 
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(run_data_open(&run->data[i], compared ? NULL : &root, &tape->tensors[ids[i]], paths[i],
+                          error));
         run->data_count++;
         if (!compared && !digest_equal(&root, &run->job->data_roots[i])) {
             return differs(&root, paths[i], &tape->tensors[ids[i]], error);
@@ -82,38 +76,32 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
 static enum status bind_data(struct run *run, struct error *error)
 {
     uint32_t ids[JOB_DATA_MAX];
-    enum status status = STATUS_OK;
 
     (void)job_tensors(ids, JOB_DATA_MAX, run->job, ROLE_DATA);
-    for (uint32_t i = 0; i < run->data_count && status == STATUS_OK; i++) {
-        status = run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error);
+    for (uint32_t i = 0; i < run->data_count; i++) {
+        TRY(run->machine->backend->bind(run->machine, ids[i], run->data[i].data, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status write_constants(struct run *run, struct error *error)
 {
     uint32_t at = 0;
-    enum status status = STATUS_OK;
 
-    for (uint32_t id = 0; id < run->job->tape->tensor_count && status == STATUS_OK; id++) {
+    for (uint32_t id = 0; id < run->job->tape->tensor_count; id++) {
         if (run->job->tape->tensors[id].role == ROLE_CONSTANT) {
-            status =
-                run->machine->backend->write(run->machine, id, run->job->constants[at++], error);
+            TRY(run->machine->backend->write(run->machine, id, run->job->constants[at++], error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status open_machine(struct run *run, const struct machine_options *options,
                                 struct error *error)
 {
-    enum status status = machine_open(&run->machine, run->job->tape, options, error);
-
-    if (status == STATUS_OK) {
-        status = bind_data(run, error);
-    }
-    return status == STATUS_OK ? write_constants(run, error) : status;
+    TRY(machine_open(&run->machine, run->job->tape, options, error));
+    TRY(bind_data(run, error));
+    return write_constants(run, error);
 }
 
 static enum status open_run(struct run *run, const struct job *job, const char *const *paths,
@@ -125,10 +113,9 @@ static enum status open_run(struct run *run, const struct job *job, const char *
     memset(run, 0, sizeof(*run));
     run->job = job;
     run->options = *options;
-    status = open_data(run, paths, path_count, compared, error);
-    if (status == STATUS_OK) {
-        status = open_machine(run, options, error);
-    }
+    TRY_OUT(open_data(run, paths, path_count, compared, error));
+    TRY_OUT(open_machine(run, options, error));
+out:
     if (status != STATUS_OK) {
         run_close(run);
     }
@@ -168,43 +155,49 @@ void run_close(struct run *run)
 
 /* ---- another machine in its place ---------------------------------------- */
 
-static enum status move_states(struct run *run, void **states, bool out, struct error *error)
+static enum status take_states(void **states, struct run *run, struct error *error)
 {
     const struct tape *tape = run->job->tape;
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
         uint32_t id = tape->states[i].before;
 
-        if (out) {
-            states[i] = malloc(commit_tensor_size(&tape->tensors[id]));
-            status = states[i] == NULL
-                         ? error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
-                                     tape->tensors[id].name)
-                         : run->machine->backend->read(run->machine, id, states[i], error);
-        } else {
-            status = run->machine->backend->write(run->machine, id, states[i], error);
+        states[i] = malloc(commit_tensor_size(&tape->tensors[id]));
+        if (states[i] == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
+                             tape->tensors[id].name);
         }
+        TRY(run->machine->backend->read(run->machine, id, states[i], error));
     }
-    return status;
+    return STATUS_OK;
+}
+
+static enum status put_states(struct run *run, void *const *states, struct error *error)
+{
+    const struct tape *tape = run->job->tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        TRY(run->machine->backend->write(run->machine, tape->states[i].before, states[i], error));
+    }
+    return STATUS_OK;
 }
 
 enum status run_reopen(struct run *run, const struct machine_options *options, struct error *error)
 {
     const struct tape *tape = run->job->tape;
     void **states = calloc((size_t)tape->state_count + 1, sizeof(*states));
-    enum status status = states == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for states")
-                                        : move_states(run, states, true, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        close_machine(&run->machine);
-        run->options = *options;
-        status = open_machine(run, options, error);
+    if (states == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for states");
     }
-    if (status == STATUS_OK) {
-        status = move_states(run, states, false, error);
-    }
-    for (uint32_t i = 0; states != NULL && i < tape->state_count; i++) {
+    TRY_OUT(take_states(states, run, error));
+    close_machine(&run->machine);
+    run->options = *options;
+    TRY_OUT(open_machine(run, options, error));
+    TRY_OUT(put_states(run, states, error));
+out:
+    for (uint32_t i = 0; i < tape->state_count; i++) {
         free(states[i]);
     }
     free(states);
@@ -215,14 +208,13 @@ enum status run_reopen(struct run *run, const struct machine_options *options, s
 static enum status copy_states(struct machine *to, struct machine *from, struct error *error)
 {
     const struct tape *tape = to->tape;
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
         uint32_t id = tape->states[i].before;
 
-        status = to->backend->write(to, id, from->backend->peek(from, id), error);
+        TRY(to->backend->write(to, id, from->backend->peek(from, id), error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* What the options leave of their memory beside the machine at hand; false: nothing. */

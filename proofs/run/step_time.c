@@ -19,11 +19,11 @@ static double seconds_now(void)
 static enum status write_first_state(struct run *run, struct error *error)
 {
     const struct tape *tape = run->job->tape;
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < tape->state_count; i++) {
         uint32_t id = tape->states[i].before;
         void *bytes = calloc(1, commit_tensor_size(&tape->tensors[id]));
+        enum status status;
 
         if (bytes == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for the first state");
@@ -33,8 +33,9 @@ static enum status write_first_state(struct run *run, struct error *error)
         }
         status = run->machine->backend->write(run->machine, id, bytes, error);
         free(bytes);
+        TRY(status);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static int compare(const void *left, const void *right)
@@ -45,18 +46,16 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The loss is read after each step: a device may still be at work when step() returns. */
+/* Reads the loss after the step: a device may still be at work when step() returns. */
 static enum status one_step(double *passed, struct run *run, struct error *error)
 {
     double start = seconds_now();
     uint32_t bits;
-    enum status status = run->machine->backend->step(run->machine, NULL, error);
 
-    if (status == STATUS_OK) {
-        status = run_loss(&bits, run, error);
-    }
+    TRY(run->machine->backend->step(run->machine, NULL, error));
+    TRY(run_loss(&bits, run, error));
     *passed = seconds_now() - start;
-    return status;
+    return STATUS_OK;
 }
 
 static enum status time_steps(struct step_time *time, struct run *run, double seconds,
@@ -66,23 +65,19 @@ static enum status time_steps(struct step_time *time, struct run *run, double se
     double begin = seconds_now();
     struct digest root;
     bool finite;
-    enum status status = one_step(&each[0], run, error); /* warms up */
 
-    while (status == STATUS_OK && time->steps < STEP_TIME_STEPS_MAX &&
-           (time->steps == 0 || seconds_now() - begin < seconds)) {
-        status = one_step(&each[time->steps], run, error);
+    TRY(one_step(&each[0], run, error)); /* warms up */
+    do {
+        TRY(one_step(&each[time->steps], run, error));
         time->steps++;
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    } while (time->steps < STEP_TIME_STEPS_MAX && seconds_now() - begin < seconds);
     qsort(each, time->steps, sizeof(each[0]), compare);
     time->seconds = each[time->steps / 2];
     time->spread_s = each[time->steps - 1] - each[0];
     begin = seconds_now();
-    status = state_root_find(&root, &finite, run->machine, run->options.thread_count, error);
+    TRY(state_root_find(&root, &finite, run->machine, run->options.thread_count, error));
     time->hashing = seconds_now() - begin;
-    return status;
+    return STATUS_OK;
 }
 
 enum status step_time_measure(struct step_time *time, const struct job *job,
@@ -91,37 +86,29 @@ enum status step_time_measure(struct step_time *time, const struct job *job,
                               struct error *error)
 {
     struct run run = {0};
-    enum status status = run_open(&run, job, paths, path_count, machine, error);
+    enum status status;
 
     *time = (struct step_time){0};
-    if (status == STATUS_OK) {
-        status = write_first_state(&run, error);
-    }
-    if (status == STATUS_OK) {
-        status = time_steps(time, &run, seconds, error);
-    }
+    TRY(run_open(&run, job, paths, path_count, machine, error));
+    TRY_OUT(write_first_state(&run, error));
+    TRY_OUT(time_steps(time, &run, seconds, error));
+out:
     run_close(&run);
     return status;
 }
 
-static enum status one_trace(double *passed, struct run *run, struct error *error)
+static enum status trace_once(struct run *run, struct error *error)
 {
     struct machine_options traced = run->options;
-    double start = seconds_now();
     struct trace trace = {0};
     enum status status;
 
     traced.trace = true;
-    status = run_enter(run, &traced, error);
-    if (status == STATUS_OK) {
-        status = trace_run(&trace, run->machine, NULL, 0, error);
-    }
+    TRY(run_enter(run, &traced, error));
+    status = trace_run(&trace, run->machine, NULL, 0, error);
     trace_release(&trace);
-    if (status == STATUS_OK) {
-        status = run_return(run, error);
-    }
-    *passed = seconds_now() - start;
-    return status;
+    TRY(status);
+    return run_return(run, error);
 }
 
 enum status step_time_trace(double *seconds, const struct job *job, const char *const *paths,
@@ -130,27 +117,22 @@ enum status step_time_trace(double *seconds, const struct job *job, const char *
 {
     struct machine_options options = *machine;
     struct run run = {0};
-    double traced = 0.0;
     double plain = 0.0;
+    double traced;
     enum status status;
 
+    *seconds = 0.0;
     options.room_to_trace = true;
-    status = run_open(&run, job, paths, path_count, &options, error);
-
-    if (status == STATUS_OK) {
-        status = write_first_state(&run, error);
-    }
-    if (status == STATUS_OK) {
-        status = one_step(&plain, &run, error); /* warms up */
-    }
-    if (status == STATUS_OK) {
-        status = one_step(&plain, &run, error);
-    }
-    if (status == STATUS_OK) {
-        status = one_trace(&traced, &run, error);
-    }
-    run_close(&run);
+    TRY(run_open(&run, job, paths, path_count, &options, error));
+    TRY_OUT(write_first_state(&run, error));
+    TRY_OUT(one_step(&plain, &run, error)); /* warms up */
+    TRY_OUT(one_step(&plain, &run, error));
+    traced = seconds_now();
+    TRY_OUT(trace_once(&run, error));
+    traced = seconds_now() - traced;
     *seconds = traced > plain ? traced - plain : 0.0;
+out:
+    run_close(&run);
     return status;
 }
 

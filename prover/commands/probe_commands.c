@@ -16,6 +16,7 @@
 #include "chain/codec/wei.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
+#include "proofs/job/job_file.h"
 #include "proofs/run/step_time.h"
 #include "prover/commands/access.h"
 #include "prover/train/nvml.h"

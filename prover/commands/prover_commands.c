@@ -14,6 +14,7 @@
 #include "base/hex.h"
 #include "base/io/log.h"
 #include "base/io/notify.h"
+#include "proofs/job/job_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
 #include "prover/commands/ledger_commands.h"

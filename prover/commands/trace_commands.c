@@ -12,6 +12,7 @@
 #include "base/cli/progress.h"
 #include "base/hex.h"
 #include "proofs/dispute/fraud_proof.h"
+#include "proofs/job/job_file.h"
 #include "proofs/run/replay.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"

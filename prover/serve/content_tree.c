@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "proofs/job/job_file.h"
 #include "prover/serve/content_trace.h"
 
 #define BYTES_TYPE "application/octet-stream"

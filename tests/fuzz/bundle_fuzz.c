@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "proofs/bundle/bundle_pack.h"
+#include "proofs/job/job_make.h"
 #include "tests/support/folder.h"
+#include "tests/support/memory_file.h"
 
 #define UNPACKED_MAX (1u << 20)
 
@@ -88,19 +91,15 @@ static void read_bundle(const char *path, int must_open)
 
 static void import(const uint8_t *data, size_t size)
 {
-    struct archive_reader *archive = malloc(sizeof(*archive));
-    struct bundle_import wish = {0};
+    struct bundle_import import = {.size_max = UNPACKED_MAX};
     enum status status;
+    char archive[MEMORY_FILE_PATH_MAX];
     char path[128];
+    int descriptor = memory_file_open(archive, data, size);
 
     path_of(path, "run");
-    if (archive == NULL ||
-        archive_reader_open_bytes(archive, NULL, data, size, UNPACKED_MAX) != STATUS_OK) {
-        abort();
-    }
-    status = bundle_import_archive(path, archive, &wish, NULL);
-    archive_reader_close(archive);
-    free(archive);
+    status = bundle_import(path, archive, &import, NULL);
+    (void)close(descriptor);
     if (status == STATUS_OK) {
         read_bundle(path, 1);
         folder_remove(path);

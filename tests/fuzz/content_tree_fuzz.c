@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/models/model.h"
+#include "proofs/job/job_make.h"
 #include "prover/serve/content_tree.h"
 #include "prover/serve/serve.h"
 #include "tests/support/folder.h"

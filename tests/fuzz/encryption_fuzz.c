@@ -1,14 +1,13 @@
 /*
- * Any bytes as an encrypted payload (first byte 0 modulo 3), a locked key (1) or an encrypted file (2).
- * Nobody can make one without the key, so whatever opens is a find.
+ * Any bytes as an encrypted payload (first byte 0 modulo 3), a locked key (1) or an encrypted file
+ * (2). Nobody can make one without the key: an input that opens is a fault.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "proofs/format/encryption.h"
+#include "tests/support/memory_file.h"
 
 #define LOG_N_MOST 6 /* scrypt at its real cost would make a fuzzer of one input a second */
 #define LOCK_LOG_N 32
@@ -42,13 +41,9 @@ static void try_lock(const uint8_t *data, size_t size)
 static void try_file(const uint8_t *data, size_t size)
 {
     static struct encryption_reader reader;
-    char path[64];
-    int descriptor = memfd_create("encryption_fuzz", MFD_CLOEXEC);
+    char path[MEMORY_FILE_PATH_MAX];
+    int descriptor = memory_file_open(path, data, size);
 
-    if (descriptor < 0 || write(descriptor, data, size) != (ssize_t)size) {
-        abort();
-    }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
     if (encryption_reader_open(&reader, NULL, path, &the_key, "c") == STATUS_OK) {
         abort();
     }

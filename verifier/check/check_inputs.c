@@ -12,6 +12,7 @@
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
+#include "proofs/job/job_file.h"
 #include "verifier/check/check_inputs.h"
 #include "verifier/check/known_data.h"
 

@@ -13,6 +13,7 @@
 #include "engine/ops/philox.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
+#include "proofs/job/job_make.h"
 #include "proofs/run/run.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "chain/codec/wei.h"
+#include "proofs/job/job_file.h"
 #include "proofs/run/step_time.h"
 #include "verifier/status/plan.h"
 

@@ -16,9 +16,10 @@
 
 #include "base/endian.h"
 #include "proofs/bundle/bundle_pack.h"
-#include "proofs/bundle/pack_parts.h"
+#include "proofs/bundle/pack_journal.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/hash/sha256.h"
+#include "tests/support/memory_file.h"
 #include "tests/support/numeric/small_job.h"
 #include "tests/support/test.h"
 
@@ -122,7 +123,8 @@ static void check_round_trip(struct bundle *bundle, const char *name,
     assert_int_equal(bundle_export(bundle, file, BUNDLE_PACK_ALL, NULL), STATUS_REFUSED);
     assert_int_equal(import_file(name, file, &import), STATUS_OK);
     assert_int_equal(import.checkpoints, checkpoints);
-    assert_int_equal(import.unchecked, bundle_is_encrypted(bundle) && key == NULL ? checkpoints : 0);
+    assert_int_equal(import.unchecked,
+                     bundle_is_encrypted(bundle) && key == NULL ? checkpoints : 0);
     assert_int_equal(import_file(name, file, &import), STATUS_REFUSED);
     assert_int_equal(bundle_open(&again, folder, BUNDLE_WRITE, NULL), STATUS_OK);
     assert_int_equal(bundle_is_encrypted(again), bundle_is_encrypted(bundle));
@@ -330,17 +332,16 @@ static void packed_release(struct packed *packed)
 static enum status import_bytes(const char *name, const uint8_t *bytes, size_t size,
                                 uint64_t size_max)
 {
-    struct archive_reader *archive = malloc(sizeof(*archive));
-    struct bundle_import import = {0};
+    struct bundle_import import = {.size_max = size_max};
+    char archive[MEMORY_FILE_PATH_MAX];
     char folder[800];
     size_t before = count_entries(inbox());
+    int descriptor = memory_file_open(archive, bytes, size);
     enum status status;
 
     (void)snprintf(folder, sizeof(folder), "%s/%s", inbox(), name);
-    assert_int_equal(archive_reader_open_bytes(archive, NULL, bytes, size, size_max), STATUS_OK);
-    status = bundle_import_archive(folder, archive, &import, NULL);
-    archive_reader_close(archive);
-    free(archive);
+    status = bundle_import(folder, archive, &import, NULL);
+    (void)close(descriptor);
     assert_int_equal(count_entries(inbox()), before + (status == STATUS_OK));
     return status;
 }

@@ -769,7 +769,8 @@ static void test_encrypted_bundle_holds_nothing_in_the_clear(void **state)
     (void)state;
     for (int encrypted = 0; encrypted < 2; encrypted++) {
         const char *path = small_path(encrypting[encrypted]);
-        struct bundle *bundle = small_bundle_new(path, small_job(), encrypted ? &the_key : NULL, 10);
+        struct bundle *bundle =
+            small_bundle_new(path, small_job(), encrypted ? &the_key : NULL, 10);
         char checkpoint[FILE_PATH_MAX];
         char journal[700];
         struct run run;

@@ -28,8 +28,9 @@
 #include "proofs/commit/state_root.h"
 #include "proofs/format/dataset.h"
 #include "proofs/format/key_file.h"
-#include "proofs/format/npy.h"
+#include "proofs/job/job_file.h"
 #include "proofs/job/tape_file.h"
+#include "tests/support/numeric/npy_writer.h"
 #include "tests/support/numeric/small_job.h"
 #include "tests/support/test.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proofs/format/npy.h"
+#include "tests/support/numeric/npy_writer.h"
 #include "tests/support/test.h"
 
 #define BYTES_MAX 8192

@@ -19,8 +19,8 @@
 #include "proofs/format/encryption.h"
 #include "tests/support/test.h"
 
-#define FILE_MAX     (4u << 20)
-#define LOG_N_TEST   10
+#define FILE_MAX        (4u << 20)
+#define LOG_N_TEST      10
 #define ENCRYPTED_CHUNK (ENCRYPTION_CHUNK_SIZE + ENCRYPTION_TAG_SIZE)
 
 static const struct encryption_key the_key = {{1, 2, 3, 4, 5, 6, 7, 8}};

@@ -9,7 +9,8 @@
 
 #include "base/error.h"
 #include "base/io/whole_file.h"
-#include "proofs/format/npy.h"
+#include "proofs/format/dataset.h"
+#include "tests/support/numeric/npy_writer.h"
 #include "tests/support/test.h"
 
 /* A file of this version whose header is text and a newline, followed by data_size zeros. */
@@ -196,29 +197,26 @@ static void test_files_are_read_back_and_cut_ones_refused(void **state)
 {
     char path[512];
     uint32_t data[6] = {1, 2, 3, 0xFFFFFFFF, 5, 6};
-    uint32_t got[4];
-    struct npy npy = {.element = ELEMENT_U32, .rank = 2, .dims = {2, 3}};
-    struct npy_file file;
+    struct npy npy = {.element = ELEMENT_U32, .rank = 1, .dims = {6}};
+    struct dataset dataset;
     struct error error;
 
     (void)state;
     snprintf(path, sizeof(path), "%s/a.npy", test_temp_dir());
     assert_int_equal(npy_write(path, NULL, &npy, data), STATUS_OK);
-    assert_int_equal(npy_open(&file, NULL, path), STATUS_OK);
-    assert_memory_equal(file.npy.dims, npy.dims, sizeof(npy.dims));
-    assert_int_equal(npy_read(&file, NULL, got, sizeof(got), 8), STATUS_OK);
-    assert_memory_equal(got, data + 2, sizeof(got));
-    /* Cut behind our back, it is an error and not a fault. */
-    assert_int_equal(truncate(path, (off_t)npy.data_offset + 20), 0);
+    assert_int_equal(dataset_open_tokens(&dataset, NULL, path, DTYPE_U32, UINT64_C(1) << 32),
+                     STATUS_OK);
+    assert_int_equal(dataset.count, 6);
+    assert_memory_equal(dataset.data, data, sizeof(data));
+    dataset_close(&dataset);
     error_init(&error);
-    assert_int_equal(npy_read(&file, &error, got, sizeof(got), 8), STATUS_BAD_FORMAT);
-    assert_non_null(strstr(error.text, "ends at byte"));
-    npy_close(&file);
-    assert_int_equal(npy_open(&file, &error, path), STATUS_BAD_FORMAT);
+    assert_int_equal(truncate(path, (off_t)npy.data_offset + 20), 0);
+    assert_int_equal(dataset_open_tokens(&dataset, &error, path, DTYPE_U32, 7), STATUS_BAD_FORMAT);
     assert_non_null(strstr(error.text, path));
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(npy_open(&file, &error, path), STATUS_NOT_FOUND);
-    assert_int_equal(npy_open(&file, &error, test_temp_dir()), STATUS_BAD_FORMAT);
+    assert_int_equal(dataset_open_tokens(&dataset, &error, path, DTYPE_U32, 7), STATUS_NOT_FOUND);
+    assert_int_equal(dataset_open_tokens(&dataset, &error, test_temp_dir(), DTYPE_U32, 7),
+                     STATUS_BAD_FORMAT);
 }
 
 static void test_dropped_file_leaves_the_old_one(void **state)

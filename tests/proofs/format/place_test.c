@@ -11,9 +11,10 @@
 
 #include "base/endian.h"
 #include "proofs/bundle/bundle_pack.h"
-#include "proofs/format/npy.h"
+#include "proofs/format/dataset.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/hash/sha256.h"
+#include "proofs/job/job_file.h"
 #include "tests/support/numeric/small_job.h"
 #include "tests/support/test.h"
 
@@ -44,7 +45,7 @@ static const char *put(const char *name, const void *bytes, size_t size)
 static void check_npy(const char *text, size_t data_size, const char *place)
 {
     uint8_t bytes[256] = "\x93NUMPY\x01\x00";
-    struct npy_file file;
+    struct dataset dataset;
     struct error error;
     const char *path;
 
@@ -52,19 +53,19 @@ static void check_npy(const char *text, size_t data_size, const char *place)
     endian_store_le16(bytes + 8, (uint16_t)strlen(text));
     memcpy(bytes + 10, text, strlen(text));
     path = put("bad.npy", bytes, 10 + strlen(text) + data_size);
-    assert_int_equal(npy_open(&file, &error, path), STATUS_BAD_FORMAT);
+    assert_int_equal(dataset_open_tokens(&dataset, &error, path, DTYPE_U32, 7), STATUS_BAD_FORMAT);
     check_sentence(&error, path, place);
 }
 
 static void test_npy_files_are_refused_at_a_byte(void **state)
 {
-    struct npy_file file;
+    struct dataset dataset;
     struct error error;
     const char *path = put("short.npy", "\x93NUMPY\x07", 7);
 
     (void)state;
     error_init(&error);
-    assert_int_equal(npy_open(&file, &error, path), STATUS_BAD_FORMAT);
+    assert_int_equal(dataset_open_tokens(&dataset, &error, path, DTYPE_U32, 7), STATUS_BAD_FORMAT);
     check_sentence(&error, path, "byte 0");
     check_npy("['descr']\n", 0, "byte 10");
     check_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}\n", 7, "byte 66");

@@ -12,6 +12,8 @@
 #include "base/io/file.h"
 #include "engine/rules/rule.h"
 #include "proofs/hash/sha256.h"
+#include "proofs/job/job_file.h"
+#include "proofs/job/job_make.h"
 #include "proofs/job/tape_file.h"
 #include "tests/support/numeric/small_job.h"
 #include "tests/support/test.h"

@@ -12,8 +12,9 @@
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "proofs/commit/commit.h"
-#include "proofs/format/npy.h"
 #include "proofs/format/safetensors.h"
+#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/numeric/npy_writer.h"
 #include "tests/support/test.h"
 
 #define FOLDER       "fixtures/commitments/"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proofs/commit/state_root.h"
+#include "proofs/job/job_make.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "proofs/commit/trace.h"
+#include "proofs/job/job_make.h"
 #include "prover/train/train.h"
 #include "verifier/audit/audit.h"
 

@@ -1,5 +1,5 @@
 /*
- * pack_parts.h - the journal of a bundle as bytes, for bundle_pack.c and pack_journal.c alone.
+ * pack_journal.h - the journal of a bundle as bytes. Only bundle_pack.c needs it.
  *
  *     OFFSET  SIZE  MEANING
  *     0       8     "LSJRNL" 0x00 0x01
@@ -16,8 +16,8 @@
  *             116n  encrypted: root (32), the same 36 bytes as a payload ("journal/step/N")
  *             ...   each segment: number (8), root (32), size (2), signature
  */
-#ifndef PROOFS_BUNDLE_PACK_PARTS_H
-#define PROOFS_BUNDLE_PACK_PARTS_H
+#ifndef PROOFS_BUNDLE_PACK_JOURNAL_H
+#define PROOFS_BUNDLE_PACK_JOURNAL_H
 
 #include "proofs/bundle/bundle_parts.h"
 #include "proofs/format/archive.h"
@@ -37,4 +37,4 @@ MUST_CHECK enum status pack_journal_write(struct archive_writer *archive, struct
 MUST_CHECK enum status pack_journal_read(struct bundle *bundle, struct archive_reader *archive,
                                          uint64_t size, struct error *error);
 
-#endif /* PROOFS_BUNDLE_PACK_PARTS_H */
+#endif /* PROOFS_BUNDLE_PACK_JOURNAL_H */

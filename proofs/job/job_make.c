@@ -1,0 +1,101 @@
+/* job_make.c - see job_make.h. */
+#include "proofs/job/job_make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/rules/rule.h"
+#include "proofs/job/job_file.h"
+
+static enum status take_model(struct job *job, struct model *model, struct error *error)
+{
+    job->tape = model->tape;
+    model->tape = NULL;
+    job->constants = calloc((size_t)model->constant_count + 1, sizeof(*job->constants));
+    job->draws = calloc((size_t)model->parameter_count + 1, sizeof(*job->draws));
+    if (job->constants == NULL || job->draws == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
+    }
+    for (uint32_t i = 0; i < model->constant_count; i++) {
+        job->constants[job->constant_count++] = model->constants[i].bytes;
+    }
+    model->constant_count = 0;
+    if (job->first_state_given) {
+        return STATUS_OK; /* Nothing is drawn: the seed has no meaning. */
+    }
+    job->seed = model->options.seed;
+    for (uint32_t i = 0; i < model->parameter_count; i++) {
+        uint32_t tensor = model->parameters[i].tensor;
+
+        job->draws[job->draw_count++] =
+            (struct job_draw){tensor, tensor, model->parameters[i].init};
+    }
+    return STATUS_OK;
+}
+
+static struct job *job_of_terms(const struct job_terms *terms)
+{
+    struct job *job = calloc(1, sizeof(*job));
+
+    if (job == NULL) {
+        return NULL;
+    }
+    job->rules_version = RULES_VERSION;
+    job->steps = terms->steps;
+    job->segment_length = terms->segment_length;
+    job->requirements = terms->requirements;
+    job->data_count = terms->data_count;
+    memcpy(job->data_roots, terms->data_roots, sizeof(job->data_roots));
+    job->first_state_given = terms->first_state_given;
+    job->first_state_root = terms->first_state_root;
+    return job;
+}
+
+enum status job_from_model(struct job **result, struct model *model, const struct job_terms *terms,
+                           struct error *error)
+{
+    struct job *job = job_of_terms(terms);
+    enum status status;
+
+    if (job == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
+    }
+    TRY_OUT(take_model(job, model, error));
+    TRY_OUT(job_complete(job, error));
+    *result = job;
+    return STATUS_OK;
+out:
+    job_free(job);
+    return status;
+}
+
+enum status job_from_tape(struct job **result, struct tape *tape, void **constants,
+                          uint32_t constant_count, const struct job_terms *terms,
+                          struct error *error)
+{
+    struct job *job = job_of_terms(terms);
+    enum status status;
+
+    if (job == NULL) {
+        tape_free(tape);
+        for (uint32_t i = 0; i < constant_count; i++) {
+            free(constants[i]);
+        }
+        free(constants);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
+    }
+    job->tape = tape;
+    job->constants = constants;
+    job->constant_count = constant_count;
+    if (constant_count != job_tensors(NULL, 0, job, ROLE_CONSTANT)) {
+        status = error_set(error, STATUS_USAGE, "%u constants for a tape with %u", constant_count,
+                           job_tensors(NULL, 0, job, ROLE_CONSTANT));
+        goto out;
+    }
+    TRY_OUT(job_complete(job, error));
+    *result = job;
+    return STATUS_OK;
+out:
+    job_free(job);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* job_make.h - makes a job of a model, or of a tape and its constants. */
+#ifndef PROOFS_JOB_JOB_MAKE_H
+#define PROOFS_JOB_JOB_MAKE_H
+
+#include "base/error.h"
+#include "engine/models/model.h"
+#include "proofs/job/job.h"
+
+/* What a model does not say. */
+struct job_terms {
+    uint64_t steps;
+    uint64_t segment_length;
+    struct job_requirements requirements;
+    struct digest data_roots[JOB_DATA_MAX];
+    uint32_t data_count;
+    bool first_state_given; /* nothing is drawn; the root is that of the state that is given */
+    struct digest first_state_root;
+};
+
+/*
+ * Makes a job of a model: draws the first state, once, to commit to it. Takes the model's tape and
+ * constants, also on failure: the model keeps only its parameters and options.
+ */
+MUST_CHECK enum status job_from_model(struct job **job, struct model *model,
+                                      const struct job_terms *terms, struct error *error);
+
+/*
+ * Makes a job of a checked tape and its constants, in the order of the tape's constant tensors. A
+ * state that is not given begins as zeros. Takes tape, constants and each of them, also on failure.
+ */
+MUST_CHECK enum status job_from_tape(struct job **job, struct tape *tape, void **constants,
+                                     uint32_t constant_count, const struct job_terms *terms,
+                                     struct error *error);
+
+#endif /* PROOFS_JOB_JOB_MAKE_H */
