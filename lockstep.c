@@ -8,6 +8,7 @@
 #include "prover/commands/commands.h"
 #include "verifier/check/workers.h"
 #include "verifier/commands/commands.h"
+#include "verifier/dispute/dispute_child.h"
 
 static const struct command_group *const groups[] = {
     &program_commands,  /* help, doctor */
@@ -26,7 +27,7 @@ int main(int argc, char **argv)
 {
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
-        return workers_serve(); /* a child of a verifier's node */
+        return workers_serve(&dispute_child); /* a child of a verifier's node */
     }
     return program_main(groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

@@ -191,6 +191,38 @@ static void finish(struct trace *trace, struct trace_opening *openings, uint32_t
     }
 }
 
+static enum status make_room(struct trace *trace, struct error *error)
+{
+    trace->items = malloc(((size_t)trace->item_count + 1) * 2 * sizeof(*trace->items));
+    if (trace->items == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a trace of %u tensors",
+                         trace->item_count);
+    }
+    trace->hashes = trace->items + trace->item_count;
+    return STATUS_OK;
+}
+
+enum status trace_of_roots(struct trace *trace, const struct tape *tape, const uint8_t *roots,
+                           struct error *error)
+{
+    enum status status;
+
+    *trace = (struct trace){
+        .tape = tape, .state_count = tape->state_count, .item_count = trace_item_count(tape)};
+    status = make_room(trace, error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    memcpy(trace->items, roots, (size_t)trace->item_count * DIGEST_SIZE);
+    status = find_next_root(trace, error);
+    if (status != STATUS_OK) {
+        trace_release(trace);
+        return status;
+    }
+    finish(trace, NULL, 0);
+    return STATUS_OK;
+}
+
 static enum status run(struct trace *trace, struct machine *machine, struct trace_opening *openings,
                        uint32_t opening_count, const struct trace_watcher *watcher,
                        struct error *error)
@@ -209,12 +241,10 @@ static enum status run(struct trace *trace, struct machine *machine, struct trac
                              openings[i].item, (unsigned long long)openings[i].element);
         }
     }
-    trace->items = malloc(((size_t)trace->item_count + 1) * 2 * sizeof(*trace->items));
-    if (trace->items == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a trace of %u tensors",
-                         trace->item_count);
+    status = make_room(trace, error);
+    if (status != STATUS_OK) {
+        return status;
     }
-    trace->hashes = trace->items + trace->item_count;
     for (uint32_t i = 0; i < tape->state_count; i++) {
         TRY_OUT(state_visit(machine, tape->states[i].before, take_state, &recorder, error));
     }

@@ -65,6 +65,10 @@ struct trace_watcher {
 MUST_CHECK enum status trace_watch(struct trace *trace, struct machine *machine,
                                    const struct trace_watcher *watcher, struct error *error);
 
+/* The trace whose items have these roots, item_count of 32 bytes: a step that was run before. */
+MUST_CHECK enum status trace_of_roots(struct trace *trace, const struct tape *tape,
+                                      const uint8_t *roots, struct error *error);
+
 /* States are the first items, in their order. The item of an output of an operation; the tensor at
  * an item. */
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output);

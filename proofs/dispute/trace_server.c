@@ -47,6 +47,7 @@ static enum status run(struct trace_server *server, const struct observer *obser
     struct machine *machine = server->machine;
     enum status status = STATUS_OK;
 
+    assert(machine != NULL && server->states != NULL);
     for (uint32_t i = 0; i < server->tape->state_count && status == STATUS_OK; i++) {
         status = machine->backend->write(machine, server->tape->states[i].before, server->states[i],
                                          error);
@@ -128,12 +129,16 @@ static enum status keep(struct trace_server *server, uint32_t item, const uint8_
     merkle_root(&root, &hashes);
     commit_tensor_root_of(&root, COMMIT_TENSOR, kept->tensor, &root);
     if (!digest_equal(&root, &server->trace.items[item])) {
-        enum status status = error_set(
-            error, STATUS_DEVICE, "tensor %u of the trace is not what it was the first time", item);
-
-        error_advise(error, "this machine computes wrongly: use another one");
         drop(kept);
-        return status;
+        if (server->file.bytes != NULL) {
+            trace_file_remove(&server->file);
+            return error_set(error, STATUS_IO, "tensor %u in the file of the trace is damaged",
+                             item);
+        }
+        (void)error_set(error, STATUS_DEVICE,
+                        "tensor %u of the trace is not what it was the first time", item);
+        error_advise(error, "this machine computes wrongly: use another one");
+        return STATUS_DEVICE;
     }
     server->kept_count++;
     return STATUS_OK;
@@ -187,7 +192,9 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
         if (trace_server_tensor(server, item) != NULL || wants(items, i, item)) {
             continue;
         }
-        if (item < server->trace.state_count) {
+        if (server->file.bytes != NULL) {
+            status = keep(server, item, trace_file_tensor(&server->file, item), NULL, error);
+        } else if (item < server->trace.state_count) {
             status = keep(server, item, server->states[item], NULL, error);
         } else {
             search.left++;
@@ -232,14 +239,58 @@ enum status trace_server_open(struct trace_server *server, struct machine *machi
     memset(server, 0, sizeof(*server));
     server->machine = machine;
     server->tape = machine->tape;
-    status = save_states(server, error);
-    if (status == STATUS_OK) {
-        server->runs = 1;
-        status = trace_run(&server->trace, machine, NULL, 0, error);
+    TRY_OUT(save_states(server, error));
+    server->runs = 1;
+    TRY_OUT(trace_run(&server->trace, machine, NULL, 0, error));
+    status = list_next(server, error);
+out:
+    if (status != STATUS_OK) {
+        trace_server_close(server);
     }
-    if (status == STATUS_OK) {
-        status = list_next(server, error);
+    return status;
+}
+
+static void free_states(struct trace_server *server)
+{
+    for (uint32_t i = 0; server->states != NULL && i < server->tape->state_count; i++) {
+        free(server->states[i]);
     }
+    free(server->states);
+    server->states = NULL;
+}
+
+enum status trace_server_open_kept(struct trace_server *server, struct machine *machine,
+                                   const char *path, const struct digest *mark, struct error *error)
+{
+    enum status status;
+
+    memset(server, 0, sizeof(*server));
+    server->machine = machine;
+    server->tape = machine->tape;
+    TRY_OUT(save_states(server, error));
+    server->runs = 1;
+    TRY_OUT(trace_file_run(&server->file, &server->trace, machine, path, mark, error));
+    if (server->file.bytes != NULL) {
+        free_states(server);
+    }
+    status = list_next(server, error);
+out:
+    if (status != STATUS_OK) {
+        trace_server_close(server);
+    }
+    return status;
+}
+
+enum status trace_server_load(struct trace_server *server, const struct tape *tape,
+                              const char *path, const struct digest *mark, struct error *error)
+{
+    enum status status;
+
+    memset(server, 0, sizeof(*server));
+    server->tape = tape;
+    TRY_OUT(trace_file_open(&server->file, &server->trace, tape, path, mark, error));
+    status = list_next(server, error);
+out:
     if (status != STATUS_OK) {
         trace_server_close(server);
     }
@@ -249,13 +300,11 @@ enum status trace_server_open(struct trace_server *server, struct machine *machi
 void trace_server_close(struct trace_server *server)
 {
     keep_only(server, NULL, 0);
-    for (uint32_t i = 0; server->states != NULL && i < server->tape->state_count; i++) {
-        free(server->states[i]);
-    }
-    free(server->states);
+    free_states(server);
     free(server->next_items);
     free(server->next);
     trace_release(&server->trace);
+    trace_file_close(&server->file);
     memset(server, 0, sizeof(*server));
 }
 
@@ -331,11 +380,16 @@ enum status trace_server_diverged(uint32_t *state, uint64_t *element, struct tra
                                   struct error *error)
 {
     const struct tape *tape = server->tape;
-    enum status status = run(server, NULL, error);
+    bool filed = server->file.bytes != NULL;
+    enum status status = filed ? STATUS_OK : run(server, NULL, error);
 
     for (*state = 0; *state < tape->state_count && status == STATUS_OK; ++*state) {
-        status = state_visit(server->machine, tape->states[*state].before, find_not_finite, element,
-                             error);
+        uint32_t id = tape->states[*state].before;
+        uint32_t item = server->next_items[*state];
+
+        status = filed ? find_not_finite(element, &tape->tensors[id],
+                                         trace_file_tensor(&server->file, item), error)
+                       : state_visit(server->machine, id, find_not_finite, element, error);
         if (status == STATUS_OK && *element != UINT64_MAX) {
             return STATUS_OK;
         }

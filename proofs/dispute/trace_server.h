@@ -1,16 +1,17 @@
 /*
- * trace_server.h - one step on its machine, ready to answer whatever may be asked of it.
+ * trace_server.h - one step on its machine, ready to reply to any query about it.
  *
- * A solver, or an attestor, whose step is disputed tells what lies in its trace; a claimant uses
- * the same to know what should lie there. The trace is made once and its roots are kept. A tensor
- * of it is made again when it is asked for, by running the step once more, and kept until another
- * one is: so a walk through one tensor costs one run, and memory holds the states before the step
- * and one tensor beside what the machine holds.
+ * A solver, or an attestor, whose step is disputed replies with what lies in its trace. A claimant
+ * uses the same to know what should lie there. The trace is made once and its roots are kept. Where
+ * there is room for a file (trace_file.h), it holds every tensor of the step, and the step is never
+ * run again. Without one, a tensor is made again when a query is about it, by running the step once
+ * more, and kept until another one is: memory then holds the states before the step and one tensor.
  */
 #ifndef PROOFS_DISPUTE_TRACE_SERVER_H
 #define PROOFS_DISPUTE_TRACE_SERVER_H
 
 #include "proofs/commit/trace.h"
+#include "proofs/dispute/trace_file.h"
 #include "proofs/dispute/trace_reply.h"
 
 /* Tensors that are kept at once: all that one operation touches. */
@@ -20,7 +21,7 @@
 struct trace_server_tensor {
     uint32_t item;
     const struct tensor *tensor;
-    const uint8_t *bytes; /* borrowed of a state before the step, else owned */
+    const uint8_t *bytes; /* borrowed of the file or of a state before the step, else owned */
     uint8_t *owned;
     uint64_t size;
     struct digest *hashes; /* of its leaves */
@@ -28,12 +29,13 @@ struct trace_server_tensor {
 };
 
 struct trace_server {
-    struct machine *machine; /* borrowed */
+    struct machine *machine; /* borrowed; NULL: the file has all that is ever wanted */
     const struct tape *tape;
     struct trace trace;
-    uint8_t **states;     /* bytes of the states before the step */
-    uint32_t *next_items; /* per state: the item of its next value */
-    struct digest *next;  /* the roots of the next values, then their hashes as leaves */
+    struct trace_file file; /* perhaps not open */
+    uint8_t **states;       /* bytes of the states before the step; NULL: the file has them */
+    uint32_t *next_items;   /* per state: the item of its next value */
+    struct digest *next;    /* the roots of the next values, then their hashes as leaves */
     struct trace_server_tensor kept[TRACE_SERVER_KEPT_MAX];
     uint32_t kept_count;
     uint64_t runs; /* of the step, so far */
@@ -45,22 +47,33 @@ struct trace_server {
  */
 MUST_CHECK enum status trace_server_open(struct trace_server *server, struct machine *machine,
                                          struct error *error);
+
+/* The same, with a file that is kept. mark: see trace_file_run(). */
+MUST_CHECK enum status trace_server_open_kept(struct trace_server *server, struct machine *machine,
+                                              const char *path, const struct digest *mark,
+                                              struct error *error);
+
+/* From a file that is there, without a machine. Fails as trace_file_open() does. */
+MUST_CHECK enum status trace_server_load(struct trace_server *server, const struct tape *tape,
+                                         const char *path, const struct digest *mark,
+                                         struct error *error);
 void trace_server_close(struct trace_server *server); /* a zero-filled one is allowed */
 
 /*
- * The answer to any ask about a tree (not TRACE_QUERY_DIVERGED or TRACE_QUERY_PARTS, see
- * fraud_proof.h); bytes has room for TRACE_REPLY_BYTES_MAX. STATUS_NOT_FOUND: the step has no such
+ * The reply to any query about a tree (for TRACE_QUERY_DIVERGED and TRACE_QUERY_PARTS see
+ * fraud_proof.h). bytes has room for TRACE_REPLY_BYTES_MAX. STATUS_NOT_FOUND: the step has no such
  * thing. STATUS_DEVICE: the machine made another tensor than the first time.
  */
 MUST_CHECK enum status trace_server_answer(uint8_t *bytes, size_t *size,
                                            struct trace_server *server,
                                            const struct trace_query *query, struct error *error);
 
-/* The tree that ask is about; borrowed until the next call. */
+/* The tree that the query is about; borrowed until the next call. */
 MUST_CHECK enum status trace_server_tree(struct trace_reply_tree *tree, struct trace_server *server,
                                          const struct trace_query *query, struct error *error);
 
-/* Keeps these tensors, and no others, with at most one run. At most TRACE_SERVER_KEPT_MAX items. */
+/* Keeps these tensors, and no others, with at most one run; with none where there is a file. At most
+ * TRACE_SERVER_KEPT_MAX items. */
 MUST_CHECK enum status trace_server_keep(struct trace_server *server, const uint32_t *items,
                                          uint32_t count, struct error *error);
 

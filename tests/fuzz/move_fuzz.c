@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/dispute/duel.h"
+#include "verifier/dispute/dispute_move.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct duel_move move;
+    struct dispute_move move;
     struct buffer again;
 
-    if (duel_move_read(&move, data, size, NULL) != STATUS_OK) {
+    if (dispute_move_read(&move, data, size, NULL) != STATUS_OK) {
         return 0;
     }
     buffer_init(&again, size);
-    duel_move_write(&again, &move);
+    dispute_move_write(&again, &move);
     if (again.size != size || memcmp(again.data, data, size) != 0) {
         abort();
     }

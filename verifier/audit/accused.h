@@ -1,14 +1,10 @@
 /*
  * accused.h - what is at hand of a step that a solver is accused of: the state after it, where the
- * bundle has a checkpoint there, and answers about its trace, where a mirror or a folder has them.
- *
- * Everything is checked against the root that it is asked by, but for the root of the trace
- * itself: that is the word of whoever answers first, and only a ledger can hold the solver to it.
+ * bundle has a checkpoint there, and mirrors or folders that may have replies about its trace.
  */
 #ifndef VERIFIER_AUDIT_ACCUSED_H
 #define VERIFIER_AUDIT_ACCUSED_H
 
-#include "proofs/dispute/trace_walk.h"
 #include "proofs/run/run.h"
 #include "verifier/check/fetch.h"
 
@@ -38,13 +34,5 @@ MUST_CHECK enum status accused_find_state(struct accused *accused, struct run *r
 /* One tensor of that state, which must have been found. bytes has room for it. */
 MUST_CHECK enum status accused_read_state(void *bytes, const struct accused *accused,
                                           struct run *run, uint32_t state, struct error *error);
-
-/* The root of the trace, by the first answer that anybody has. STATUS_NOT_FOUND: nobody has one. */
-MUST_CHECK enum status accused_trace(struct digest *root, struct accused *accused,
-                                     const struct tape *tape, struct error *error);
-
-/* Answers what the walk asks until it has ended or nobody has the next answer. */
-MUST_CHECK enum status accused_answer(struct accused *accused, struct trace_walk *walk,
-                                      struct error *error);
 
 #endif /* VERIFIER_AUDIT_ACCUSED_H */

@@ -6,21 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/game/game.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/element.h"
 #include "proofs/dispute/evidence_file.h"
-#include "proofs/dispute/fraud_proof.h"
 #include "proofs/run/replay.h"
 #include "verifier/audit/accused.h"
+#include "verifier/dispute/dispute_next.h"
+
+/* Of the trace's file in the temporary folder: a longer trace is run again instead. */
+#define TRACE_FILE_MAX ((uint64_t)2 << 30)
 
 struct seeker {
     struct fault_location *location;
     struct bundle *bundle;
     const struct fault_location_request *wish;
     struct run run;
-    struct trace_server own;
-    struct trace_walk walk;
+    struct dispute dispute; /* that no ledger knows of */
+    struct dispute_step step;
     struct accused accused;
     uint32_t state; /* that differs, when the evidence is about a state after the step */
     uint8_t *truth; /* our own bytes of it */
@@ -127,11 +129,11 @@ static void name_element(struct fault_location *location, const uint8_t *theirs,
     }
 }
 
-/* An output's leaf of the accused's trace against ours, which the conviction keeps. */
+/* An output's leaf of the accused's trace against ours, which is kept since the proof was written. */
 static void name_leaf(struct seeker *seeker)
 {
-    const struct trace_walk *walk = &seeker->walk;
-    const struct trace_server_tensor *own = trace_server_tensor(&seeker->own, walk->item);
+    const struct trace_walk *walk = &seeker->step.walk;
+    const struct trace_server_tensor *own = trace_server_tensor(&seeker->step.own, walk->item);
     struct fault_location *location = seeker->location;
     uint64_t start = walk->leaf * MERKLE_LEAF_SIZE;
     uint64_t left;
@@ -147,7 +149,7 @@ static void name_leaf(struct seeker *seeker)
 /* A state after the step. Ours is kept for later: the machine is needed to read the accused's. */
 static enum status name_state(struct seeker *seeker, uint32_t state, struct error *error)
 {
-    struct trace_server *own = &seeker->own;
+    struct trace_server *own = &seeker->step.own;
     uint32_t item = own->next_items[state];
     const struct trace_server_tensor *kept;
     enum status status = trace_server_keep(own, &item, 1, error);
@@ -186,27 +188,6 @@ static enum status compare_state(struct seeker *seeker, struct error *error)
 }
 
 /* ---- the evidence -------------------------------------------------------- */
-
-/* All of it: nobody is there who could be asked for the parts of a long sum. */
-static enum status write_evidence(struct seeker *seeker, struct error *error)
-{
-    struct record_given given;
-    struct run_data data;
-    struct fraud_proof proof = {0};
-    enum status status;
-
-    run_given(&given, &data, &seeker->run);
-    status = fraud_proof_open(&proof, &seeker->walk, &given, error);
-    if (status == STATUS_OK && seeker->walk.end == TRACE_WALK_ELEMENT) {
-        seeker->location->proven_element = proof.target.element;
-        name_leaf(seeker);
-    }
-    if (status == STATUS_OK) {
-        status = fraud_proof_write_whole(&seeker->evidence, &proof, EVIDENCE_SIZE_MAX, error);
-    }
-    fraud_proof_close(&proof);
-    return status == STATUS_OK ? buffer_check(&seeker->evidence, error, "the evidence") : status;
-}
 
 /* Where the state after `step` stands, when its segment is complete in the journal. */
 static enum status find_place(struct evidence_place *place, bool *found, struct bundle *bundle,
@@ -284,7 +265,7 @@ static enum status judge(struct fault_location *location, const struct buffer *b
 static enum status write_file(struct seeker *seeker, enum evidence_kind kind, struct error *error)
 {
     struct evidence_file file = {.step = seeker->wish->step,
-                                 .context = {.before = seeker->own.trace.state_root,
+                                 .context = {.before = seeker->step.own.trace.state_root,
                                              .after = seeker->wish->after,
                                              .trace = seeker->location->trace_root},
                                  .evidence = seeker->evidence.data,
@@ -305,57 +286,52 @@ static enum status write_file(struct seeker *seeker, enum evidence_kind kind, st
     return status;
 }
 
-/* ---- the walk ------------------------------------------------------------ */
+/* ---- the dispute --------------------------------------------------------- */
 
-static enum status trace_walk_with(struct seeker *seeker, const struct digest *trace,
-                                   struct error *error)
+/* What the accused is shown, when trace is the root of its trace. */
+static enum status ask_next(struct seeker *seeker, enum dispute_kind *kind,
+                            const struct digest *trace, struct error *error)
 {
-    const struct trace_walk_case about = {.trace_root = *trace,
-                                          .state_root = seeker->own.trace.state_root,
-                                          .next_root = seeker->wish->after};
-    enum status status;
-
-    trace_walk_close(&seeker->walk);
-    seeker->location->trace_root = *trace;
-    status = trace_walk_open(&seeker->walk, &seeker->own, &about, error);
-    return status == STATUS_OK ? accused_answer(&seeker->accused, &seeker->walk, error) : status;
+    seeker->location->trace_root = seeker->dispute.trace_root = *trace;
+    buffer_clear(&seeker->evidence);
+    return dispute_next(kind, &seeker->evidence, &seeker->dispute, &seeker->step, error);
 }
 
-/* With the accused's trace as far as anybody has it, else with the true one. */
-static enum status seek_lie(struct seeker *seeker, struct error *error)
+/* With the accused's trace as far as anybody has it, else with the true one. *found: there is
+ * evidence. */
+static enum status seek_fault(struct seeker *seeker, bool *found, struct error *error)
 {
     struct fault_location *location = seeker->location;
+    bool named = seeker->wish->source_count > 0;
+    enum dispute_kind kind = DISPUTE_QUERY;
     struct digest trace;
     struct error passed_over;
     enum status status;
 
     error_init(&passed_over);
-    status = accused_trace(&trace, &seeker->accused, tape_of(seeker), &passed_over);
+    status = trace_source_root(&trace, &seeker->step.source, tape_of(seeker), &passed_over);
     if (status == STATUS_OK) {
-        status = trace_walk_with(seeker, &trace, &passed_over);
-        location->own_trace = status == STATUS_OK;
+        status = ask_next(seeker, &kind, &trace, &passed_over);
+        location->own_trace = status == STATUS_OK && kind == DISPUTE_EVIDENCE;
     }
-    if (status == STATUS_OK) {
+    if (location->own_trace) {
+        *found = true;
         return STATUS_OK;
     }
-    status = trace_walk_with(seeker, &seeker->own.trace.root, error);
-    if (status == STATUS_NOT_FOUND || status == STATUS_UNREACHABLE) {
-        lack(seeker,
-             "only the root of the state after the step is at hand: to know which tensor and "
-             "element differ, and for evidence, get a checkpoint of that state, or name what "
-             "answers for the solver's trace with --trace-from",
-             seeker->wish->source_count == 0 ? NULL : &passed_over);
-    } else if (status == STATUS_OK) {
-        lack(seeker,
-             "the operation is the one that makes the state: the solver's own trace is not at "
-             "hand, and the evidence takes the true one. A solver who answers a claim with another "
-             "is walked on the ledger; with --trace-from the walk is made here",
-             seeker->wish->source_count == 0 ? NULL : &passed_over);
-    }
-    return status;
+    TRY(ask_next(seeker, &kind, &seeker->step.own.trace.root, error));
+    *found = kind == DISPUTE_EVIDENCE;
+    lack(seeker,
+         *found ? "the operation is the one that makes the state: the solver's own trace is not at "
+                  "hand, and the evidence takes the true one. A solver who answers a claim with "
+                  "another is walked on the ledger; with --trace-from the walk is made here"
+                : "only the root of the state after the step is at hand: to know which tensor and "
+                  "element differ, and for evidence, get a checkpoint of that state, or name what "
+                  "answers for the solver's trace with --trace-from",
+         named ? &passed_over : NULL);
+    return STATUS_OK;
 }
 
-/* Writes the evidence that the walk has led to. */
+/* The evidence is written: what it is about gets its name. */
 static enum status convict(struct seeker *seeker, struct error *error)
 {
     static const enum evidence_kind kinds[] = {
@@ -363,51 +339,48 @@ static enum status convict(struct seeker *seeker, struct error *error)
         [TRACE_WALK_FIRST_STATE] = EVIDENCE_FIRST_STATE,
         [TRACE_WALK_NEXT_STATE] = EVIDENCE_NEXT_STATE,
     };
-    enum status status = write_evidence(seeker, error);
+    const struct trace_walk *walk = &seeker->step.walk;
 
-    if (seeker->walk.end == TRACE_WALK_FIRST_STATE) {
-        name_item(seeker, seeker->walk.item);
+    if (walk->end == TRACE_WALK_ELEMENT) {
+        seeker->location->proven_element = seeker->step.element;
+        name_leaf(seeker);
+    }
+    if (walk->end == TRACE_WALK_FIRST_STATE) {
+        name_item(seeker, walk->item);
         lack(seeker,
              "the element: the trace begins in another state, whose bytes were not asked "
              "for",
              NULL);
     }
-    if (status == STATUS_OK) {
-        status = write_file(seeker, kinds[seeker->walk.end], error);
-    }
-    if (status == STATUS_OK && seeker->walk.end == TRACE_WALK_NEXT_STATE) {
-        status = name_state(seeker, seeker->walk.item, error);
-        if (status == STATUS_OK && seeker->truth == NULL) {
+    TRY(write_file(seeker, kinds[walk->end], error));
+    if (walk->end == TRACE_WALK_NEXT_STATE) {
+        TRY(name_state(seeker, walk->item, error));
+        if (seeker->truth == NULL) {
             lack(seeker, "the element: the bundle has no checkpoint of the state after the step",
                  NULL);
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The state is true and holds a number that ends a job. */
 static enum status convict_went_on(struct seeker *seeker, struct error *error)
 {
     struct fault_location *location = seeker->location;
+    const struct trace_server *own = &seeker->step.own;
+    enum dispute_kind kind = DISPUTE_WAIT;
     const struct trace_server_tensor *kept;
     uint32_t state = 0;
-    enum status status = trace_server_diverged(&state, &location->element, &seeker->own, error);
 
-    location->trace_root = seeker->own.trace.root;
-    if (status == STATUS_OK) {
-        status = fraud_proof_not_finite(&seeker->evidence, &seeker->own, error);
+    TRY(ask_next(seeker, &kind, &own->trace.root, error));
+    if (kind != DISPUTE_EVIDENCE) {
+        return error_set(error, STATUS_NOT_FOUND, "all numbers of the next state are finite");
     }
-    if (status == STATUS_OK) {
-        status = buffer_check(&seeker->evidence, error, "the evidence");
-    }
-    if (status == STATUS_OK) {
-        status = write_file(seeker, EVIDENCE_NOT_FINITE, error);
-    }
-    if (status == STATUS_OK) {
-        status = name_state(seeker, state, error);
-    }
-    kept = status == STATUS_OK ? trace_server_tensor(&seeker->own, seeker->own.next_items[state])
-                               : NULL;
+    TRY(write_file(seeker, EVIDENCE_NOT_FINITE, error));
+    location->element = seeker->step.element;
+    state = seeker->step.state;
+    TRY(name_state(seeker, state, error));
+    kept = trace_server_tensor(own, own->next_items[state]);
     if (kept != NULL) {
         location->element_known = true;
         location->found = element_bits(
@@ -415,7 +388,31 @@ static enum status convict_went_on(struct seeker *seeker, struct error *error)
     }
     free(seeker->truth); /* nothing differs */
     seeker->truth = NULL;
-    return status;
+    return STATUS_OK;
+}
+
+/* The dispute as the journal and the bundle give it. The folder is the cache of what is fetched, so
+ * the trace is kept there. */
+static enum status prepare(struct seeker *seeker, struct error *error)
+{
+    const struct job *job = bundle_job(seeker->bundle);
+    struct dispute_step *step = &seeker->step;
+
+    seeker->dispute = (struct dispute){.ours = true};
+    (void)snprintf(seeker->dispute.folder, sizeof(seeker->dispute.folder), "%s",
+                   seeker->accused.cache);
+    *step = (struct dispute_step){.run = &seeker->run,
+                                  .stands = true,
+                                  .file_max = TRACE_FILE_MAX,
+                                  .whole = true,
+                                  .context = {.after = seeker->wish->after},
+                                  .source = {.fetch = seeker->accused.fetch,
+                                             .job = job->id,
+                                             .step = seeker->wish->step,
+                                             .states = seeker->accused.after}};
+    TRY(bundle_state_root(&step->context.before, seeker->bundle, seeker->wish->step, error));
+    TRY(evidence_context_of_job(&step->context, job->header, error));
+    return dispute_step_open(step, &seeker->dispute, error);
 }
 
 static enum status seek(struct seeker *seeker, struct error *error)
@@ -423,31 +420,30 @@ static enum status seek(struct seeker *seeker, struct error *error)
     const struct fault_location_request *wish = seeker->wish;
     const struct replay_options replay = {.threads = wish->machine->thread_count,
                                           .stop = wish->stop};
-    enum status status = accused_open(&seeker->accused, seeker->bundle, wish->step, wish->sources,
-                                      wish->source_count, error);
+    bool found = false;
+    enum status status = STATUS_OK;
 
-    if (status == STATUS_OK) {
-        status = run_open(&seeker->run, bundle_job(seeker->bundle), wish->paths, wish->path_count,
-                          wish->machine, error);
+    TRY(accused_open(&seeker->accused, seeker->bundle, wish->step, wish->sources,
+                     wish->source_count, error));
+    TRY(run_open(&seeker->run, bundle_job(seeker->bundle), wish->paths, wish->path_count,
+                 wish->machine, error));
+    if (!wish->went_on) {
+        TRY(accused_find_state(&seeker->accused, &seeker->run, error));
     }
-    if (status == STATUS_OK && !wish->went_on) {
-        status = accused_find_state(&seeker->accused, &seeker->run, error);
-    }
-    if (status == STATUS_OK) {
-        status = replay_trace_server(&seeker->own, &seeker->run, seeker->bundle, wish->step,
-                                     &replay, error);
-    }
-    if (status == STATUS_OK && wish->went_on) {
-        status = convict_went_on(seeker, error);
-    } else if (status == STATUS_OK) {
-        status = seek_lie(seeker, error);
-        if (status == STATUS_OK) {
-            status = convict(seeker, error);
+    TRY(replay_reach(&seeker->run, seeker->bundle, wish->step, &replay, error));
+    TRY_OUT(prepare(seeker, error));
+    if (wish->went_on) {
+        TRY_OUT(convict_went_on(seeker, error));
+    } else {
+        TRY_OUT(seek_fault(seeker, &found, error));
+        if (found) {
+            TRY_OUT(convict(seeker, error));
         }
     }
-    trace_walk_close(&seeker->walk);
-    trace_server_close(&seeker->own);
-    return status == STATUS_OK && seeker->truth != NULL ? compare_state(seeker, error) : status;
+out:
+    dispute_step_close(&seeker->step);
+    TRY(status);
+    return seeker->truth == NULL ? STATUS_OK : compare_state(seeker, error);
 }
 
 void fault_location_make(struct fault_location *location, struct bundle *bundle,

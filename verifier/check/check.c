@@ -11,7 +11,6 @@
 #include "proofs/commit/state_root.h"
 #include "proofs/commit/trace.h"
 #include "verifier/check/check_inputs.h"
-#include "verifier/dispute/duel.h"
 
 /* ---- replaying ---------------------------------------------------------- */
 
@@ -253,30 +252,32 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
 }
 
 /* The step of a dispute. Where the state before it is not the committed one, there is none. */
-static enum status dispute(struct checker *checker, struct error *error)
+static enum status dispute(struct checker *checker, bool stands, struct error *error)
 {
     const struct check_request *request = checker->request;
     uint32_t place = request->segment_count - 1;
     uint32_t earlier = request->disputed_step > 0 ? place : place - 1; /* of place 0: wraps */
-    struct duel duel = {.request = request,
-                        .fetch = checker->fetch,
-                        .run = &checker->run,
-                        .list = checker->lists[place],
-                        .list_count = request->segments[place].steps,
-                        .is_last = request->diverged &&
-                                   request->disputed_step + 1 == request->segments[place].steps,
-                        .step = check_first_step_at(checker, place) + request->disputed_step};
-    enum status status = check_first_root(&duel.pre_state, checker, place, error);
+    struct check_step at = {.request = request,
+                            .fetch = checker->fetch,
+                            .run = &checker->run,
+                            .stands = stands,
+                            .list = checker->lists[place],
+                            .list_count = request->segments[place].steps,
+                            .is_last = request->diverged &&
+                                       request->disputed_step + 1 == request->segments[place].steps,
+                            .step = check_first_step_at(checker, place) + request->disputed_step};
+    enum status status = check_first_root(&at.pre_state, checker, place, error);
 
-    if (status == STATUS_OK && duel.step > 0) {
-        duel.earlier = checker->lists[earlier];
-        duel.earlier_count = request->segments[earlier].steps;
-        duel.pre_state = duel.earlier[request->disputed_step > 0 ? request->disputed_step - 1
-                                                                 : duel.earlier_count - 1];
+    if (status == STATUS_OK && at.step > 0) {
+        at.earlier = checker->lists[earlier];
+        at.earlier_count = request->segments[earlier].steps;
+        at.pre_state = at.earlier[request->disputed_step > 0 ? request->disputed_step - 1
+                                                             : at.earlier_count - 1];
     }
     if (status == STATUS_OK) {
-        status = duel_play(&duel, error);
+        status = checker->visitor->visit(&at, error);
     }
+    checker->result->steps_run += at.runs;
     checker->result->outcome = status == STATUS_OK ? CHECK_PROVEN : CHECK_CANNOT_TELL;
     return status;
 }
@@ -297,7 +298,7 @@ static enum status replay(struct checker *checker, struct error *error)
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
-            status = is_disputed(checker, place, step) ? dispute(checker, error)
+            status = is_disputed(checker, place, step) ? dispute(checker, true, error)
                                                        : replay_step(checker, place, step, error);
             checker->result->compute_ns = now_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
@@ -319,27 +320,27 @@ static enum status replay(struct checker *checker, struct error *error)
 
 static enum status check_all(struct checker *checker, struct error *error)
 {
-    enum status status = fetch_open(&checker->fetch, checker->request, checker->result, error);
+    const struct check_request *request = checker->request;
 
-    if (status == STATUS_OK) {
-        status = check_get_job(checker, error);
+    if (request->disputed &&
+        (checker->visitor == NULL ||
+         request->disputed_step >= request->segments[request->segment_count - 1].steps)) {
+        return error_set(error, STATUS_USAGE, "no such step can be disputed here");
     }
-    if (status == STATUS_OK) {
-        status = check_get_list(checker, checker->request->segment_count - 1, error);
+    TRY(fetch_open(&checker->fetch, request, checker->result, error));
+    TRY(check_get_job(checker, error));
+    TRY(check_get_list(checker, request->segment_count - 1, error));
+    TRY(check_get_data(checker, error));
+    TRY(open_run(checker, &checker->run, false, error));
+    if (request->disputed && checker->visitor->knows(request)) {
+        return dispute(checker, false, error);
     }
-    if (status == STATUS_OK) {
-        status = check_get_data(checker, error);
-    }
-    if (status == STATUS_OK) {
-        status = open_run(checker, &checker->run, false, error);
-    }
-    if (status == STATUS_OK) {
-        status = check_find_start(checker, error);
-    }
-    return status == STATUS_OK ? replay(checker, error) : status;
+    TRY(check_find_start(checker, error));
+    return replay(checker, error);
 }
 
-void check_run(struct check_result *result, const struct check_request *request)
+void check_run(struct check_result *result, const struct check_request *request,
+               const struct check_visitor *visitor)
 {
     struct checker *checker = calloc(1, sizeof(*checker));
     struct error error;
@@ -351,6 +352,7 @@ void check_run(struct check_result *result, const struct check_request *request)
         (void)snprintf(result->reason, sizeof(result->reason), "no memory to check anything");
         return;
     }
+    checker->visitor = visitor;
     checker->request = request;
     checker->result = result;
     status = check_all(checker, &error);

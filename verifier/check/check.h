@@ -62,16 +62,10 @@ struct check_request {
     bool other;    /* compute with the other instruction set: for tests and the self-test */
     bool disagree; /* the self-test: pretend that the second replay disagrees */
 
-    /* A dispute (duel.h) instead of a check: the next move about a step of the last segment. */
+    /* A dispute instead of a check: what a visitor does with a step of the last segment. */
     bool disputed;
-    bool against_attestor;
-    bool answering; /* we are the accused: what is asked lies in the folder */
     uint32_t disputed_step;
-    struct digest accused_root; /* the trace root that the accused gave */
-    uint32_t acquitted;         /* elements that the ledger would not convict for */
-    uint32_t move_max;          /* bytes of a move's payload */
     char folder[FILE_PATH_MAX]; /* the dispute's memory */
-    char move[CHECK_NOTE_MAX];  /* the name of the file for the move */
 };
 
 enum check_outcome {
@@ -120,8 +114,34 @@ struct check_result {
     struct check_mirror_note mirrors[CHECK_MIRRORS_MAX];
 };
 
-/* Does the work; whatever happens is in result. */
-void check_run(struct check_result *result, const struct check_request *request);
+/* A step that is disputed, as a visitor is shown it. Everything is borrowed. */
+struct check_step {
+    const struct check_request *request;
+    struct fetch *fetch;
+    struct run *run;           /* of the job; */
+    bool stands;               /* its machine holds the state before the step, the committed one */
+    const struct digest *list; /* state roots of the segment */
+    uint32_t list_count;
+    const struct digest *earlier; /* of the segment that the step before is in: list, or the one
+                                     before it; NULL: the step is the job's first */
+    uint32_t earlier_count;
+    bool is_last;  /* of a training that is said to have diverged in it */
+    uint64_t step; /* of the job */
+    struct digest pre_state;
+    uint64_t runs; /* how often the visitor has run the step */
+};
+
+/* Given from above, since a check knows nothing of disputes. */
+struct check_visitor {
+    /* Is the step known, so that no machine need be brought before it? */
+    bool (*knows)(const struct check_request *request);
+    enum status (*visit)(struct check_step *step, struct error *error);
+};
+
+/* Does the work; whatever happens is in result. visitor: for requests that are disputed; NULL: they
+ * are refused. */
+void check_run(struct check_result *result, const struct check_request *request,
+               const struct check_visitor *visitor);
 
 /* The machine that a request wants; other: the one for a second opinion. */
 struct machine_options;

@@ -13,6 +13,7 @@
 /* A check under way. */
 struct checker {
     const struct check_request *request;
+    const struct check_visitor *visitor;
     struct check_result *result;
     struct fetch *fetch;
     struct job *job;

@@ -74,12 +74,7 @@ static const struct field request_fields[] = {
     REQUEST(disputed, FIELD_FLAG, 0),
     REQUEST(audited, FIELD_FLAG, 0),
     REQUEST(audited_root, FIELD_DIGEST, 0),
-    REQUEST(against_attestor, FIELD_FLAG, 0),
-    REQUEST(answering, FIELD_FLAG, 0),
-    REQUEST(acquitted, FIELD_U32, UINT32_MAX),
-    REQUEST(move_max, FIELD_U32, GAME_PAYLOAD_MAX),
     REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
-    REQUEST(accused_root, FIELD_DIGEST, 0),
 };
 
 static const struct field result_fields[] = {
@@ -197,7 +192,6 @@ json_t *check_request_json(const struct check_request *request)
     (void)json_object_set_new(object, "segments", segments);
     (void)json_object_set_new(object, "cache", json_string(request->cache));
     (void)json_object_set_new(object, "folder", json_string(request->folder));
-    (void)json_object_set_new(object, "move", json_string(request->move));
     (void)json_object_set_new(object, "device", json_string(request->device));
     (void)json_object_set_new(object, "mirrors",
                               texts_json(request->mirrors, request->mirror_count));
@@ -282,10 +276,6 @@ enum status check_request_parse(struct check_request *request, const void *bytes
     }
     if (status == STATUS_OK) {
         status = read_text(request->folder, json_object_get(object, "folder"), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_short_text(request->move, sizeof(request->move),
-                                 json_object_get(object, "move"), error);
     }
     if (status == STATUS_OK) {
         status = read_short_text(request->device, sizeof(request->device),

@@ -462,7 +462,7 @@ static bool write_result(const struct check_result *result)
     return size > 0 && done == size;
 }
 
-int workers_serve(void)
+int workers_serve(const struct check_visitor *visitor)
 {
     struct check_request *request = calloc(1, sizeof(*request));
     struct check_result *result = calloc(1, sizeof(*result));
@@ -476,7 +476,7 @@ int workers_serve(void)
     if (request != NULL && result != NULL && read_request(&bytes) &&
         check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
         limit_all(request);
-        check_run(result, request);
+        check_run(result, request, visitor);
         code = write_result(result) ? 0 : 1;
     }
     buffer_release(&bytes);

@@ -42,8 +42,9 @@ uint32_t workers_descriptors(const struct workers *workers, int *descriptors, ui
 
 /* ---- the child ---- */
 
-/* Was this process started as a worker? Then main() returns workers_serve(). */
+/* Was this process started as a worker? Then main() returns workers_serve(). visitor: of steps that
+ * are disputed; NULL: there are none. */
 bool workers_asked(int argc, char *const *argv);
-int workers_serve(void);
+int workers_serve(const struct check_visitor *visitor);
 
 #endif /* VERIFIER_CHECK_WORKERS_H */

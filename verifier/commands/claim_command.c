@@ -12,7 +12,10 @@
 #include "chain/commands/commands.h"
 #include "verifier/dispute/claim_evidence.h"
 #include "verifier/node/attestation_audit.h"
+#include "verifier/node/node_children.h"
+#include "verifier/node/node_round.h"
 #include "verifier/node/node_setup.h"
+#include "verifier/node/node_statements.h"
 
 enum {
     IDLE_MS = 200,
@@ -558,7 +561,7 @@ static enum status claim(struct claiming *claiming, struct error *error)
         status = confirm(claiming, error);
     }
     if (status == STATUS_OK && has_evidence(claiming)) {
-        status = claim_evidence_keep(&claiming->evidence, &claiming->setup.node, &claiming->claim,
+        status = claim_evidence_keep(&claiming->evidence, claiming->setup.cache, &claiming->claim,
                                      error);
     }
     if (status == STATUS_OK) {

@@ -12,6 +12,7 @@
 #include "verifier/commands/claim_command.h"
 #include "verifier/commands/commands.h"
 #include "verifier/commands/plan_commands.h"
+#include "verifier/node/node_round.h"
 #include "verifier/node/node_setup.h"
 #include "verifier/status/node_views.h"
 #include "verifier/status/status_server.h"

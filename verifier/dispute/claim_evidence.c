@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "verifier/dispute/moves.h"
 
 enum {
     SHOWN_DIGITS = 16, /* of a hash, in a sentence */
@@ -128,16 +127,13 @@ enum status claim_evidence_agrees(const struct claim_evidence *evidence,
                        error);
 }
 
-enum status claim_evidence_keep(const struct claim_evidence *evidence, const struct node *node,
+enum status claim_evidence_keep(const struct claim_evidence *evidence, const char *cache,
                                 const struct hash32 *claim, struct error *error)
 {
     char folder[FILE_PATH_MAX];
-    enum status status = moves_folder(folder, node, claim, error);
 
-    if (status == STATUS_OK) {
-        status = file_make_folder(folder, error, 0700);
-    }
-    return status == STATUS_OK ? moves_keep(node, claim, DUEL_EVIDENCE, evidence->bytes.data,
-                                            evidence->bytes.size, error)
-                               : status;
+    TRY(dispute_folder(folder, cache, claim, error));
+    TRY(file_make_folder(folder, error, 0700));
+    return dispute_keep(cache, claim, DISPUTE_FILE_EVIDENCE, evidence->bytes.data,
+                        evidence->bytes.size, error);
 }

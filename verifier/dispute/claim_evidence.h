@@ -5,13 +5,13 @@
  * It spares the walk, not the replay. Evidence convicts whoever told the very trace that it is
  * about, and somebody who forged a trace of a true step would have evidence against nobody; so a
  * claim is still made only after two replays of our own. Kept in the folder of the dispute
- * (duel.h), it is the first thing that is shown when the accused tells that trace.
+ * (dispute.h), it is the first thing that is shown when the accused stands by that trace.
  */
 #ifndef VERIFIER_DISPUTE_CLAIM_EVIDENCE_H
 #define VERIFIER_DISPUTE_CLAIM_EVIDENCE_H
 
 #include "proofs/dispute/evidence_file.h"
-#include "verifier/node/node.h"
+#include "verifier/dispute/dispute_send.h"
 
 struct claim_evidence {
     char path[FILE_PATH_MAX]; /* "": none was given */
@@ -35,9 +35,8 @@ MUST_CHECK enum status claim_evidence_agrees(const struct claim_evidence *eviden
                                              const struct check_result *result,
                                              struct error *error);
 
-/* Lays it down for the dispute about this claim. */
-MUST_CHECK enum status claim_evidence_keep(const struct claim_evidence *evidence,
-                                           const struct node *node, const struct hash32 *claim,
-                                           struct error *error);
+/* Puts it into the folder of the dispute about this claim. */
+MUST_CHECK enum status claim_evidence_keep(const struct claim_evidence *evidence, const char *cache,
+                                           const struct hash32 *claim, struct error *error);
 
 #endif /* VERIFIER_DISPUTE_CLAIM_EVIDENCE_H */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verifier/node/node_statements.h"
+
 /* Why nothing can come of looking at it; NULL: something can. */
 static const char *why_not(const struct node *node, const struct store_reveal *reveal,
                            const struct store_segment *segment)

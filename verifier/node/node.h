@@ -1,19 +1,9 @@
 /*
- * node.h - the verifier's node: one round of its work, over whatever clock, ledger and workers.
+ * node.h - the verifier's node: what it is given, what it holds, and what all its parts ask.
  *
- * node_round() follows the ledger, chooses segments, hands checks to the workers and takes their
- * answers, enters verdicts into the book, and sends the moves that follow. It never waits, reads no
- * clock but the one it is given, and keeps everything that matters in the store and the book: a
- * node that is killed between any two instructions goes on where it was.
- *
- *     node.c         the round
- *     node_plan.c    which segments, and why not
- *     node_checks.c  checks out and answers in: the only place where a verdict is made
- *     attestation_audit.c        what others attested, compared with what is found here
- *     signing_guard.c  what is signed of itself: seals, claims, attestations and what follows
- *     claimant.c     what becomes of a claim once it is on the ledger
- *     moves.c        the moves of its dispute, and what a refusal of one means
- *     solver_timeout.c the moves of a solver that makes them no more, where money of ours waits
+ * A node reads no clock but the one it is given and never waits. All that matters is in the store
+ * and the verdict database, so a node that is killed between any two instructions goes on where it
+ * was.
  */
 #ifndef VERIFIER_NODE_NODE_H
 #define VERIFIER_NODE_NODE_H
@@ -100,59 +90,20 @@ void node_close(struct node *node);
 MUST_CHECK enum status node_forget_fault(struct store *store, struct verdict_db *verdicts,
                                          struct error *error);
 
-/* One round. *busy: there was something to do, so the next one should come soon. A ledger that
- * cannot be reached is weather, and told in the store; a failure is one of our own disk. */
-MUST_CHECK enum status node_round(struct node *node, bool *busy, struct error *error);
+/* Records a fault of this machine: nothing is signed any more until somebody has looked. */
+MUST_CHECK enum status node_fault(struct node *node, const char *text, struct error *error);
 
-/* ---- the parts, for node*.c, signing_guard.c and claimant.c ---- */
-
+/* The last second of attesting, of revealing and of claiming. */
 uint64_t node_attest_end(const struct store_segment *segment);
 uint64_t node_reveal_end(const struct store_segment *segment);
 uint64_t node_claim_end(const struct store_segment *segment);
-
-MUST_CHECK enum status node_plan(struct node *node, struct error *error);
-MUST_CHECK enum status node_take_answers(struct node *node, bool *busy, struct error *error);
-MUST_CHECK enum status node_start_checks(struct node *node, bool *busy, struct error *error);
-
-/* The row of the book for a segment, but for verdict, step and states. */
-struct verdict_db_entry node_entry(const struct node *node, const struct store_segment *segment,
-                                   const struct digest *before);
-
-/* Hands a request to a free child; STATUS_NOT_FOUND: there is none now. Takes request. claim: the
- * dispute that it is about, which has a child more to take; NULL: a check. */
-MUST_CHECK enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
-                                  struct check_request *request, struct error *error);
-
-/* The request to check a segment as it stands, with the node's limits and mirrors.
- * STATUS_NOT_FOUND: one before it is missing. *made is the caller's on any outcome. */
-MUST_CHECK enum status node_request(struct node *node, struct check_request **made,
-                                    const struct store_segment *segment, struct error *error);
-
-/* Plans a move anew where an earlier round missed it: a renewed segment has another time. */
-MUST_CHECK enum status node_plan_again(struct node *node, const struct action *action,
-                                       struct error *error);
-
-/* Nothing is signed any more until somebody has looked. */
-MUST_CHECK enum status node_fault(struct node *node, const char *text, struct error *error);
-
-/* Enters a refuted step into the book and plans the claim. *why: what stands in the way, if
- * anything does. Inside a transaction. */
-MUST_CHECK enum status node_accuse(struct node *node, const struct hash32 *job,
-                                   const struct check_request *request,
-                                   const struct check_result *result, const char **why,
-                                   struct error *error);
-
-/* Plans the seal and the claim. Inside a transaction. */
-MUST_CHECK enum status node_plan_claim(struct node *node, const struct action *seal,
-                                       struct error *error);
 
 /* A draw that nobody else can make, and that is the same after a crash. */
 bool node_draws(const struct node *node, const char *words, const void *about, size_t size,
                 double share);
 
-/* Plans the attestation that a proven check allows, and its reveal. Inside a transaction. */
-MUST_CHECK enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
-                                             uint32_t step, const struct check_result *result,
-                                             struct error *error);
+/* The verdict database's entry for a segment, without verdict, step and states. */
+struct verdict_db_entry node_entry(const struct node *node, const struct store_segment *segment,
+                                   const struct digest *before);
 
 #endif /* VERIFIER_NODE_NODE_H */

@@ -1,4 +1,6 @@
-/* node_checks.c - checks out, answers in: what an answer means is decided here alone. */
+/* node_checks.c - see node_checks.h. */
+#include "verifier/node/node_checks.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,98 +8,16 @@
 
 #include "base/backoff.h"
 #include "base/hex.h"
-#include "verifier/dispute/claimant.h"
+#include "verifier/node/node_children.h"
+#include "verifier/node/node_disputes.h"
+#include "verifier/node/node_statements.h"
 #include "verifier/store/mirrors.h"
 
 enum {
     RETRY_MS = 1000,
 };
 
-struct verdict_db_entry node_entry(const struct node *node, const struct store_segment *segment,
-                                   const struct digest *before)
-{
-    struct verdict_db_entry entry;
-
-    memset(&entry, 0, sizeof(entry));
-    entry.place = *ledger_get_place(node->ports.ledger);
-    entry.job = segment->job;
-    entry.segment = segment->committed.index;
-    entry.root = segment->committed.root;
-    entry.before = *before;
-    return entry;
-}
-
 /* ---- out ----------------------------------------------------------------- */
-
-static void fill_limits(struct check_request *request, const struct node_options *options)
-{
-    (void)snprintf(request->cache, sizeof(request->cache), "%s", options->cache);
-    for (size_t i = 0; i < options->data_count && i < CHECK_DATA_MAX; i++) {
-        (void)snprintf(request->data[request->data_count++], FILE_PATH_MAX, "%s", options->data[i]);
-    }
-    request->memory_max = options->memory_max;
-    request->file_max = options->disk_max;
-    request->bandwidth_max = options->bandwidth_max / options->checks_max;
-    request->ledger_retry_s = options->ledger_retry_s;
-    request->threads = options->threads;
-    (void)snprintf(request->device, sizeof(request->device), "%s",
-                   options->device == NULL ? "cpu" : options->device);
-    request->device_memory = options->device_memory;
-    request->processor_s =
-        options->check_time_s * (options->threads == 0 ? 1 : options->threads) + 1;
-}
-
-/* The segments before it, as far as the reach goes; the last of the request is the one to check. */
-static enum status fill_segments(struct node *node, struct check_request *request,
-                                 const struct store_segment *segment, struct error *error)
-{
-    uint32_t reach = node->options.reach < CHECK_REACH_MAX ? node->options.reach : CHECK_REACH_MAX;
-    uint32_t first;
-    enum status status = STATUS_OK;
-
-    /* One more than the reach: the state that the first one begins with is in the one before. */
-    reach = reach + 1 > CHECK_REACH_MAX ? CHECK_REACH_MAX : reach + 1;
-    first = segment->committed.index > reach ? segment->committed.index - reach : 0;
-    for (uint32_t index = first; index <= segment->committed.index && status == STATUS_OK;
-         index++) {
-        struct store_segment found;
-
-        status = store_segment(node->ports.store, &found, &segment->job, index, error);
-        if (status == STATUS_OK) {
-            request->segments[request->segment_count++] =
-                (struct check_segment){found.committed.steps, found.committed.root};
-        } else if (status == STATUS_NOT_FOUND) {
-            request->segment_count = 0;
-            status = STATUS_OK;
-        }
-    }
-    return status;
-}
-
-enum status node_request(struct node *node, struct check_request **made,
-                         const struct store_segment *segment, struct error *error)
-{
-    struct check_request *request = calloc(1, sizeof(*request));
-    enum status status;
-
-    *made = request;
-    if (request == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
-    }
-    request->job_id = segment->job_id;
-    request->steps = segment->terms.steps;
-    request->segment_steps = segment->terms.segment_steps;
-    request->index = segment->committed.index;
-    request->reach = node->options.reach;
-    request->diverged = segment->diverged;
-    fill_limits(request, &node->options);
-    status = fill_segments(node, request, segment, error);
-    if (status == STATUS_OK) {
-        status = mirrors_choose(node->ports.store, request, node->options.mirrors,
-                                node->options.mirror_count, node->now_ms, error);
-    }
-    return status == STATUS_OK && request->segment_count == 0 ? STATUS_NOT_FOUND : status;
-}
 
 /* STATUS_NOT_FOUND: what the task is about does not stand on the ledger (any more). */
 static enum status make_request(struct node *node, struct check_request **made,
@@ -129,44 +49,6 @@ static enum status make_request(struct node *node, struct check_request **made,
         }
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-static struct node_running *free_place(struct node *node)
-{
-    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        if (node->running[i].number == 0) {
-            return &node->running[i];
-        }
-    }
-    return NULL;
-}
-
-enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
-                       struct check_request *request, struct error *error)
-{
-    struct node_running *place = free_place(node);
-    uint32_t most = node->options.checks_max + (claim != NULL ? 1 : 0);
-    enum status status = STATUS_NOT_FOUND;
-
-    if (place != NULL && node->running_count < most) {
-        status =
-            node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
-        if (status != STATUS_OK) { /* no process, no memory: what is to be sent goes on */
-            log_warn(node->ports.log, "verifier", "no check can be started: %s", error->text);
-            status = STATUS_NOT_FOUND;
-        }
-    }
-    if (status != STATUS_OK) {
-        free(request);
-        return status;
-    }
-    *place = (struct node_running){.number = number, .request = request};
-    if (claim != NULL) {
-        place->disputing = true;
-        place->claim = *claim;
-    }
-    node->running_count++;
-    return STATUS_OK;
 }
 
 static enum status skip(struct node *node, const struct task *task, const char *why,
@@ -223,91 +105,12 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* ---- in: a difference ----------------------------------------------------- */
-
-enum status node_plan_claim(struct node *node, const struct action *seal, struct error *error)
-{
-    struct action claim = *seal;
-    enum status status;
-
-    claim.kind = ACTION_CLAIM;
-    action_name(claim.name, ACTION_CLAIM, &seal->claim);
-    (void)snprintf(claim.after, sizeof(claim.after), "%s", seal->name);
-    status = node_plan_again(node, seal, error);
-    return status == STATUS_OK ? node_plan_again(node, &claim, error) : status;
-}
-
-static enum status plan_claim(struct node *node, const struct store_segment *segment,
-                              const struct check_result *result, struct error *error)
-{
-    struct action seal = {.kind = ACTION_SEAL,
-                          .segment = segment->hash,
-                          .before = result->before,
-                          .pre_state = result->pre_state,
-                          .post_state = result->post_state,
-                          .step = result->step,
-                          .late_s = node_claim_end(segment)};
-
-    seal.claim = game_claim_key(ledger_get_own(node->ports.ledger), &segment->hash, result->step,
-                                &result->pre_state, &result->post_state);
-    action_name(seal.name, ACTION_SEAL, &seal.claim);
-    return node_plan_claim(node, &seal, error);
-}
-
-/* The segment that the result is about, as it was asked for; NULL: it was not. */
-static const struct check_segment *segment_of(const struct check_request *request,
-                                              const struct check_result *result)
-{
-    uint32_t back = request->index - result->index; /* wraps around when it makes no sense */
-
-    return back < request->segment_count ? &request->segments[request->segment_count - 1 - back]
-                                         : NULL;
-}
-
 /* A child that read hostile bytes may say anything. */
 static bool is_an_answer(const struct check_request *request, const struct check_result *result)
 {
-    const struct check_segment *segment = segment_of(request, result);
+    const struct check_segment *segment = node_segment_of(request, result);
 
     return result->outcome != CHECK_REFUTED || (segment != NULL && result->step < segment->steps);
-}
-
-enum status node_accuse(struct node *node, const struct hash32 *job,
-                        const struct check_request *request, const struct check_result *result,
-                        const char **why, struct error *error)
-{
-    const struct digest *root = &segment_of(request, result)->root;
-    struct store_segment segment;
-    struct verdict_db_entry entry;
-    enum status status;
-
-    status = store_segment(node->ports.store, &segment, job, result->index, error);
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && !digest_equal(&segment.committed.root, root))) {
-        *why = "the segment does not stand on the ledger any more";
-        return STATUS_OK;
-    }
-    if (status != STATUS_OK || node->options.mode == NODE_OBSERVE) {
-        *why = "this node only observes";
-        return status;
-    }
-    if (segment.committed.index < segment.finalized || segment.phase != GAME_PHASE_RUNNING ||
-        node->clock.time_s > node_claim_end(&segment)) {
-        *why = "the time to claim is over";
-        return STATUS_OK;
-    }
-    entry = node_entry(node, &segment, &result->before);
-    entry.step = result->step;
-    entry.verdict = VERDICT_DB_REFUTED;
-    entry.pre_state = result->pre_state;
-    entry.post_state = result->post_state;
-    status = verdict_db_enter(node->ports.verdicts, &entry, error);
-    if (status == STATUS_REFUSED) {
-        log_error(node->ports.log, "verifier", "%s", error->text);
-        *why = "the verdict database contradicts";
-        return STATUS_OK;
-    }
-    return status == STATUS_OK ? plan_claim(node, &segment, result, error) : status;
 }
 
 /* ---- in: a true step ------------------------------------------------------ */
@@ -357,17 +160,6 @@ static enum status vouch(struct node *node, const struct task *task,
 }
 
 /* ---- in ------------------------------------------------------------------- */
-
-enum status node_fault(struct node *node, const char *text, struct error *error)
-{
-    enum status status;
-
-    node->fault = true;
-    log_error(node->ports.log, "verifier",
-              "FAULT OF THIS MACHINE, nothing is attested or claimed any more: %s", text);
-    status = verdict_db_set_fault(node->ports.verdicts, text, error);
-    return status == STATUS_OK ? store_set_text(node->ports.store, "fault", text, error) : status;
-}
 
 /* This machine cannot be believed: it says so, and signs nothing until somebody has looked. */
 static enum status stop_signing(struct node *node, const struct check_result *result,
@@ -470,7 +262,7 @@ static enum status take_answer(struct node *node, struct node_running *place,
 static enum status keep_answer(struct node *node, struct node_running *place, struct error *error)
 {
     struct check_result result = *place->result; /* what is kept of it may be put otherwise */
-    enum status status = place->disputing ? claimant_take(node, place, &result, error)
+    enum status status = place->disputing ? node_take_move(node, place, &result, error)
                                           : take_answer(node, place, &result, error);
 
     if (status == STATUS_OK) {
@@ -482,44 +274,9 @@ static enum status keep_answer(struct node *node, struct node_running *place, st
     return status;
 }
 
-static struct node_running *place_of(struct node *node, uint64_t number)
-{
-    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        struct node_running *place = &node->running[i];
-
-        if (place->number == (int64_t)number && place->number != 0 && place->result == NULL) {
-            return place;
-        }
-    }
-    return NULL;
-}
-
-static enum status collect(struct node *node, struct error *error)
-{
-    enum status status = STATUS_OK;
-
-    while (status == STATUS_OK) {
-        struct check_result *result = malloc(sizeof(*result));
-        struct node_running *place;
-        uint64_t number = 0;
-
-        if (result == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
-        }
-        status = node->ports.checks.take(node->ports.checks.context, &number, result, error);
-        place = status == STATUS_OK ? place_of(node, number) : NULL;
-        if (place != NULL) {
-            place->result = result;
-        } else {
-            free(result);
-        }
-    }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
 enum status node_take_answers(struct node *node, bool *busy, struct error *error)
 {
-    enum status status = collect(node, error);
+    enum status status = node_collect(node, error);
 
     for (uint32_t i = 0; i < WORKERS_MAX && status == STATUS_OK; i++) {
         if (node->running[i].result != NULL) {

@@ -1,10 +1,13 @@
-/* node_plan.c - which segments are checked and attested, and why the others are not. */
+/* node_plan.c - see node_plan.h. */
+#include "verifier/node/node_plan.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verifier/node/attestation_audit.h"
+#include "verifier/node/node_statements.h"
 #include "verifier/node/solver_timeout.h"
 
 enum {
@@ -17,34 +20,7 @@ enum {
  * and in random order, so that none is in the way of one whose job has room. */
 #define IN_TURN "CASE s.reason WHEN '" QUEUE_IS_FULL "' THEN abs(random() / 2) ELSE -1 END"
 
-uint64_t node_attest_end(const struct store_segment *segment)
-{
-    return segment->round_s + segment->terms.attest_period_s;
-}
-
-uint64_t node_reveal_end(const struct store_segment *segment)
-{
-    return node_attest_end(segment) + segment->terms.reveal_period_s;
-}
-
-uint64_t node_claim_end(const struct store_segment *segment)
-{
-    return node_reveal_end(segment) + segment->terms.claim_period_s;
-}
-
 /* ---- choosing ------------------------------------------------------------ */
-
-bool node_draws(const struct node *node, const char *words, const void *about, size_t size,
-                double share)
-{
-    struct hash32 hash = verdict_db_derive(node->ports.verdicts, words, about, size);
-    uint64_t number = 0;
-
-    for (int i = 0; i < 6; i++) {
-        number = number << 8 | hash.bytes[i];
-    }
-    return (double)number < share * (double)(UINT64_C(1) << 48);
-}
 
 static bool falls_into(const struct node *node, const struct store_segment *segment,
                        const char *words, double share)
@@ -141,29 +117,6 @@ static enum status choose(void *context, const struct store_segment *segment, st
 
 /* ---- samples whose step must be drawn, or is ------------------------------ */
 
-enum status node_plan_again(struct node *node, const struct action *action, struct error *error)
-{
-    struct database *sql = &node->ports.store->sql;
-    struct action before;
-    enum status status = action_find(node->ports.store, &before, action->name, error);
-
-    if (status == STATUS_NOT_FOUND) {
-        return action_plan(node->ports.store, action, error);
-    }
-    /* An earlier round missed it; on the ledger a refused name may be tried again. */
-    if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
-        status = database_run(sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
-        return status == STATUS_OK ? action_plan(node->ports.store, action, error) : status;
-    }
-    /* It waits, or was sent in that round and may be refused as too late. */
-    return status == STATUS_OK
-               ? database_run(sql, error,
-                              "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
-                              " WHERE name = ? AND state IN (:action_planned, :action_sent)",
-                              "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name)
-               : status;
-}
-
 /* What cannot be attested any more, because nobody drew in time, is checked all the same. */
 static enum status ask_for_draw(void *context, const struct store_segment *segment,
                                 struct error *error)
@@ -179,44 +132,6 @@ static enum status ask_for_draw(void *context, const struct store_segment *segme
     }
     action_name(action.name, ACTION_DRAW, &segment->hash);
     return node_plan_again(node, &action, error);
-}
-
-/* With the step: a reorganization may draw another one of the same segment. */
-static void name_of_step(char name[LEDGER_NAME_MAX + 1], enum action_kind kind,
-                         const struct hash32 *segment, uint32_t step)
-{
-    size_t size;
-
-    action_name(name, kind, segment);
-    size = strlen(name);
-    (void)snprintf(name + size, LEDGER_NAME_MAX + 1 - size, "/%" PRIu32, step);
-}
-
-enum status node_plan_attestation(struct node *node, const struct store_segment *segment,
-                                  uint32_t step, const struct check_result *result,
-                                  struct error *error)
-{
-    struct action attest = {.kind = ACTION_ATTEST,
-                            .segment = segment->hash,
-                            .before = result->before,
-                            .post_state = result->trace_root,
-                            .step = step,
-                            .late_s = node_attest_end(segment)};
-    struct action reveal = attest;
-    enum status status = STATUS_OK;
-
-    name_of_step(attest.name, ACTION_ATTEST, &segment->hash, step);
-    reveal.kind = ACTION_REVEAL;
-    name_of_step(reveal.name, ACTION_REVEAL, &segment->hash, step);
-    reveal.due_s = node_attest_end(segment);
-    reveal.late_s = node_reveal_end(segment);
-    if (segment->mine == STORE_MINE_NOT) {
-        (void)snprintf(reveal.after, sizeof(reveal.after), "%s", attest.name);
-        status = node_plan_again(node, &attest, error);
-    }
-    return status == STATUS_OK && segment->mine <= STORE_MINE_SEALED
-               ? node_plan_again(node, &reveal, error)
-               : status;
 }
 
 /* What was found about a step: in the queue or, if the database was lost since it was sealed, in

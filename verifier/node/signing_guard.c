@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verifier/dispute/moves.h"
+#include "verifier/dispute/dispute_send.h"
+#include "verifier/node/node_disputes.h"
 #include "verifier/node/solver_timeout.h"
 
 static bool is_statement(enum action_kind kind)
@@ -186,7 +187,9 @@ static enum status send(struct node *node, const struct action *action, struct e
         return ledger_withdraw(ledger, action->name, ledger_get_own(ledger), error);
     }
     if (is_of_dispute(action->kind)) {
-        return moves_send(node, action, error);
+        const struct dispute_ports ports = node_dispute_ports(node);
+
+        return dispute_send(&ports, action, error);
     }
     status = store_segment_by_hash(node->ports.store, &segment, &action->segment, error);
     if (status == STATUS_NOT_FOUND) {
@@ -253,11 +256,14 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     }
     if (is_of_dispute(action->kind) && (status == STATUS_NOT_FOUND || status == STATUS_BAD_FORMAT ||
                                         status == STATUS_OVER_LIMIT)) {
-        return moves_lost(node, action, why.text, error);
+        const struct dispute_ports ports = node_dispute_ports(node);
+
+        return dispute_lost(&ports, action, why.text, error);
     }
     /* No money, no endpoint, a contradiction: all of it may change until it is late. */
     action->tries++;
-    return set(node, action, ACTION_PLANNED, moves_again_s(node, action->tries), why.text, error);
+    return set(node, action, ACTION_PLANNED, dispute_again_s(node->clock.time_s, action->tries),
+               why.text, error);
 }
 
 /* A reorganization may have put it before what must come first; and what is too late for the round
@@ -300,13 +306,15 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
-        due_s = moves_again_s(node, action->tries);
+        due_s = dispute_again_s(node->clock.time_s, action->tries);
         return set(node, action, ACTION_PLANNED, due_s > action->due_s ? due_s : action->due_s,
                    game_refusal_text(outcome.refusal.kind), error);
     }
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
-        status = moves_refused(node, &state, &due_s, action, error);
+        const struct dispute_ports ports = node_dispute_ports(node);
+
+        status = dispute_refused(&ports, &state, &due_s, action, error);
     } else if (solver_timeout_is_anybodys(action->kind)) {
         state = solver_timeout_refused(&due_s, node, outcome.refusal.kind);
     }

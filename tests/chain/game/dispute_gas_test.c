@@ -312,7 +312,7 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
-    walk_open(&walk, &lie, DISPUTE_WIDE);
+    walk_open(&walk, &lie, OPPONENTS_WIDE);
     court_commit(court, &walk.context, 1, 1);
     court_claim(court);
     court_answer(court);
@@ -343,10 +343,10 @@ static void test_each_round_of_a_walk_costs_what_is_documented(void **state)
 /* A matmul's output of so many leaves. */
 static uint32_t item_of_leaves(uint32_t hidden, uint64_t leaves)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     uint32_t found = 0;
 
-    dispute_open_hidden(&dispute, hidden);
+    opponents_open_hidden(&dispute, hidden);
     for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
         const struct op *at = &dispute.tape->ops[op];
 
@@ -356,7 +356,7 @@ static uint32_t item_of_leaves(uint32_t hidden, uint64_t leaves)
         }
     }
     assert_true(found > 0);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
     return found;
 }
 

@@ -12,8 +12,8 @@
 #include "proofs/commit/element.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/dispute/ledger_query.h"
-#include "tests/support/dispute/dispute.h"
 #include "tests/support/dispute/forgery.h"
+#include "tests/support/dispute/opponents.h"
 #include "tests/support/test.h"
 
 #define TAPES_FULL  400
@@ -77,9 +77,9 @@ static bool tell_parts(struct evidence_context *context, struct buffer *reply,
 
 /* Makes the moves that convict, of at most size_max; returns how many, or 0: the liar cannot tell
  * what it is asked for. */
-static uint32_t convict(struct dispute *dispute, struct trace_walk *trace_walk, size_t size_max)
+static uint32_t convict(struct opponents *dispute, struct trace_walk *trace_walk, size_t size_max)
 {
-    struct evidence_context context = dispute_context(dispute, &trace_walk->accused);
+    struct evidence_context context = opponents_context(dispute, &trace_walk->accused);
     struct evidence_ruling ruling;
     struct fraud_proof proof;
     struct buffer reply = {0};
@@ -119,7 +119,7 @@ static uint32_t convict(struct dispute *dispute, struct trace_walk *trace_walk, 
     return moves;
 }
 
-static uint32_t try_lie(struct dispute *dispute, const struct lie *lie, size_t size_max)
+static uint32_t try_lie(struct opponents *dispute, const struct lie *lie, size_t size_max)
 {
     struct trace_walk_case roots;
     struct trace_server accused;
@@ -127,9 +127,9 @@ static uint32_t try_lie(struct dispute *dispute, const struct lie *lie, size_t s
     struct trace_walk trace_walk;
     uint32_t moves;
 
-    liar_open(&liar, dispute_rewind(dispute), lie);
+    liar_open(&liar, opponents_rewind(dispute), lie);
     assert_int_equal(trace_server_open(&accused, &liar.machine, NULL), STATUS_OK);
-    roots = dispute_case(&accused, &dispute->own);
+    roots = opponents_case(&accused, &dispute->own);
     assert_int_equal(trace_walk_open(&trace_walk, &dispute->own, &roots, NULL), STATUS_OK);
     walk(&trace_walk, &accused);
     assert_int_equal(trace_walk.item, lie->item);
@@ -153,7 +153,7 @@ static bool all_kinds_seen(void)
     return true;
 }
 
-static void lie_about_all_outputs(struct dispute *dispute, uint64_t *seed, uint32_t enough)
+static void lie_about_all_outputs(struct opponents *dispute, uint64_t *seed, uint32_t enough)
 {
     uint32_t item = dispute->tape->state_count;
 
@@ -161,7 +161,7 @@ static void lie_about_all_outputs(struct dispute *dispute, uint64_t *seed, uint3
         const struct op *at = &dispute->tape->ops[op];
 
         for (uint32_t output = 0; output < at->output_count; output++, item++) {
-            struct lie lie = dispute_random_lie(dispute->tape, seed);
+            struct lie lie = opponents_random_lie(dispute->tape, seed);
 
             if (seen[at->kind][output] >= enough) {
                 continue;
@@ -183,18 +183,18 @@ static void test_liar_about_any_output_of_any_kind_is_convicted(void **state)
 
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
         lie_about_all_outputs(&dispute, &seed, enough);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
     for (uint64_t tape = 0; tape < tapes || (tape < TAPES_FULL && !all_kinds_seen()); tape++) {
-        struct dispute dispute;
+        struct opponents dispute;
 
-        dispute_open_random(&dispute, 100 + tape, TAPE_OPS);
+        opponents_open_random(&dispute, 100 + tape, TAPE_OPS);
         lie_about_all_outputs(&dispute, &seed, enough);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
     assert_true(all_kinds_seen());
 }
@@ -206,44 +206,44 @@ static void test_liar_in_a_model_is_convicted(void **state)
 
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
         for (uint64_t i = 0; i < lies; i++) {
-            struct lie lie = dispute_random_lie(dispute.tape, &seed);
+            struct lie lie = opponents_random_lie(dispute.tape, &seed);
 
             assert_int_equal(try_lie(&dispute, &lie, EVIDENCE_SIZE_MAX), 1);
         }
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
 static void test_every_state_before_the_step_can_convict(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_CONVNET);
+    opponents_open_kind(&dispute, MODEL_CONVNET);
     for (uint32_t item = 0; item < dispute.tape->state_count; item++) {
         struct lie lie = {item, 0, LIE_ULP};
 
         assert_int_equal(try_lie(&dispute, &lie, 65536), 1);
     }
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 static void test_every_state_after_the_step_can_convict(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_server accused;
     uint32_t count;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_LLAMA);
+    opponents_open_kind(&dispute, MODEL_LLAMA);
     count = dispute.tape->state_count;
-    assert_int_equal(trace_server_open(&accused, dispute_rewind(&dispute), NULL), STATUS_OK);
+    assert_int_equal(trace_server_open(&accused, opponents_rewind(&dispute), NULL), STATUS_OK);
     for (uint32_t wrong = 0; wrong < count; wrong++) {
-        struct trace_walk_case roots = dispute_case(&accused, &dispute.own);
+        struct trace_walk_case roots = opponents_case(&accused, &dispute.own);
         struct digest right = accused.next[wrong];
         struct trace_walk trace_walk;
 
@@ -260,7 +260,7 @@ static void test_every_state_after_the_step_can_convict(void **state)
         merkle_leaf_hash(&accused.next[count + wrong], right.bytes, DIGEST_SIZE);
     }
     trace_server_close(&accused);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 /* The item of the first output of the operation that contracts over at least k elements. */
@@ -281,26 +281,26 @@ static uint32_t long_contraction(const struct tape *tape, int64_t k)
 static void test_long_sums_are_asked_for_in_parts(void **state)
 {
     struct model_options options;
-    struct dispute dispute;
+    struct opponents dispute;
     struct lie lie = {.element = 3, .kind = LIE_ULP};
 
     (void)state;
     small_model_options(&options, MODEL_MLP);
     options.batch = 1;
     options.hidden = 2100;
-    dispute_open(&dispute, &options);
+    opponents_open(&dispute, &options);
     lie.item = long_contraction(dispute.tape, options.hidden);
     assert_int_equal(try_lie(&dispute, &lie, 14000), 2);
     lie.kind = LIE_NAN; /* no NaN of rules: nothing comes to it */
     assert_int_equal(try_lie(&dispute, &lie, 14000), 0);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 /* An accused is asked for the parts of each kind of element, and tells what they come to. */
 static void test_honest_accused_tells_the_parts(void **state)
 {
     struct model_options options;
-    struct dispute dispute;
+    struct opponents dispute;
     struct buffer reply;
     uint32_t queried = 0;
 
@@ -308,7 +308,7 @@ static void test_honest_accused_tells_the_parts(void **state)
     small_model_options(&options, MODEL_MLP);
     options.batch = 1;
     options.hidden = 1200;
-    dispute_open(&dispute, &options);
+    opponents_open(&dispute, &options);
     buffer_init(&reply, PARTIAL_SUMS_REPLY_MAX);
     for (uint32_t item = 0; item < trace_item_count(dispute.tape); item++) {
         const struct trace_query query = {.kind = TRACE_QUERY_PARTS, .item = item};
@@ -339,35 +339,35 @@ static void test_honest_accused_tells_the_parts(void **state)
     }
     assert_in_range(queried, 10, 100);
     buffer_release(&reply);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 /* A solver who went on with a state that ends the job; and one who says that it did. */
 static void test_states_that_are_not_finite_convict(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_walk_case roots;
     struct evidence_context context;
     struct evidence_ruling ruling;
     struct buffer bytes;
 
     (void)state;
-    dispute_open_diverging(&dispute);
+    opponents_open_diverging(&dispute);
     buffer_init(&bytes, EVIDENCE_SIZE_MAX);
     assert_int_equal(fraud_proof_not_finite(&bytes, &dispute.own, NULL), STATUS_OK);
     assert_in_range(bytes.size, MERKLE_LEAF_SIZE, TRACE_REPLY_BYTES_MAX);
-    roots = dispute_case(&dispute.own, &dispute.own);
-    context = dispute_context(&dispute, &roots);
+    roots = opponents_case(&dispute.own, &dispute.own);
+    context = opponents_context(&dispute, &roots);
     assert_int_equal(evidence_judge(&ruling, &context, bytes.data, bytes.size, NULL), STATUS_OK);
     assert_int_equal(ruling.answer, EVIDENCE_UPHELD);
     context.diverged = true;
     assert_int_equal(evidence_judge(&ruling, &context, bytes.data, bytes.size, NULL), STATUS_OK);
     assert_int_not_equal(ruling.answer, EVIDENCE_UPHELD);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 
-    dispute_open_kind(&dispute, MODEL_GPT2);
+    opponents_open_kind(&dispute, MODEL_GPT2);
     assert_int_equal(fraud_proof_not_finite(&bytes, &dispute.own, NULL), STATUS_NOT_FOUND);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
     buffer_release(&bytes);
 }
 

@@ -10,8 +10,8 @@
 
 #include "proofs/commit/descriptor.h"
 #include "proofs/dispute/ledger_query.h"
-#include "tests/support/dispute/dispute.h"
 #include "tests/support/dispute/exhibit.h"
+#include "tests/support/dispute/opponents.h"
 #include "tests/support/test.h"
 
 #define LIES_FULL  4000
@@ -107,7 +107,7 @@ static void refuse_other_contexts(const struct evidence_context *context, const 
 }
 
 /* Hunts to the end, and checks each question; returns how many there were. */
-static uint32_t follow(struct dispute *dispute, struct trace_server *accused,
+static uint32_t follow(struct opponents *dispute, struct trace_server *accused,
                        struct trace_walk_case *roots, uint64_t flips)
 {
     static uint8_t reply[TRACE_REPLY_BYTES_MAX];
@@ -147,16 +147,16 @@ static uint32_t follow(struct dispute *dispute, struct trace_server *accused,
     return questions;
 }
 
-static uint32_t follow_lie(struct dispute *dispute, const struct lie *lie, uint64_t flips)
+static uint32_t follow_lie(struct opponents *dispute, const struct lie *lie, uint64_t flips)
 {
     struct trace_walk_case roots;
     struct trace_server accused;
     struct liar liar;
     uint32_t questions;
 
-    liar_open(&liar, dispute_rewind(dispute), lie);
+    liar_open(&liar, opponents_rewind(dispute), lie);
     assert_int_equal(trace_server_open(&accused, &liar.machine, NULL), STATUS_OK);
-    roots = dispute_case(&accused, &dispute->own);
+    roots = opponents_case(&accused, &dispute->own);
     questions = follow(dispute, &accused, &roots, flips);
     trace_server_close(&accused);
     liar_close(&liar);
@@ -170,15 +170,15 @@ static void test_questions_of_hunts_say_what_is_asked(void **state)
 
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
         for (uint64_t i = 0; i < lies; i++) {
-            struct lie lie = dispute_random_lie(dispute.tape, &seed);
+            struct lie lie = opponents_random_lie(dispute.tape, &seed);
 
             (void)follow_lie(&dispute, &lie, 0);
         }
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
@@ -188,13 +188,13 @@ static void test_changed_questions_are_refused(void **state)
 
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
-        struct dispute dispute;
+        struct opponents dispute;
         struct lie lie = {0, 0, LIE_ULP};
 
         if (wide == 1) {
-            dispute_open_hidden(&dispute, DISPUTE_WIDE);
+            opponents_open_hidden(&dispute, OPPONENTS_WIDE);
         } else {
-            dispute_open_kind(&dispute, MODEL_GPT2);
+            opponents_open_kind(&dispute, MODEL_GPT2);
         }
         lie.item = dispute.tape->state_count;
         while (trace_query_tensor_count(
@@ -203,41 +203,41 @@ static void test_changed_questions_are_refused(void **state)
             lie.item++;
         }
         assert_int_equal(follow_lie(&dispute, &lie, flips), wide == 1 ? 1 + 3 : 2 + 1);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
 static void test_questions_about_the_next_state_hold(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_walk_case roots;
     struct trace_server accused;
     uint32_t count;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_CONVNET);
+    opponents_open_kind(&dispute, MODEL_CONVNET);
     count = dispute.tape->state_count;
-    assert_int_equal(trace_server_open(&accused, dispute_rewind(&dispute), NULL), STATUS_OK);
-    roots = dispute_case(&accused, &dispute.own);
+    assert_int_equal(trace_server_open(&accused, opponents_rewind(&dispute), NULL), STATUS_OK);
+    roots = opponents_case(&accused, &dispute.own);
     accused.next[count - 1].bytes[0] ^= 1;
     merkle_leaf_hash(&accused.next[2 * count - 1], accused.next[count - 1].bytes, DIGEST_SIZE);
     commit_list_root(&roots.next_root, COMMIT_STATE, 0, accused.next, count);
     assert_int_equal(follow(&dispute, &accused, &roots, test_share(FLIPS_FULL, FLIPS) / 8), 1);
     trace_server_close(&accused);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_walk_case roots;
     struct evidence_context context;
     struct buffer bytes;
     struct ledger_queried queried;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_MLP);
-    roots = dispute_case(&dispute.own, &dispute.own);
+    opponents_open_kind(&dispute, MODEL_MLP);
+    roots = opponents_case(&dispute.own, &dispute.own);
     context = context_of(dispute.tape, &roots);
     buffer_init(&bytes, LEDGER_QUERY_SIZE_MAX);
     assert_int_equal(ledger_query_write_diverged(&bytes, dispute.tape, NULL), STATUS_OK);
@@ -253,7 +253,7 @@ static void test_divergence_is_asked_for_only_where_it_is_claimed(void **state)
     assert_int_equal(ledger_query_check(&queried, &context, bytes.data, bytes.size),
                      VERDICT_INVALID);
     buffer_release(&bytes);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 /* ---- parts ---------------------------------------------------------------- */
@@ -341,7 +341,7 @@ static void write_seeds(const char *folder)
     static uint8_t reply[TRACE_REPLY_BYTES_MAX];
     struct lie lie = {0, 0, LIE_ULP};
     struct evidence_context context;
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_walk_case roots;
     struct trace_server accused;
     struct buffer bytes;
@@ -350,15 +350,15 @@ static void write_seeds(const char *folder)
     struct trace_walk walk;
     struct trace_query query;
 
-    dispute_open_hidden(&dispute, DISPUTE_WIDE);
+    opponents_open_hidden(&dispute, OPPONENTS_WIDE);
     lie.item = dispute.tape->state_count;
     while (trace_query_tensor_count(
                &dispute.tape->tensors[trace_tensor_at(dispute.tape, lie.item)]) <= 4096) {
         lie.item++;
     }
-    liar_open(&liar, dispute_rewind(&dispute), &lie);
+    liar_open(&liar, opponents_rewind(&dispute), &lie);
     assert_int_equal(trace_server_open(&accused, &liar.machine, NULL), STATUS_OK);
-    roots = dispute_case(&accused, &dispute.own);
+    roots = opponents_case(&accused, &dispute.own);
     context = context_of(dispute.tape, &roots);
     buffer_init(&bytes, LEDGER_QUERY_SIZE_MAX);
     assert_int_equal(trace_walk_open(&walk, &dispute.own, &roots, NULL), STATUS_OK);
@@ -383,7 +383,7 @@ static void write_seeds(const char *folder)
     buffer_release(&bytes);
     trace_server_close(&accused);
     liar_close(&liar);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
     write_parts(folder);
 }
 

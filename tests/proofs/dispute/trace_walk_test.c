@@ -13,7 +13,7 @@
 #include "base/endian.h"
 #include "proofs/dispute/trace_walk.h"
 #include "proofs/hash/sha256.h"
-#include "tests/support/dispute/dispute.h"
+#include "tests/support/dispute/opponents.h"
 #include "tests/support/test.h"
 
 #define LIES_FULL  40000
@@ -127,7 +127,7 @@ static void check_leaf(const struct trace_walk *trace_walk, const struct liar *l
     assert_int_equal(trace_walk->leaf, liar->changed / MERKLE_LEAF_SIZE);
 }
 
-static void trace_walk_lie(struct dispute *dispute, const struct lie *lie, bool reloads)
+static void trace_walk_lie(struct opponents *dispute, const struct lie *lie, bool reloads)
 {
     const struct tape *tape = dispute->tape;
     uint64_t runs = dispute->own.runs;
@@ -136,9 +136,9 @@ static void trace_walk_lie(struct dispute *dispute, const struct lie *lie, bool 
     struct liar liar;
     struct trace_walk trace_walk;
 
-    liar_open(&liar, dispute_rewind(dispute), lie);
+    liar_open(&liar, opponents_rewind(dispute), lie);
     assert_int_equal(trace_server_open(&server, &liar.machine, NULL), STATUS_OK);
-    accused = dispute_case(&server, &dispute->own);
+    accused = opponents_case(&server, &dispute->own);
     assert_int_equal(trace_walk_open(&trace_walk, &dispute->own, &accused, NULL), STATUS_OK);
     assert_in_range(walk(&trace_walk, &server, reloads), 1, trace_query_replies_max(tape));
     assert_int_equal(trace_walk.item, lie->item);
@@ -165,26 +165,26 @@ static void test_random_lies_are_found_where_they_are(void **state)
 
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
         for (uint64_t i = 0; i < lies / MODEL_COUNT; i++) {
-            struct lie lie = dispute_random_lie(dispute.tape, &seed);
+            struct lie lie = opponents_random_lie(dispute.tape, &seed);
 
             trace_walk_lie(&dispute, &lie, i % 4 == 0);
         }
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
 static void test_lies_in_large_tensors_take_several_answers(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     const struct tape *tape;
     uint64_t seed = 2;
 
     (void)state;
-    dispute_open_hidden(&dispute, DISPUTE_WIDE);
+    opponents_open_hidden(&dispute, OPPONENTS_WIDE);
     tape = dispute.tape;
     assert_int_equal(trace_query_replies_max(tape), 1 + 3);
     for (uint64_t i = 0, item = 0; i < LIES_WIDE; item++) {
@@ -199,24 +199,24 @@ static void test_lies_in_large_tensors_take_several_answers(void **state)
             i++;
         }
     }
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 static void test_every_tensor_of_a_small_trace_can_be_lied_about(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     uint64_t seed = 3;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_MLP);
+    opponents_open_kind(&dispute, MODEL_MLP);
     for (uint32_t item = 0; item < trace_item_count(dispute.tape); item++) {
-        struct lie lie = dispute_random_lie(dispute.tape, &seed);
+        struct lie lie = opponents_random_lie(dispute.tape, &seed);
 
         lie.item = item;
         lie.element = 0;
         trace_walk_lie(&dispute, &lie, true);
     }
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 /* Who really trains from another state makes everything differ; the state is to the left of all. */
@@ -224,7 +224,7 @@ static void test_step_from_another_state_is_found_in_the_state(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
         struct trace_walk_case accused;
         struct machine *machine;
         const struct tape *tape;
@@ -233,9 +233,9 @@ static void test_step_from_another_state_is_found_in_the_state(void **state)
         struct lie lie = {0, 0, LIE_ULP};
         uint64_t seed = 4;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
         tape = dispute.tape;
-        machine = dispute_rewind(&dispute);
+        machine = opponents_rewind(&dispute);
         for (uint32_t item = tape->state_count; item-- > tape->state_count / 2;) {
             uint32_t id = tape->states[item].before;
             uint8_t *bytes = malloc(commit_tensor_size(&tape->tensors[id]));
@@ -247,7 +247,7 @@ static void test_step_from_another_state_is_found_in_the_state(void **state)
             free(bytes);
         }
         assert_int_equal(trace_server_open(&server, machine, NULL), STATUS_OK);
-        accused = dispute_case(&server, &dispute.own);
+        accused = opponents_case(&server, &dispute.own);
         assert_int_equal(trace_walk_open(&trace_walk, &dispute.own, &accused, NULL), STATUS_OK);
         (void)walk(&trace_walk, &server, false);
         assert_int_equal(trace_walk.end, TRACE_WALK_FIRST_STATE);
@@ -260,7 +260,7 @@ static void test_step_from_another_state_is_found_in_the_state(void **state)
                          STATUS_REFUSED);
         trace_walk_close(&trace_walk);
         trace_server_close(&server);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
@@ -268,14 +268,14 @@ static void test_honest_accused_is_found_to_have_told_no_lie(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
         struct trace_walk_case accused;
         struct trace_server server;
         struct trace_walk trace_walk;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
-        assert_int_equal(trace_server_open(&server, dispute_rewind(&dispute), NULL), STATUS_OK);
-        accused = dispute_case(&server, &dispute.own);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
+        assert_int_equal(trace_server_open(&server, opponents_rewind(&dispute), NULL), STATUS_OK);
+        accused = opponents_case(&server, &dispute.own);
         assert_int_equal(trace_walk_open(&trace_walk, &dispute.own, &accused, NULL), STATUS_OK);
         assert_int_equal(walk(&trace_walk, &server, false), 0);
         assert_int_equal(trace_walk.end, TRACE_WALK_NO_LIE);
@@ -284,18 +284,18 @@ static void test_honest_accused_is_found_to_have_told_no_lie(void **state)
         check_items(&trace_walk, &server, server.trace.item_count);
         trace_walk_close(&trace_walk);
         trace_server_close(&server);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
 /* The trace is honest, and the state that was committed to after it has one tensor's root wrong. */
-static void trace_walk_next_lie(struct dispute *dispute, struct trace_server *server,
+static void trace_walk_next_lie(struct opponents *dispute, struct trace_server *server,
                                 uint32_t wrong)
 {
     static const enum trace_query_list next_state = TRACE_QUERY_NEXT_STATE;
     static uint8_t bytes[TRACE_REPLY_BYTES_MAX];
     uint32_t count = server->tape->state_count;
-    struct trace_walk_case accused = dispute_case(server, &dispute->own);
+    struct trace_walk_case accused = opponents_case(server, &dispute->own);
     struct merkle_path path;
     struct trace_reply_tree tree;
     struct digest known;
@@ -341,16 +341,16 @@ static void test_next_state_that_no_trace_ends_in_is_found(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        struct dispute dispute;
+        struct opponents dispute;
         struct trace_server server;
 
-        dispute_open_kind(&dispute, (enum model_kind)kind);
-        assert_int_equal(trace_server_open(&server, dispute_rewind(&dispute), NULL), STATUS_OK);
+        opponents_open_kind(&dispute, (enum model_kind)kind);
+        assert_int_equal(trace_server_open(&server, opponents_rewind(&dispute), NULL), STATUS_OK);
         for (uint32_t wrong = 0; wrong < server.tape->state_count; wrong += 1 + wrong % 5) {
             trace_walk_next_lie(&dispute, &server, wrong);
         }
         trace_server_close(&server);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
@@ -360,7 +360,7 @@ static void test_next_state_that_no_trace_ends_in_is_found(void **state)
 static void test_roots_without_such_a_list_cannot_be_told(void **state)
 {
     static uint8_t bytes[TRACE_REPLY_BYTES_MAX];
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_walk_case accused;
     struct digest tree;
     struct trace_walk trace_walk;
@@ -369,13 +369,13 @@ static void test_roots_without_such_a_list_cannot_be_told(void **state)
     size_t size;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_MLP);
+    opponents_open_kind(&dispute, MODEL_MLP);
     assert_int_equal(trace_server_answer(bytes, &size, &dispute.own, &query, NULL), STATUS_OK);
     memcpy(tree.bytes, bytes, DIGEST_SIZE);
     for (uint32_t i = 0; i < 4; i++) {
         uint8_t header[COMMIT_LIST_HEADER_SIZE];
 
-        accused = dispute_case(&dispute.own, &dispute.own);
+        accused = opponents_case(&dispute.own, &dispute.own);
         if (i == 0) {
             test_random_fill(&seed, accused.trace_root.bytes, DIGEST_SIZE);
         } else {
@@ -390,7 +390,7 @@ static void test_roots_without_such_a_list_cannot_be_told(void **state)
         assert_int_equal(trace_walk.reply_count, 0);
         trace_walk_close(&trace_walk);
     }
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 /* One answer, changed in every way; the walk must stay where it is. */
@@ -430,7 +430,7 @@ static void test_changed_answers_are_refused(void **state)
     (void)state;
     for (int wide = 0; wide < 2; wide++) {
         const struct tape *tape;
-        struct dispute dispute;
+        struct opponents dispute;
         struct trace_walk_case accused;
         struct digest known;
         struct trace_server server;
@@ -440,9 +440,9 @@ static void test_changed_answers_are_refused(void **state)
         struct trace_query query;
 
         if (wide == 1) {
-            dispute_open_hidden(&dispute, DISPUTE_WIDE);
+            opponents_open_hidden(&dispute, OPPONENTS_WIDE);
         } else {
-            dispute_open_kind(&dispute, MODEL_GPT2);
+            opponents_open_kind(&dispute, MODEL_GPT2);
         }
         tape = dispute.tape;
         for (lie.item = tape->state_count;
@@ -450,9 +450,9 @@ static void test_changed_answers_are_refused(void **state)
              (wide == 1 ? 4097 : 10);
              lie.item++) {
         }
-        liar_open(&liar, dispute_rewind(&dispute), &lie);
+        liar_open(&liar, opponents_rewind(&dispute), &lie);
         assert_int_equal(trace_server_open(&server, &liar.machine, NULL), STATUS_OK);
-        accused = dispute_case(&server, &dispute.own);
+        accused = opponents_case(&server, &dispute.own);
         assert_int_equal(trace_walk_open(&trace_walk, &dispute.own, &accused, NULL), STATUS_OK);
         while (trace_walk_next(&query, &known, &trace_walk)) {
             size_t size;
@@ -465,7 +465,7 @@ static void test_changed_answers_are_refused(void **state)
         trace_walk_close(&trace_walk);
         trace_server_close(&server);
         liar_close(&liar);
-        dispute_close(&dispute);
+        opponents_close(&dispute);
     }
 }
 
@@ -494,7 +494,7 @@ static void test_leaves_with_bytes_behind_their_tensor_are_refused(void **state)
 
 static void test_broken_saved_hunts_are_refused(void **state)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     struct trace_walk_case accused;
     struct trace_server server;
     struct buffer bytes;
@@ -504,11 +504,11 @@ static void test_broken_saved_hunts_are_refused(void **state)
     uint64_t seed = 7;
 
     (void)state;
-    dispute_open_kind(&dispute, MODEL_MLP);
+    opponents_open_kind(&dispute, MODEL_MLP);
     lie.item = dispute.tape->state_count + 5;
-    liar_open(&liar, dispute_rewind(&dispute), &lie);
+    liar_open(&liar, opponents_rewind(&dispute), &lie);
     assert_int_equal(trace_server_open(&server, &liar.machine, NULL), STATUS_OK);
-    accused = dispute_case(&server, &dispute.own);
+    accused = opponents_case(&server, &dispute.own);
     assert_int_equal(trace_walk_open(&trace_walk, &dispute.own, &accused, NULL), STATUS_OK);
     (void)walk(&trace_walk, &server, false);
     buffer_init(&bytes, TRACE_WALK_BYTES_MAX + 1);
@@ -538,7 +538,7 @@ static void test_broken_saved_hunts_are_refused(void **state)
     buffer_release(&bytes);
     trace_server_close(&server);
     liar_close(&liar);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
 }
 
 int main(void)

@@ -13,13 +13,13 @@ void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
 
     memset(walk, 0, sizeof(*walk));
     if (hidden > 0) {
-        dispute_open_hidden(&walk->dispute, hidden);
+        opponents_open_hidden(&walk->dispute, hidden);
     } else {
-        dispute_open_kind(&walk->dispute, MODEL_MLP);
+        opponents_open_kind(&walk->dispute, MODEL_MLP);
     }
-    liar_open(&walk->liar, dispute_rewind(&walk->dispute), lie);
+    liar_open(&walk->liar, opponents_rewind(&walk->dispute), lie);
     assert_int_equal(trace_server_open(&walk->accused, &walk->liar.machine, NULL), STATUS_OK);
-    accused = dispute_case(&walk->accused, &walk->dispute.own);
+    accused = opponents_case(&walk->accused, &walk->dispute.own);
     assert_int_equal(trace_walk_open(&walk->walk, &walk->dispute.own, &accused, NULL), STATUS_OK);
     walk->context = (struct evidence_context){
         .before = accused.state_root, .after = accused.next_root, .trace = accused.trace_root};
@@ -34,7 +34,7 @@ void walk_close(struct walk *walk)
     trace_walk_close(&walk->walk);
     trace_server_close(&walk->accused);
     liar_close(&walk->liar);
-    dispute_close(&walk->dispute);
+    opponents_close(&walk->dispute);
 }
 
 bool walk_question(struct walk *walk)
@@ -73,7 +73,7 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
     error_init(&error);
     assert_int_equal(walk->walk.end, TRACE_WALK_ELEMENT);
     trace_output_at(&target.op, &target.output, tape, walk->walk.item);
-    (void)dispute_rewind(&walk->dispute);
+    (void)opponents_rewind(&walk->dispute);
     assert_int_equal(record_run(&record, &walk->liar.machine, &given, RECORD_ALL, &error),
                      STATUS_OK);
     record_source(&source, &record);
@@ -87,16 +87,16 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
 /* Late in the trace, so that there is something to walk. */
 uint32_t walk_item_of_matmul(void)
 {
-    struct dispute dispute;
+    struct opponents dispute;
     uint32_t found = 0;
 
-    dispute_open_kind(&dispute, MODEL_MLP);
+    opponents_open_kind(&dispute, MODEL_MLP);
     for (uint32_t op = 0; op < dispute.tape->op_count; op++) {
         if (dispute.tape->ops[op].kind == OP_CONTRACT) {
             found = trace_item_of_output(dispute.tape, op, 0);
         }
     }
     assert_true(found > 0);
-    dispute_close(&dispute);
+    opponents_close(&dispute);
     return found;
 }

@@ -9,10 +9,10 @@
 
 #include "chain/game/game.h"
 #include "proofs/dispute/ledger_query.h"
-#include "tests/support/dispute/dispute.h"
+#include "tests/support/dispute/opponents.h"
 
 struct walk {
-    struct dispute dispute;
+    struct opponents dispute;
     struct liar liar;
     struct trace_server accused;
     struct evidence_context context; /* what the liar committed to */
@@ -22,7 +22,7 @@ struct walk {
     size_t reply_size;
 };
 
-/* The small MLP, or (hidden > 0) one with so many hidden units: see dispute.h. */
+/* The small MLP, or (hidden > 0) one with so many hidden units: see opponents.h. */
 void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden);
 void walk_close(struct walk *walk);
 

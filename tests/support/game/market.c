@@ -437,7 +437,7 @@ static enum status take_check(void *context, uint64_t *number, struct check_resu
     }
     checks->count--;
     *number = checks->numbers[checks->count];
-    check_run(result, checks->requests[checks->count]);
+    check_run(result, checks->requests[checks->count], &dispute_child);
     free(checks->requests[checks->count]);
     return STATUS_OK;
 }

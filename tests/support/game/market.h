@@ -10,7 +10,8 @@
 
 #include "tests/support/game/anvil.h"
 #include "tests/support/numeric/small_job.h"
-#include "verifier/node/node.h"
+#include "verifier/dispute/dispute_child.h"
+#include "verifier/node/node_round.h"
 
 enum market_player {
     MARKET_CLIENT = 0,

@@ -22,7 +22,7 @@
 #include "tests/support/node/virtual_checks.h"
 #include "tests/support/node/virtual_disk.h"
 #include "tests/support/node/virtual_ledger.h"
-#include "verifier/node/node.h"
+#include "verifier/node/node_round.h"
 
 #define SIMULATION_JOBS_MAX       4
 #define SIMULATION_SEGMENTS_MAX   128 /* that were ever committed on one branch */

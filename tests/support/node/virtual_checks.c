@@ -8,7 +8,8 @@
 
 #include "tests/support/node/virtual_chain.h"
 #include "tests/support/test.h"
-#include "verifier/dispute/duel.h"
+#include "verifier/dispute/dispute.h"
+#include "verifier/dispute/dispute_move.h"
 
 /* ---- the truth ------------------------------------------------------------------- */
 
@@ -233,52 +234,54 @@ static bool write_small(const char *folder, const char *name, const void *bytes,
            file_write(path, &error, bytes, size, 0600) == STATUS_OK;
 }
 
-static bool write_move(const struct check_request *request, const struct virtual_segment *segment,
-                       enum duel_kind kind, const void *payload, size_t payload_size)
+static bool write_move(const struct dispute *dispute, const struct virtual_segment *segment,
+                       enum dispute_kind kind, const void *payload, size_t payload_size)
 {
-    const struct duel_move move = {
+    const struct dispute_move move = {
         .kind = kind,
-        .pre_state = *virtual_state_before(segment, request->disputed_step),
-        .post_state = segment->states[request->disputed_step],
+        .pre_state = *virtual_state_before(segment, dispute->step),
+        .post_state = segment->states[dispute->step],
         .payload = payload,
         .payload_size = payload_size,
     };
+    char name[DISPUTE_NAME_MAX];
     struct buffer bytes;
     bool written;
 
     buffer_init(&bytes, 65536);
-    duel_move_write(&bytes, &move);
-    written = write_small(request->folder, request->move, bytes.data, bytes.size);
+    dispute_move_write(&bytes, &move);
+    dispute_move_name(name, dispute->turn, dispute->attempt);
+    written = write_small(dispute->folder, name, bytes.data, bytes.size);
     buffer_release(&bytes);
     return written;
 }
 
-/* Who is accused tells what it is asked for. */
-static bool tell_asked(const struct check_request *request, const struct virtual_segment *segment)
+/* Who is accused replies to what was queried. */
+static bool reply_to_query(const struct dispute *dispute, const struct virtual_segment *segment)
 {
-    const uint8_t reply[2] = {0, read_number(request->folder, DUEL_ASKED, 255)};
+    const uint8_t reply[2] = {0, dispute->queried_size > 1 ? dispute->queried[1] : 255};
 
-    return write_move(request, segment, DUEL_TELL, reply, sizeof(reply));
+    return write_move(dispute, segment, DISPUTE_REPLY, reply, sizeof(reply));
 }
 
-/* How many questions follows from what the accused stands by. */
-static bool find_lie(struct virtual_checks *checks, const struct check_request *request,
+/* How many queries follows from what the accused stands by. */
+static bool find_lie(struct virtual_checks *checks, const struct dispute *dispute,
                      const struct virtual_segment *segment)
 {
-    struct hash32 luck = keccak256(request->accused_root.bytes, DIGEST_SIZE);
-    uint8_t questions = luck.bytes[0] % 4;
-    uint8_t known = read_number(request->folder, "hunt", 0);
+    struct hash32 luck = keccak256(dispute->trace_root.bytes, DIGEST_SIZE);
+    uint8_t queries = luck.bytes[0] % 4;
+    uint8_t known = read_number(dispute->folder, DISPUTE_FILE_WALK, 0);
     struct virtual_evidence evidence = {0};
 
-    while (known < questions && (read_number(request->folder, DUEL_TOLD, 255) == known ||
-                                 test_random_below(&checks->random, 3) == 0)) {
+    while (known < queries && (read_number(dispute->folder, DISPUTE_FILE_REPLY, 255) == known ||
+                               test_random_below(&checks->random, 3) == 0)) {
         known++;
     }
-    evidence.kind = known < questions ? 'a' : 'c';
+    evidence.kind = known < queries ? 'a' : 'c';
     evidence.number = known;
-    return write_small(request->folder, "hunt", (uint8_t[2]){0, known}, 2) &&
-           write_move(request, segment, evidence.kind == 'a' ? DUEL_ASK : DUEL_CONVICT, &evidence,
-                      sizeof(evidence));
+    return write_small(dispute->folder, DISPUTE_FILE_WALK, (uint8_t[2]){0, known}, 2) &&
+           write_move(dispute, segment, evidence.kind == 'a' ? DISPUTE_QUERY : DISPUTE_EVIDENCE,
+                      &evidence, sizeof(evidence));
 }
 
 /* A replay that meets an earlier lie does not come to the step. */
@@ -288,6 +291,8 @@ static void find_move(struct virtual_checks *checks, struct check_result *result
     const struct virtual_segment *segment = segment_at(checks, request, request->segment_count - 1);
     struct digest truth =
         virtual_trace_root(&request->job_id, virtual_state_before(segment, request->disputed_step));
+    struct dispute dispute;
+    struct error error;
     bool written;
 
     check(checks, result, request);
@@ -296,14 +301,20 @@ static void find_move(struct virtual_checks *checks, struct check_result *result
          (result->index < request->index || result->step < request->disputed_step))) {
         return;
     }
+    error_init(&error);
+    if (dispute_load(&dispute, request->folder, &error) != STATUS_OK) {
+        cannot_tell(result, false, error.text);
+        return;
+    }
+    assert(dispute.step == request->disputed_step);
     result->outcome = CHECK_PROVEN;
     result->index = request->index;
-    if (request->answering) {
-        written = tell_asked(request, segment);
-    } else if (request->against_attestor && digest_equal(&truth, &request->accused_root)) {
-        written = write_move(request, segment, DUEL_NO_LIE, NULL, 0);
+    if (dispute.answering) {
+        written = reply_to_query(&dispute, segment);
+    } else if (dispute.against_attestor && digest_equal(&truth, &dispute.trace_root)) {
+        written = write_move(&dispute, segment, DISPUTE_NO_FAULT, NULL, 0);
     } else {
-        written = find_lie(checks, request, segment);
+        written = find_lie(checks, &dispute, segment);
     }
     if (!written) {
         cannot_tell(result, false, "no room for the move");

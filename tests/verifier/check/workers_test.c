@@ -252,7 +252,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve();
+        return workers_serve(NULL);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/support/dispute/accuser.h"
+#include "verifier/node/node_children.h"
 
 enum {
     ROUNDS_MAX = 200000, /* minutes: a busy machine is no failure */
@@ -382,11 +383,11 @@ static void test_two_traces_that_disagree_are_a_fault(void **state)
     request->traced_step = (uint32_t)scene.rival.lie.step % DEFENDANT_SEGMENT;
     request->audited = true;
     request->audited_root = scene.rival.server.trace.root;
-    check_run(result, request);
+    check_run(result, request, NULL);
     assert_int_equal(result->outcome, CHECK_PROVEN);
     assert_true(result->confirmed);
     request->disagree = true;
-    check_run(result, request);
+    check_run(result, request, NULL);
     assert_int_equal(result->outcome, CHECK_FAULT);
     assert_false(result->confirmed);
     free(request);
@@ -448,7 +449,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve();
+        return workers_serve(&dispute_child);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
+#include "verifier/node/node_plan.h"
 #include "verifier/node/signing_guard.h"
 
 enum {
@@ -318,7 +319,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve();
+        return workers_serve(&dispute_child);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

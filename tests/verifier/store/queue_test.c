@@ -11,7 +11,8 @@
 #include "base/io/file.h"
 #include "tests/support/node/virtual_ledger.h"
 #include "tests/support/test.h"
-#include "verifier/node/node.h"
+#include "verifier/node/node_plan.h"
+#include "verifier/node/node_round.h"
 
 enum {
     NOW_S = 1700000000,

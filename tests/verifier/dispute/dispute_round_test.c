@@ -159,7 +159,7 @@ static void convict_of(struct market *market, struct job *job, const struct defe
     const char *path;
     char name[64];
 
-    (void)snprintf(name, sizeof(name), "duel-%02x%02x%02x%02x-%u", job->id.bytes[0],
+    (void)snprintf(name, sizeof(name), "dispute-%02x%02x%02x%02x-%u", job->id.bytes[0],
                    job->id.bytes[1], job->id.bytes[2], job->id.bytes[3], market->moves);
     path = small_path(name);
     defendant_write(path, job, cheat);
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve();
+        return workers_serve(&dispute_child);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "engine/rules/rule.h"
 #include "proofs/dispute/trace_query.h"
 #include "tests/support/dispute/defendant.h"
+#include "verifier/node/node_statements.h"
 
 enum {
     ROUNDS_MAX = 200000, /* minutes: a busy machine is no failure */
@@ -364,7 +365,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve();
+        return workers_serve(&dispute_child);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 #include "proofs/dispute/fraud_proof.h"
 #include "tests/support/dispute/defendant.h"
-#include "verifier/dispute/moves.h"
+#include "verifier/dispute/dispute_send.h"
 #include "verifier/status/node_views.h"
 
 enum {
@@ -41,24 +41,24 @@ static void test_each_refusal_has_its_answer(void **state)
                                                   GAME_BAD_REPLY,    GAME_BAD_EVIDENCE};
     static const enum game_refusal_kind again[] = {GAME_REFUSED_NOT, GAME_TOO_EARLY,
                                                    GAME_WRONG_TURN, GAME_WRONG_PHASE};
-    uint32_t counts[MOVES_OTHERWISE + 1] = {0};
+    uint32_t counts[DISPUTE_OTHERWISE + 1] = {0};
 
     (void)state;
     for (uint32_t kind = 0; kind < GAME_REFUSAL_KINDS; kind++) {
-        counts[moves_reaction((enum game_refusal_kind)kind)]++;
+        counts[dispute_reaction((enum game_refusal_kind)kind)]++;
     }
     for (size_t i = 0; i < sizeof(anew) / sizeof(anew[0]); i++) {
-        assert_int_equal(moves_reaction(anew[i]), MOVES_ANEW);
+        assert_int_equal(dispute_reaction(anew[i]), DISPUTE_ANEW);
     }
     for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
-        assert_int_equal(moves_reaction(again[i]), MOVES_AGAIN);
+        assert_int_equal(dispute_reaction(again[i]), DISPUTE_AGAIN);
     }
-    assert_int_equal(moves_reaction(GAME_NOT_GUILTY), MOVES_OTHERWISE);
-    assert_int_equal(moves_reaction(GAME_TOO_LATE), MOVES_OVER);
-    assert_int_equal(moves_reaction(GAME_OUT_OF_TURNS), MOVES_OVER);
-    assert_int_equal(counts[MOVES_ANEW], sizeof(anew) / sizeof(anew[0]));
-    assert_int_equal(counts[MOVES_AGAIN], sizeof(again) / sizeof(again[0]));
-    assert_int_equal(counts[MOVES_OTHERWISE], 1);
+    assert_int_equal(dispute_reaction(GAME_NOT_GUILTY), DISPUTE_OTHERWISE);
+    assert_int_equal(dispute_reaction(GAME_TOO_LATE), DISPUTE_OVER);
+    assert_int_equal(dispute_reaction(GAME_OUT_OF_TURNS), DISPUTE_OVER);
+    assert_int_equal(counts[DISPUTE_ANEW], sizeof(anew) / sizeof(anew[0]));
+    assert_int_equal(counts[DISPUTE_AGAIN], sizeof(again) / sizeof(again[0]));
+    assert_int_equal(counts[DISPUTE_OTHERWISE], 1);
 }
 
 /* ---- the doctor ---------------------------------------------------------------------- */
@@ -74,13 +74,14 @@ struct doctor {
     struct check_port honest;
     struct defendant *accused;
     enum spoil spoil;
-    enum duel_kind of;   /* which moves */
-    uint32_t spoils_max; /* how many of them */
+    enum dispute_kind of; /* which moves */
+    uint32_t spoils_max;  /* how many of them */
     uint32_t spoilt;
     uint32_t seen;      /* that were made */
     uint32_t acquitted; /* as the last request said */
     uint64_t now_ms;
-    struct check_request last; /* the one that is being answered */
+    struct check_request last; /* the one that is being answered, */
+    struct dispute dispute;    /* and what it is about */
 };
 
 static enum status doctor_start(void *context, uint64_t number, const struct check_request *request,
@@ -118,20 +119,20 @@ static void write_acquittal(struct buffer *payload, struct defendant *accused)
 static void spoil_move(struct doctor *doctor, const char *path)
 {
     struct file_bytes bytes = {0};
-    struct duel_move move;
+    struct dispute_move move;
     struct buffer payload;
     struct buffer spoilt;
     struct error error;
 
     error_init(&error);
     check(file_read(&bytes, &error, path, (size_t)256 * 1024), &error);
-    check(duel_move_read(&move, bytes.data, bytes.size, &error), &error);
+    check(dispute_move_read(&move, bytes.data, bytes.size, &error), &error);
     if (move.kind != doctor->of) {
         file_bytes_release(&bytes);
         return;
     }
     doctor->seen++;
-    doctor->acquitted = doctor->last.acquitted;
+    doctor->acquitted = doctor->dispute.acquitted;
     if (doctor->spoilt < doctor->spoils_max) {
         doctor->spoilt++;
         buffer_init(&payload, GAME_PAYLOAD_MAX);
@@ -151,7 +152,7 @@ static void spoil_move(struct doctor *doctor, const char *path)
         case SPOIL_LOSE:
             break;
         }
-        duel_move_write(&spoilt, &move);
+        dispute_move_write(&spoilt, &move);
         check(file_write(path, &error, spoilt.data, spoilt.size, 0600), &error);
         if (doctor->spoil == SPOIL_LOSE) {
             assert_int_equal(unlink(path), 0);
@@ -167,11 +168,13 @@ static enum status doctor_take(void *context, uint64_t *number, struct check_res
 {
     struct doctor *doctor = context;
     enum status status = doctor->honest.take(doctor->honest.context, number, result, error);
+    char name[DISPUTE_NAME_MAX];
     char path[FILE_PATH_MAX];
 
     if (status == STATUS_OK && doctor->last.disputed && result->outcome == CHECK_PROVEN) {
-        check(file_path_join(path, sizeof(path), error, doctor->last.folder, doctor->last.move),
-              error);
+        check(dispute_load(&doctor->dispute, doctor->last.folder, error), error);
+        dispute_move_name(name, doctor->dispute.turn, doctor->dispute.attempt);
+        check(dispute_path(path, &doctor->dispute, name, error), error);
         spoil_move(doctor, path);
     }
     return status;
@@ -196,8 +199,8 @@ struct scene {
     wei owed;
 };
 
-static void scene_open(struct scene *scene, const char *name, enum spoil spoil, enum duel_kind of,
-                       uint32_t spoils_max)
+static void scene_open(struct scene *scene, const char *name, enum spoil spoil,
+                       enum dispute_kind of, uint32_t spoils_max)
 {
     const char *path = small_path(name);
     uint64_t random = 7;
@@ -285,7 +288,7 @@ static void test_a_question_that_is_refused_is_asked_anew(void **state)
     struct scene scene;
 
     (void)state;
-    scene_open(&scene, "question", SPOIL_PAYLOAD, DUEL_ASK, 2);
+    scene_open(&scene, "question", SPOIL_PAYLOAD, DISPUTE_QUERY, 2);
     see_convicted(&scene, 2);
 }
 
@@ -294,7 +297,7 @@ static void test_evidence_that_is_refused_is_made_anew(void **state)
     struct scene scene;
 
     (void)state;
-    scene_open(&scene, "evidence", SPOIL_PAYLOAD, DUEL_CONVICT, 3);
+    scene_open(&scene, "evidence", SPOIL_PAYLOAD, DISPUTE_EVIDENCE, 3);
     see_convicted(&scene, 3);
 }
 
@@ -303,7 +306,7 @@ static void test_a_case_that_is_refused_is_made_anew(void **state)
     struct scene scene;
 
     (void)state;
-    scene_open(&scene, "case", SPOIL_CASE, DUEL_CONVICT, 1);
+    scene_open(&scene, "case", SPOIL_CASE, DISPUTE_EVIDENCE, 1);
     see_convicted(&scene, 1);
 }
 
@@ -313,7 +316,7 @@ static void test_after_an_acquittal_other_evidence_is_shown(void **state)
     struct scene scene;
 
     (void)state;
-    scene_open(&scene, "acquitted", SPOIL_ACQUIT, DUEL_CONVICT, 2);
+    scene_open(&scene, "acquitted", SPOIL_ACQUIT, DISPUTE_EVIDENCE, 2);
     play_until(&scene, GAME_CONVICTED);
     assert_int_equal(scene.doctor.acquitted, 2);
     see_convicted(&scene, 2);
@@ -324,7 +327,7 @@ static void test_a_move_that_is_lost_from_the_disk_is_made_anew(void **state)
     struct scene scene;
 
     (void)state;
-    scene_open(&scene, "lost", SPOIL_LOSE, DUEL_CONVICT, 2);
+    scene_open(&scene, "lost", SPOIL_LOSE, DISPUTE_EVIDENCE, 2);
     see_convicted(&scene, 0);
 }
 
@@ -338,16 +341,16 @@ static void test_refusals_without_end_come_to_an_end(void **state)
 
     (void)state;
     error_init(&error);
-    scene_open(&scene, "endless", SPOIL_PAYLOAD, DUEL_CONVICT, UINT32_MAX);
-    for (int i = 0; moves_in(&scene, ACTION_REFUSED) < MOVES_ATTEMPTS_MAX; i++) {
+    scene_open(&scene, "endless", SPOIL_PAYLOAD, DISPUTE_EVIDENCE, UINT32_MAX);
+    for (int i = 0; moves_in(&scene, ACTION_REFUSED) < DISPUTE_ATTEMPTS_MAX; i++) {
         assert_true(i < ROUNDS_MAX);
         round_of_both(&scene);
     }
     for (int i = 0; i < 50; i++) {
         round_of_both(&scene);
     }
-    assert_int_equal(moves_in(&scene, ACTION_REFUSED), MOVES_ATTEMPTS_MAX);
-    assert_int_equal(scene.doctor.seen, MOVES_ATTEMPTS_MAX);
+    assert_int_equal(moves_in(&scene, ACTION_REFUSED), DISPUTE_ATTEMPTS_MAX);
+    assert_int_equal(scene.doctor.seen, DISPUTE_ATTEMPTS_MAX);
     check(node_status_view(&view, &scene.node.store, &error), &error);
     text = json_dumps(json_object_get(view, "disputes"), JSON_COMPACT);
     assert_non_null(text);
@@ -380,7 +383,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve();
+        return workers_serve(&dispute_child);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

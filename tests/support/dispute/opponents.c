@@ -1,5 +1,5 @@
-/* dispute.c - see dispute.h. */
-#include "tests/support/dispute/dispute.h"
+/* opponents.c - see opponents.h. */
+#include "tests/support/dispute/opponents.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define STEPS_BEFORE 2
 
-static void states_of(struct dispute *dispute)
+static void states_of(struct opponents *dispute)
 {
     const struct tape *tape = dispute->tape;
 
@@ -35,7 +35,7 @@ static void *copy_of(const void *bytes, const struct tensor *tensor)
     return copy;
 }
 
-static void *given_value(const struct dispute *dispute, uint32_t id, uint64_t seed)
+static void *given_value(const struct opponents *dispute, uint32_t id, uint64_t seed)
 {
     const struct model *model = &dispute->small.model;
 
@@ -51,7 +51,7 @@ static void *given_value(const struct dispute *dispute, uint32_t id, uint64_t se
                    &dispute->tape->tensors[id]);
 }
 
-static void take_given(struct dispute *dispute, uint64_t seed)
+static void take_given(struct opponents *dispute, uint64_t seed)
 {
     const struct tape *tape = dispute->tape;
     struct digest *constants = calloc(tape->tensor_count, sizeof(*constants));
@@ -83,8 +83,8 @@ static void take_given(struct dispute *dispute, uint64_t seed)
     free(constants);
 }
 
-struct evidence_context dispute_context(const struct dispute *dispute,
-                                        const struct trace_walk_case *accused)
+struct evidence_context opponents_context(const struct opponents *dispute,
+                                          const struct trace_walk_case *accused)
 {
     struct evidence_context context = dispute->context;
 
@@ -97,14 +97,14 @@ struct evidence_context dispute_context(const struct dispute *dispute,
 
 /* ---- opening --------------------------------------------------------------- */
 
-static void begin(struct dispute *dispute, uint64_t seed)
+static void begin(struct opponents *dispute, uint64_t seed)
 {
     states_of(dispute);
     take_given(dispute, seed);
     assert_int_equal(trace_server_open(&dispute->own, dispute->machines[1], NULL), STATUS_OK);
 }
 
-static void open_at(struct dispute *dispute, const struct model_options *options, uint32_t step)
+static void open_at(struct opponents *dispute, const struct model_options *options, uint32_t step)
 {
     memset(dispute, 0, sizeof(*dispute));
     small_model_open(&dispute->small, options);
@@ -116,7 +116,7 @@ static void open_at(struct dispute *dispute, const struct model_options *options
     begin(dispute, 0);
 }
 
-void dispute_open_random(struct dispute *dispute, uint64_t seed, uint32_t op_count)
+void opponents_open_random(struct opponents *dispute, uint64_t seed, uint32_t op_count)
 {
     const struct machine_options options = {.isa = isa_best(), .thread_count = 1, .trace = true};
 
@@ -130,7 +130,7 @@ void dispute_open_random(struct dispute *dispute, uint64_t seed, uint32_t op_cou
     begin(dispute, seed);
 }
 
-void dispute_open_diverging(struct dispute *dispute)
+void opponents_open_diverging(struct opponents *dispute)
 {
     struct small_job_options options;
     struct small_model small;
@@ -149,20 +149,20 @@ void dispute_open_diverging(struct dispute *dispute)
     open_at(dispute, &options.model, steps - 1);
 }
 
-void dispute_open(struct dispute *dispute, const struct model_options *options)
+void opponents_open(struct opponents *dispute, const struct model_options *options)
 {
     open_at(dispute, options, STEPS_BEFORE);
 }
 
-void dispute_open_kind(struct dispute *dispute, enum model_kind kind)
+void opponents_open_kind(struct opponents *dispute, enum model_kind kind)
 {
     struct model_options options;
 
     small_model_options(&options, kind);
-    dispute_open(dispute, &options);
+    opponents_open(dispute, &options);
 }
 
-void dispute_open_hidden(struct dispute *dispute, uint32_t hidden)
+void opponents_open_hidden(struct opponents *dispute, uint32_t hidden)
 {
     struct model_options options;
 
@@ -172,7 +172,7 @@ void dispute_open_hidden(struct dispute *dispute, uint32_t hidden)
     open_at(dispute, &options, 0); /* its steps are slow */
 }
 
-struct machine *dispute_rewind(struct dispute *dispute)
+struct machine *opponents_rewind(struct opponents *dispute)
 {
     const struct tape *tape = dispute->tape;
     struct machine *machine = dispute->machines[0];
@@ -185,7 +185,7 @@ struct machine *dispute_rewind(struct dispute *dispute)
     return machine;
 }
 
-void dispute_close(struct dispute *dispute)
+void opponents_close(struct opponents *dispute)
 {
     trace_server_close(&dispute->own);
     for (uint32_t i = 0; i < dispute->tape->state_count; i++) {
@@ -210,15 +210,15 @@ void dispute_close(struct dispute *dispute)
     small_model_close(&dispute->small);
 }
 
-struct trace_walk_case dispute_case(const struct trace_server *accused,
-                                    const struct trace_server *own)
+struct trace_walk_case opponents_case(const struct trace_server *accused,
+                                      const struct trace_server *own)
 {
     return (struct trace_walk_case){.trace_root = accused->trace.root,
                                     .state_root = own->trace.state_root,
                                     .next_root = accused->trace.next_root};
 }
 
-struct lie dispute_random_lie(const struct tape *tape, uint64_t *seed)
+struct lie opponents_random_lie(const struct tape *tape, uint64_t *seed)
 {
     uint32_t item = (uint32_t)test_random_below(seed, trace_item_count(tape));
     uint64_t count = tape->tensors[trace_tensor_at(tape, item)].count;

@@ -1,5 +1,5 @@
-/* moves.c - see moves.h. */
-#include "verifier/dispute/moves.h"
+/* dispute_send.c - see dispute_send.h. */
+#include "verifier/dispute/dispute_send.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,23 +16,23 @@ enum {
     RETRY_MS = 500,
 };
 
-enum moves_reaction moves_reaction(enum game_refusal_kind kind)
+enum dispute_reaction dispute_reaction(enum game_refusal_kind kind)
 {
     switch (kind) {
     case GAME_REFUSED_NOT: /* a transaction that failed for a reason that is not the game's */
     case GAME_TOO_EARLY:
     case GAME_WRONG_TURN: /* the other's answer was reorganized away, and comes again */
     case GAME_WRONG_PHASE:
-        return MOVES_AGAIN;
+        return DISPUTE_AGAIN;
     case GAME_WRONG_CASE:
     case GAME_WRONG_SEGMENT:
     case GAME_BAD_QUERY:
     case GAME_NOT_QUERIED:
     case GAME_BAD_REPLY:
     case GAME_BAD_EVIDENCE:
-        return MOVES_ANEW;
+        return DISPUTE_ANEW;
     case GAME_NOT_GUILTY:
-        return MOVES_OTHERWISE;
+        return DISPUTE_OTHERWISE;
     case GAME_TOO_LATE:
     case GAME_OUT_OF_TURNS:
     case GAME_NOT_YOURS:
@@ -59,65 +59,50 @@ enum moves_reaction moves_reaction(enum game_refusal_kind kind)
     case GAME_REFUSAL_KINDS:
         break;
     }
-    return MOVES_OVER;
+    return DISPUTE_OVER;
 }
 
 /* ---- files and names ---------------------------------------------------------- */
 
-enum status moves_folder(char folder[FILE_PATH_MAX], const struct node *node,
-                         const struct hash32 *claim, struct error *error)
+enum status dispute_folder(char folder[FILE_PATH_MAX], const char *cache,
+                           const struct hash32 *claim, struct error *error)
 {
     char name[16 + 2 * HASH32_SIZE];
     char text[HEX_SIZE(HASH32_SIZE)];
 
     hex_encode(text, claim->bytes, HASH32_SIZE);
     (void)snprintf(name, sizeof(name), "claim-%s", text);
-    return file_path_join(folder, FILE_PATH_MAX, error, node->options.cache, name);
+    return file_path_join(folder, FILE_PATH_MAX, error, cache, name);
 }
 
-static enum status path_in(char path[FILE_PATH_MAX], const struct node *node,
-                           const struct hash32 *claim, const char *name, struct error *error)
+static enum status path_in(char path[FILE_PATH_MAX], const char *cache, const struct hash32 *claim,
+                           const char *name, struct error *error)
 {
     char folder[FILE_PATH_MAX];
-    enum status status = moves_folder(folder, node, claim, error);
 
-    return status == STATUS_OK ? file_path_join(path, FILE_PATH_MAX, error, folder, name) : status;
+    TRY(dispute_folder(folder, cache, claim, error));
+    return file_path_join(path, FILE_PATH_MAX, error, folder, name);
 }
 
-enum status moves_keep(const struct node *node, const struct hash32 *claim, const char *name,
-                       const void *bytes, size_t size, struct error *error)
+enum status dispute_keep(const char *cache, const struct hash32 *claim, const char *name,
+                         const void *bytes, size_t size, struct error *error)
 {
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
-    enum status status = moves_folder(folder, node, claim, error);
 
-    if (status == STATUS_OK) {
-        status = file_path_join(path, sizeof(path), error, folder, name);
-    }
-    if (status != STATUS_OK || !file_exists(folder)) {
-        return status;
-    }
-    return file_write(path, error, bytes, size, 0600);
+    TRY(dispute_folder(folder, cache, claim, error));
+    TRY(file_path_join(path, sizeof(path), error, folder, name));
+    return file_exists(folder) ? file_write(path, error, bytes, size, 0600) : STATUS_OK;
 }
 
-/* What is not there need not be removed; what cannot be is found and checked again. */
-static void drop(const struct node *node, const struct hash32 *claim, const char *name)
+void dispute_drop(const char *cache, const struct hash32 *claim, const char *name)
 {
     char path[FILE_PATH_MAX];
     struct error ignored;
 
     error_init(&ignored);
-    if (path_in(path, node, claim, name, &ignored) == STATUS_OK) {
+    if (path_in(path, cache, claim, name, &ignored) == STATUS_OK) {
         (void)unlink(path);
-    }
-}
-
-void moves_file(char name[CHECK_NOTE_MAX], uint32_t turn, uint32_t attempt)
-{
-    if (attempt == 0) {
-        (void)snprintf(name, CHECK_NOTE_MAX, "move-%" PRIu32, turn);
-    } else {
-        (void)snprintf(name, CHECK_NOTE_MAX, "move-%" PRIu32 "-%" PRIu32, turn, attempt);
     }
 }
 
@@ -136,7 +121,7 @@ static void name_of(char name[LEDGER_NAME_MAX + 1], enum action_kind kind,
     }
 }
 
-/* The last of "ask/HASH/TURN/ATTEMPT". */
+/* The last of "query/HASH/TURN/ATTEMPT". */
 static uint32_t attempt_of(const struct action *action)
 {
     const char *at = action->name;
@@ -150,29 +135,30 @@ static uint32_t attempt_of(const struct action *action)
 
 /* ---- planning ------------------------------------------------------------------- */
 
-enum status moves_plan(struct node *node, const struct store_claim *claim, enum duel_kind kind,
-                       uint32_t turn, uint32_t attempt, uint64_t deadline_s, struct error *error)
+enum status dispute_plan(const struct dispute_ports *ports, const struct store_claim *claim,
+                         enum dispute_kind kind, const struct dispute *dispute, uint64_t deadline_s,
+                         struct error *error)
 {
-    struct action action = {.kind = kind == DUEL_ASK       ? ACTION_QUERY
-                                    : kind == DUEL_CONVICT ? ACTION_CONVICT
-                                                           : ACTION_REPLY,
+    struct action action = {.kind = kind == DISPUTE_QUERY      ? ACTION_QUERY
+                                    : kind == DISPUTE_EVIDENCE ? ACTION_CONVICT
+                                                               : ACTION_REPLY,
                             .segment = claim->segment,
                             .claim = claim->key,
                             .attestor = claim->attestor,
-                            .step = turn,
+                            .step = dispute->turn,
                             .late_s = deadline_s};
 
-    name_of(action.name, action.kind, &claim->key, turn, attempt);
-    return action_plan(node->ports.store, &action, error);
+    name_of(action.name, action.kind, &claim->key, dispute->turn, dispute->attempt);
+    return action_plan(ports->store, &action, error);
 }
 
 /* ---- sending -------------------------------------------------------------------- */
 
-static enum status make_case(struct node *node, struct game_case *shown,
-                             const struct store_claim *claim, const struct duel_move *move,
+static enum status make_case(const struct dispute_ports *ports, struct game_case *shown,
+                             const struct store_claim *claim, const struct dispute_move *move,
                              struct error *error)
 {
-    struct store *store = node->ports.store;
+    struct store *store = ports->store;
     struct store_segment segment;
     struct store_segment previous;
     struct ledger_job job;
@@ -180,7 +166,7 @@ static enum status make_case(struct node *node, struct game_case *shown,
 
     memset(shown, 0, sizeof(*shown));
     if (status == STATUS_OK) {
-        status = ledger_get_job(node->ports.ledger, &job, &claim->job, error);
+        status = ledger_get_job(ports->ledger, &job, &claim->job, error);
     }
     if (status == STATUS_OK && claim->step == 0 && claim->index > 0) {
         status = store_segment(store, &previous, &claim->job, claim->index - 1, error);
@@ -201,11 +187,11 @@ static enum status make_case(struct node *node, struct game_case *shown,
     return STATUS_OK;
 }
 
-static enum status submit(struct node *node, const struct action *action,
-                          const struct store_claim *claim, const struct duel_move *move,
+static enum status submit(const struct dispute_ports *ports, const struct action *action,
+                          const struct store_claim *claim, const struct dispute_move *move,
                           struct error *error)
 {
-    struct ledger *ledger = node->ports.ledger;
+    struct ledger *ledger = ports->ledger;
     struct game_case *shown;
     enum status status;
 
@@ -216,7 +202,7 @@ static enum status submit(struct node *node, const struct action *action,
     }
     shown = calloc(1, sizeof(*shown));
     status = shown == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a move")
-                           : make_case(node, shown, claim, move, error);
+                           : make_case(ports, shown, claim, move, error);
     if (status == STATUS_OK) {
         status = action->kind == ACTION_QUERY
                      ? ledger_ask(ledger, action->name, &claim->key, shown, move->payload,
@@ -229,11 +215,12 @@ static enum status submit(struct node *node, const struct action *action,
 }
 
 /* Is it the turn that the move was made for? */
-static enum status check_turn(struct node *node, const struct action *action, struct error *error)
+static enum status check_turn(const struct dispute_ports *ports, const struct action *action,
+                              struct error *error)
 {
     enum game_turn ours = action->kind == ACTION_REPLY ? GAME_TURN_ACCUSED : GAME_TURN_CLAIMANT;
     struct ledger_claim standing;
-    enum status status = ledger_get_claim(node->ports.ledger, &standing, &action->claim, error);
+    enum status status = ledger_get_claim(ports->ledger, &standing, &action->claim, error);
 
     if (status == STATUS_OK && (standing.phase != GAME_CLAIM_TRIED || standing.turn != ours ||
                                 standing.turns != action->step)) {
@@ -242,107 +229,95 @@ static enum status check_turn(struct node *node, const struct action *action, st
     return status;
 }
 
-enum status moves_send(struct node *node, const struct action *action, struct error *error)
+enum status dispute_send(const struct dispute_ports *ports, const struct action *action,
+                         struct error *error)
 {
     struct file_bytes bytes = {0};
     struct store_claim claim;
-    struct duel_move move;
+    struct dispute_move move;
     char path[FILE_PATH_MAX];
-    char file[CHECK_NOTE_MAX];
-    enum status status = store_claim(node->ports.store, &claim, &action->claim, error);
+    char name[DISPUTE_NAME_MAX];
+    enum status status = store_claim(ports->store, &claim, &action->claim, error);
 
     if (status == STATUS_NOT_FOUND) {
         return error_set(error, STATUS_REFUSED, "the claim is not on the ledger (any more)");
     }
-    if (status == STATUS_OK) {
-        status = check_turn(node, action, error);
-    }
-    moves_file(file, action->step, attempt_of(action));
-    if (status == STATUS_OK) {
-        status = path_in(path, node, &action->claim, file, error);
-    }
-    if (status == STATUS_OK) {
-        status = file_read(&bytes, error, path, (size_t)256 * 1024);
-    }
-    if (status == STATUS_OK) {
-        status = duel_move_read(&move, bytes.data, bytes.size, error);
-    }
-    if (status == STATUS_OK) {
-        status = submit(node, action, &claim, &move, error);
-    }
+    TRY(status);
+    TRY(check_turn(ports, action, error));
+    dispute_move_name(name, action->step, attempt_of(action));
+    TRY(path_in(path, ports->cache, &action->claim, name, error));
+    TRY_OUT(dispute_move_load(&move, &bytes, path, error));
+    status = submit(ports, action, &claim, &move, error);
+out:
     file_bytes_release(&bytes);
     return status;
 }
 
 /* ---- after a refusal -------------------------------------------------------------- */
 
-uint64_t moves_again_s(const struct node *node, uint32_t tries)
+uint64_t dispute_again_s(uint64_t now_s, uint32_t tries)
 {
-    return node->clock.time_s + backoff_pause(RETRY_S, RETRY_S_MAX, tries);
+    return now_s + backoff_pause(RETRY_S, RETRY_S_MAX, tries);
 }
 
-enum status moves_failed(struct node *node, const struct hash32 *claim, const char *why,
-                         struct error *error)
+enum status dispute_failed(const struct dispute_ports *ports, const struct hash32 *claim,
+                           const char *why, struct error *error)
 {
     struct store_retry retry;
-    enum status status = store_retry(node->ports.store, &retry, claim, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
-    retry.next_ms = node->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, retry.tries);
+    TRY(store_retry(ports->store, &retry, claim, error));
+    retry.next_ms = ports->now_ms + backoff_pause(RETRY_MS, QUEUE_WAIT_MS_MAX, retry.tries);
     retry.tries++;
-    return store_set_retry(node->ports.store, claim, &retry, why, error);
+    return store_set_retry(ports->store, claim, &retry, why, error);
 }
 
-enum status moves_lost(struct node *node, const struct action *action, const char *why,
-                       struct error *error)
+enum status dispute_lost(const struct dispute_ports *ports, const struct action *action,
+                         const char *why, struct error *error)
 {
-    char file[CHECK_NOTE_MAX];
-    enum status status;
+    char name[DISPUTE_NAME_MAX];
 
-    moves_file(file, action->step, attempt_of(action));
-    drop(node, &action->claim, file);
-    status = action_forget(node->ports.store, action, error);
-    return status == STATUS_OK ? moves_failed(node, &action->claim, why, error) : status;
+    dispute_move_name(name, action->step, attempt_of(action));
+    dispute_drop(ports->cache, &action->claim, name);
+    TRY(action_forget(ports->store, action, error));
+    return dispute_failed(ports, &action->claim, why, error);
 }
 
-static enum status make_anew(struct node *node, const struct action *action,
-                             enum moves_reaction reaction, struct error *error)
+static enum status make_anew(const struct dispute_ports *ports, const struct action *action,
+                             enum dispute_reaction reaction, struct error *error)
 {
     uint32_t attempt = attempt_of(action) + 1;
-    bool left = attempt < MOVES_ATTEMPTS_MAX;
+    bool left = attempt < DISPUTE_ATTEMPTS_MAX;
     char why[STORE_REASON_MAX];
 
-    if (action->kind == ACTION_CONVICT) {
-        drop(node, &action->claim, DUEL_EVIDENCE); /* not shown again */
+    if (action->kind == ACTION_CONVICT) { /* evidence that was given is shown once */
+        dispute_drop(ports->cache, &action->claim, DISPUTE_FILE_EVIDENCE);
     }
     (void)snprintf(why, sizeof(why), "%.120s is refused: %.200s; %s", action->name,
                    game_refusal_text(action->refusal),
-                   !left                         ? "no other is tried in this turn"
-                   : reaction == MOVES_OTHERWISE ? "other evidence is looked for"
-                                                 : "it is made anew");
-    return moves_failed(node, &action->claim, why, error);
+                   !left                           ? "no other is tried in this turn"
+                   : reaction == DISPUTE_OTHERWISE ? "other evidence is looked for"
+                                                   : "it is made anew");
+    return dispute_failed(ports, &action->claim, why, error);
 }
 
-enum status moves_refused(struct node *node, enum action_state *state, uint64_t *due_s,
-                          struct action *action, struct error *error)
+enum status dispute_refused(const struct dispute_ports *ports, enum action_state *state,
+                            uint64_t *due_s, struct action *action, struct error *error)
 {
-    enum moves_reaction reaction = moves_reaction(action->refusal);
+    enum dispute_reaction reaction = dispute_reaction(action->refusal);
 
     *state = ACTION_REFUSED;
     *due_s = action->due_s;
     switch (reaction) {
-    case MOVES_AGAIN:
-        if (action->tries++ < MOVES_TRIES_MAX) {
+    case DISPUTE_AGAIN:
+        if (action->tries++ < DISPUTE_TRIES_MAX) {
             *state = ACTION_PLANNED;
-            *due_s = moves_again_s(node, action->tries);
+            *due_s = dispute_again_s(ports->time_s, action->tries);
         }
         return STATUS_OK;
-    case MOVES_ANEW:
-    case MOVES_OTHERWISE:
-        return make_anew(node, action, reaction, error);
-    case MOVES_OVER:
+    case DISPUTE_ANEW:
+    case DISPUTE_OTHERWISE:
+        return make_anew(ports, action, reaction, error);
+    case DISPUTE_OVER:
         break;
     }
     return STATUS_OK;

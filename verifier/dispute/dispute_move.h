@@ -1,0 +1,49 @@
+/*
+ * dispute_move.h - what comes next in a dispute, and the file of a move that was found.
+ */
+#ifndef VERIFIER_DISPUTE_DISPUTE_MOVE_H
+#define VERIFIER_DISPUTE_DISPUTE_MOVE_H
+
+#include "base/buffer.h"
+#include "base/io/file.h"
+#include "proofs/hash/merkle.h"
+#include "proofs/job/job.h"
+
+/* The numbers of those with a file stand in it. */
+enum dispute_kind {
+    DISPUTE_WAIT = 0,
+    DISPUTE_QUERY = 1,    /* ask the accused on the ledger */
+    DISPUTE_EVIDENCE = 2, /* convict it */
+    DISPUTE_NO_FAULT = 3, /* the accused is right in everything: nothing can be shown */
+    DISPUTE_REPLY = 4,    /* we are the accused, and reply */
+    DISPUTE_RUN,          /* the step must be run to know */
+    DISPUTE_TIMEOUT,      /* the other's turn is over: end the claim */
+    DISPUTE_LAPSE,        /* the accused is gone: take the bond back */
+    DISPUTE_MISSED,       /* our own turn is over */
+};
+
+#define DISPUTE_PATH_MAX 40 /* siblings */
+#define DISPUTE_MOVE_MAX ((size_t)256 * 1024)
+
+/* What the file of a move holds. */
+struct dispute_move {
+    enum dispute_kind kind;
+    uint8_t job_header[JOB_HEADER_SIZE];
+    struct digest pre_state;
+    struct digest post_state;
+    struct merkle_path pre_path;  /* siblings alone */
+    struct merkle_path post_path; /* likewise */
+    const uint8_t *payload;       /* borrowed */
+    size_t payload_size;
+};
+
+void dispute_move_write(struct buffer *bytes, const struct dispute_move *move);
+/* Reads exactly size bytes and borrows them. STATUS_BAD_FORMAT: they are no move. */
+MUST_CHECK enum status dispute_move_read(struct dispute_move *move, const uint8_t *bytes,
+                                         size_t size, struct error *error);
+
+/* Reads a file; move borrows bytes, which the caller releases on any outcome. */
+MUST_CHECK enum status dispute_move_load(struct dispute_move *move, struct file_bytes *bytes,
+                                         const char *path, struct error *error);
+
+#endif /* VERIFIER_DISPUTE_DISPUTE_MOVE_H */

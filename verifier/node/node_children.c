@@ -1,0 +1,154 @@
+/* node_children.c - see node_children.h. */
+#include "verifier/node/node_children.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "verifier/store/mirrors.h"
+
+/* ---- requests ----------------------------------------------------------------- */
+
+static void fill_limits(struct check_request *request, const struct node_options *options)
+{
+    (void)snprintf(request->cache, sizeof(request->cache), "%s", options->cache);
+    for (size_t i = 0; i < options->data_count && i < CHECK_DATA_MAX; i++) {
+        (void)snprintf(request->data[request->data_count++], FILE_PATH_MAX, "%s", options->data[i]);
+    }
+    request->memory_max = options->memory_max;
+    request->file_max = options->disk_max;
+    request->bandwidth_max = options->bandwidth_max / options->checks_max;
+    request->ledger_retry_s = options->ledger_retry_s;
+    request->threads = options->threads;
+    (void)snprintf(request->device, sizeof(request->device), "%s",
+                   options->device == NULL ? "cpu" : options->device);
+    request->device_memory = options->device_memory;
+    request->processor_s =
+        options->check_time_s * (options->threads == 0 ? 1 : options->threads) + 1;
+}
+
+/* The segments before it, as far as the reach goes; the last of the request is the one to check. */
+static enum status fill_segments(struct node *node, struct check_request *request,
+                                 const struct store_segment *segment, struct error *error)
+{
+    uint32_t reach = node->options.reach < CHECK_REACH_MAX ? node->options.reach : CHECK_REACH_MAX;
+    uint32_t first;
+    enum status status = STATUS_OK;
+
+    /* One more than the reach: the state that the first one begins with is in the one before. */
+    reach = reach + 1 > CHECK_REACH_MAX ? CHECK_REACH_MAX : reach + 1;
+    first = segment->committed.index > reach ? segment->committed.index - reach : 0;
+    for (uint32_t index = first; index <= segment->committed.index && status == STATUS_OK;
+         index++) {
+        struct store_segment found;
+
+        status = store_segment(node->ports.store, &found, &segment->job, index, error);
+        if (status == STATUS_OK) {
+            request->segments[request->segment_count++] =
+                (struct check_segment){found.committed.steps, found.committed.root};
+        } else if (status == STATUS_NOT_FOUND) {
+            request->segment_count = 0;
+            status = STATUS_OK;
+        }
+    }
+    return status;
+}
+
+enum status node_request(struct node *node, struct check_request **made,
+                         const struct store_segment *segment, struct error *error)
+{
+    struct check_request *request = calloc(1, sizeof(*request));
+    enum status status;
+
+    *made = request;
+    if (request == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    request->job_id = segment->job_id;
+    request->steps = segment->terms.steps;
+    request->segment_steps = segment->terms.segment_steps;
+    request->index = segment->committed.index;
+    request->reach = node->options.reach;
+    request->diverged = segment->diverged;
+    fill_limits(request, &node->options);
+    status = fill_segments(node, request, segment, error);
+    if (status == STATUS_OK) {
+        status = mirrors_choose(node->ports.store, request, node->options.mirrors,
+                                node->options.mirror_count, node->now_ms, error);
+    }
+    return status == STATUS_OK && request->segment_count == 0 ? STATUS_NOT_FOUND : status;
+}
+
+/* ---- children ------------------------------------------------------------------ */
+
+static struct node_running *free_place(struct node *node)
+{
+    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
+        if (node->running[i].number == 0) {
+            return &node->running[i];
+        }
+    }
+    return NULL;
+}
+
+enum status node_start(struct node *node, int64_t number, const struct hash32 *claim,
+                       struct check_request *request, struct error *error)
+{
+    struct node_running *place = free_place(node);
+    uint32_t most = node->options.checks_max + (claim != NULL ? 1 : 0);
+    enum status status = STATUS_NOT_FOUND;
+
+    if (place != NULL && node->running_count < most) {
+        status =
+            node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
+        if (status != STATUS_OK) { /* no process, no memory: what is to be sent goes on */
+            log_warn(node->ports.log, "verifier", "no check can be started: %s", error->text);
+            status = STATUS_NOT_FOUND;
+        }
+    }
+    if (status != STATUS_OK) {
+        free(request);
+        return status;
+    }
+    *place = (struct node_running){.number = number, .request = request};
+    if (claim != NULL) {
+        place->disputing = true;
+        place->claim = *claim;
+    }
+    node->running_count++;
+    return STATUS_OK;
+}
+
+static struct node_running *place_of(struct node *node, uint64_t number)
+{
+    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
+        struct node_running *place = &node->running[i];
+
+        if (place->number == (int64_t)number && place->number != 0 && place->result == NULL) {
+            return place;
+        }
+    }
+    return NULL;
+}
+
+enum status node_collect(struct node *node, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK) {
+        struct check_result *result = malloc(sizeof(*result));
+        struct node_running *place;
+        uint64_t number = 0;
+
+        if (result == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
+        }
+        status = node->ports.checks.take(node->ports.checks.context, &number, result, error);
+        place = status == STATUS_OK ? place_of(node, number) : NULL;
+        if (place != NULL) {
+            place->result = result;
+        } else {
+            free(result);
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}

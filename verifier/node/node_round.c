@@ -1,0 +1,207 @@
+/* node_round.c - see node_round.h. */
+#include "verifier/node/node_round.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "verifier/node/node_checks.h"
+#include "verifier/node/node_disputes.h"
+#include "verifier/node/node_plan.h"
+#include "verifier/node/signing_guard.h"
+
+enum {
+    EVENTS_MAX = 512, /* of one round */
+    SWEEP_MS = 30000,
+    CACHE_FILES_MAX = 65536,
+};
+
+/* ---- the ledger ----------------------------------------------------------- */
+
+/* Events are entered in batches: each is on disk together with the cursor behind it. */
+static enum status read_events(struct node *node, bool *busy, struct error *error)
+{
+    const struct dispute_ports ports = node_dispute_ports(node);
+    struct store *store = node->ports.store;
+    int64_t cursor = 0;
+    enum status status = store_number(store, &cursor, "cursor", error);
+
+    for (int i = 0; i < EVENTS_MAX && status == STATUS_OK; i++) {
+        struct ledger_entry entry;
+
+        status = ledger_next(node->ports.ledger, &entry, (uint64_t)cursor, 0, error);
+        if (status == STATUS_OK) {
+            *busy = true;
+            status = dispute_hear(&ports, &entry, error);
+        }
+        if (status == STATUS_OK) {
+            status = store_take(store, &entry, ledger_get_own(node->ports.ledger), error);
+        }
+        if (status == STATUS_OK) {
+            status = store_number(store, &cursor, "cursor", error);
+        }
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status follow(struct node *node, bool *busy, struct error *error)
+{
+    enum status status = store_begin(node->ports.store, error);
+
+    return status == STATUS_OK ? store_end(node->ports.store, read_events(node, busy, error), error)
+                               : status;
+}
+
+/* False: the ledger cannot be reached now; what needs none of it goes on. */
+static enum status reach_ledger(struct node *node, bool *reached, struct error *error)
+{
+    struct error weather;
+    enum status status;
+
+    error_init(&weather);
+    status = ledger_work(node->ports.ledger, &weather);
+    if (status == STATUS_OK) {
+        status = ledger_get_clock(node->ports.ledger, &node->clock, &weather);
+    }
+    *reached = status == STATUS_OK;
+    if (status == STATUS_UNREACHABLE) {
+        return store_set_text(node->ports.store, "weather", weather.text, error);
+    }
+    if (status != STATUS_OK) {
+        *error = weather;
+        return status;
+    }
+    return database_run(&node->ports.store->sql, error, "DELETE FROM facts WHERE name = 'weather'",
+                        "");
+}
+
+/* ---- the cache ------------------------------------------------------------ */
+
+struct cached {
+    char name[128];
+    uint64_t size;
+    time_t used;
+};
+
+static int older_first(const void *left, const void *right)
+{
+    const struct cached *a = left;
+    const struct cached *b = right;
+
+    return (a->used > b->used) - (a->used < b->used);
+}
+
+/* Room for one more; false: there is none. */
+static bool grow(struct cached **files, size_t count, size_t *room)
+{
+    struct cached *more;
+
+    if (count < *room) {
+        return true;
+    }
+    more = count >= CACHE_FILES_MAX
+               ? NULL
+               : realloc(*files, (count == 0 ? 64 : 2 * count) * sizeof(*more));
+    if (more == NULL) {
+        return false;
+    }
+    *files = more;
+    *room = count == 0 ? 64 : 2 * count;
+    return true;
+}
+
+/* Removes the files that were not read for longest until the rest fits. A check that loses a file
+ * under its hands cannot tell, and is tried again. */
+static void sweep_cache(struct node *node)
+{
+    struct cached *files = NULL;
+    DIR *folder = opendir(node->options.cache);
+    struct dirent *entry;
+    uint64_t total = 0;
+    size_t count = 0;
+    size_t room = 0;
+
+    while (folder != NULL && grow(&files, count, &room) && (entry = readdir(folder)) != NULL) {
+        struct stat about;
+
+        if (strlen(entry->d_name) < sizeof(files->name) && strstr(entry->d_name, ".lock") == NULL &&
+            fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(about.st_mode)) {
+            (void)snprintf(files[count].name, sizeof(files->name), "%.127s", entry->d_name);
+            files[count].size = (uint64_t)about.st_size;
+            files[count].used = about.st_atime > about.st_mtime ? about.st_atime : about.st_mtime;
+            total += files[count].size;
+            count++;
+        }
+    }
+    if (count > 0 && total > node->options.disk_max) {
+        qsort(files, count, sizeof(*files), older_first);
+        for (size_t i = 0; i < count && total > node->options.disk_max; i++) {
+            if (unlinkat(dirfd(folder), files[i].name, 0) == 0) {
+                total -= files[i].size;
+            }
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    free(files);
+}
+
+/* A machine that cannot be believed must not forget it when its power fails. */
+static enum status secure_fault(struct node *node, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    if (node->fault && !node->fault_is_safe) {
+        status = store_secure(node->ports.store, error);
+        node->fault_is_safe = status == STATUS_OK;
+    }
+    return status;
+}
+
+/* ---- the round ------------------------------------------------------------ */
+
+enum status node_round(struct node *node, bool *busy, struct error *error)
+{
+    bool reached = false;
+    enum status status;
+
+    *busy = false;
+    node->now_ms = node->ports.now_ms(node->ports.clock);
+    status = reach_ledger(node, &reached, error);
+    if (status == STATUS_OK && reached) {
+        status = follow(node, busy, error);
+    }
+    if (status == STATUS_OK) {
+        status = node_take_answers(node, busy, error);
+    }
+    if (status == STATUS_OK) {
+        status = secure_fault(node, error);
+    }
+    if (status == STATUS_OK && reached) {
+        status = node_plan(node, error);
+    }
+    /* A dispute has a turn to lose: it gets a free child before any check does. */
+    if (status == STATUS_OK && reached) {
+        status = node_disputes(node, busy, error);
+    }
+    if (status == STATUS_OK) {
+        status = node_start_checks(node, busy, error);
+    }
+    if (status == STATUS_OK && reached) {
+        status = signing_guard_round(node, busy, error);
+    }
+    /* A clock that was set back is no reason to wait for it. */
+    if (status == STATUS_OK &&
+        (node->now_ms >= node->swept_ms + SWEEP_MS || node->now_ms < node->swept_ms)) {
+        node->swept_ms = node->now_ms;
+        sweep_cache(node);
+        status = store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);
+    }
+    return status == STATUS_UNREACHABLE ? STATUS_OK : status;
+}
