@@ -1,10 +1,10 @@
 /*
- * accuracy_bench.c - how near exact contraction comes to double, beside bf16 inputs.
+ * accuracy_bench.c - how near exact contraction comes to double, compared with bf16 inputs.
  *
  * Relative error |ours - exact| / |exact| in the Frobenius norm of a small matrix product, for each
- * bits and block, on the distributions that training meets. exact is the product of the unrounded
- * inputs in double. The peer rounds its inputs to bf16 and accumulates in binary32 in 32 lanes that
- * are added pairwise, which is kinder to it than one running sum.
+ * bits and block, on the distributions of training. exact is the product of the unrounded inputs in
+ * double. The peer rounds its inputs to bf16 and adds in binary32, in 32 lanes that are added
+ * pairwise, which is more accurate than one running sum.
  */
 #include <math.h>
 #include <stdio.h>

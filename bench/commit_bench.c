@@ -2,8 +2,8 @@
  * commit_bench.c - what committing costs: the share of a training step that hashing its state
  * takes, and proving one element of a step by running it once more in trace mode.
  *
- * The peer of the hashing is one stream of libcrypto over the same bytes: what a program pays that
- * only wants a digest of its weights, without trees, proofs or threads.
+ * The peer of the hashing is one stream of libcrypto over the same bytes: the cost of a plain
+ * digest of the weights, without trees, proofs or threads.
  *
  *     COMMIT_CASE=124M     only cases whose name holds this
  *     COMMIT_ROUNDS=5      steps of each, instead of the case's own number
@@ -63,8 +63,8 @@ static double median(double *values, int count)
 
 static int rounds_of(int rounds)
 {
-    const char *wish = getenv("COMMIT_ROUNDS");
-    long wanted = wish == NULL ? rounds : strtol(wish, NULL, 10);
+    const char *setting = getenv("COMMIT_ROUNDS");
+    long wanted = setting == NULL ? rounds : strtol(setting, NULL, 10);
 
     return wanted < 1 ? 1 : wanted > ROUNDS_MAX ? ROUNDS_MAX : (int)wanted;
 }
@@ -101,17 +101,12 @@ static enum status measure_share(struct bench *bench, struct machine *machine, c
     for (int i = -1; i < rounds; i++) { /* the first warms everything up */
         int at = i < 0 ? 0 : i;
         double start = bench_now();
-        enum status status = machine->backend->step(machine, NULL, error);
 
+        TRY(machine->backend->step(machine, NULL, error));
         stepping[at] = bench_now() - start;
         start = bench_now();
-        if (status == STATUS_OK) {
-            status = state_root_find(&root, &finite, machine, 0, error);
-        }
+        TRY(state_root_find(&root, &finite, machine, 0, error));
         hashing[at] = bench_now() - start;
-        if (status != STATUS_OK) {
-            return status;
-        }
         peer[at] = hash_by_peer(machine);
     }
 
@@ -129,7 +124,7 @@ static enum status measure_share(struct bench *bench, struct machine *machine, c
 
 /* ---- one element of a trace ------------------------------------------------- */
 
-/* The largest tensor that a step makes: its opening is the dearest. */
+/* The largest tensor that a step makes: opening it costs most. */
 static uint32_t largest_item(const struct tape *tape)
 {
     uint32_t best = 0;
@@ -155,7 +150,8 @@ static enum status measure_opening(struct bench *bench, struct machine *machine,
     double checking = 0.0;
     enum status status = opening == NULL ? STATUS_NO_MEMORY : STATUS_OK;
 
-    for (uint32_t opened = 0; opened < 2 && status == STATUS_OK; opened++) {
+    TRY_OUT(status);
+    for (uint32_t opened = 0; opened < 2; opened++) {
         struct trace trace;
         double start = bench_now();
         uint32_t bits;
@@ -163,9 +159,9 @@ static enum status measure_opening(struct bench *bench, struct machine *machine,
         opening->item = largest_item(machine->tape);
         opening->element =
             12345 % machine->tape->tensors[trace_tensor_at(machine->tape, opening->item)].count;
-        status = trace_run(&trace, machine, opening, opened, error);
+        TRY_OUT(trace_run(&trace, machine, opening, opened, error));
         seconds[opened] = bench_now() - start;
-        if (status == STATUS_OK && opened == 1) {
+        if (opened == 1) {
             start = bench_now();
             if (trace_opening_check(&bits, opening, &trace.root, trace.item_count) !=
                 VERDICT_VALID) {
@@ -173,20 +169,18 @@ static enum status measure_opening(struct bench *bench, struct machine *machine,
             }
             checking = bench_now() - start;
         }
-        if (status == STATUS_OK) {
-            trace_release(&trace);
-        }
+        trace_release(&trace);
+        TRY_OUT(status);
     }
-    if (status == STATUS_OK) {
-        (void)snprintf(row, sizeof(row), "%s: trace of a step", name);
-        bench_record(bench, row, "ms", seconds[0] * 1e3, 0.0, 0);
-        (void)snprintf(row, sizeof(row), "%s: the same with one element opened", name);
-        bench_record(bench, row, "ms", seconds[1] * 1e3, 0.0, 0);
-        (void)snprintf(row, sizeof(row), "%s: bytes of the opening", name);
-        bench_record(bench, row, "bytes", (double)trace_opening_write(bytes, opening), 0.0, 0);
-        (void)snprintf(row, sizeof(row), "%s: checking it", name);
-        bench_record(bench, row, "us", checking * 1e6, 0.0, 0);
-    }
+    (void)snprintf(row, sizeof(row), "%s: trace of a step", name);
+    bench_record(bench, row, "ms", seconds[0] * 1e3, 0.0, 0);
+    (void)snprintf(row, sizeof(row), "%s: the same with one element opened", name);
+    bench_record(bench, row, "ms", seconds[1] * 1e3, 0.0, 0);
+    (void)snprintf(row, sizeof(row), "%s: bytes of the opening", name);
+    bench_record(bench, row, "bytes", (double)trace_opening_write(bytes, opening), 0.0, 0);
+    (void)snprintf(row, sizeof(row), "%s: checking it", name);
+    bench_record(bench, row, "us", checking * 1e6, 0.0, 0);
+out:
     free(opening);
     return status;
 }
@@ -198,35 +192,28 @@ static enum status run_gpt2(struct bench *bench, const struct gpt2_row *row, str
     struct machine_options options;
     struct machine *machine = NULL;
     struct gpt2_case one;
-    enum status status = machine_options_default(&options, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = gpt2_case_init(&one, &row->size, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = gpt2_case_open(&machine, &one, &options, error);
-    if (status == STATUS_OK) {
-        status = measure_share(bench, machine, row->size.name, rounds_of(row->rounds), error);
-    }
-    if (machine != NULL) {
+    TRY(machine_options_default(&options, error));
+    TRY(gpt2_case_init(&one, &row->size, error));
+    TRY_OUT(gpt2_case_open(&machine, &one, &options, error));
+    TRY_OUT(measure_share(bench, machine, row->size.name, rounds_of(row->rounds), error));
+    if (row->opened) {
         machine->backend->close(machine);
         machine = NULL;
-    }
-    if (status == STATUS_OK && row->opened) {
         options.trace = true;
-        status = gpt2_case_open(&machine, &one, &options, error);
-        if (status == STATUS_OK) {
-            status = measure_opening(bench, machine, row->size.name, error);
-            machine->backend->close(machine);
-        }
+        TRY_OUT(gpt2_case_open(&machine, &one, &options, error));
+        TRY_OUT(measure_opening(bench, machine, row->size.name, error));
+    }
+out:
+    if (machine != NULL) {
+        machine->backend->close(machine);
     }
     gpt2_case_release(&one);
     return status;
 }
 
-/* Random bytes learn nothing, and cost what a lesson costs. */
+/* A step on random bytes costs as much as any. */
 static void *random_bytes(uint64_t size, uint8_t limit)
 {
     uint8_t *bytes = malloc(size);
@@ -243,22 +230,19 @@ static enum status open_small(struct machine **machine, const struct model *mode
                               const void *labels, struct error *error)
 {
     struct machine_options options;
-    enum status status = machine_options_default(&options, error);
 
-    if (status == STATUS_OK) {
-        status = backend_cpu.open(machine, model->tape, &options, error);
+    TRY(machine_options_default(&options, error));
+    TRY(backend_cpu.open(machine, model->tape, &options, error));
+    TRY(backend_cpu.bind(*machine, model->data, data, error));
+    if (model->labels != TENSOR_NONE) {
+        TRY(backend_cpu.bind(*machine, model->labels, labels, error));
     }
-    if (status == STATUS_OK) {
-        status = backend_cpu.bind(*machine, model->data, data, error);
+    for (uint32_t i = 0; i < model->constant_count; i++) {
+        TRY(backend_cpu.write(*machine, model->constants[i].tensor, model->constants[i].bytes,
+                              error));
     }
-    if (status == STATUS_OK && model->labels != TENSOR_NONE) {
-        status = backend_cpu.bind(*machine, model->labels, labels, error);
-    }
-    for (uint32_t i = 0; i < model->constant_count && status == STATUS_OK; i++) {
-        status = backend_cpu.write(*machine, model->constants[i].tensor, model->constants[i].bytes,
-                                   error);
-    }
-    for (uint32_t i = 0; i < model->tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < model->tape->state_count; i++) {
+        enum status status;
         uint32_t id = model->tape->states[i].before;
         void *bytes = malloc(commit_tensor_size(&model->tape->tensors[id]));
 
@@ -268,8 +252,9 @@ static enum status open_small(struct machine **machine, const struct model *mode
         model_first_state(bytes, model, id);
         status = backend_cpu.write(*machine, id, bytes, error);
         free(bytes);
+        TRY(status);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status run_small(struct bench *bench, const struct small_row *row, struct error *error)
@@ -285,21 +270,17 @@ static enum status run_small(struct bench *bench, const struct small_row *row, s
     model_options_default(&options, row->kind);
     options.data_dtype = DTYPE_U8;
     options.data_count = row->kind == MODEL_LLAMA ? SAMPLES * 16 : SAMPLES;
-    status = model_build(&model, &options, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(model_build(&model, &options, error));
     if (row->kind != MODEL_LLAMA) {
         width = model.tape->tensors[model.data].dims[1];
     }
     data = random_bytes(options.data_count * width, 128);
     labels = random_bytes(SAMPLES, (uint8_t)(options.classes == 0 ? 1 : options.classes));
-    status = data == NULL || labels == NULL
-                 ? error_set(error, STATUS_NO_MEMORY, "no memory for data")
-                 : open_small(&machine, &model, data, labels, error);
-    if (status == STATUS_OK) {
-        status = measure_share(bench, machine, row->name, rounds_of(row->rounds), error);
-    }
+    TRY_OUT(data == NULL || labels == NULL
+                ? error_set(error, STATUS_NO_MEMORY, "no memory for data")
+                : open_small(&machine, &model, data, labels, error));
+    TRY_OUT(measure_share(bench, machine, row->name, rounds_of(row->rounds), error));
+out:
     if (machine != NULL) {
         machine->backend->close(machine);
     }
@@ -311,30 +292,34 @@ static enum status run_small(struct bench *bench, const struct small_row *row, s
 
 static bool wanted(const char *name)
 {
-    const char *wish = getenv("COMMIT_CASE");
+    const char *part = getenv("COMMIT_CASE");
 
-    return wish == NULL || strstr(name, wish) != NULL;
+    return part == NULL || strstr(name, part) != NULL;
+}
+
+static enum status run_all(struct bench *bench, struct error *error)
+{
+    for (size_t i = 0; i < sizeof(small_rows) / sizeof(small_rows[0]); i++) {
+        if (wanted(small_rows[i].name)) {
+            TRY(run_small(bench, &small_rows[i], error));
+        }
+    }
+    for (size_t i = 0; i < sizeof(gpt2_rows) / sizeof(gpt2_rows[0]); i++) {
+        if (wanted(gpt2_rows[i].size.name)) {
+            TRY(run_gpt2(bench, &gpt2_rows[i], error));
+        }
+    }
+    return STATUS_OK;
 }
 
 int main(int argc, char **argv)
 {
-    enum status status = STATUS_OK;
     struct bench bench;
     struct error error;
 
     error_init(&error);
     bench_init(&bench, "commit", "libcrypto, one stream", argc, argv);
-    for (size_t i = 0; i < sizeof(small_rows) / sizeof(small_rows[0]); i++) {
-        if (status == STATUS_OK && wanted(small_rows[i].name)) {
-            status = run_small(&bench, &small_rows[i], &error);
-        }
-    }
-    for (size_t i = 0; i < sizeof(gpt2_rows) / sizeof(gpt2_rows[0]); i++) {
-        if (status == STATUS_OK && wanted(gpt2_rows[i].size.name)) {
-            status = run_gpt2(&bench, &gpt2_rows[i], &error);
-        }
-    }
-    if (status != STATUS_OK) {
+    if (run_all(&bench, &error) != STATUS_OK) {
         fprintf(stderr, "commit: %s\n", error.text);
         return 1;
     }

@@ -3,12 +3,12 @@
  *
  * A shape M x K x N is a layer of M outputs and K inputs over N tokens. Its three products: forward
  * (both operands with k along memory), dx (over M, the weights read along their rows) and dw (over
- * the tokens, both read along their rows). Every product is measured with quantization of both
- * operands included, and without. sgemm gets the same operands in the same places.
+ * the tokens, both read along their rows). Every product is measured with and without the
+ * quantization of both operands. sgemm gets the same operands in the same places.
  *
- * Each instruction set has a process of its own, because OpenBLAS chooses its kernels once: beside
- * AVX2 it is held to its AVX2 kernels (OPENBLAS_CORETYPE=Haswell). Calls alternate, with a pause
- * in between in which the other side's threads stop spinning; the medians are compared.
+ * Each instruction set has its own process, because OpenBLAS chooses its kernels once: against AVX2
+ * it uses its AVX2 kernels (OPENBLAS_CORETYPE=Haswell). Calls alternate, with a pause in which the
+ * other side's threads stop spinning; the medians are compared.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,9 +191,9 @@ static int measure_isa(struct bench *bench, enum isa isa)
             setenv("OPENBLAS_CORETYPE", "Haswell", 1);
         }
         /*
-         * Waiting threads of either side must take no time from the other's. Ours sleep at once;
-         * OpenBLAS' spin for 2^20 cycles (by default 2^26, longer than many of these products), so
-         * they are still awake for the next call of their own measurement.
+         * Waiting threads of one side must take no time from the other. Ours sleep at once; those
+         * of OpenBLAS spin for 2^20 cycles (by default 2^26, longer than many of these products),
+         * so they are still awake for their next call.
          */
         setenv("OMP_WAIT_POLICY", "passive", 1);
         setenv("OPENBLAS_THREAD_TIMEOUT", "20", 1);

@@ -1,13 +1,12 @@
 /*
- * curves_bench.c - does training by exact contraction go where training in double precision goes?
+ * curves_bench.c - loss curves of training by exact contraction and in double precision.
  *
  * A small GPT (3 layers, width 64, 64 tokens, batches of 8, AdamW) is trained for 300 steps from
  * three seeds: by the engine at several precisions, by the interpreter of
  * tests/support/numeric/reference.h in double, and by the same with bfloat16 inputs and float sums,
  * all on the same batches from the same first states. Curves are averaged over the seeds. The
  * distance of a curve is the mean over all steps of its relative deviation from the double curve;
- * "end" compares the means of the last 50 steps. The peer is bfloat16: a ratio above 1 means that
- * ours is closer.
+ * "end" compares the means of the last 50 steps. The peer is bfloat16: above 1 ours is closer.
  *
  * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run. CURVES_RATE is another learning
  * rate: the higher it is, the more early training amplifies any rounding.
@@ -98,7 +97,7 @@ static void run_course(struct course *course, uint32_t seed, uint32_t steps)
     course->seconds[seed] = bench_now() - start;
 }
 
-/* One run a thread: runs share nothing, and the parallel loops inside of them then stay serial. */
+/* One run per thread. Runs share nothing, and the parallel loops inside of them stay serial. */
 static void run_all(struct course *courses, size_t count, uint32_t seeds, uint32_t steps)
 {
 #pragma omp parallel for schedule(dynamic, 1)

@@ -3,8 +3,7 @@
  * -ffast-math, on the shapes of a GPT-2 124M step over 1,024 tokens, one thread each. GB/s counts
  * what must at least be read and written; the target is a ratio of 0.8 or more everywhere.
  *
- * Ours is run in fast mode: in the memory that the tape's machine would use, outputs that nobody
- * reads left out.
+ * Ours runs in fast mode: in place as a machine plans it, without outputs that nobody reads.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * network_bench.c - 10,000 nodes play the game of docs/PROTOCOL.md: who earns what, what is found,
- * and where a cheat breaks even, beside the closed forms of verifier/status/plan.h.
+ * network_bench.c - 10,000 nodes play the game of docs/PROTOCOL.md: what each role earns, which
+ * cheats are found, and where a cheat breaks even, compared with verifier/status/plan.h.
  *
  *     build/bench/network_bench build/bench/network.json docs/economics.svg
  *
- * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them).
- * Fails when money is made or lost, or when a closed form lies outside what was played.
+ * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them). Fails
+ * if money appears or disappears, or if a closed form lies outside the played interval.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define SWEEP_FALSE   10
 #define SWEEP_WATCHER 100
 #define CONFIDENCE_Z  1.959964
-/* About 100 comparisons: four and a half errors come by chance in one of 1,500 benchmarks. */
+/* With about 100 comparisons, 4.5 standard errors come by chance in one of 1,500 benchmarks. */
 #define ALARM_Z       4.5
 
 static const struct network_terms usual = {
@@ -86,7 +86,7 @@ static void interval(double *low, double *high, double hits, double tries)
     *high = middle + half;
 }
 
-/* By plan.h: who holds a seat finds all, half, or nothing. */
+/* By plan.h: the holder of a seat finds all, half, or nothing. */
 static double expected_detection(const struct network *network, int role)
 {
     double seats = (double)(network->node_count - network->first[VERIFIER_HONEST]);
@@ -187,7 +187,7 @@ static struct plan_economy closed_form(const struct network_terms *terms, int ro
     return economy;
 }
 
-/* One point: a solver of that role with SWEEP_FALSE false segments, many times. */
+/* Plays one point many times: a solver of that role with SWEEP_FALSE false segments. */
 static int play_point(struct plot_point *point, const struct network_terms *terms, int role,
                       uint64_t seed)
 {
@@ -215,7 +215,7 @@ static int play_point(struct plot_point *point, const struct network_terms *term
     return fabs(point->y - point->expected) <= ALARM_Z / CONFIDENCE_Z * point->half + 1e-9;
 }
 
-/* Where the played points change sign, by a straight line between two of them. */
+/* Where the played points change sign, interpolated between two of them. */
 static double crossing(const struct plot_series *series)
 {
     for (int i = 1; i < series->count; i++) {

@@ -1,16 +1,16 @@
 /*
- * node_bench.c - what checking costs a verifier beside the training that it checks.
+ * node_bench.c - the cost of checking, compared with the training that is checked.
  *
- * A solver trains a small GPT in this process, and after each segment a child of the kind that a
- * node starts checks that very segment, once plainly and once as for an attestation, so all three
- * meet the same neighbours; the cost is the median of the ratios, by processor time and by the
- * clock. Then a node is given 200 small jobs at once; then cheats, each timed from the block with
- * its commitment to the block with the claim; and where mpirun is, audits by one rank and by two.
+ * A solver trains a small GPT in this process. After each segment a child process, as a node starts
+ * it, checks the segment, once plainly and once as for an attestation, so all three run under the
+ * same load; the cost is the median of the ratios, by processor time and by the clock. Then a node
+ * gets 200 small jobs at once. Then cheats are timed from the block with the commitment to the
+ * block with the claim; and, with mpirun, audits by one rank and by two.
  *
  *     NODE_THREADS=1       of solver and verifier
- *     NODE_SEGMENTS=7      segments of 50 steps and of fewer, and of longer ones as take that long
+ *     NODE_SEGMENTS=7      segments of up to 50 steps; of longer ones as many as take that long
  *     NODE_LENGTH=         segments of this length alone
- *     NODE_WIDTH=128       of the GPT: a step's trace weighs less the wider it is
+ *     NODE_WIDTH=128       of the GPT: the wider, the smaller the trace's share of the cost
  *     NODE_JOBS=200        small jobs at once
  *     NODE_CLAIMS=9        cheats
  *     NODE_PART=           costs, jobs or claims alone
@@ -31,7 +31,7 @@
 #include "tests/support/test.h"
 #include "verifier/check/workers.h"
 
-/* As a node has it: this one is linked with what other benchmarks are measured against. */
+/* The program that a node runs; this one also links the peers of other benchmarks. */
 #define PROGRAM "build/lockstep"
 
 enum {
@@ -65,14 +65,14 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The number below which that part of them lies. */
+/* The quantile `part`. */
 static double numbers_at(struct numbers *numbers, double part)
 {
     qsort(numbers->values, numbers->count, sizeof(numbers->values[0]), compare);
     return numbers->count == 0 ? 0 : numbers->values[(uint32_t)(part * (numbers->count - 1) + 0.5)];
 }
 
-static uint64_t wish(const char *name, uint64_t usual)
+static uint64_t setting(const char *name, uint64_t usual)
 {
     const char *text = getenv(name);
     unsigned long long given = text == NULL ? usual : strtoull(text, NULL, 10);
@@ -90,7 +90,7 @@ static void insist(enum status status, const struct error *error)
 
 /* ---- a segment trained, a segment checked ---------------------------------------- */
 
-/* What checks of one kind cost. */
+/* The costs of one kind of check. */
 struct costs {
     struct numbers ratios;           /* by the clock */
     struct numbers processor_ratios; /* by processor time: neighbours do not count */
@@ -105,7 +105,7 @@ struct pairs {
     double last_s;
     double last_processor_s;
     struct digest roots[2];
-    uint32_t told;
+    uint32_t checked;
     struct costs costs[2]; /* plain, and as for an attestation */
     struct numbers steps_s;
 };
@@ -132,9 +132,9 @@ static struct check_request *request_of(const struct pairs *pairs, bool traced)
     request->job_id = job->id;
     request->steps = job->steps;
     request->segment_steps = steps;
-    request->index = pairs->told;
-    request->segment_count = pairs->told == 0 ? 1 : 2;
-    request->segments[0] = (struct check_segment){steps, pairs->roots[pairs->told == 0 ? 1 : 0]};
+    request->index = pairs->checked;
+    request->segment_count = pairs->checked == 0 ? 1 : 2;
+    request->segments[0] = (struct check_segment){steps, pairs->roots[pairs->checked == 0 ? 1 : 0]};
     request->segments[1] = (struct check_segment){steps, pairs->roots[1]};
     request->traced = traced;
     request->traced_step = steps / 2;
@@ -147,7 +147,7 @@ static struct check_request *request_of(const struct pairs *pairs, bool traced)
     request->file_max = (uint64_t)1 << 33;
     request->ledger_retry_s = 5;
     request->processor_s = 3600;
-    request->threads = (uint32_t)wish("NODE_THREADS", 1);
+    request->threads = (uint32_t)setting("NODE_THREADS", 1);
     return request;
 }
 
@@ -179,10 +179,10 @@ static double run_check(const struct pairs *pairs, const struct check_request *r
     return start;
 }
 
-/* The first of short segments warms everything up. */
+/* The first of the short segments is a warm-up. */
 static bool counts(const struct pairs *pairs)
 {
-    return pairs->told > 0 || bundle_job(pairs->bundle)->segment_length >= LONG_STEPS;
+    return pairs->checked > 0 || bundle_job(pairs->bundle)->segment_length >= LONG_STEPS;
 }
 
 static void check_one(struct pairs *pairs, bool traced, double trained_s, double training_s)
@@ -204,25 +204,22 @@ static void check_one(struct pairs *pairs, bool traced, double trained_s, double
 static enum status took_segment(void *context, struct error *error)
 {
     struct pairs *pairs = context;
-    enum status status = bundle_flush(pairs->bundle, error);
-    double trained_s = bench_now() - pairs->last_s;
-    double training_s = processor_s(RUSAGE_SELF) - pairs->last_processor_s;
+    double trained_s;
+    double training_s;
 
+    TRY(bundle_flush(pairs->bundle, error));
+    trained_s = bench_now() - pairs->last_s;
+    training_s = processor_s(RUSAGE_SELF) - pairs->last_processor_s;
     pairs->roots[0] = pairs->roots[1];
-    if (status == STATUS_OK) {
-        status = bundle_segment_root(&pairs->roots[1], pairs->bundle, pairs->told, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(bundle_segment_root(&pairs->roots[1], pairs->bundle, pairs->checked, error));
     for (uint32_t i = 0; i < 2; i++) {
-        check_one(pairs, (pairs->told + i) % 2 == 1, trained_s, training_s);
+        check_one(pairs, (pairs->checked + i) % 2 == 1, trained_s, training_s);
     }
     if (counts(pairs)) {
         numbers_add(&pairs->steps_s,
                     training_s / (double)bundle_job(pairs->bundle)->segment_length);
     }
-    pairs->told++;
+    pairs->checked++;
     pairs->last_s = bench_now();
     pairs->last_processor_s = processor_s(RUSAGE_SELF);
     return STATUS_OK;
@@ -241,7 +238,7 @@ static struct job *gpt_job(const char *data, uint64_t length, uint64_t segments)
     error_init(&error);
     model_options_default(&options, MODEL_GPT2);
     options.layers = 4;
-    options.width = (uint32_t)wish("NODE_WIDTH", 128);
+    options.width = (uint32_t)setting("NODE_WIDTH", 128);
     options.heads = 4;
     options.vocabulary = 256;
     options.length = 128;
@@ -274,10 +271,10 @@ static void record_costs(struct bench *bench, struct pairs *pairs, uint64_t leng
                  numbers_at(&costs->excess_s, 0.5) * 1e3, 0.0, 0);
 }
 
-/* As many as take about as long as those of 50 steps. */
+/* As many segments as take about as long as those of 50 steps. */
 static uint64_t segments_of(uint64_t length)
 {
-    uint64_t count = wish("NODE_SEGMENTS", 7) * 50 / (length < 50 ? 50 : length);
+    uint64_t count = setting("NODE_SEGMENTS", 7) * 50 / (length < 50 ? 50 : length);
 
     return length < LONG_STEPS ? count + 1 : (count < 1 ? 1 : count);
 }
@@ -285,8 +282,9 @@ static uint64_t segments_of(uint64_t length)
 static void compare_costs(struct bench *bench, const char *data, uint64_t length)
 {
     struct pairs *pairs = calloc(1, sizeof(*pairs));
-    struct train_options options = {
-        .threads = (int)wish("NODE_THREADS", 1), .segment = took_segment, .segment_context = pairs};
+    struct train_options options = {.threads = (int)setting("NODE_THREADS", 1),
+                                    .segment = took_segment,
+                                    .segment_context = pairs};
     struct train_result result;
     struct machine_options machine;
     struct run run;
@@ -320,7 +318,7 @@ static void compare_costs(struct bench *bench, const char *data, uint64_t length
 
 /* ---- a node ------------------------------------------------------------------------ */
 
-/* What a node does between two rounds, and the ledger's clock beside it. */
+/* One round of the node, and the ledger's clock. */
 static void round_of(struct market_node *node)
 {
     struct pollfd waits[WORKERS_MAX];
@@ -349,7 +347,7 @@ static struct job *mlp_job(uint64_t seed, uint64_t steps, uint64_t length)
     return small_job_new(&options);
 }
 
-/* The tree that all mirrors share, of all the bundles. */
+/* Publishes all bundles in one tree, which all mirrors serve. */
 static void show(const char *folder, const char *const *bundles, size_t count)
 {
     struct content_tree_options options = {.bundles = bundles, .bundle_count = count};
@@ -363,11 +361,11 @@ static void show(const char *folder, const char *const *bundles, size_t count)
     content_tree_close(tree);
 }
 
-/* All of them are there when the node begins; each segment is checked in full. */
+/* All jobs are there when the node starts; it checks each segment in full. */
 static void many_jobs(struct bench *bench)
 {
     enum { STEPS = 16, LENGTH = 8 };
-    uint32_t jobs = (uint32_t)wish("NODE_JOBS", 200);
+    uint32_t jobs = (uint32_t)setting("NODE_JOBS", 200);
     char(*paths)[600] = calloc(jobs, sizeof(*paths));
     const char **names = calloc(jobs, sizeof(*names));
     const char *folder = small_path("jobs");
@@ -414,16 +412,16 @@ static void many_jobs(struct bench *bench)
     free(paths);
 }
 
-/* The ledger's time goes on with ours. */
-static void keep_time(struct market *market, double *told_s)
+/* Advances the ledger's clock with ours. */
+static void keep_time(struct market *market, double *shown_s)
 {
-    while (bench_now() - *told_s >= 1.0) {
+    while (bench_now() - *shown_s >= 1.0) {
         market_pass_time(market, 1);
-        *told_s += 1.0;
+        *shown_s += 1.0;
     }
 }
 
-/* Seconds from the commitment to the claim, but for the replays themselves. */
+/* Seconds from the commitment to the claim, without the replays. */
 static double claim_one(struct market *market, struct market_node *node, uint64_t seed,
                         double *replay_s)
 {
@@ -432,7 +430,7 @@ static double claim_one(struct market *market, struct market_node *node, uint64_
     char name[32];
     const char *path;
     uint32_t claims = market_count(market, GAME_CLAIMED, NULL);
-    double told_s = bench_now();
+    double shown_s = bench_now();
     double start;
 
     (void)snprintf(name, sizeof(name), "cheat-%u", (unsigned)seed);
@@ -444,7 +442,7 @@ static double claim_one(struct market *market, struct market_node *node, uint64_
     start = bench_now();
     (void)poll(NULL, 0, IDLE_MS); /* the node has just looked */
     while (market_count(market, GAME_CLAIMED, NULL) == claims) {
-        keep_time(market, &told_s);
+        keep_time(market, &shown_s);
         round_of(node);
     }
     start = bench_now() - start;
@@ -469,7 +467,7 @@ static void claims(struct bench *bench)
     node.options.mode = NODE_DEFEND;
     node.program = PROGRAM;
     market_node_open(&node);
-    for (uint64_t i = 0; i < wish("NODE_CLAIMS", 9); i++) {
+    for (uint64_t i = 0; i < setting("NODE_CLAIMS", 9); i++) {
         double replay_s;
         double whole_s = claim_one(&market, &node, 500 + i, &replay_s);
 
@@ -550,7 +548,7 @@ static bool is_wanted(const char *part)
 int main(int argc, char **argv)
 {
     static const uint64_t lengths[] = {50, 200, 1000, 8};
-    uint64_t only = wish("NODE_LENGTH", 0);
+    uint64_t only = setting("NODE_LENGTH", 0);
     struct bench bench;
     const char *data;
 

@@ -1,10 +1,10 @@
 /*
- * posting_bench.c - what a paid run costs beside the training itself: hashing every state, keeping
- * checkpoints and the journal, and committing the segments to a ledger while the next is trained.
+ * posting_bench.c - the cost of a paid run beyond training: hashing every state, writing
+ * checkpoints and the journal, and committing segments to a ledger while the next one is trained.
  *
- * One run of a job on an embedded ledger, measured from inside: the time of the steps alone is what
- * plain training would take, and everything else that the run took is set against it. The posting
- * thread counts with the processor time that it took away from training.
+ * One run of a job on an embedded ledger, measured from inside: the time of the steps alone is that
+ * of plain training, and the rest of the run is compared with it. The posting thread counts with
+ * its processor time.
  *
  *     POSTING_STEPS=16     steps of the run
  *     POSTING_SEGMENT=8    steps of a segment: each ends with a checkpoint on disk
@@ -29,7 +29,7 @@ enum {
     USUAL_SEGMENT = 50, /* what 'job new' makes */
 };
 
-/* The 10M GPT at 2,048 tokens a step. */
+/* The 10M GPT with 2,048 tokens per step. */
 static const struct model_options size = {
     .layers = 6, .width = 384, .heads = 6, .vocabulary = 256, .length = 256, .batch = 8};
 
@@ -40,11 +40,11 @@ struct paid_run {
     double start_s; /* of the first step */
     double training_s;
     double hashing_s;
-    double telling_s; /* that training has waited for posting */
-    uint32_t told;
+    double waited_s; /* that training has waited for posting */
+    uint32_t posted;
 };
 
-static uint64_t wish(const char *name, uint64_t usual)
+static uint64_t setting(const char *name, uint64_t usual)
 {
     const char *text = getenv(name);
     unsigned long long given = text == NULL ? usual : strtoull(text, NULL, 10);
@@ -69,17 +69,13 @@ static enum status took_segment(void *context, struct error *error)
     struct paid_run *paid = context;
     double start = bench_now();
     struct digest root;
-    enum status status = bundle_flush(paid->bundle, error);
 
-    if (status == STATUS_OK) {
-        status = bundle_segment_root(&root, paid->bundle, paid->told++, error);
-    }
-    if (status == STATUS_OK) {
-        status = solver_add(paid->solver, &root, 0, error);
-    }
+    TRY(bundle_flush(paid->bundle, error));
+    TRY(bundle_segment_root(&root, paid->bundle, paid->posted++, error));
+    TRY(solver_add(paid->solver, &root, 0, error));
     poster_wake(paid->poster);
-    paid->telling_s += bench_now() - start;
-    return status;
+    paid->waited_s += bench_now() - start;
+    return STATUS_OK;
 }
 
 /* ---- the job ---------------------------------------------------------------------- */
@@ -104,8 +100,8 @@ static enum status write_data(const char *path, struct error *error)
 
 static enum status make_job(struct job **job, const char *data, struct error *error)
 {
-    struct job_terms terms = {.steps = wish("POSTING_STEPS", STEPS),
-                              .segment_length = wish("POSTING_SEGMENT", SEGMENT),
+    struct job_terms terms = {.steps = setting("POSTING_STEPS", STEPS),
+                              .segment_length = setting("POSTING_SEGMENT", SEGMENT),
                               .data_count = 1};
     struct model_options options;
     struct dataset dataset;
@@ -122,16 +118,12 @@ static enum status make_job(struct job **job, const char *data, struct error *er
     options.data_dtype = DTYPE_U8;
     options.data_count = TOKENS;
     options.steps = (uint32_t)terms.steps;
-    status = model_build(&model, &options, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = run_data_open(&dataset, &terms.data_roots[0], &model.tape->tensors[model.data], data,
-                           error);
-    if (status == STATUS_OK) {
-        dataset_close(&dataset);
-        status = job_from_model(job, &model, &terms, error);
-    }
+    TRY(model_build(&model, &options, error));
+    TRY_OUT(run_data_open(&dataset, &terms.data_roots[0], &model.tape->tensors[model.data], data,
+                          error));
+    dataset_close(&dataset);
+    status = job_from_model(job, &model, &terms, error);
+out:
     model_release(&model);
     return status;
 }
@@ -151,21 +143,15 @@ static enum status open_job(struct solver_options *solver, const struct job *job
                                .response_period_s = 1};
     struct ledger *ledger = NULL;
     struct ledger_clock clock;
-    enum status status = terms_of_job(&terms, job, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = ledger_open(&ledger, &solver->ledger, error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_local_faucet(ledger, signer_address(signer), WEI_PER_ETHER, error);
-    }
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(ledger, &clock, error);
-        terms.deadline_s = clock.time_s + 10000000;
-    }
-    if (status == STATUS_OK) {
-        status = ledger_open_job(ledger, "open", &solver->job, &terms, error);
-    }
+    TRY_OUT(terms_of_job(&terms, job, error));
+    TRY_OUT(ledger_open(&ledger, &solver->ledger, error));
+    TRY_OUT(ledger_local_faucet(ledger, signer_address(signer), WEI_PER_ETHER, error));
+    TRY_OUT(ledger_get_clock(ledger, &clock, error));
+    terms.deadline_s = clock.time_s + 10000000;
+    TRY_OUT(ledger_open_job(ledger, "open", &solver->job, &terms, error));
+out:
     ledger_close(ledger);
     return status;
 }
@@ -176,14 +162,14 @@ static void record(struct bench *bench, const struct paid_run *paid, double wall
                    double posting_s, uint64_t steps)
 {
     double plain = paid->training_s;
-    double rest = wall_s - plain - paid->hashing_s - paid->telling_s;
-    double posting = posting_s + paid->telling_s;
-    double usual = rest / paid->told / USUAL_SEGMENT / (plain / (double)steps);
+    double rest = wall_s - plain - paid->hashing_s - paid->waited_s;
+    double posting = posting_s + paid->waited_s;
+    double usual = rest / paid->posted / USUAL_SEGMENT / (plain / (double)steps);
 
     bench_record(bench, "gpt2 10M, 2048 tokens: a step", "ms", plain / (double)steps * 1e3, 0.0, 0);
     bench_record(bench, "hashing every state", "%", 100.0 * paid->hashing_s / plain, 0.0, 0);
     bench_record(bench, "posting", "%", 100.0 * posting / plain, 0.0, 0);
-    bench_record(bench, "a checkpoint, with its journal", "ms", rest / paid->told * 1e3, 0.0, 0);
+    bench_record(bench, "a checkpoint, with its journal", "ms", rest / paid->posted * 1e3, 0.0, 0);
     bench_record(bench, "all of it against plain training, as measured", "%",
                  100.0 * (wall_s + posting_s - plain) / plain, 0.0, 0);
     bench_record(bench, "the same with a checkpoint every 50 steps", "%",
@@ -211,7 +197,7 @@ static enum status run_paid(struct bench *bench, struct paid_run *paid, struct r
     do {
         (void)usleep(10000);
         poster_look(paid->poster, &view, &posting_s);
-    } while (view.committed < paid->told);
+    } while (view.committed < paid->posted);
     record(bench, paid, wall_s, posting_s, result.steps);
     return STATUS_OK;
 }
@@ -239,35 +225,18 @@ static enum status measure(struct bench *bench, const char *folder, struct error
     ledger_options_init(&solver.ledger);
     solver.ledger.url = url;
     solver.ledger.signer = signer;
-    status = signer == NULL ? error->status : write_data(data, error);
-    if (status == STATUS_OK) {
-        solver.account = *signer_address(signer);
-        status = ledger_local_init(url + strlen("local:"), &nobody, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_job(&job, data, error);
-    }
-    if (status == STATUS_OK) {
-        status = open_job(&solver, job, signer, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_create(&paid.bundle, bundle, job, error);
-    }
-    if (status == STATUS_OK) {
-        status = machine_options_default(&machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_open(&run, bundle_job(paid.bundle), &path, 1, &machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = solver_new(&paid.solver, &solver, job_segments(bundle_job(paid.bundle)), error);
-    }
-    if (status == STATUS_OK) {
-        status = poster_start(&paid.poster, paid.solver, &stopping, NULL, 0.3, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_paid(bench, &paid, &run, error);
-    }
+    TRY_OUT(signer == NULL ? error->status : write_data(data, error));
+    solver.account = *signer_address(signer);
+    TRY_OUT(ledger_local_init(url + strlen("local:"), &nobody, error));
+    TRY_OUT(make_job(&job, data, error));
+    TRY_OUT(open_job(&solver, job, signer, error));
+    TRY_OUT(bundle_create(&paid.bundle, bundle, job, error));
+    TRY_OUT(machine_options_default(&machine, error));
+    TRY_OUT(run_open(&run, bundle_job(paid.bundle), &path, 1, &machine, error));
+    TRY_OUT(solver_new(&paid.solver, &solver, job_segments(bundle_job(paid.bundle)), error));
+    TRY_OUT(poster_start(&paid.poster, paid.solver, &stopping, NULL, 0.3, error));
+    TRY_OUT(run_paid(bench, &paid, &run, error));
+out:
     poster_stop(paid.poster);
     solver_free(paid.solver);
     run_close(&run);

@@ -1,7 +1,7 @@
 /*
  * scalar_bench.c - the error of exp, log and tanh over all 2^32 inputs, in units in the last place
- * of the exact result, against the C library's double precision; where that is within 2^-20 ulp of
- * the worst seen, its long double decides. Exits with 1 if an error is above 2 ulp.
+ * of the exact result, against the C library's double precision; near the worst error (2^-20 ulp)
+ * its long double decides. Exits with 1 if an error is above 2 ulp.
  */
 #include <float.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "engine/ops/scalar.h"
 
 #define ULP_MAX    2.0
-/* Inputs are cut by their high bits. */
+/* Slices of the inputs, by their high bits. */
 #define SLICES     4096
 #define SLICE_BITS 20
 
@@ -58,7 +58,7 @@ static double error_in_ulp(const struct function *function, float x, double so_f
         return isnan(got) ? 0.0 : INFINITY;
     }
     if (isinf(exact) || isinf(got)) {
-        /* An overflow to infinity is right from half a spacing past the largest number on. */
+        /* Infinity is right from half a spacing past the largest number on. */
         bool same_side = (got > 0.0f) == (exact > 0.0);
         return isinf(got) && same_side && fabs(exact) > (double)FLT_MAX ? 0.0 : INFINITY;
     }

@@ -1,9 +1,8 @@
 /*
  * sha256_bench.c - hashing for commitments against libcrypto's SHA-256, one thread.
  *
- * The peer is one stream of libcrypto over the same bytes: what "openssl speed" measures, and the
- * fastest way to hash that a program gets without doing anything about it. "leaves by libcrypto"
- * hashes the same 1,025-byte messages one after the other.
+ * The peer is one stream of libcrypto over the same bytes, as "openssl speed" measures it. "leaves
+ * by libcrypto" hashes the same 1,025-byte messages one after the other.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
@@ -29,7 +28,7 @@ static void peer_stream(void *context)
     SHA256(work->bytes, SIZE, work->digests[0].bytes);
 }
 
-/* SHA256_Init and its kin, not EVP: no allocation per message, so the peer is at its best. */
+/* SHA256_Init() and not EVP: it allocates nothing per message, so the peer is at its best. */
 static void peer_leaves(void *context)
 {
     struct work *work = context;

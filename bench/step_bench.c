@@ -3,8 +3,8 @@
  * backward, clipping, AdamW. Against an unreproducible step with OpenBLAS and fast math, and
  * against PyTorch where it is installed; all from the same first state and on the same batches.
  *
- * The three take turns, step by step. Every step's losses are compared: a peer that computed
- * something else would be no peer, so the program fails where they part.
+ * The three take turns, step by step. The program compares the losses of every step and fails where
+ * they differ.
  *
  *     STEP_CASE=10M        only cases whose name holds this
  *     STEP_THREADS=1       only that many threads
@@ -63,15 +63,13 @@ struct contest {
 static enum status step_ours(struct contest *contest, double *seconds, struct error *error)
 {
     double start = bench_now();
-    enum status status = backend_cpu.step(contest->machine, NULL, error);
     float loss;
 
+    TRY(backend_cpu.step(contest->machine, NULL, error));
     *seconds = bench_now() - start;
-    if (status == STATUS_OK) {
-        status = backend_cpu.read(contest->machine, contest->one.model.tape->loss, &loss, error);
-        contest->loss[OURS] = loss;
-    }
-    return status;
+    TRY(backend_cpu.read(contest->machine, contest->one.model.tape->loss, &loss, error));
+    contest->loss[OURS] = loss;
+    return STATUS_OK;
 }
 
 static void step_baseline(struct contest *contest, double *seconds)
@@ -82,7 +80,7 @@ static void step_baseline(struct contest *contest, double *seconds)
     *seconds = bench_now() - start;
 }
 
-/* Idle threads of one side spin for a moment; the next side should not pay for it. */
+/* Lets the idle threads of one side stop spinning before the next side runs. */
 static void pause_between(void)
 {
     const struct timespec moment = {.tv_nsec = 30000000};
@@ -93,27 +91,25 @@ static void pause_between(void)
 static enum status step_all(struct contest *contest, uint32_t step, double *seconds,
                             struct error *error)
 {
-    enum status status;
-
     gpt2_case_batch(&contest->one, step);
     pause_between();
-    status = step_ours(contest, &seconds[OURS], error);
+    TRY(step_ours(contest, &seconds[OURS], error));
     pause_between();
     step_baseline(contest, &seconds[BASELINE]);
     pause_between();
-    if (status == STATUS_OK && contest->has_torch) {
-        status = gpt2_torch_step(&contest->torch, &contest->loss[TORCH], &seconds[TORCH],
-                                 &contest->one, error);
+    if (contest->has_torch) {
+        TRY(gpt2_torch_step(&contest->torch, &contest->loss[TORCH], &seconds[TORCH], &contest->one,
+                            error));
     }
     for (int party = BASELINE; party < PARTY_COUNT && step < LOSS_STEPS_CHECKED; party++) {
         double apart = fabs(contest->loss[party] / contest->loss[OURS] - 1.0);
 
-        /* Written so that a NaN is the worst. */
+        /* A NaN counts as the worst. */
         if ((party != TORCH || contest->has_torch) && !(apart <= contest->worst[party])) {
             contest->worst[party] = apart;
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- a contest ---------------------------------------------------------- */
@@ -123,24 +119,16 @@ static enum status open_all(struct contest *contest, const struct gpt2_size *siz
 {
     struct machine_options options;
     struct error missing;
-    enum status status = machine_options_default(&options, error);
 
+    TRY(machine_options_default(&options, error));
     contest->threads = threads;
     options.thread_count = threads;
-    if (status == STATUS_OK) {
-        status = gpt2_case_init(&contest->one, size, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(gpt2_case_init(&contest->one, size, error));
     if (getenv("STEP_PROFILE") != NULL) {
         profile_init(profile, contest->one.model.tape);
         profile_watch(profile, &options);
     }
-    status = gpt2_case_open(&contest->machine, &contest->one, &options, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(gpt2_case_open(&contest->machine, &contest->one, &options, error));
     contest->baseline = gpt2_baseline_new(&contest->one, threads);
     if (contest->baseline == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the baseline");
@@ -182,7 +170,7 @@ static double tokens_per_second(struct contest *contest, enum party party, int r
     return (double)gpt2_case_rows(&contest->one) / seconds[rounds / 2];
 }
 
-/* Returns how many peers computed something else. */
+/* Returns how many peers have other losses. */
 static int report(struct bench *bench, struct contest *contest, int rounds)
 {
     static const char *const peers[PARTY_COUNT] = {"", "OpenBLAS and fast math", "PyTorch"};
@@ -211,8 +199,8 @@ static int report(struct bench *bench, struct contest *contest, int rounds)
 static int run(struct bench *bench, struct contest *contest, const struct size_case *size,
                int threads)
 {
-    const char *wish = getenv("STEP_ROUNDS");
-    int rounds = wish == NULL ? size->rounds : (int)strtol(wish, NULL, 10);
+    const char *chosen = getenv("STEP_ROUNDS");
+    int rounds = chosen == NULL ? size->rounds : (int)strtol(chosen, NULL, 10);
     struct profile profile = {0};
     struct error error;
     enum status status;
@@ -247,9 +235,9 @@ static int run(struct bench *bench, struct contest *contest, const struct size_c
 
 int main(int argc, char **argv)
 {
-    const char *wish = getenv("STEP_CASE");
-    const char *thread_wish = getenv("STEP_THREADS");
-    long only = thread_wish == NULL ? 0 : strtol(thread_wish, NULL, 10);
+    const char *name = getenv("STEP_CASE");
+    const char *only_threads = getenv("STEP_THREADS");
+    long only = only_threads == NULL ? 0 : strtol(only_threads, NULL, 10);
     struct contest *contest;
     struct bench bench;
     int failures = 0;
@@ -262,8 +250,8 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (int threads = 1; threads <= THREADS_MEASURED; threads++) {
-            /* The tiny one proves the comparison, and is no measurement: only on request. */
-            bool wanted = wish == NULL ? i > 0 : strstr(sizes[i].size.name, wish) != NULL;
+            /* The tiny case only tests the comparison, so it runs on request. */
+            bool wanted = name == NULL ? i > 0 : strstr(sizes[i].size.name, name) != NULL;
 
             if (wanted && threads <= omp_get_num_procs() && (only == 0 || threads == only)) {
                 failures += run(&bench, contest, &sizes[i], threads);

@@ -96,7 +96,7 @@ void bench_compare(struct bench *bench, const struct bench_case *one)
     while (count < REPETITIONS_MAX && (count < REPETITIONS_MIN || spent < enough)) {
         ours[count] = timed(one, one->ours);
         peer[count] = one->peer == NULL ? 0 : timed(one, one->peer);
-        /* The faster side decides, so that both have been measured for long enough. */
+        /* The faster side decides, so both are measured for long enough. */
         spent += one->peer != NULL && peer[count] < ours[count] ? peer[count] : ours[count];
         count++;
     }

@@ -1,6 +1,6 @@
 /*
- * bench.h - one way to measure: ours and a peer in turn, medians of both, one table and one JSON
- * file. Interleaving matters: a clock that drops or a neighbour that wakes hits both sides alike.
+ * bench.h - measures ours and a peer in turn, and reports medians in a table and a JSON file.
+ * Taking turns exposes both sides alike to a falling clock or a busy machine.
  *
  *     struct bench bench;
  *     struct bench_case one = {.name = "256 x 256", .unit = "GFLOP/s", .work = 0.0335,
@@ -56,7 +56,7 @@ void bench_init(struct bench *bench, const char *title, const char *peer_name, i
 /* Calls each side once to warm up, then in turn at least 5 times each and for seconds_min. */
 void bench_compare(struct bench *bench, const struct bench_case *one);
 
-/* A row that was measured some other way. more_is_better tells how to read the unit. */
+/* Adds a row that the caller measured. more_is_better: is a larger number better? */
 void bench_record(struct bench *bench, const char *name, const char *unit, double ours, double peer,
                   int more_is_better);
 

@@ -3,7 +3,8 @@
  * loops.
  *
  * Parameters, gradients and moments are four blocks with the same layout, so that the norm and the
- * update are one pass each. Activations that the way back needs are kept, the others share room.
+ * update are one pass each. Activations that the backward pass needs are kept; the others share
+ * memory.
  */
 #include "bench/support/gpt2_baseline.h"
 

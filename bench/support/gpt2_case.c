@@ -129,13 +129,13 @@ static enum status fill_machine(struct machine *machine, const struct gpt2_case 
 enum status gpt2_case_open(struct machine **machine, const struct gpt2_case *one,
                            const struct machine_options *options, struct error *error)
 {
-    enum status status = backend_cpu.open(machine, one->model.tape, options, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = fill_machine(*machine, one, error);
-        if (status != STATUS_OK) {
-            backend_cpu.close(*machine);
-        }
+    TRY(backend_cpu.open(machine, one->model.tape, options, error));
+    status = fill_machine(*machine, one, error);
+    if (status != STATUS_OK) {
+        backend_cpu.close(*machine);
+        *machine = NULL;
     }
     return status;
 }

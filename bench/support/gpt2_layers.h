@@ -72,7 +72,7 @@ void gpt2_bias_gelu(int threads, float *y, float *x, const float *bias, size_t r
 void gpt2_gelu_backward(int threads, float *dy, float *dbias, float *scratch, const float *x,
                         size_t rows, size_t columns);
 
-/* qkv is (tokens, 3*width); p (batch, heads, length, length) is kept for the way back. */
+/* qkv is (tokens, 3*width); the backward pass needs p (batch, heads, length, length). */
 void gpt2_attend(const struct gpt2_attention *shape, float *out, float *p, const float *qkv);
 void gpt2_attend_backward(const struct gpt2_attention *shape, float *dqkv, float *scratch,
                           const float *dout, const float *p, const float *qkv);

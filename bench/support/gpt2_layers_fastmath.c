@@ -1,7 +1,7 @@
 /*
  * gpt2_layers_fastmath.c - see gpt2_layers.h. Compiled with -O3 -march=native -ffast-math.
  *
- * Nothing here is reproducible, and nothing of ours may be linked to it but a benchmark.
+ * Nothing here is reproducible; only benchmarks may link it.
  */
 #include "bench/support/gpt2_layers.h"
 
@@ -15,7 +15,7 @@
 
 /* Floats that two threads never share a cache line over. */
 #define LINE        16
-/* Rows of scores made at a time: the columns behind the diagonal of a block are never made. */
+/* Rows of scores computed at a time; the columns right of a block's diagonal are not computed. */
 #define QUERY_BLOCK 128
 
 void openblas_set_num_threads(int threads);

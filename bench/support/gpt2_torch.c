@@ -13,12 +13,12 @@
 #define ANSWER_MAX   1024
 #define ARGUMENT_MAX 32
 
-/* Debian's own interpreter: another one on the path would not see Debian's PyTorch. */
+/* Debian's interpreter: another one on the path would not see Debian's PyTorch. */
 static const char *python(void)
 {
-    const char *wish = getenv("PYTHON");
+    const char *setting = getenv("PYTHON");
 
-    return wish != NULL && wish[0] != '\0' ? wish : "/usr/bin/python3";
+    return setting != NULL && setting[0] != '\0' ? setting : "/usr/bin/python3";
 }
 
 /* Only returns on failure. */
@@ -95,7 +95,7 @@ static json_t *answer(struct gpt2_torch *torch, struct error *error)
     return root;
 }
 
-/* A child without PyTorch ends without reading: then the writes fail and its answer says why. */
+/* A child without PyTorch ends without reading. The writes then fail, and its answer says why. */
 static enum status send_parameters(struct gpt2_torch *torch, const struct gpt2_case *one,
                                    struct error *error)
 {
@@ -129,22 +129,17 @@ enum status gpt2_torch_open(struct gpt2_torch *torch, const struct gpt2_case *on
 
     *torch = (struct gpt2_torch){.child = -1};
     (void)signal(SIGPIPE, SIG_IGN);
-    status = start(torch, one, threads, error);
-    if (status == STATUS_OK) {
-        status = send_parameters(torch, one, error);
-    }
-    if (status == STATUS_OK) {
-        ready = answer(torch, error);
-        status = ready == NULL ? error->status : STATUS_OK;
-    }
-    if (status != STATUS_OK) {
-        gpt2_torch_close(torch);
-        return status;
-    }
+    TRY_OUT(start(torch, one, threads, error));
+    TRY_OUT(send_parameters(torch, one, error));
+    ready = answer(torch, error);
+    TRY_OUT(ready == NULL ? error->status : STATUS_OK);
     (void)json_unpack(ready, "{s:s}", "ready", &version);
     (void)snprintf(torch->version, sizeof(torch->version), "%s", version);
     json_decref(ready);
     return STATUS_OK;
+out:
+    gpt2_torch_close(torch);
+    return status;
 }
 
 void gpt2_torch_close(struct gpt2_torch *torch)

@@ -1,6 +1,6 @@
 /*
- * gpt2_torch.h - the same GPT-2 training step in PyTorch: a child process that runs one step when
- * it is given a batch. It times itself, so that the pipe is not part of the measurement.
+ * gpt2_torch.h - the same GPT-2 training step in PyTorch: a child process that runs one step per
+ * batch. It times itself, so the pipe is not part of the measurement.
  */
 #ifndef BENCH_SUPPORT_GPT2_TORCH_H
 #define BENCH_SUPPORT_GPT2_TORCH_H
@@ -20,8 +20,8 @@ struct gpt2_torch {
 };
 
 /*
- * Starts the child at the case's first state. Must be called from the repository's root. Fails
- * where Python, PyTorch or the script is missing, and the error says which.
+ * Starts the child at the case's first state. Call from the repository's root. Fails if Python,
+ * PyTorch or the script is missing, and the error says which.
  */
 MUST_CHECK enum status gpt2_torch_open(struct gpt2_torch *torch, const struct gpt2_case *one,
                                        int threads, struct error *error);

@@ -21,7 +21,7 @@ struct segment {
     struct seat seats[NETWORK_SEATS_MAX];
 };
 
-/* One solver's turn at a job. */
+/* One solver's work on a job. */
 struct turn {
     uint32_t solver;
     enum role role;
@@ -29,7 +29,7 @@ struct turn {
     struct segment segments[NETWORK_SEGMENTS_MAX];
 };
 
-/* Who saw that a segment is false; the claim is a race among them. */
+/* The nodes that know that a segment is false; they race for the claim. */
 struct alarm {
     uint32_t witnesses;
     uint32_t claimant;
@@ -103,7 +103,7 @@ static void witness(struct network *network, struct alarm *alarm, uint32_t node)
     }
 }
 
-/* Whoever replays a whole segment. */
+/* A node replays a whole segment. */
 static void replay(struct network *network, struct alarm *alarm, const struct segment *segment,
                    uint32_t node)
 {
@@ -122,7 +122,7 @@ static uint32_t choose_attestor(struct network *network, const struct turn *turn
     return any_of(network, network->first[VERIFIER_HONEST], network->first[ROLE_COUNT]);
 }
 
-/* Takes a seat, or blows the whistle instead. */
+/* A node takes a seat, or claims instead. */
 static void attest(struct network *network, struct alarm *alarm, const struct turn *turn,
                    struct segment *segment)
 {
@@ -137,7 +137,7 @@ static void attest(struct network *network, struct alarm *alarm, const struct tu
         double own_step = network_draw(&network->random);
 
         network->work[node] += network->terms.replay * own_step;
-        /* The false step lies anywhere; all states after it are false too. */
+        /* The false step can be any step; all states after it are false too. */
         whistles = segment->is_false && chance(network, own_step);
         if (whistles) {
             witness(network, alarm, node);
@@ -174,7 +174,8 @@ static void watch(struct network *network, struct alarm *alarm, const struct seg
     }
 }
 
-/* A guessed reveal that is tried is false. The accuser gets the bond, another takes the seat. */
+/* A guessed reveal that is tried proves false. The accuser gets the bond; another takes the
+ * seat. */
 static void try_reveals(struct network *network, const struct alarm *alarm, struct segment *segment)
 {
     double escape = 1.0;
@@ -202,7 +203,7 @@ static void try_reveals(struct network *network, const struct alarm *alarm, stru
     segment->seat_count = kept;
 }
 
-/* Everything that happens to a segment until its claim time is over. */
+/* Plays a segment until its claim time is over. */
 static struct alarm examine(struct network *network, const struct turn *turn,
                             struct segment *segment)
 {
@@ -211,7 +212,7 @@ static struct alarm examine(struct network *network, const struct turn *turn,
 
     segment->seat_count = 0;
     watch(network, &alarm, segment);
-    /* Rounds go on until all seats are held by attestors that were not convicted. */
+    /* Rounds continue until attestors that were not convicted hold all seats. */
     while (must_be_covered && alarm.witnesses == 0 &&
            segment->seat_count < network->terms.attestors) {
         while (segment->seat_count < network->terms.attestors && alarm.witnesses == 0) {
@@ -266,7 +267,7 @@ static void convict(struct network *network, const struct turn *turn, const stru
     network->tally[role_of(network, claimant)].claims++;
 }
 
-/* Returns the segment at which the next solver goes on; the number of segments when it is done. */
+/* Returns the segment at which the next solver continues; the number of segments at the end. */
 static uint32_t take_turn(struct network *network, struct turn *turn, uint32_t *committed)
 {
     uint32_t count = network->terms.segments;

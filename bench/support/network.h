@@ -3,8 +3,8 @@
  * attestations, reveals, claims, bonds, and the stake's split; honest ones, lazy ones, cheats, and
  * cheats with friends.
  *
- * Money is exact to a double's rounding: what all have won and what is left must be nothing.
- * Amounts are in costs of computing one segment. What is simplified stands in docs/ECONOMICS.md.
+ * Money is exact to a double's rounding: the gains of all nodes and clients sum to zero. The unit
+ * is the cost of computing one segment. docs/ECONOMICS.md lists the simplifications.
  */
 #ifndef BENCH_SUPPORT_NETWORK_H
 #define BENCH_SUPPORT_NETWORK_H
@@ -73,16 +73,16 @@ int network_init(struct network *network, const struct network_terms *terms,
                  const uint32_t counts[ROLE_COUNT], uint64_t seed);
 void network_release(struct network *network);
 
-/* Plays one job to its end, with as many solvers one after the other as it takes. */
+/* Plays one job to its end, by as many solvers as it takes, one after the other. */
 void network_play(struct network *network);
 
 /*
- * Plays one job by this solver until it is done or convicted, whichever is first. Returns what it
- * earned more than an honest solver would have by the same number of segments.
+ * Plays one job by this solver until the job ends or the solver is convicted. Returns how much more
+ * it earned than an honest solver of the same number of segments.
  */
 double network_advantage(struct network *network, uint32_t solver);
 
-/* A number from 0 to 1, below 1. */
+/* A number in [0, 1). */
 double network_draw(uint64_t *random);
 
 extern const char *const network_role_names[ROLE_COUNT];

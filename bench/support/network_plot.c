@@ -13,7 +13,7 @@
 #define Y_MIN  (-36.0)
 #define Y_MAX  12.0
 
-/* Tell apart without colour too: each has its own mark. */
+/* Each series also has its own mark, for readers without colour. */
 static const char *const colours[PLOT_SERIES_MAX] = {"#0072b2", "#009e73", "#d55e00", "#6a3d9a",
                                                      "#a05a00"};
 

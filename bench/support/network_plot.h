@@ -1,6 +1,6 @@
 /*
- * network_plot.h - the plot of docs/ECONOMICS.md: what a cheat gains against how surely it is
- * found. One SVG file without outside assets.
+ * network_plot.h - the plot of docs/ECONOMICS.md: the gain of a cheat over the chance of finding
+ * it. One SVG file without outside assets.
  */
 #ifndef BENCH_SUPPORT_NETWORK_PLOT_H
 #define BENCH_SUPPORT_NETWORK_PLOT_H

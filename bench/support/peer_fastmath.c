@@ -1,4 +1,4 @@
-/* peer_fastmath.c - see peer_fastmath.h. Written to be vectorized well, by the compiler alone. */
+/* peer_fastmath.c - see peer_fastmath.h. The loops are written for the compiler to vectorize. */
 #include "bench/support/peer_fastmath.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
- * peer_fastmath.h - the float operations as anyone would write them: plain C loops, compiled with
- * -O3 -march=native -ffast-math (the Makefile sees to it by the file's name). What our kernels,
- * which may neither reassociate nor approximate, are measured against.
+ * peer_fastmath.h - the float operations as plain C loops, compiled with -O3 -march=native
+ * -ffast-math (the Makefile chooses the flags by the file's name). The peer of our kernels, which
+ * may neither reassociate nor approximate.
  */
 #ifndef BENCH_SUPPORT_PEER_FASTMATH_H
 #define BENCH_SUPPORT_PEER_FASTMATH_H

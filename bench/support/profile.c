@@ -8,8 +8,8 @@
 
 #define SHAPES_SHOWN 24
 
-/* Operations that are told as one line. */
-struct group {
+/* Operations that share a line of the report. */
+struct profile_group {
     const struct op *op; /* the first of them */
     double seconds;
     uint32_t count;
@@ -34,7 +34,7 @@ void profile_clear(struct profile *profile)
     }
 }
 
-static void told(void *context, uint32_t op, double seconds)
+static void note_seconds(void *context, uint32_t op, double seconds)
 {
     struct profile *profile = context;
 
@@ -44,7 +44,7 @@ static void told(void *context, uint32_t op, double seconds)
 void profile_watch(struct profile *profile, struct machine_options *options)
 {
     if (profile->seconds != NULL) {
-        options->timed = told;
+        options->timed = note_seconds;
         options->timed_context = profile;
     }
 }
@@ -58,14 +58,15 @@ static bool same_group(const struct op *a, const struct op *b, bool by_shape)
 
 static int compare_groups(const void *left, const void *right)
 {
-    const struct group *a = left;
-    const struct group *b = right;
+    const struct profile_group *a = left;
+    const struct profile_group *b = right;
 
     return (a->seconds < b->seconds) - (a->seconds > b->seconds);
 }
 
 /* groups has room for every operation. */
-static uint32_t make_groups(struct group *groups, const struct profile *profile, bool by_shape)
+static uint32_t make_groups(struct profile_group *groups, const struct profile *profile,
+                            bool by_shape)
 {
     uint32_t count = 0;
 
@@ -77,7 +78,7 @@ static uint32_t make_groups(struct group *groups, const struct profile *profile,
             at++;
         }
         if (at == count) {
-            groups[count++] = (struct group){.op = op};
+            groups[count++] = (struct profile_group){.op = op};
         }
         groups[at].seconds += profile->seconds[i];
         groups[at].count++;
@@ -103,8 +104,8 @@ static void print_shape(const struct op *op)
     }
 }
 
-static void print_groups(const struct group *groups, uint32_t count, int steps, double total,
-                         bool shapes)
+static void print_groups(const struct profile_group *groups, uint32_t count, int steps,
+                         double total, bool shapes)
 {
     for (uint32_t i = 0; i < count && (!shapes || i < SHAPES_SHOWN); i++) {
         printf("    %-20s %10.4f s %6.1f %%  %5u calls", op_kind_name(groups[i].op->kind),
@@ -118,7 +119,7 @@ static void print_groups(const struct group *groups, uint32_t count, int steps, 
 
 void profile_print(const struct profile *profile, const char *title, int steps)
 {
-    struct group *groups = NULL;
+    struct profile_group *groups = NULL;
     double total = 0;
 
     if (profile->seconds == NULL || steps == 0) {

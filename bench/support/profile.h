@@ -1,4 +1,4 @@
-/* profile.h - where the time of our steps goes: seconds by kind of operation and by shape. */
+/* profile.h - the seconds of our steps, by kind of operation and by shape. */
 #ifndef BENCH_SUPPORT_PROFILE_H
 #define BENCH_SUPPORT_PROFILE_H
 
@@ -13,10 +13,10 @@ struct profile {
 void profile_init(struct profile *profile, const struct tape *tape);
 void profile_release(struct profile *profile);
 
-/* Asks a machine that will be opened with options to tell the profile. */
+/* Makes machines opened with these options report to the profile. */
 void profile_watch(struct profile *profile, struct machine_options *options);
 
-/* Forgets what was told so far: behind the first step, whose pages are cold. */
+/* Drops the seconds so far. Call it after the first step, whose pages are cold. */
 void profile_clear(struct profile *profile);
 
 /* Prints seconds of one step by kind, then the most expensive shapes, to stdout. */
