@@ -1,7 +1,7 @@
 /*
  * traffic_bench.c - the bytes that one GPT-2 124M step moves on a GPU, kind by kind, beside the
- * least that the same operations could do with: tests/support/device/traffic.h. An account of what the
- * machine would launch, on a device that does nothing: no GPU takes part and no time is measured.
+ * least that the same operations could do with (tests/support/device/traffic.h). It counts what
+ * the machine would launch, on a device that does nothing: no GPU takes part, no time is measured.
  *
  *     TRAFFIC_BATCH=4          sequences of 1,024 tokens
  *     TRAFFIC_DISABLED=BITS      kernel variants that are disabled, by their bits: launcher.h

@@ -53,7 +53,7 @@ static bool is_read_behind(const struct fusion *fusion, const struct readers *re
 static bool may_be_late(const struct fusion *fusion, const struct readers *readers,
                         const uint32_t *ats, uint32_t count, uint32_t id)
 {
-    return (!fusion->facts.in_legs || !readers->asked[id]) &&
+    return (!fusion->facts.in_legs || !readers->is_output[id]) &&
            is_read_behind(fusion, readers, ats, count, id);
 }
 

@@ -68,7 +68,7 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
     if (words == NULL || readers->kept == NULL) {
         return false;
     }
-    readers->asked = readers->kept + count;
+    readers->is_output = readers->kept + count;
     readers->last = words + count;
     readers->states = words + 2 * count;
     readers->maker = words + 3 * count;
@@ -77,7 +77,7 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
     memset(readers->count, 0, count * sizeof(*words));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         readers->kept[id] = tape->tensors[id].role != ROLE_TEMPORARY || id == tape->loss;
-        readers->asked[id] = tape->tensors[id].role == ROLE_OUTPUT;
+        readers->is_output[id] = tape->tensors[id].role == ROLE_OUTPUT;
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
         readers->kept[tape->states[i].after] = true;

@@ -15,7 +15,7 @@ struct readers {
     uint32_t *states; /* the last one that reads it to make a state or an output */
     uint32_t *maker;  /* the operation that makes it, or NEVER */
     bool *kept;       /* a next state, the loss or an output */
-    bool *asked;      /* an output: it may be read when its operation has run */
+    bool *is_output;  /* an output: it may be read when its operation has run */
 };
 
 /* false: no memory; release them all the same. */

@@ -15,9 +15,9 @@
     extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(threads, 1)             \
         name(const __grid_constant__ type args)
 
-/* A barrier that is not done by then never will be; in a proof, which takes moments, sooner. */
+/* A barrier that is not done by then never will be; in a self-test, which takes moments, sooner. */
 #define WAIT_NS_MAX       UINT64_C(4000000000)
-#define WAIT_NS_MAX_PROOF UINT64_C(50000000)
+#define WAIT_NS_MAX_SELFTEST UINT64_C(50000000)
 
 static RULE inline uint32_t shared_address(const void *at)
 {
@@ -179,7 +179,7 @@ static RULE inline void bring_wait(uint64_t *barrier, uint32_t parity, uint32_t 
     if (bring_done(at, parity)) {
         return;
     }
-    const uint64_t most = gives_up != 0 ? WAIT_NS_MAX_PROOF : WAIT_NS_MAX;
+    const uint64_t most = gives_up != 0 ? WAIT_NS_MAX_SELFTEST : WAIT_NS_MAX;
     const uint64_t start = time_ns();
 
     while (!bring_done(at, parity)) {

@@ -10,7 +10,7 @@
  * cores work for the other.
  *
  * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
- * (README.md has the whole account): tensor cores 3 products of 512 at their full rate;
+ * (docs/history/cuda.md has the whole account): tensor cores 3 products of 512 at their full rate;
  * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 shifts (16,384 results by 64 lanes: 768)
  * beside 3 wide multiplications with addition (768 to 1,536). Nothing is left to gain by keeping
  * the sums shorter; all three 32-bit sums at once would need 320 registers for this tile, and a

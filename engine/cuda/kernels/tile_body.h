@@ -35,8 +35,8 @@ static RULE inline void split_of(uint64_t *first, uint64_t *end, const struct co
     *end = *end < args->k ? *end : args->k;
 }
 
-/* Shifts stay below 64, and exponents small, but in what no kernel has packed: proof.c runs kernels
- * behind one that may have done nothing. Then sums are wrong, and defined all the same. */
+/* Shifts stay below 64 and exponents small, unless no kernel packed the operand: a self-test runs
+ * kernels after one that may have done nothing. Then sums are wrong, but defined. */
 static RULE inline uint64_t shifted_part(int64_t part, uint32_t shift)
 {
     return (uint64_t)part << (shift & 63);

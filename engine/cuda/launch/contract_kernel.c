@@ -96,7 +96,7 @@ struct contract_kernel contract_kernel_of(const struct launcher *launcher,
 
 /* ---- self-tests ------------------------------------------------------------------------ */
 
-struct product {
+struct product_case {
     int bits;
     int block;
     int64_t m;
@@ -106,7 +106,7 @@ struct product {
     bool split; /* k is long, and is split over blocks */
 };
 
-static void add_product(struct selftest_tape *tape, const struct product *product)
+static void add_product(struct selftest_tape *tape, const struct product_case *product)
 {
     const int64_t sizes[3] = {1, product->m, product->n};
     const int64_t k = product->k;
@@ -123,7 +123,7 @@ static void add_product(struct selftest_tape *tape, const struct product *produc
 
 void contract_pairs_selftest(struct selftest_tape *tape, uint32_t part)
 {
-    static const struct product products[PAIRS_SELFTESTS] = {
+    static const struct product_case products[PAIRS_SELFTESTS] = {
         {14, 128, 300, 150, 300, 0, false},
         {14, 0, 40, 70, 64, 0, false},
     };
@@ -133,7 +133,7 @@ void contract_pairs_selftest(struct selftest_tape *tape, uint32_t part)
 
 void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part)
 {
-    static const struct product products[WGMMA_SELFTESTS] = {
+    static const struct product_case products[WGMMA_SELFTESTS] = {
         {14, 128, 130, 70, 300, 0, false}, {14, 128, 133, 40, 390, 0, false},
         {14, 0, 70, 40, 64, 70, false},    {14, 128, 50, 20, 1200, 0, true},
         {16, 256, 70, 100, 300, 0, false}, {22, 0, 70, 70, 300, 0, false},
@@ -144,7 +144,7 @@ void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part)
 
 void contract_mma_selftest(struct selftest_tape *tape, uint32_t part)
 {
-    static const struct product products[MMA_SELFTESTS] = {
+    static const struct product_case products[MMA_SELFTESTS] = {
         {14, 128, 130, 66, 300, 0, false}, {16, 32, 70, 40, 160, 0, false},
         {14, 64, 40, 40, 1200, 40, true},  {22, 0, 70, 70, 300, 0, false},
         {22, 128, 40, 20, 1200, 40, true},
@@ -155,7 +155,7 @@ void contract_mma_selftest(struct selftest_tape *tape, uint32_t part)
 
 void contract_plain_selftest(struct selftest_tape *tape, uint32_t part)
 {
-    static const struct product products[PLAIN_SELFTESTS] = {
+    static const struct product_case products[PLAIN_SELFTESTS] = {
         {22, 0, 40, 33, 100, 0, false},
         {14, 16, 33, 40, 100, 0, false},
     };
