@@ -16,7 +16,7 @@
         name(const __grid_constant__ type args)
 
 /* A barrier that is not done by then never will be; in a self-test, which takes moments, sooner. */
-#define WAIT_NS_MAX       UINT64_C(4000000000)
+#define WAIT_NS_MAX          UINT64_C(4000000000)
 #define WAIT_NS_MAX_SELFTEST UINT64_C(50000000)
 
 static RULE inline uint32_t shared_address(const void *at)
