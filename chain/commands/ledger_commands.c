@@ -7,6 +7,7 @@
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
+#include "chain/commands/policy_options.h"
 #include "chain/evm/ledger_evm.h"
 #include "chain/local/ledger_local.h"
 
@@ -479,4 +480,6 @@ const struct command_group ledger_commands = {
     .summary = "the ledger: embedded, or on a chain",
     .commands = commands,
     .command_count = sizeof(commands) / sizeof(commands[0]),
+    .checks = policy_options_checks,
+    .check_count = POLICY_OPTIONS_CHECK_COUNT,
 };

@@ -1,0 +1,186 @@
+/* policy_options.c - see policy_options.h. */
+#include "chain/commands/policy_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/file.h"
+
+/* ---- reading ------------------------------------------------------------------- */
+
+static enum status read_amount(wei *amount, const struct options *options, const char *name,
+                               struct error *error)
+{
+    const char *text = options_text(options, name);
+
+    *amount = 0;
+    if (text == NULL || wei_parse(amount, text) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_USAGE, "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei",
+                     name, text);
+}
+
+/* "2%", "0.5 %", or an amount. */
+static enum status read_cap(struct policy_cap *cap, const struct options *options, const char *name,
+                            struct error *error)
+{
+    const char *text = options_text(options, name);
+    char *end = NULL;
+    double percent = strtod(text, &end);
+
+    *cap = (struct policy_cap){.set = true};
+    end += strspn(end, " ");
+    if (strcmp(end, "%") != 0) {
+        return read_amount(&cap->amount, options, name, error);
+    }
+    if (!(percent >= 0.0 && percent <= 100.0)) {
+        return error_set(error, STATUS_USAGE, "--%s: '%.60s' is not a share from 0%% to 100%%",
+                         name, text);
+    }
+    cap->is_share = true;
+    cap->share_ppm = (uint32_t)(percent * (POLICY_WHOLE_PPM / 100.0) + 0.5);
+    return STATUS_OK;
+}
+
+static enum status read_multiple(uint32_t *thousandths, const struct options *options,
+                                 const char *name, struct error *error)
+{
+    double multiple = options_real(options, name);
+
+    if (!(multiple <= 1000000.0)) {
+        return error_set(error, STATUS_USAGE, "--%s: more than a million", name);
+    }
+    *thousandths = (uint32_t)(multiple * POLICY_ONE + 0.5);
+    return STATUS_OK;
+}
+
+static enum status read_common(struct policy *policy, const struct options *options,
+                               struct error *error)
+{
+    policy->response_least_s = (uint32_t)options_number(options, "response-period-least");
+    TRY(read_multiple(&policy->clock_factor, options, "clock-factor", error));
+    TRY(read_multiple(&policy->cost_cover, options, "cost-cover", error));
+    return read_amount(&policy->price, options, "price", error);
+}
+
+enum status policy_options_node(struct policy *policy, const struct options *options,
+                                struct error *error)
+{
+    *policy = policy_default();
+    TRY(read_common(policy, options, error));
+    policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-most");
+    policy->attest_least_s = (uint32_t)options_number(options, "attest-period-least");
+    policy->reveal_least_s = (uint32_t)options_number(options, "reveal-period-least");
+    TRY(read_amount(&policy->fee_least, options, "fee-least", error));
+    TRY(read_cap(&policy->lock_all, options, "lock-most", error));
+    TRY(read_cap(&policy->lock_job, options, "lock-job-most", error));
+    return read_cap(&policy->lock_party, options, "lock-party-most", error);
+}
+
+enum status policy_options_solver(struct policy *policy, const struct options *options,
+                                  struct error *error)
+{
+    *policy = policy_default();
+    TRY(read_common(policy, options, error));
+    TRY(read_multiple(&policy->stake_rewards_max, options, "stake-rewards-most", error));
+    TRY(read_multiple(&policy->time_spare, options, "time-spare", error));
+    TRY(read_amount(&policy->reward_least, options, "reward-least", error));
+    return read_cap(&policy->stake_max, options, "stake-most", error);
+}
+
+/* ---- doctor ---------------------------------------------------------------------- */
+
+static const struct option_spec node_options[] = {POLICY_OPTIONS, POLICY_NODE_OPTIONS};
+static const struct option_spec solver_options[] = {POLICY_OPTIONS, POLICY_SOLVER_OPTIONS};
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+/* Keys of other commands pass. */
+static bool knows_any(const void *context, const char *key)
+{
+    (void)context;
+    (void)key;
+    return true;
+}
+
+/* The options as a command without a command line would have them. */
+static enum status read_defaults(struct policy *policy, const struct option_table *table,
+                                 enum status (*read)(struct policy *policy,
+                                                     const struct options *options,
+                                                     struct error *error),
+                                 struct error *error)
+{
+    const struct option_dictionary dictionary = {.knows = knows_any};
+    struct option_sources sources = {.environment = environment, .dictionary = &dictionary};
+    struct options *options = calloc(1, sizeof(*options));
+    char config[FILE_PATH_MAX];
+    enum status status;
+
+    if (options == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for options");
+    }
+    if (file_place(config, sizeof(config), NULL, FILE_PLACE_CONFIG, "config") == STATUS_OK) {
+        sources.config_path = config;
+    }
+    status = options_parse(options, error, table, 1, NULL, &sources);
+    if (status == STATUS_OK) {
+        status = read(policy, options, error);
+        options_release(options);
+    }
+    free(options);
+    return status;
+}
+
+static void tell(struct doctor_finding *finding, enum status status, const struct error *error)
+{
+    finding->grade = status == STATUS_OK ? DOCTOR_GOOD : DOCTOR_BROKEN;
+    if (status != STATUS_OK) {
+        (void)snprintf(finding->text, sizeof(finding->text), "%.400s", error->text);
+        (void)snprintf(finding->advice, sizeof(finding->advice),
+                       "correct it in the config file or the environment");
+    }
+}
+
+static void look_at_node(struct doctor_finding *finding, const struct command_context *context)
+{
+    const struct option_table table = {node_options,
+                                       sizeof(node_options) / sizeof(node_options[0])};
+    struct policy policy;
+    struct error error;
+    enum status status;
+
+    (void)context;
+    error_init(&error);
+    status = read_defaults(&policy, &table, policy_options_node, &error);
+    tell(finding, status, &error);
+    if (status == STATUS_OK) {
+        policy_describe_node(finding->text, &policy);
+    }
+}
+
+static void look_at_solver(struct doctor_finding *finding, const struct command_context *context)
+{
+    const struct option_table table = {solver_options,
+                                       sizeof(solver_options) / sizeof(solver_options[0])};
+    struct policy policy;
+    struct error error;
+    enum status status;
+
+    (void)context;
+    error_init(&error);
+    status = read_defaults(&policy, &table, policy_options_solver, &error);
+    tell(finding, status, &error);
+    if (status == STATUS_OK) {
+        policy_describe_solver(finding->text, &policy);
+    }
+}
+
+const struct doctor_check policy_options_checks[POLICY_OPTIONS_CHECK_COUNT] = {
+    {"verifying", look_at_node},
+    {"solving", look_at_solver},
+};

@@ -1,0 +1,115 @@
+/*
+ * policy_options.h - a policy (chain/game/policy.h) from options, and what `lockstep doctor` says of
+ * it.
+ *
+ * As all options they come from the command line, the environment or the config file, so what the
+ * config file says holds for the node, the solver, `job list` and `doctor` alike.
+ */
+#ifndef CHAIN_COMMANDS_POLICY_OPTIONS_H
+#define CHAIN_COMMANDS_POLICY_OPTIONS_H
+
+#include "base/cli/command.h"
+#include "chain/game/policy.h"
+
+/* What a node and a solver have in common, for a command's table. */
+#define POLICY_OPTIONS                                                                             \
+    {.name = "response-period-least",                                                              \
+     .kind = OPTION_DURATION,                                                                      \
+     .value = "TIME",                                                                              \
+     .fallback = "15m",                                                                            \
+     .maximum = GAME_PERIOD_MAX,                                                                   \
+     .help = "policy: stake on no job whose turns of a dispute are shorter"},                      \
+        {.name = "clock-factor",                                                                   \
+         .kind = OPTION_REAL,                                                                      \
+         .value = "X",                                                                             \
+         .fallback = "3",                                                                          \
+         .help = "policy: periods are at least so many times what computing a segment takes "      \
+                 "here; 0: any"},                                                                  \
+        {.name = "price",                                                                          \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .help = "what an hour of this machine costs, such as 0.0005eth (default: not known)"},    \
+    {                                                                                              \
+        .name = "cost-cover", .kind = OPTION_REAL, .value = "X", .fallback = "1.3",                \
+        .help = "policy: where --price is known, fee or reward is at least so many times the "     \
+                "cost of computing a segment"                                                      \
+    }
+#define POLICY_OPTION_COUNT 4
+
+/* Of a node. */
+#define POLICY_NODE_OPTIONS                                                                        \
+    {.name = "lock-most",                                                                          \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "AMOUNT",                                                                            \
+     .fallback = "2%",                                                                             \
+     .help = "policy: the most that bonds lock in all, those lost in the last 30 days included; "  \
+             "an amount, or a share of what the account has"},                                     \
+        {.name = "lock-job-most",                                                                  \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .fallback = "1%",                                                                         \
+         .help = "policy: the same for each job"},                                                 \
+        {.name = "lock-party-most",                                                                \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .fallback = "1%",                                                                         \
+         .help = "policy: the same for each client and each solver"},                              \
+        {.name = "fee-least",                                                                      \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .fallback = "1gwei",                                                                      \
+         .help = "policy: attest for no smaller fee"},                                             \
+        {.name = "bond-fees-most",                                                                 \
+         .kind = OPTION_INTEGER,                                                                   \
+         .value = "N",                                                                             \
+         .fallback = "20",                                                                         \
+         .maximum = 1000000000,                                                                    \
+         .help = "policy: the most fees in the bond of an attestation; 0: any"},                   \
+        {.name = "attest-period-least",                                                            \
+         .kind = OPTION_DURATION,                                                                  \
+         .value = "TIME",                                                                          \
+         .fallback = "10m",                                                                        \
+         .maximum = GAME_PERIOD_MAX,                                                               \
+         .help = "policy: attest in no job with a shorter time to attest"},                        \
+    {                                                                                              \
+        .name = "reveal-period-least", .kind = OPTION_DURATION, .value = "TIME",                   \
+        .fallback = "10m", .maximum = GAME_PERIOD_MAX,                                             \
+        .help = "policy: attest in no job with a shorter time to reveal, in which the machine "    \
+                "must not be off"                                                                  \
+    }
+#define POLICY_NODE_OPTION_COUNT 7
+
+/* Of a solver. */
+#define POLICY_SOLVER_OPTIONS                                                                      \
+    {.name = "stake-most",                                                                         \
+     .kind = OPTION_TEXT,                                                                          \
+     .value = "AMOUNT",                                                                            \
+     .fallback = "100%",                                                                           \
+     .help = "policy: the most to stake on a job; an amount, or a share of what the account has"}, \
+        {.name = "stake-rewards-most",                                                             \
+         .kind = OPTION_REAL,                                                                      \
+         .value = "X",                                                                             \
+         .fallback = "2",                                                                          \
+         .help = "policy: the most to stake, in whole rewards of the job; 0: any"},                \
+        {.name = "reward-least",                                                                   \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .fallback = "1gwei",                                                                      \
+         .help = "policy: compute no segment for a smaller reward"},                               \
+    {                                                                                              \
+        .name = "time-spare", .kind = OPTION_REAL, .value = "X", .fallback = "1.25",               \
+        .help = "policy: segment period and deadline are at least so many times what the "         \
+                "training takes here; 0: any"                                                      \
+    }
+#define POLICY_SOLVER_OPTION_COUNT 4
+
+/* Reads those of the options that the command has; the other limits are the defaults. */
+MUST_CHECK enum status policy_options_node(struct policy *policy, const struct options *options,
+                                           struct error *error);
+MUST_CHECK enum status policy_options_solver(struct policy *policy, const struct options *options,
+                                             struct error *error);
+
+#define POLICY_OPTIONS_CHECK_COUNT 2
+extern const struct doctor_check policy_options_checks[POLICY_OPTIONS_CHECK_COUNT];
+
+#endif /* CHAIN_COMMANDS_POLICY_OPTIONS_H */

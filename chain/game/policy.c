@@ -1,0 +1,423 @@
+/* policy.c - see policy.h. */
+#include "chain/game/policy.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "chain/game/terms.h"
+
+#define MOST        (~(wei)0)
+#define MS_PER_HOUR 3600000u
+
+/* "4294967.295" fits. */
+#define MULTIPLE_SIZE 24
+
+struct policy policy_default(void)
+{
+    return (struct policy){
+        .lock_all = {.set = true, .is_share = true, .share_ppm = 20000},
+        .lock_job = {.set = true, .is_share = true, .share_ppm = 10000},
+        .lock_party = {.set = true, .is_share = true, .share_ppm = 10000},
+        .fee_least = WEI_PER_GWEI,
+        .bond_fees_max = 20,
+        .attest_least_s = 600,
+        .reveal_least_s = 600,
+        .response_least_s = 900,
+        .clock_factor = 3 * POLICY_ONE,
+        .cost_cover = 1300,
+        .stake_rewards_max = 2 * POLICY_ONE,
+        .reward_least = WEI_PER_GWEI,
+        .time_spare = 1250,
+    };
+}
+
+/* ---- terms and refusals -------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    const char *name;
+    const char *option;
+} term_names[POLICY_TERMS] = {
+    [POLICY_AGREED] = {"", "nothing", ""},
+    [POLICY_FEE] = {"fee", "the fee of an attestation", "--fee"},
+    [POLICY_ATTEST_BOND] = {"attest-bond", "the bond of an attestation", "--attest-bond"},
+    [POLICY_ATTEST_PERIOD] = {"attest-period", "the attest period", "--attest-period"},
+    [POLICY_REVEAL_PERIOD] = {"reveal-period", "the reveal period", "--reveal-period"},
+    [POLICY_RESPONSE_PERIOD] = {"response-period", "the response period", "--response-period"},
+    [POLICY_CLAIM_BOND] = {"claim-bond", "the bond of a claim", "--claim-bond"},
+    [POLICY_REWARD] = {"reward", "the reward of a segment", "--reward"},
+    [POLICY_STAKE] = {"stake", "the stake", "--stake"},
+    [POLICY_SEGMENT_PERIOD] = {"segment-period", "the segment period", "--segment-period"},
+    [POLICY_DEADLINE] = {"deadline", "the time until the deadline", "--deadline"},
+};
+
+const char *policy_term_word(enum policy_term term)
+{
+    return term_names[term].word;
+}
+
+const char *policy_term_option(enum policy_term term)
+{
+    return term_names[term].option;
+}
+
+/* The sentence begins with the name of the term. Always false. */
+static bool refuse(struct policy_refusal *refusal, enum policy_term term, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool refuse(struct policy_refusal *refusal, enum policy_term term, const char *format, ...)
+{
+    int size = snprintf(refusal->text, POLICY_TEXT_MAX, "%s ", term_names[term].name);
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(refusal->text + size, POLICY_TEXT_MAX - (size_t)size, format, arguments);
+    va_end(arguments);
+    refusal->term = term;
+    return false;
+}
+
+static void agree(struct policy_refusal *refusal)
+{
+    refusal->term = POLICY_AGREED;
+    refusal->for_now = false;
+    refusal->text[0] = '\0';
+}
+
+/* ---- arithmetic that saturates ------------------------------------------------- */
+
+static wei sum(wei left, wei right)
+{
+    return left > MOST - right ? MOST : left + right;
+}
+
+static wei times(wei amount, uint64_t factor)
+{
+    return factor != 0 && amount > MOST / factor ? MOST : amount * factor;
+}
+
+/* amount * part / whole, rounded up. */
+static wei portion(wei amount, uint64_t part, uint64_t whole)
+{
+    wei rest = times(amount % whole, part);
+
+    return sum(times(amount / whole, part), rest / whole + (rest % whole != 0));
+}
+
+static wei cap_of(const struct policy_cap *cap, wei means)
+{
+    if (!cap->set) {
+        return MOST;
+    }
+    return cap->is_share ? portion(means, cap->share_ppm, POLICY_WHOLE_PPM) : cap->amount;
+}
+
+static void print_multiple(char text[MULTIPLE_SIZE], uint32_t thousandths)
+{
+    (void)snprintf(text, MULTIPLE_SIZE, "%.6g", (double)thousandths / POLICY_ONE);
+}
+
+static void print_ms(char text[TERMS_PERIOD_SIZE], uint64_t ms)
+{
+    if (ms < 10000) {
+        (void)snprintf(text, TERMS_PERIOD_SIZE, "%.3gs", (double)ms / 1000.0);
+    } else {
+        terms_period(text, ms / 1000);
+    }
+}
+
+/* ---- clocks ---------------------------------------------------------------------- */
+
+/* Is a period as long as the floor, and as the work times a factor? */
+static bool is_long(struct policy_refusal *refusal, enum policy_term term, uint64_t period_s,
+                    uint32_t least_s, const char *least_option)
+{
+    char is_text[TERMS_PERIOD_SIZE];
+    char least[TERMS_PERIOD_SIZE];
+
+    if (period_s >= least_s) {
+        return true;
+    }
+    terms_period(is_text, period_s);
+    terms_period(least, least_s);
+    return refuse(refusal, term, "is %s, and the policy takes %s at least (%s)", is_text, least,
+                  least_option);
+}
+
+static bool covers(struct policy_refusal *refusal, enum policy_term term, uint64_t period_s,
+                   uint64_t work_ms, uint32_t factor, const char *factor_option)
+{
+    wei wanted_ms = portion(work_ms, factor, POLICY_ONE);
+    char is_text[TERMS_PERIOD_SIZE];
+    char work[TERMS_PERIOD_SIZE];
+    char multiple[MULTIPLE_SIZE];
+
+    if (times(period_s, 1000) >= wanted_ms) {
+        return true;
+    }
+    terms_period(is_text, period_s);
+    print_ms(work, work_ms);
+    print_multiple(multiple, factor);
+    return refuse(refusal, term,
+                  "is %s, and the work in it takes about %s on this machine: this machine's "
+                  "policy takes %s times that at least (%s)",
+                  is_text, work, multiple, factor_option);
+}
+
+static bool can_respond(struct policy_refusal *refusal, const struct policy *policy,
+                        const struct game_terms *terms, const struct policy_pace *pace)
+{
+    return is_long(refusal, POLICY_RESPONSE_PERIOD, terms->response_period_s,
+                   policy->response_least_s, "--response-period-least") &&
+           covers(refusal, POLICY_RESPONSE_PERIOD, terms->response_period_s, pace->segment_ms,
+                  policy->clock_factor, "--clock-factor");
+}
+
+/* ---- pay --------------------------------------------------------------------------- */
+
+static bool pays(struct policy_refusal *refusal, enum policy_term term, wei pay, wei least,
+                 const char *least_option)
+{
+    char is_text[TERMS_AMOUNT_SIZE];
+    char wanted[TERMS_AMOUNT_SIZE];
+
+    if (pay >= least) {
+        return true;
+    }
+    terms_amount(is_text, pay);
+    terms_amount(wanted, least);
+    return refuse(refusal, term, "is %s, and the policy takes %s at least (%s)", is_text, wanted,
+                  least_option);
+}
+
+/* Where price and pace are known: the pay against the cost of computing a segment. */
+static bool pays_cost(struct policy_refusal *refusal, enum policy_term term, wei pay,
+                      const struct policy *policy, const struct policy_pace *pace)
+{
+    wei cost = portion(policy->price, pace->segment_ms, MS_PER_HOUR);
+    char is_text[TERMS_AMOUNT_SIZE];
+    char costs[TERMS_AMOUNT_SIZE];
+    char multiple[MULTIPLE_SIZE];
+
+    if (pay >= portion(cost, policy->cost_cover, POLICY_ONE)) {
+        return true;
+    }
+    terms_amount(is_text, pay);
+    terms_amount(costs, cost);
+    print_multiple(multiple, policy->cost_cover);
+    return refuse(refusal, term,
+                  "is %s, and computing a segment costs %s here at --price: the policy "
+                  "takes %s times that at least (--cost-cover)",
+                  is_text, costs, multiple);
+}
+
+/* ---- locks ------------------------------------------------------------------------- */
+
+static bool has_room(struct policy_refusal *refusal, enum policy_term term, wei bond,
+                     const struct policy_cap *cap, wei means, wei locked, const char *where,
+                     const char *option)
+{
+    wei most = cap_of(cap, means);
+    char bond_text[TERMS_AMOUNT_SIZE];
+    char locked_text[TERMS_AMOUNT_SIZE];
+    char most_text[TERMS_AMOUNT_SIZE];
+
+    if (sum(locked, bond) <= most) {
+        return true;
+    }
+    terms_amount(bond_text, bond);
+    terms_amount(locked_text, locked);
+    terms_amount(most_text, most);
+    refusal->for_now = bond <= most;
+    return refuse(refusal, term,
+                  "is %s, %s are locked %s or were lost lately, and the policy locks "
+                  "%s there at most (%s)",
+                  bond_text, locked_text, where, most_text, option);
+}
+
+/* locked NULL: nobody asks. */
+static bool can_lock(struct policy_refusal *refusal, const struct policy *policy,
+                     enum policy_term term, wei bond, const struct policy_locked *locked)
+{
+    if (locked == NULL) {
+        return true;
+    }
+    return has_room(refusal, term, bond, &policy->lock_all, locked->means, locked->all, "in all",
+                    "--lock-most") &&
+           has_room(refusal, term, bond, &policy->lock_job, locked->means, locked->job,
+                    "in this job", "--lock-job-most") &&
+           has_room(refusal, term, bond, &policy->lock_party, locked->means, locked->client,
+                    "in jobs of this client", "--lock-party-most") &&
+           has_room(refusal, term, bond, &policy->lock_party, locked->means, locked->solver,
+                    "in jobs of this solver", "--lock-party-most");
+}
+
+/* ---- the roles --------------------------------------------------------------------- */
+
+static bool is_small_bond(struct policy_refusal *refusal, const struct policy *policy,
+                          const struct game_terms *terms)
+{
+    char bond[TERMS_AMOUNT_SIZE];
+    char fee[TERMS_AMOUNT_SIZE];
+
+    if (policy->bond_fees_max == 0 ||
+        terms->attest_bond <= times(terms->attest_fee, policy->bond_fees_max)) {
+        return true;
+    }
+    terms_amount(bond, terms->attest_bond);
+    terms_amount(fee, terms->attest_fee);
+    return refuse(refusal, POLICY_ATTEST_BOND,
+                  "is %s for a fee of %s, and the policy locks %" PRIu32
+                  " fees at most (--bond-fees-most)",
+                  bond, fee, policy->bond_fees_max);
+}
+
+bool policy_attest(struct policy_refusal *refusal, const struct policy *policy,
+                   const struct game_terms *terms, const struct policy_locked *locked,
+                   const struct policy_pace *pace)
+{
+    agree(refusal);
+    return pays(refusal, POLICY_FEE, terms->attest_fee, policy->fee_least, "--fee-least") &&
+           pays_cost(refusal, POLICY_FEE, terms->attest_fee, policy, pace) &&
+           is_small_bond(refusal, policy, terms) &&
+           is_long(refusal, POLICY_ATTEST_PERIOD, terms->attest_period_s, policy->attest_least_s,
+                   "--attest-period-least") &&
+           covers(refusal, POLICY_ATTEST_PERIOD, terms->attest_period_s, pace->segment_ms,
+                  policy->clock_factor, "--clock-factor") &&
+           is_long(refusal, POLICY_REVEAL_PERIOD, terms->reveal_period_s, policy->reveal_least_s,
+                   "--reveal-period-least") &&
+           can_respond(refusal, policy, terms, pace) &&
+           can_lock(refusal, policy, POLICY_ATTEST_BOND, terms->attest_bond, locked);
+}
+
+bool policy_claim(struct policy_refusal *refusal, const struct policy *policy,
+                  const struct game_terms *terms, const struct policy_locked *locked,
+                  const struct policy_pace *pace)
+{
+    agree(refusal);
+    return can_respond(refusal, policy, terms, pace) &&
+           can_lock(refusal, policy, POLICY_CLAIM_BOND, terms->claim_bond, locked);
+}
+
+static bool is_small_stake(struct policy_refusal *refusal, const struct policy *policy,
+                           const struct game_terms *terms)
+{
+    wei reward = times(terms->segment_reward, game_segment_count(terms));
+    char stake[TERMS_AMOUNT_SIZE];
+    char whole[TERMS_AMOUNT_SIZE];
+    char multiple[MULTIPLE_SIZE];
+
+    if (policy->stake_rewards_max == 0 ||
+        terms->stake <= portion(reward, policy->stake_rewards_max, POLICY_ONE)) {
+        return true;
+    }
+    terms_amount(stake, terms->stake);
+    terms_amount(whole, reward);
+    print_multiple(multiple, policy->stake_rewards_max);
+    return refuse(refusal, POLICY_STAKE,
+                  "is %s for a whole reward of %s, and the policy stakes %s times the "
+                  "reward at most (--stake-rewards-most)",
+                  stake, whole, multiple);
+}
+
+static bool can_stake(struct policy_refusal *refusal, const struct policy *policy, wei stake,
+                      wei means)
+{
+    wei most = cap_of(&policy->stake_max, means);
+    char stake_text[TERMS_AMOUNT_SIZE];
+    char most_text[TERMS_AMOUNT_SIZE];
+
+    if (stake <= most) {
+        return true;
+    }
+    terms_amount(stake_text, stake);
+    terms_amount(most_text, most);
+    return refuse(refusal, POLICY_STAKE, "is %s, and the policy stakes %s at most (--stake-most)",
+                  stake_text, most_text);
+}
+
+bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
+                  const struct game_terms *terms, wei means, const struct policy_pace *pace,
+                  uint64_t now_s)
+{
+    uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
+
+    agree(refusal);
+    return pays(refusal, POLICY_REWARD, terms->segment_reward, policy->reward_least,
+                "--reward-least") &&
+           pays_cost(refusal, POLICY_REWARD, terms->segment_reward, policy, pace) &&
+           is_small_stake(refusal, policy, terms) &&
+           can_stake(refusal, policy, terms->stake, means) &&
+           can_respond(refusal, policy, terms, pace) &&
+           covers(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, pace->segment_ms,
+                  policy->time_spare, "--time-spare") &&
+           covers(refusal, POLICY_DEADLINE, left_s, pace->left_ms, policy->time_spare,
+                  "--time-spare");
+}
+
+bool policy_open(struct policy_refusal *refusal, const struct game_terms *terms, uint64_t now_s)
+{
+    const struct policy policy = policy_default();
+    const struct policy_pace unknown = {0};
+
+    return (terms->attestors == 0 || policy_attest(refusal, &policy, terms, NULL, &unknown)) &&
+           policy_claim(refusal, &policy, terms, NULL, &unknown) &&
+           policy_solve(refusal, &policy, terms, terms->stake, &unknown, now_s);
+}
+
+/* ---- for people ---------------------------------------------------------------------- */
+
+static void print_cap(char text[TERMS_AMOUNT_SIZE], const struct policy_cap *cap)
+{
+    if (!cap->set) {
+        (void)snprintf(text, TERMS_AMOUNT_SIZE, "any");
+    } else if (cap->is_share) {
+        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.6g %%", (double)cap->share_ppm / 10000.0);
+    } else {
+        terms_amount(text, cap->amount);
+    }
+}
+
+void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *policy)
+{
+    char caps[3][TERMS_AMOUNT_SIZE];
+    char periods[3][TERMS_PERIOD_SIZE];
+    char fee[TERMS_AMOUNT_SIZE];
+    char bond[MULTIPLE_SIZE] = "any number of";
+
+    print_cap(caps[0], &policy->lock_all);
+    print_cap(caps[1], &policy->lock_job);
+    print_cap(caps[2], &policy->lock_party);
+    terms_amount(fee, policy->fee_least);
+    terms_period(periods[0], policy->attest_least_s);
+    terms_period(periods[1], policy->reveal_least_s);
+    terms_period(periods[2], policy->response_least_s);
+    if (policy->bond_fees_max > 0) {
+        (void)snprintf(bond, sizeof(bond), "%" PRIu32, policy->bond_fees_max);
+    }
+    (void)snprintf(text, POLICY_TEXT_MAX,
+                   "locks at most %s in all, %s in a job, %s for a party, %s fees in a bond; takes "
+                   "a fee from %s, to attest from %s, to reveal from %s, to respond from %s",
+                   caps[0], caps[1], caps[2], bond, fee, periods[0], periods[1], periods[2]);
+}
+
+void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *policy)
+{
+    char stake[TERMS_AMOUNT_SIZE];
+    char rewards[MULTIPLE_SIZE] = "any number of";
+    char reward[TERMS_AMOUNT_SIZE];
+    char response[TERMS_PERIOD_SIZE];
+
+    print_cap(stake, &policy->stake_max);
+    if (policy->stake_rewards_max > 0) {
+        print_multiple(rewards, policy->stake_rewards_max);
+    }
+    terms_amount(reward, policy->reward_least);
+    terms_period(response, policy->response_least_s);
+    (void)snprintf(text, POLICY_TEXT_MAX,
+                   "stakes at most %s whole rewards, and %s of its money; takes a segment's "
+                   "reward from %s, to respond from %s",
+                   rewards, stake, reward, response);
+}

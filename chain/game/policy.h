@@ -1,0 +1,119 @@
+/*
+ * policy.h - which terms of a job a party of this machine agrees to, and how much it locks for them.
+ *
+ * The game lets a client write any terms. A policy is what a verifier's node, a solver and a client
+ * take of them: each function looks at the terms, at what is locked already and at what a replay
+ * takes here, and agrees or names the term, its value, the limit and the option that changes it.
+ * Nothing here allocates, reads a clock or touches a ledger. Sums of money saturate.
+ */
+#ifndef CHAIN_GAME_POLICY_H
+#define CHAIN_GAME_POLICY_H
+
+#include "chain/game/game.h"
+
+#define POLICY_ONE       1000u    /* multiples are in thousandths: 1300 is 1.3 */
+#define POLICY_WHOLE_PPM 1000000u /* shares of what an account has */
+#define POLICY_TEXT_MAX  320
+
+/* At most so much money: an amount, or a share of what the account has. */
+struct policy_cap {
+    bool set; /* else there is no limit */
+    bool is_share;
+    uint32_t share_ppm;
+    wei amount;
+};
+
+/* The limits of all roles. A limit of zero is no limit: a zero-filled policy agrees to all terms. */
+struct policy {
+    /* What a node's bonds lock, those that it lost lately included. */
+    struct policy_cap lock_all;
+    struct policy_cap lock_job;
+    struct policy_cap lock_party; /* jobs of one client, or of one solver */
+    wei fee_least;
+    uint32_t bond_fees_max; /* an attestor's bond, in fees */
+    uint32_t attest_least_s;
+    uint32_t reveal_least_s;
+
+    uint32_t response_least_s; /* of nodes and solvers */
+    uint32_t clock_factor;     /* in thousandths: a period against the time of a replay */
+    uint32_t cost_cover;       /* in thousandths: fee or reward against the cost of the work */
+    wei price;                 /* of an hour of this machine; 0: not known */
+
+    /* Of a solver. */
+    struct policy_cap stake_max;
+    uint32_t stake_rewards_max; /* in thousandths: the stake against the whole reward */
+    wei reward_least;           /* for a segment */
+    uint32_t time_spare;        /* in thousandths: deadlines against the time of the training */
+};
+
+/* The limits of a program that nobody has told any. */
+struct policy policy_default(void);
+
+/* What an account has, and what its bonds lock already. */
+struct policy_locked {
+    wei means; /* purse, owed and locked */
+    wei all;
+    wei job;
+    wei client; /* in jobs of this job's client, and */
+    wei solver; /* of this segment's solver */
+};
+
+/* What the work takes here, in milliseconds; 0: nobody knows yet. */
+struct policy_pace {
+    uint64_t segment_ms; /* to compute a segment once */
+    uint64_t left_ms;    /* of a training that is not done: what is left of it */
+};
+
+enum policy_term {
+    POLICY_AGREED,
+    POLICY_FEE,
+    POLICY_ATTEST_BOND,
+    POLICY_ATTEST_PERIOD,
+    POLICY_REVEAL_PERIOD,
+    POLICY_RESPONSE_PERIOD,
+    POLICY_CLAIM_BOND,
+    POLICY_REWARD,
+    POLICY_STAKE,
+    POLICY_SEGMENT_PERIOD,
+    POLICY_DEADLINE,
+    POLICY_TERMS,
+};
+
+struct policy_refusal {
+    enum policy_term term;
+    bool for_now;               /* what is locked stands in the way: that changes */
+    char text[POLICY_TEXT_MAX]; /* a sentence */
+};
+
+/* True: agreed, and *refusal is empty. */
+
+/* A node: to lock the bond of an attestation. */
+MUST_CHECK bool policy_attest(struct policy_refusal *refusal, const struct policy *policy,
+                              const struct game_terms *terms, const struct policy_locked *locked,
+                              const struct policy_pace *pace);
+
+/* A node: to lock the bond of a claim or an accusation. */
+MUST_CHECK bool policy_claim(struct policy_refusal *refusal, const struct policy *policy,
+                             const struct game_terms *terms, const struct policy_locked *locked,
+                             const struct policy_pace *pace);
+
+/* A solver: to stake. means: what its account has. */
+MUST_CHECK bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
+                             const struct game_terms *terms, wei means,
+                             const struct policy_pace *pace, uint64_t now_s);
+
+/* A client: would a node and a solver at their defaults take these terms? Those who have money
+ * enough, that is: what is locked is not looked at. */
+MUST_CHECK bool policy_open(struct policy_refusal *refusal, const struct game_terms *terms,
+                            uint64_t now_s);
+
+const char *policy_term_word(enum policy_term term); /* "reveal-period" */
+
+/* The option of `job open` that sets the term: "--reveal-period". */
+const char *policy_term_option(enum policy_term term);
+
+/* What is in force, for people, in one line each. */
+void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *policy);
+void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *policy);
+
+#endif /* CHAIN_GAME_POLICY_H */

@@ -1,0 +1,452 @@
+/*
+ * Goal: a policy agrees to what is at its limit and refuses what is past it; each refusal names the
+ * term, its value, the limit and the option; no amount overflows.
+ * Method: the terms that `job open` makes by default, to which all defaults agree, and from them
+ * one term at a time to its limit and past it, for every limit; the largest numbers everywhere.
+ */
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "chain/game/policy.h"
+
+#define ETH  WEI_PER_ETHER
+#define MOST (~(wei)0)
+
+enum {
+    SEGMENTS = 100,
+    NOW_S = 1000000,
+    DAY_S = 86400,
+    HOUR_S = 3600,
+};
+
+static const struct policy_pace unknown;
+
+/* `job open --reward 100eth`, and nothing else. */
+static struct game_terms terms_of_default(void)
+{
+    return (struct game_terms){.steps = SEGMENTS * 50,
+                               .segment_steps = 50,
+                               .segment_reward = ETH,
+                               .attest_fee = ETH / 10,
+                               .stake = SEGMENTS * ETH,
+                               .claim_bond = SEGMENTS * ETH / 10,
+                               .attest_bond = ETH,
+                               .attestors = 2,
+                               .coverage_ppm = GAME_PPM,
+                               .segment_period_s = DAY_S,
+                               .attest_period_s = 12 * HOUR_S,
+                               .reveal_period_s = 6 * HOUR_S,
+                               .claim_period_s = 12 * HOUR_S,
+                               .response_period_s = 6 * HOUR_S,
+                               .deadline_s = NOW_S + 30 * DAY_S};
+}
+
+static struct policy_locked nothing_locked(wei means)
+{
+    return (struct policy_locked){.means = means};
+}
+
+/* ---- seeing ------------------------------------------------------------------ */
+
+static void see_agreed(bool agreed, const struct policy_refusal *refusal)
+{
+    if (!agreed) {
+        fail_msg("%s", refusal->text);
+    }
+    assert_int_equal(refusal->term, POLICY_AGREED);
+    assert_string_equal(refusal->text, "");
+}
+
+static void see_refused(bool agreed, const struct policy_refusal *refusal, enum policy_term term,
+                        const char *value, const char *limit, const char *option)
+{
+    assert_false(agreed);
+    assert_int_equal(refusal->term, term);
+    assert_true(strlen(refusal->text) < POLICY_TEXT_MAX - 1);
+    if (strstr(refusal->text, value) == NULL || strstr(refusal->text, limit) == NULL ||
+        strstr(refusal->text, option) == NULL) {
+        fail_msg("'%s' does not name %s, %s and %s", refusal->text, value, limit, option);
+    }
+}
+
+/* ---- a node ------------------------------------------------------------------ */
+
+static void test_the_defaults_of_all_roles_agree_with_each_other(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct game_terms terms = terms_of_default();
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    struct policy_refusal refusal;
+
+    (void)state;
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_claim(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, NOW_S), &refusal);
+    see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
+}
+
+static void test_a_policy_without_limits_agrees_to_anything(void **state)
+{
+    const struct policy none = {0};
+    const struct policy_locked locked = {.all = MOST, .job = MOST, .client = MOST, .solver = MOST};
+    const struct policy_pace pace = {UINT64_MAX, UINT64_MAX};
+    struct game_terms terms = {.attest_bond = WEI_MAX, .stake = WEI_MAX, .claim_bond = WEI_MAX};
+    struct policy_refusal refusal;
+
+    (void)state;
+    see_agreed(policy_attest(&refusal, &none, &terms, &locked, &pace), &refusal);
+    see_agreed(policy_claim(&refusal, &none, &terms, &locked, &pace), &refusal);
+    see_agreed(policy_solve(&refusal, &none, &terms, 0, &pace, NOW_S), &refusal);
+}
+
+static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.attest_fee = 0;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal, POLICY_FEE,
+                "fee of an attestation is 0", "1 gwei", "--fee-least");
+    terms.attest_fee = WEI_PER_GWEI - 1;
+    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+    terms.attest_fee = WEI_PER_GWEI;
+    terms.attest_bond = 20 * WEI_PER_GWEI;
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    terms.attest_bond++;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+                POLICY_ATTEST_BOND, "20 gwei", "20 fees", "--bond-fees-most");
+}
+
+static void test_a_node_wants_its_replay_paid_where_it_knows_the_price(void **state)
+{
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    const struct policy_pace pace = {.segment_ms = 1800 * 1000};
+    struct policy policy = policy_default();
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    policy.price = ETH / 5; /* half an hour costs a tenth, and 1.3 times that is wanted */
+    terms.attest_fee = ETH / 100 * 13;
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal);
+    terms.attest_fee--;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal, POLICY_FEE,
+                "0.13 eth", "costs 0.1 eth", "--cost-cover");
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+}
+
+static void test_a_node_wants_time(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    const struct {
+        enum policy_term term;
+        size_t at;
+        uint32_t least;
+        const char *limit;
+        const char *option;
+    } periods[] = {
+        {POLICY_ATTEST_PERIOD, offsetof(struct game_terms, attest_period_s), 600, "10m",
+         "--attest-period-least"},
+        {POLICY_REVEAL_PERIOD, offsetof(struct game_terms, reveal_period_s), 600, "10m",
+         "--reveal-period-least"},
+        {POLICY_RESPONSE_PERIOD, offsetof(struct game_terms, response_period_s), 900, "15m",
+         "--response-period-least"},
+    };
+    struct policy_refusal refusal;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+        struct game_terms terms = terms_of_default();
+        uint32_t *period_s = (uint32_t *)(void *)((uint8_t *)&terms + periods[i].at);
+
+        *period_s = periods[i].least;
+        see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+        *period_s = 1;
+        see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+                    periods[i].term, "is 1s", periods[i].limit, periods[i].option);
+        *period_s = periods[i].least - 1;
+        assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+    }
+}
+
+static void test_periods_outlast_what_a_check_takes_here(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct policy_locked locked = nothing_locked(1000 * ETH);
+    struct policy_pace pace = {.segment_ms = 4 * HOUR_S * 1000};
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.response_period_s = 12 * HOUR_S;
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal);
+    pace.segment_ms++;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal,
+                POLICY_ATTEST_PERIOD, "12h", "3 times", "--clock-factor");
+    terms.attest_period_s = DAY_S;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &pace), &refusal,
+                POLICY_RESPONSE_PERIOD, "12h", "3 times", "--clock-factor");
+    see_refused(policy_claim(&refusal, &policy, &terms, &locked, &pace), &refusal,
+                POLICY_RESPONSE_PERIOD, "12h", "3 times", "--clock-factor");
+    see_refused(policy_solve(&refusal, &policy, &terms, MOST, &pace, NOW_S), &refusal,
+                POLICY_RESPONSE_PERIOD, "12h", "3 times", "--clock-factor");
+}
+
+/* ---- locks ------------------------------------------------------------------- */
+
+static void see_room(const struct policy_locked *before, size_t at, wei most, const char *option)
+{
+    const struct policy policy = policy_default();
+    struct game_terms terms = terms_of_default();
+    struct policy_locked locked = *before;
+    wei *amount = (wei *)(void *)((uint8_t *)&locked + at);
+    struct policy_refusal refusal;
+
+    terms.claim_bond = terms.attest_bond;
+    *amount = most - terms.attest_bond;
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    see_agreed(policy_claim(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    (*amount)++;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+                POLICY_ATTEST_BOND, "is 1 eth", "locked", option);
+    assert_true(refusal.for_now);
+    see_refused(policy_claim(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+                POLICY_CLAIM_BOND, "is 1 eth", "locked", option);
+    *amount = MOST;
+    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+}
+
+static void test_what_is_locked_is_counted_in_all_and_for_job_and_party(void **state)
+{
+    const struct policy_locked empty = nothing_locked(200 * ETH);
+
+    (void)state;
+    see_room(&empty, offsetof(struct policy_locked, all), 4 * ETH, "--lock-most");
+    see_room(&empty, offsetof(struct policy_locked, job), 2 * ETH, "--lock-job-most");
+    see_room(&empty, offsetof(struct policy_locked, client), 2 * ETH, "--lock-party-most");
+    see_room(&empty, offsetof(struct policy_locked, solver), 2 * ETH, "--lock-party-most");
+}
+
+static void test_a_bond_that_never_fits_is_refused_for_good(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct game_terms terms = terms_of_default();
+    const struct policy_locked locked = nothing_locked(10 * ETH);
+    struct policy_refusal refusal;
+
+    (void)state;
+    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+    assert_false(refusal.for_now);
+}
+
+static void test_a_limit_may_be_an_amount(void **state)
+{
+    const struct game_terms terms = terms_of_default();
+    const struct policy_locked locked = nothing_locked(0);
+    struct policy policy = {.lock_all = {.set = true, .amount = ETH}};
+    struct policy_refusal refusal;
+
+    (void)state;
+    see_agreed(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal);
+    policy.lock_all.amount--;
+    see_refused(policy_attest(&refusal, &policy, &terms, &locked, &unknown), &refusal,
+                POLICY_ATTEST_BOND, "is 1 eth", "at most", "--lock-most");
+}
+
+/* A node with 100 ether at its defaults: whatever the terms, it never locks more than two. */
+static void test_a_node_at_its_defaults_risks_little(void **state)
+{
+    const struct policy policy = policy_default();
+    struct policy_locked locked = nothing_locked(100 * ETH);
+    struct policy_refusal refusal;
+    struct game_terms terms = terms_of_default();
+
+    (void)state;
+    for (uint32_t jobs = 0; jobs < 1000; jobs++) { /* each of another client and another solver */
+        terms.attest_bond = ETH / 64 * (jobs % 64 + 1);
+        terms.attest_fee = terms.attest_bond;
+        terms.claim_bond = terms.attest_bond;
+        locked.job = 0;
+        for (int again = 0; again < 64; again++) {
+            locked.client = locked.solver = locked.job;
+            if (policy_attest(&refusal, &policy, &terms, &locked, &unknown) ||
+                policy_claim(&refusal, &policy, &terms, &locked, &unknown)) {
+                locked.all += terms.attest_bond;
+                locked.job += terms.attest_bond;
+            }
+            assert_true(locked.job <= ETH);
+            assert_true(locked.all <= 2 * ETH);
+        }
+    }
+}
+
+/* ---- a solver ---------------------------------------------------------------- */
+
+static void test_a_solver_wants_a_reward_for_its_stake(void **state)
+{
+    const struct policy policy = policy_default();
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.stake = 2 * SEGMENTS * ETH;
+    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal);
+    terms.stake++;
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal, POLICY_STAKE,
+                "200 eth", "2 times", "--stake-rewards-most");
+    terms.segment_reward = 1;
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal,
+                POLICY_REWARD, "is 1 wei", "1 gwei", "--reward-least");
+}
+
+static void test_a_solver_may_limit_its_stake(void **state)
+{
+    const struct game_terms terms = terms_of_default();
+    struct policy policy = policy_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    policy.stake_max = (struct policy_cap){.set = true, .is_share = true, .share_ppm = 500000};
+    see_agreed(policy_solve(&refusal, &policy, &terms, 2 * terms.stake, &unknown, NOW_S), &refusal);
+    see_refused(policy_solve(&refusal, &policy, &terms, 2 * terms.stake - 2, &unknown, NOW_S),
+                &refusal, POLICY_STAKE, "100 eth", "at most", "--stake-most");
+}
+
+static void test_a_solver_wants_time(void **state)
+{
+    const struct policy policy = policy_default();
+    struct game_terms terms = terms_of_default();
+    struct policy_pace pace = {.segment_ms = HOUR_S * 1000};
+    struct policy_refusal refusal;
+
+    (void)state;
+    pace.left_ms = (uint64_t)24 * DAY_S * 1000; /* a quarter more is 30 days */
+    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal);
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S + 1), &refusal,
+                POLICY_DEADLINE, "2591999s", "1.25 times", "--time-spare");
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, UINT64_MAX), &refusal,
+                POLICY_DEADLINE, "is 0s", "1.25 times", "--time-spare");
+    terms.segment_period_s = HOUR_S + HOUR_S / 4;
+    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal);
+    terms.segment_period_s--;
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal,
+                POLICY_SEGMENT_PERIOD, "4499s", "1.25 times", "--time-spare");
+    terms.response_period_s = 1;
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal,
+                POLICY_RESPONSE_PERIOD, "is 1s", "15m", "--response-period-least");
+}
+
+static void test_a_solver_wants_its_work_paid_where_it_knows_the_price(void **state)
+{
+    const struct policy_pace pace = {.segment_ms = HOUR_S * 1000};
+    const struct game_terms terms = terms_of_default();
+    struct policy policy = policy_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    policy.price = ETH / 13 * 10;
+    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal);
+    policy.price = ETH;
+    see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal, POLICY_REWARD,
+                "is 1 eth", "1.3 times", "--cost-cover");
+}
+
+/* ---- a client ---------------------------------------------------------------- */
+
+static void test_a_client_hears_of_terms_that_nobody_takes(void **state)
+{
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.reveal_period_s = 1;
+    assert_false(policy_open(&refusal, &terms, NOW_S));
+    assert_string_equal(policy_term_option(refusal.term), "--reveal-period");
+    assert_string_equal(policy_term_word(refusal.term), "reveal-period");
+    terms.attestors = 0; /* then nobody reveals */
+    see_agreed(policy_open(&refusal, &terms, NOW_S), &refusal);
+    terms.stake *= 3;
+    assert_false(policy_open(&refusal, &terms, NOW_S));
+    assert_string_equal(policy_term_option(refusal.term), "--stake");
+}
+
+/* ---- the largest numbers ------------------------------------------------------- */
+
+static void test_no_amount_overflows(void **state)
+{
+    const struct policy_pace pace = {UINT64_MAX, UINT64_MAX};
+    const struct policy_locked locked = {MOST, MOST, MOST, MOST, MOST};
+    struct policy policy = policy_default();
+    struct game_terms terms = terms_of_default();
+    struct policy_refusal refusal;
+
+    (void)state;
+    terms.attest_bond = terms.claim_bond = terms.stake = WEI_MAX;
+    assert_false(policy_attest(&refusal, &policy, &terms, NULL, &unknown));
+    assert_false(policy_solve(&refusal, &policy, &terms, MOST, &unknown, NOW_S));
+    terms.attest_fee = terms.segment_reward = MOST;
+    assert_false(policy_attest(&refusal, &policy, &terms, &locked, &unknown));
+    see_agreed(policy_attest(&refusal, &policy, &terms, NULL, &unknown), &refusal);
+    see_agreed(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal);
+    policy.price = MOST;
+    policy.cost_cover = UINT32_MAX;
+    terms.attest_fee = terms.segment_reward = MOST - 1;
+    assert_false(policy_attest(&refusal, &policy, &terms, NULL, &pace));
+    assert_int_equal(refusal.term, POLICY_FEE);
+    assert_false(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S));
+    assert_int_equal(refusal.term, POLICY_REWARD);
+    policy.price = 0;
+    policy.clock_factor = UINT32_MAX;
+    terms.attest_period_s = terms.response_period_s = GAME_PERIOD_MAX;
+    assert_false(policy_attest(&refusal, &policy, &terms, NULL, &pace));
+    assert_int_equal(refusal.term, POLICY_ATTEST_PERIOD);
+    assert_false(policy_claim(&refusal, &policy, &terms, NULL, &pace));
+    assert_int_equal(refusal.term, POLICY_RESPONSE_PERIOD);
+}
+
+static void test_what_is_in_force_is_told(void **state)
+{
+    const struct policy policy = policy_default();
+    const struct policy none = {0};
+    char text[POLICY_TEXT_MAX];
+
+    (void)state;
+    policy_describe_node(text, &policy);
+    assert_non_null(strstr(text, "2 % in all, 1 % in a job, 1 % for a party, 20 fees"));
+    assert_true(strlen(text) < POLICY_TEXT_MAX - 1);
+    policy_describe_solver(text, &policy);
+    assert_non_null(strstr(text, "2 whole rewards"));
+    policy_describe_node(text, &none);
+    assert_non_null(strstr(text, "any in all"));
+    assert_true(strlen(text) < POLICY_TEXT_MAX - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_defaults_of_all_roles_agree_with_each_other),
+        cmocka_unit_test(test_a_policy_without_limits_agrees_to_anything),
+        cmocka_unit_test(test_a_node_wants_a_fee_and_a_small_bond),
+        cmocka_unit_test(test_a_node_wants_its_replay_paid_where_it_knows_the_price),
+        cmocka_unit_test(test_a_node_wants_time),
+        cmocka_unit_test(test_periods_outlast_what_a_check_takes_here),
+        cmocka_unit_test(test_what_is_locked_is_counted_in_all_and_for_job_and_party),
+        cmocka_unit_test(test_a_bond_that_never_fits_is_refused_for_good),
+        cmocka_unit_test(test_a_limit_may_be_an_amount),
+        cmocka_unit_test(test_a_node_at_its_defaults_risks_little),
+        cmocka_unit_test(test_a_solver_wants_a_reward_for_its_stake),
+        cmocka_unit_test(test_a_solver_may_limit_its_stake),
+        cmocka_unit_test(test_a_solver_wants_time),
+        cmocka_unit_test(test_a_solver_wants_its_work_paid_where_it_knows_the_price),
+        cmocka_unit_test(test_a_client_hears_of_terms_that_nobody_takes),
+        cmocka_unit_test(test_no_amount_overflows),
+        cmocka_unit_test(test_what_is_in_force_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
