@@ -16,6 +16,7 @@
 #define VERIFIER_STORE_STORE_H
 
 #include "base/io/database.h"
+#include "chain/game/job_change.h"
 #include "chain/game/ledger.h"
 #include "verifier/check/check.h"
 #include "verifier/store/store_words.h"
@@ -211,15 +212,15 @@ MUST_CHECK enum status store_judge_reveal(struct store *store, const struct stor
 
 /* ---- parts of store_take() ---- */
 
-MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
+MUST_CHECK enum status store_take_claim(struct store *store, const struct job_change *change,
                                         const struct address *own, struct error *error);
 /* Our account was credited with it: "attestation", "claim"; or it was withdrawn. */
-MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+MUST_CHECK enum status store_take_payment(struct store *store, const struct job_change *change,
                                           const char *kind, wei amount, struct error *error);
-MUST_CHECK enum status store_take_reveal(struct store *store, const struct game_event *event,
+MUST_CHECK enum status store_take_reveal(struct store *store, const struct job_change *change,
                                          struct error *error);
 /* In the new round there is time again to accuse who revealed in an earlier one. */
-MUST_CHECK enum status store_renew_reveals(struct store *store, const struct game_event *event,
+MUST_CHECK enum status store_renew_reveals(struct store *store, const struct job_change *change,
                                            struct error *error);
 
 #endif /* VERIFIER_STORE_STORE_H */

@@ -1,4 +1,4 @@
-/* store_claims.c - claims and revealed trace roots as the ledger told them: see store.h. */
+/* store_claims.c - claims and reveals, as the ledger's events change them: see store.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,193 +15,155 @@ static enum status damaged(struct error *error)
     return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
 }
 
-/* ---- claims, as they come --------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
-static enum status take_claimed(struct store *store, const struct game_event *event,
-                                struct error *error)
-{
-    return database_run(
-        &store->sql, error,
-        "INSERT OR REPLACE INTO claims (key, job, segment, idx, generation, step, pre, post,"
-        " phase, turn, deadline_s) SELECT ?, job, hash, idx, generation, ?, ?, ?, ?, ?, ?"
-        " FROM segments WHERE job = ? AND idx = ? AND NOT void",
-        "bibbiiibi", BLOB(event->claim), (int64_t)event->step, BLOB(event->pre_state),
-        BLOB(event->post_state), (int64_t)GAME_CLAIM_CALLED, (int64_t)GAME_TURN_ACCUSED,
-        (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
-}
-
-/* Whoever makes it: it holds up the segment. */
-static enum status take_dispute(struct store *store, const struct game_event *event,
-                                const struct address *attestor, struct error *error)
+/* Anybody's claim holds up its segment. */
+static enum status add_dispute(struct store *store, const struct job_change *change,
+                               struct error *error)
 {
     return database_run(
         &store->sql, error,
         "INSERT OR REPLACE INTO disputes (key, segment, attestor, deadline_s)"
         " SELECT ?, hash, ?, ? FROM segments WHERE job = ? AND idx = ? AND NOT void",
-        "bbibi", BLOB(event->claim), BLOB(*attestor), (int64_t)event->time_s, BLOB(event->job),
-        (int64_t)event->index);
+        "bbibi", BLOB(change->claim), BLOB(change->attestor), (int64_t)change->deadline_s,
+        BLOB(change->job), (int64_t)change->index);
 }
 
-/* The step is the one that the attestor drew. */
-static enum status take_accused(struct store *store, const struct game_event *event,
-                                const struct address *own, struct error *error)
+/* Ours, or against our attestation. An accused attestor is tried for the step that it drew. */
+static enum status add_claim(struct store *store, const struct job_change *change, bool against_us,
+                             struct error *error)
 {
-    static const struct digest none;
-    bool against_us = address_equal(&event->other, own);
     struct store_segment segment;
-    enum status status = store_segment(store, &segment, &event->job, event->index, error);
+    uint32_t step = change->step;
+    enum status status = store_segment(store, &segment, &change->job, change->index, error);
 
-    if (status == STATUS_NOT_FOUND) {
-        return STATUS_OK;
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    if (status != STATUS_OK || (!against_us && !address_equal(&event->account, own))) {
-        return status;
+    if (!address_is_zero(&change->attestor)) {
+        step = game_sampled_step(&segment.seed, &change->attestor, segment.committed.steps);
     }
     return database_run(
         &store->sql, error,
         "INSERT OR REPLACE INTO claims (key, job, segment, idx, generation, step, pre, post, phase,"
         " turn, deadline_s, attestor, accused) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        "bbbiiibbiiibi", BLOB(event->claim), BLOB(event->job), BLOB(segment.hash),
-        (int64_t)event->index, (int64_t)segment.committed.generation,
-        (int64_t)game_sampled_step(&segment.seed, &event->other, segment.committed.steps),
-        BLOB(none), BLOB(none), (int64_t)GAME_CLAIM_TRIED, (int64_t)GAME_TURN_CLAIMANT,
-        (int64_t)event->time_s, BLOB(event->other), (int64_t)against_us);
+        "bbbiiibbiiibi", BLOB(change->claim), BLOB(change->job), BLOB(segment.hash),
+        (int64_t)change->index, (int64_t)segment.committed.generation, (int64_t)step,
+        BLOB(change->pre_state), BLOB(change->post_state), (int64_t)change->claim_phase,
+        (int64_t)change->turn, (int64_t)change->deadline_s, BLOB(change->attestor),
+        (int64_t)against_us);
 }
 
-static enum status take_turn(struct store *store, const struct game_event *event,
-                             enum game_turn turn, struct error *error)
+static enum status take_opened(struct store *store, const struct job_change *change,
+                               const struct address *own, struct error *error)
 {
-    enum status status =
-        database_run(&store->sql, error, "UPDATE disputes SET deadline_s = ? WHERE key = ?", "ib",
-                     (int64_t)event->time_s, BLOB(event->claim));
+    bool against_us = !address_is_zero(&change->attestor) && address_equal(&change->attestor, own);
 
-    return status == STATUS_OK
-               ? database_run(&store->sql, error,
-                              "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?",
-                              "iiib", (int64_t)GAME_CLAIM_TRIED, (int64_t)turn,
-                              (int64_t)event->time_s, BLOB(event->claim))
-               : status;
+    TRY(add_dispute(store, change, error));
+    return against_us || address_equal(&change->account, own)
+               ? add_claim(store, change, against_us, error)
+               : STATUS_OK;
 }
 
-static enum status take_queried(struct store *store, const struct game_event *event,
+static enum status take_turn(struct store *store, const struct job_change *change,
+                             struct error *error)
+{
+    TRY(database_run(&store->sql, error, "UPDATE disputes SET deadline_s = ? WHERE key = ?", "ib",
+                     (int64_t)change->deadline_s, BLOB(change->claim)));
+    return database_run(&store->sql, error,
+                        "UPDATE claims SET phase = ?, turn = ?, deadline_s = ? WHERE key = ?",
+                        "iiib", (int64_t)change->claim_phase, (int64_t)change->turn,
+                        (int64_t)change->deadline_s, BLOB(change->claim));
+}
+
+static enum status take_queried(struct store *store, const struct job_change *change,
                                 struct error *error)
 {
     return database_run(
         &store->sql, error, "UPDATE claims SET queried = ? WHERE key = ? AND accused", "bb",
-        &(struct database_blob){event->payload.bytes, event->payload.size}, BLOB(event->claim));
+        &(struct database_blob){change->queried.bytes, change->queried.size}, BLOB(change->claim));
 }
 
-/* What the end of a claim brings to us: PROTOCOL.md, section 6. */
+/* What the end of a claim brings us: PROTOCOL.md, section 6. */
 static wei income_of(const struct store_claim *claim, const struct game_terms *terms,
-                     const struct game_event *event)
+                     enum job_claim_outcome outcome)
 {
-    bool upheld = event->kind == GAME_RULED && event->flag;
-
-    if (claim->accused) { /* who accused us of what was true pays for it */
-        return event->kind == GAME_RULED && !upheld ? terms->claim_bond : 0;
+    if (claim->accused) {
+        return outcome == JOB_CLAIM_REFUTED ? terms->claim_bond : 0;
     }
-    if (event->kind == GAME_LAPSED) {
+    if (outcome == JOB_CLAIM_LAPSED) {
         return terms->claim_bond;
     }
-    if (!upheld) {
+    if (outcome != JOB_CLAIM_UPHELD) {
         return 0;
     }
     return terms->claim_bond +
            (address_is_zero(&claim->attestor) ? terms->stake / 2 : terms->attest_bond);
 }
 
-static enum status take_income(struct store *store, const struct ledger_entry *entry,
+static enum status take_income(struct store *store, const struct job_change *change,
                                struct error *error)
 {
     struct store_segment segment;
     struct store_claim claim;
-    wei amount = 0;
-    enum status status = store_claim(store, &claim, &entry->event.claim, error);
+    wei amount;
+    enum status status = store_claim(store, &claim, &change->claim, error);
 
     if (status == STATUS_OK) {
         status = store_segment_by_hash(store, &segment, &claim.segment, error);
     }
-    if (status == STATUS_OK) {
-        amount = income_of(&claim, &segment.terms, &entry->event);
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status; /* somebody else's claim */
     }
-    if (status != STATUS_OK || amount == 0) {
-        return status == STATUS_NOT_FOUND ? STATUS_OK : status; /* it is not ours */
-    }
-    return store_take_payment(store, entry, "claim", amount, error);
+    amount = income_of(&claim, &segment.terms, change->outcome);
+    return amount == 0 ? STATUS_OK : store_take_payment(store, change, "claim", amount, error);
 }
 
-static enum status close_claim(struct store *store, const struct ledger_entry *entry,
-                               const char *outcome, struct error *error)
-{
-    enum status status = take_income(store, entry, error);
-
-    if (status == STATUS_OK) {
-        status = database_run(&store->sql, error, "UPDATE disputes SET open = 0 WHERE key = ?", "b",
-                              BLOB(entry->event.claim));
-    }
-    return status == STATUS_OK
-               ? database_run(&store->sql, error,
-                              "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?", "itb",
-                              (int64_t)GAME_CLAIM_CLOSED, outcome, BLOB(entry->event.claim))
-               : status;
-}
-
-/* An attestor that was convicted by anybody has no attestation left to be accused for, and its
- * place is free again: who passed the segment over, because all places were taken, thinks anew. Of
- * an attestation of ours nothing is left to be settled. */
-static enum status take_ruled(struct store *store, const struct ledger_entry *entry,
-                              const struct address *own, struct error *error)
+/* Nobody can accuse a convicted attestor again, and its place is free: a segment that we passed
+ * over because it was full is decided again. If the attestor is us, nothing is left to settle. */
+static enum status convict_attestor(struct store *store, const struct job_change *change,
+                                    const struct address *own, struct error *error)
 {
     static const struct address solver;
-    const struct game_event *event = &entry->event;
-    enum status status = close_claim(store, entry, event->flag ? "upheld" : "refuted", error);
 
-    if (status != STATUS_OK || !event->flag) {
-        return status;
-    }
-    status = database_run(&store->sql, error,
-                          "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
-                          " (SELECT segment, attestor FROM disputes WHERE key = ?)",
-                          "b", BLOB(event->claim));
-    return status == STATUS_OK
-               ? database_run(&store->sql, error,
-                              "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
-                              " choice = iif(mine = :not_mine AND choice IN (:extra, :passed_over),"
-                              " :undecided, choice), mine = iif(a.attestor = ?, :settled, mine)"
-                              " FROM disputes AS a WHERE a.key = ? AND s.hash = a.segment"
-                              " AND a.attestor <> ?",
-                              "bbb", BLOB(*own), BLOB(event->claim), BLOB(solver))
-               : status;
+    TRY(database_run(&store->sql, error,
+                     "UPDATE reveals SET stands = 0 WHERE (segment, attestor) ="
+                     " (SELECT segment, attestor FROM disputes WHERE key = ?)",
+                     "b", BLOB(change->claim)));
+    return database_run(&store->sql, error,
+                        "UPDATE segments AS s SET revealed = max(revealed - 1, 0),"
+                        " choice = iif(mine = :not_mine AND choice IN (:extra, :passed_over),"
+                        " :undecided, choice), mine = iif(a.attestor = ?, :settled, mine)"
+                        " FROM disputes AS a WHERE a.key = ? AND s.hash = a.segment"
+                        " AND a.attestor <> ?",
+                        "bbb", BLOB(*own), BLOB(change->claim), BLOB(solver));
 }
 
-enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
+static enum status take_closed(struct store *store, const struct job_change *change,
+                               const struct address *own, struct error *error)
+{
+    TRY(take_income(store, change, error));
+    TRY(database_run(&store->sql, error, "UPDATE disputes SET open = 0 WHERE key = ?", "b",
+                     BLOB(change->claim)));
+    TRY(database_run(&store->sql, error, "UPDATE claims SET phase = ?, outcome = ? WHERE key = ?",
+                     "itb", (int64_t)change->claim_phase, job_claim_outcome_name(change->outcome),
+                     BLOB(change->claim)));
+    return change->outcome == JOB_CLAIM_UPHELD ? convict_attestor(store, change, own, error)
+                                               : STATUS_OK;
+}
+
+enum status store_take_claim(struct store *store, const struct job_change *change,
                              const struct address *own, struct error *error)
 {
-    static const struct address solver;
-    const struct game_event *event = &entry->event;
-    enum status status = STATUS_OK;
-
-    switch ((int)event->kind) {
-    case GAME_CLAIMED:
-        status = take_dispute(store, event, &solver, error);
-        return status == STATUS_OK && address_equal(&event->account, own)
-                   ? take_claimed(store, event, error)
-                   : status;
-    case GAME_ACCUSED:
-        status = take_dispute(store, event, &event->other, error);
-        return status == STATUS_OK ? take_accused(store, event, own, error) : status;
-    case GAME_ANSWERED:
-        return take_turn(store, event, GAME_TURN_CLAIMANT, error);
-    case GAME_TURN_PASSED:
-        return take_turn(store, event, (enum game_turn)event->turn, error);
-    case GAME_QUERIED:
-        return take_queried(store, event, error);
-    case GAME_RULED:
-        return take_ruled(store, entry, own, error);
-    case GAME_LAPSED:
-        return close_claim(store, entry, "lapsed", error);
+    switch ((int)change->kind) {
+    case JOB_CHANGE_CLAIM_OPENED:
+        return take_opened(store, change, own, error);
+    case JOB_CHANGE_CLAIM_TURN:
+        return take_turn(store, change, error);
+    case JOB_CHANGE_CLAIM_QUERIED:
+        return take_queried(store, change, error);
     default:
-        return STATUS_OK;
+        return take_closed(store, change, own, error);
     }
 }
 
@@ -401,23 +363,24 @@ enum status store_end_retry(struct store *store, const struct hash32 *claim, str
 
 /* ---- reveals ---------------------------------------------------------------- */
 
-enum status store_take_reveal(struct store *store, const struct game_event *event,
+enum status store_take_reveal(struct store *store, const struct job_change *change,
                               struct error *error)
 {
     return database_run(&store->sql, error,
                         "INSERT OR REPLACE INTO reveals (segment, attestor, root) SELECT hash, ?, ?"
                         " FROM segments WHERE job = ? AND idx = ? AND NOT void",
-                        "bbbi", BLOB(event->account), BLOB(event->root), BLOB(event->job),
-                        (int64_t)event->index);
+                        "bbbi", BLOB(change->account), BLOB(change->trace_root), BLOB(change->job),
+                        (int64_t)change->index);
 }
 
-enum status store_renew_reveals(struct store *store, const struct game_event *event,
+enum status store_renew_reveals(struct store *store, const struct job_change *change,
                                 struct error *error)
 {
     return database_run(&store->sql, error,
                         "UPDATE reveals SET audit = :audit_new WHERE audit <> ? AND segment IN"
                         " (SELECT hash FROM segments WHERE job = ? AND idx = ? AND NOT void)",
-                        "ibi", (int64_t)STORE_AUDIT_TRUE, BLOB(event->job), (int64_t)event->index);
+                        "ibi", (int64_t)STORE_AUDIT_TRUE, BLOB(change->job),
+                        (int64_t)change->index);
 }
 
 #define REVEAL_COLUMNS "SELECT segment, attestor, root, stands, audit, rowid FROM reveals "

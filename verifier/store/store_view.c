@@ -1,4 +1,4 @@
-/* store_view.c - the ledger as its events told it: see store.h. */
+/* store_view.c - jobs and segments, as the ledger's events change them: see store.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,27 +7,26 @@
 
 #define BLOB(value) (&(struct database_blob){(value).bytes, sizeof((value).bytes)})
 
-/* ---- events ------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
 static enum status forget(struct store *store, struct error *error)
 {
     static const char *const tables[] = {"jobs",     "segments", "claims",
                                          "payments", "reveals",  "disputes"};
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         char text[64];
 
         (void)snprintf(text, sizeof(text), "DELETE FROM %s", tables[i]);
-        status = database_run(&store->sql, error, text, "");
+        TRY(database_run(&store->sql, error, text, ""));
     }
-    return status;
+    return STATUS_OK;
 }
 
-static enum status take_opened(struct store *store, const struct game_event *event,
+static enum status take_opened(struct store *store, const struct job_change *change,
                                struct error *error)
 {
-    struct game_move move = {.kind = GAME_OPEN, .terms = event->terms};
+    struct game_move move = {.kind = GAME_OPEN, .terms = *change->terms};
     uint8_t bytes[GAME_MOVE_SIZE_MAX];
     size_t size;
 
@@ -35,33 +34,39 @@ static enum status take_opened(struct store *store, const struct game_event *eve
     return database_run(&store->sql, error,
                         "INSERT OR REPLACE INTO jobs (key, client, id, terms, phase)"
                         " VALUES (?, ?, ?, ?, ?)",
-                        "bbbbi", BLOB(event->job), BLOB(event->account), BLOB(event->terms.job_id),
-                        &(struct database_blob){bytes, size}, (int64_t)GAME_PHASE_OPEN);
+                        "bbbbi", BLOB(change->job), BLOB(change->account),
+                        BLOB(change->terms->job_id), &(struct database_blob){bytes, size},
+                        (int64_t)GAME_PHASE_OPEN);
 }
 
-static enum status set_phase(struct store *store, const struct game_event *event,
-                             enum game_phase phase, struct error *error)
+static enum status take_phase(struct store *store, const struct job_change *change,
+                              struct error *error)
 {
-    return database_run(&store->sql, error, "UPDATE jobs SET phase = ?, solver = ? WHERE key = ?",
-                        "ibb", (int64_t)phase, BLOB(event->account), BLOB(event->job));
+    if (change->voids) {
+        TRY(database_run(&store->sql, error,
+                         "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?", "bi",
+                         BLOB(change->job), (int64_t)change->index));
+    }
+    return database_run(&store->sql, error,
+                        "UPDATE jobs SET phase = ?, solver = ?, generation = generation + ?"
+                        " WHERE key = ?",
+                        "ibib", (int64_t)change->phase, BLOB(change->solver),
+                        (int64_t)change->convicted, BLOB(change->job));
 }
 
 static enum status previous_root(struct store *store, struct digest *root,
-                                 const struct game_event *event, struct error *error)
+                                 const struct job_change *change, struct error *error)
 {
     sqlite3_stmt *row;
     enum status status;
 
     memset(root, 0, sizeof(*root));
-    if (event->segment.index == 0) {
+    if (change->index == 0) {
         return STATUS_OK;
     }
-    row = database_query(&store->sql, error,
+    TRY(database_prepare(&row, &store->sql, error,
                          "SELECT root FROM segments WHERE job = ? AND idx = ? AND NOT void", "bi",
-                         BLOB(event->job), (int64_t)event->segment.index - 1);
-    if (row == NULL) {
-        return STATUS_IO;
-    }
+                         BLOB(change->job), (int64_t)change->index - 1));
     status = database_step(&store->sql, row, error);
     if (status == STATUS_OK && !database_blob_column(row, 0, root->bytes, DIGEST_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
@@ -70,195 +75,167 @@ static enum status previous_root(struct store *store, struct digest *root,
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status take_committed(struct store *store, const struct ledger_entry *entry,
+static enum status take_committed(struct store *store, const struct job_change *change,
                                   struct error *error)
 {
-    const struct game_event *event = &entry->event;
-    struct game_segment segment = event->segment;
+    const struct game_segment *segment = &change->segment;
+    struct hash32 hash = game_segment_hash(&change->job, segment);
     struct digest previous;
-    struct hash32 hash;
-    enum status status = previous_root(store, &previous, event, error);
 
-    segment.height = entry->height;
-    hash = game_segment_hash(&event->job, &segment);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(previous_root(store, &previous, change, error));
     return database_run(
         &store->sql, error,
         "INSERT OR REPLACE INTO segments (job, idx, generation, root, steps, time_s, height,"
         " solver, hash, previous, diverged, round_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,"
         " ?, ?, ?)",
-        "biibiiibbbii", BLOB(event->job), (int64_t)segment.index, (int64_t)segment.generation,
-        BLOB(segment.root), (int64_t)segment.steps, (int64_t)segment.time_s,
-        (int64_t)segment.height, BLOB(segment.solver), BLOB(hash), BLOB(previous),
-        (int64_t)event->flag, (int64_t)segment.time_s);
+        "biibiiibbbii", BLOB(change->job), (int64_t)segment->index, (int64_t)segment->generation,
+        BLOB(segment->root), (int64_t)segment->steps, (int64_t)segment->time_s,
+        (int64_t)segment->height, BLOB(segment->solver), BLOB(hash), BLOB(previous),
+        (int64_t)change->diverged, (int64_t)segment->time_s);
 }
 
-/* Changes the segment that stands at the event's index. */
-static enum status change_segment(struct store *store, const struct game_event *event,
-                                  const char *change, struct error *error)
-{
-    char text[256];
-
-    (void)snprintf(text, sizeof(text),
-                   "UPDATE segments SET %s WHERE job = ? AND idx = ? AND NOT void", change);
-    return database_run(&store->sql, error, text, "bi", BLOB(event->job), (int64_t)event->index);
-}
-
-static enum status take_drawn(struct store *store, const struct game_event *event,
+static enum status take_drawn(struct store *store, const struct job_change *change,
                               struct error *error)
 {
     return database_run(&store->sql, error,
                         "UPDATE segments SET seed = ?, mandatory = ? WHERE job = ? AND idx = ?"
                         " AND NOT void",
-                        "bibi", BLOB(event->seal), (int64_t)event->flag, BLOB(event->job),
-                        (int64_t)event->index);
+                        "bibi", BLOB(change->seed), (int64_t)change->mandatory, BLOB(change->job),
+                        (int64_t)change->index);
 }
 
-/* A new round begins: seals that were not shown in the old one are lost, ours too. */
-static enum status take_renewed(struct store *store, const struct game_event *event,
+/* A segment that we passed over is decided again in the new round. */
+static enum status take_renewed(struct store *store, const struct job_change *change,
                                 struct error *error)
 {
-    enum status status = database_run(
+    TRY(database_run(
         &store->sql, error,
         "UPDATE segments SET round_s = ?, attested = 0, choice = iif(mine = :not_mine, :undecided,"
         " choice) WHERE job = ? AND idx = ? AND NOT void",
-        "ibi", (int64_t)event->time_s, BLOB(event->job), (int64_t)event->index);
-
-    return status == STATUS_OK ? store_renew_reveals(store, event, error) : status;
+        "ibi", (int64_t)change->start_s, BLOB(change->job), (int64_t)change->index));
+    return store_renew_reveals(store, change, error);
 }
 
-static enum status take_conviction(struct store *store, const struct game_event *event, bool again,
-                                   struct error *error)
+static enum status take_finalized(struct store *store, const struct job_change *change,
+                                  struct error *error)
 {
-    enum status status =
-        database_run(&store->sql, error, "UPDATE segments SET void = 1 WHERE job = ? AND idx >= ?",
-                     "bi", BLOB(event->job), (int64_t)event->index);
-
-    if (status == STATUS_OK && again) {
-        status = database_run(&store->sql, error,
-                              "UPDATE jobs SET generation = generation + 1 WHERE key = ?", "b",
-                              BLOB(event->job));
-    }
-    return status == STATUS_OK
-               ? set_phase(store, event, again ? GAME_PHASE_OPEN : GAME_PHASE_CLOSED, error)
-               : status;
+    return database_run(&store->sql, error,
+                        "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
+                        (int64_t)change->index + 1, (int64_t)change->time_s, BLOB(change->job));
 }
 
-enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
+/* Of our own attestation. The segment may be void, so the oldest that is not settled is meant. */
+static enum status take_settled(struct store *store, const struct job_change *change,
+                                const struct address *own, struct error *error)
+{
+    if (!address_equal(&change->account, own)) {
+        return STATUS_OK;
+    }
+    TRY(database_run(&store->sql, error,
+                     "UPDATE segments SET mine = :settled WHERE job = ? AND idx = ? AND mine IN"
+                     " (:sealed, :revealed) AND generation = (SELECT min(generation) FROM"
+                     " segments WHERE job = ? AND idx = ? AND mine IN (:sealed, :revealed))",
+                     "bibi", BLOB(change->job), (int64_t)change->index, BLOB(change->job),
+                     (int64_t)change->index));
+    return address_equal(&change->payee, own)
+               ? store_take_payment(store, change, "attestation", change->amount, error)
+               : STATUS_OK;
+}
+
+static enum status take_attestation(struct store *store, const struct job_change *change,
+                                    const struct address *own, struct error *error)
+{
+    bool seals = change->attestation == JOB_ATTESTATION_SEALED;
+
+    if (change->attestation == JOB_ATTESTATION_SETTLED) {
+        return take_settled(store, change, own, error);
+    }
+    TRY(database_run(&store->sql, error,
+                     "UPDATE segments SET attested = attested + ?, revealed = revealed + ?"
+                     " WHERE job = ? AND idx = ? AND NOT void",
+                     "iibi", (int64_t)change->attested, (int64_t)change->revealed,
+                     BLOB(change->job), (int64_t)change->index));
+    if (address_equal(&change->account, own)) {
+        TRY(database_run(&store->sql, error,
+                         seals ? "UPDATE segments SET mine = :sealed, choice = :to_attest"
+                                 " WHERE job = ? AND idx = ? AND NOT void"
+                               : "UPDATE segments SET mine = :revealed"
+                                 " WHERE job = ? AND idx = ? AND NOT void",
+                         "bi", BLOB(change->job), (int64_t)change->index));
+    }
+    return seals ? STATUS_OK : store_take_reveal(store, change, error);
+}
+
+enum status store_take_payment(struct store *store, const struct job_change *change,
                                const char *kind, wei amount, struct error *error)
 {
     char text[WEI_TEXT_SIZE];
 
     wei_print_plain(text, amount);
     return database_run(&store->sql, error, "INSERT OR REPLACE INTO payments VALUES (?, ?, ?)",
-                        "itt", (int64_t)entry->number, kind, text);
+                        "itt", (int64_t)change->number, kind, text);
 }
 
-/* ---- all events --------------------------------------------------------- */
-
-static enum status take_attestation(struct store *store, const struct ledger_entry *entry,
-                                    const struct address *own, struct error *error)
+/* Reading the event log again passes a rewind again: it counts once. */
+static enum status take_rewind(struct store *store, const struct job_change *change,
+                               struct error *error)
 {
-    const struct game_event *event = &entry->event;
-    bool ours = address_equal(&event->account, own);
-    enum status status;
+    int64_t seen = 0;
 
-    switch ((int)event->kind) {
-    case GAME_ATTESTED:
-        return change_segment(store, event,
-                              ours ? "attested = attested + 1, mine = :sealed, choice = :to_attest"
-                                   : "attested = attested + 1",
-                              error);
-    case GAME_REVEALED:
-        status = change_segment(
-            store, event,
-            ours ? "attested = attested - 1, revealed = revealed + 1, mine = :revealed"
-                 : "attested = attested - 1, revealed = revealed + 1",
-            error);
-        return status == STATUS_OK ? store_take_reveal(store, event, error) : status;
-    default: /* SETTLED: the segment may be void */
-        if (!ours) {
-            return STATUS_OK;
-        }
-        status =
-            database_run(&store->sql, error,
-                         "UPDATE segments SET mine = :settled WHERE job = ? AND idx = ? AND mine IN"
-                         " (:sealed, :revealed) AND generation = (SELECT min(generation) FROM"
-                         " segments WHERE job = ? AND idx = ? AND mine IN (:sealed, :revealed))",
-                         "bibi", BLOB(event->job), (int64_t)event->index, BLOB(event->job),
-                         (int64_t)event->index);
-        if (status == STATUS_OK && address_equal(&event->other, own)) {
-            status = store_take_payment(store, entry, "attestation", event->amount, error);
-        }
-        return status;
+    TRY(store_number(store, &seen, "rewound", error));
+    if (seen >= (int64_t)change->number) {
+        return store_set_number(store, "cursor", (int64_t)change->number, error);
     }
+    TRY(forget(store, error));
+    TRY(store_set_number(store, "rewound", (int64_t)change->number, error));
+    return store_set_number(store, "cursor", 0, error);
 }
 
-static enum status take_event(struct store *store, const struct ledger_entry *entry,
-                              const struct address *own, struct error *error)
+static enum status take_change(struct store *store, const struct job_change *change,
+                               const struct address *own, struct error *error)
 {
-    const struct game_event *event = &entry->event;
-
-    switch ((int)event->kind) {
-    case GAME_OPENED:
-        return take_opened(store, event, error);
-    case GAME_ACCEPTED:
-        return set_phase(store, event, GAME_PHASE_RUNNING, error);
-    case GAME_CANCELLED:
-        return set_phase(store, event, GAME_PHASE_CLOSED, error);
-    case GAME_RELEASED:
-        return set_phase(store, event, GAME_PHASE_OPEN, error);
-    case GAME_COMMITTED:
-        return take_committed(store, entry, error);
-    case GAME_DRAWN:
-        return take_drawn(store, event, error);
-    case GAME_ATTESTED:
-    case GAME_REVEALED:
-    case GAME_SETTLED:
-        return take_attestation(store, entry, own, error);
-    case GAME_RENEWED:
-        return take_renewed(store, event, error);
-    case GAME_CONVICTED:
-        return take_conviction(store, event, true, error);
-    case GAME_CLOSED:
-        return take_conviction(store, event, false, error);
-    case GAME_FINALIZED:
-        return database_run(&store->sql, error,
-                            "UPDATE jobs SET finalized = ?, finalized_s = ? WHERE key = ?", "iib",
-                            (int64_t)event->index + 1, (int64_t)entry->time_s, BLOB(event->job));
-    case GAME_WITHDRAWN:
-        return address_equal(&event->account, own)
-                   ? store_take_payment(store, entry, "withdrawal", event->amount, error)
+    switch (change->kind) {
+    case JOB_CHANGE_OPENED:
+        return take_opened(store, change, error);
+    case JOB_CHANGE_PHASE:
+        return take_phase(store, change, error);
+    case JOB_CHANGE_COMMITTED:
+        return take_committed(store, change, error);
+    case JOB_CHANGE_DRAWN:
+        return take_drawn(store, change, error);
+    case JOB_CHANGE_RENEWED:
+        return take_renewed(store, change, error);
+    case JOB_CHANGE_FINALIZED:
+        return take_finalized(store, change, error);
+    case JOB_CHANGE_ATTESTATION:
+        return take_attestation(store, change, own, error);
+    case JOB_CHANGE_WITHDRAWN:
+        return address_equal(&change->account, own)
+                   ? store_take_payment(store, change, "withdrawal", change->amount, error)
                    : STATUS_OK;
-    default:
-        return store_take_claim(store, entry, own, error);
+    case JOB_CHANGE_CLAIM_OPENED:
+    case JOB_CHANGE_CLAIM_TURN:
+    case JOB_CHANGE_CLAIM_QUERIED:
+    case JOB_CHANGE_CLAIM_CLOSED:
+        return store_take_claim(store, change, own, error);
+    case JOB_CHANGE_NONE:
+    case JOB_CHANGE_REWIND:
+        break;
     }
+    return STATUS_OK;
 }
 
 enum status store_take(struct store *store, const struct ledger_entry *entry,
                        const struct address *own, struct error *error)
 {
-    enum status status;
+    struct job_change change;
 
-    if (entry->kind == LEDGER_REWIND) {
-        int64_t seen = 0;
-
-        /* Reading anew passes the rewind again; it was dealt with. */
-        status = store_number(store, &seen, "rewound", error);
-        if (status == STATUS_OK && seen < (int64_t)entry->number) {
-            status = forget(store, error);
-            if (status == STATUS_OK) {
-                status = store_set_number(store, "rewound", (int64_t)entry->number, error);
-            }
-            return status == STATUS_OK ? store_set_number(store, "cursor", 0, error) : status;
-        }
-    } else {
-        status = take_event(store, entry, own, error);
+    job_change_read(&change, entry);
+    if (change.kind == JOB_CHANGE_REWIND) {
+        return take_rewind(store, &change, error);
     }
-    return status == STATUS_OK ? store_set_number(store, "cursor", (int64_t)entry->number, error)
-                               : status;
+    TRY(take_change(store, &change, own, error));
+    return store_set_number(store, "cursor", (int64_t)change.number, error);
 }
 
 /* ---- segments ----------------------------------------------------------- */
