@@ -75,9 +75,10 @@ soak: $(host_tests) $(program) $(evm_ready) ## the long version of the tests (SO
 	$(Q)SOAK_MINUTES=$(SOAK_MINUTES) $(call run_tests,$(BUILD),$(SOAK_MINUTES)000) $(host_tests)
 
 fuzz: $(addprefix fuzz/,$(notdir $(fuzz_names))) ## fuzz every target (FUZZ_SECONDS=60 each; one: make fuzz/NAME_fuzz)
-fuzz/%: $(BUILD)/fuzz/tests/fuzz/%
+$(foreach name,$(fuzz_names),$(eval fuzz/$(notdir $(name)): $(BUILD)/fuzz/$(name)))
+fuzz/%:
 	@mkdir -p $(BUILD)/fuzz/corpus/$* fixtures/corpus/$(*:_fuzz=)
-	$(Q)cd $(BUILD)/fuzz && tests/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	$(Q)cd $(BUILD)/fuzz && $(abspath $<) -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
 	    -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 corpus/$* \
 	    $(CURDIR)/fixtures/corpus/$(*:_fuzz=)
 

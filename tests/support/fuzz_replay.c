@@ -64,7 +64,7 @@ static int replay_file(const char *path, uint8_t *data)
     return 1;
 }
 
-/* .../tests/fuzz/config_fuzz replays fixtures/corpus/config */
+/* .../tests/fuzz/base/config_fuzz replays fixtures/corpus/config */
 static int corpus_path(char *path, size_t size, const char *program)
 {
     const char *slash = strrchr(program, '/');
