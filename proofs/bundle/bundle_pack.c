@@ -175,11 +175,8 @@ enum status bundle_export(struct bundle *bundle, const char *path,
     TRY_OUT(file_exists(path) ? error_set(error, STATUS_REFUSED, "%s: exists already", path)
                               : archive_writer_open(archive, error, path));
     status = pack_snapshot(archive, bundle, checkpoints, error);
-    if (status == STATUS_OK) {
-        status = archive_writer_keep(archive, error);
-    } else {
-        archive_writer_drop(archive);
-    }
+    status = status == STATUS_OK ? archive_writer_keep(archive, error) : status;
+    archive_writer_drop(archive); /* does nothing after keep */
 out:
     free(archive);
     return status;

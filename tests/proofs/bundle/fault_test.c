@@ -475,14 +475,13 @@ struct scene {
 
 static enum status record(struct bundle *bundle, uint64_t from, uint64_t end, struct error *error)
 {
-    enum status status = bundle_set_device(bundle, "a fault", error);
-
-    for (uint64_t i = from; i < end && status == STATUS_OK; i++) {
+    TRY(bundle_set_device(bundle, "a fault", error));
+    for (uint64_t i = from; i < end; i++) {
         struct bundle_step entry = row(i);
 
-        status = bundle_record(bundle, &entry, error);
+        TRY(bundle_record(bundle, &entry, error));
     }
-    return status == STATUS_OK ? bundle_flush(bundle, error) : status;
+    return bundle_flush(bundle, error);
 }
 
 static enum status play_new(struct error *error)
@@ -495,17 +494,12 @@ static enum status play_new(struct error *error)
     if (job == NULL) {
         return error->status;
     }
-    status =
-        bundle_create_encrypted(&bundle, stage("run"), job, key, key == NULL ? NULL : lock, error);
-    if (status == STATUS_OK) {
-        status = record(bundle, 0, 3, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_write(bundle, machine_at_3.machine, 3, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_set_note(bundle, "data.0", "somewhere", error);
-    }
+    TRY_OUT(
+        bundle_create_encrypted(&bundle, stage("run"), job, key, key == NULL ? NULL : lock, error));
+    TRY_OUT(record(bundle, 0, 3, error));
+    TRY_OUT(bundle_checkpoint_write(bundle, machine_at_3.machine, 3, error));
+    TRY_OUT(bundle_set_note(bundle, "data.0", "somewhere", error));
+out:
     bundle_close(bundle);
     return status;
 }
@@ -546,23 +540,15 @@ static enum status play_resume(struct error *error)
 {
     struct bundle *bundle = NULL;
     uint64_t step = 0;
-    enum status status = open_unlocked(&bundle, BUNDLE_WRITE, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = bundle_restore(&step, bundle, machine_to_fill.machine, 3, error);
-    }
-    if (status == STATUS_OK) {
-        status = record(bundle, 3, STEPS, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_segment_sign(bundle, 0, (const uint8_t *)"signed", 6, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_write(bundle, machine_at_7.machine, STEPS, error);
-    }
-    if (status == STATUS_OK) {
-        status = bundle_checkpoint_prune(bundle, 1, 0, error);
-    }
+    TRY_OUT(open_unlocked(&bundle, BUNDLE_WRITE, error));
+    TRY_OUT(bundle_restore(&step, bundle, machine_to_fill.machine, 3, error));
+    TRY_OUT(record(bundle, 3, STEPS, error));
+    TRY_OUT(bundle_segment_sign(bundle, 0, (const uint8_t *)"signed", 6, error));
+    TRY_OUT(bundle_checkpoint_write(bundle, machine_at_7.machine, STEPS, error));
+    TRY_OUT(bundle_checkpoint_prune(bundle, 1, 0, error));
+out:
     bundle_close(bundle);
     return status;
 }
@@ -581,29 +567,21 @@ static enum status play_read(struct error *error)
     char text[FILE_PATH_MAX];
     uint64_t count = 0;
     uint64_t at = 0;
-    enum status status = open_unlocked(&bundle, BUNDLE_READ, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = bundle_step_count(&count, bundle, error);
+    TRY_OUT(open_unlocked(&bundle, BUNDLE_READ, error));
+    TRY_OUT(bundle_step_count(&count, bundle, error));
+    for (uint64_t i = 0; i < count; i++) {
+        TRY_OUT(bundle_step_read(&entry, bundle, i, error));
+        assert_true(digest_equal(&entry.root, &roots[i]));
     }
-    for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = bundle_step_read(&entry, bundle, i, error);
-        if (status == STATUS_OK) {
-            assert_true(digest_equal(&entry.root, &roots[i]));
-        }
-    }
-    if (status == STATUS_OK) {
-        assert_int_equal(count, 3);
-        status = bundle_note(text, bundle, "data.0", error);
-    }
-    if (status == STATUS_OK) {
-        assert_string_equal(text, "somewhere");
-        status = bundle_checkpoint_find(&at, bundle, 0, error);
-    }
-    if (status == STATUS_OK) {
-        assert_int_equal(at, 3);
-        status = bundle_checkpoint_check(bundle, 3, error);
-    }
+    assert_int_equal(count, 3);
+    TRY_OUT(bundle_note(text, bundle, "data.0", error));
+    assert_string_equal(text, "somewhere");
+    TRY_OUT(bundle_checkpoint_find(&at, bundle, 0, error));
+    assert_int_equal(at, 3);
+    TRY_OUT(bundle_checkpoint_check(bundle, 3, error));
+out:
     bundle_close(bundle);
     return status;
 }
@@ -617,11 +595,11 @@ static void check_read(bool done)
 static enum status play_export(struct error *error)
 {
     struct bundle *bundle = NULL;
-    enum status status = open_unlocked(&bundle, BUNDLE_READ, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = bundle_export(bundle, stage("run.tar.zst"), BUNDLE_PACK_ALL, error);
-    }
+    TRY_OUT(open_unlocked(&bundle, BUNDLE_READ, error));
+    TRY_OUT(bundle_export(bundle, stage("run.tar.zst"), BUNDLE_PACK_ALL, error));
+out:
     bundle_close(bundle);
     return status;
 }
@@ -685,19 +663,12 @@ static enum status play_writing(struct error *error)
     if (job == NULL) {
         return error->status;
     }
-    status = job_write(job, stage("a.job"), error);
-    if (status == STATUS_OK) {
-        status = tape_file_write(stage("a.tape"), job->tape, error);
-    }
-    if (status == STATUS_OK) {
-        status = tape_file_write_constants(stage("a.constants"), job->tape, job->constants, error);
-    }
-    if (status == STATUS_OK) {
-        status = npy_write(stage("a.npy"), error, &npy, numbers);
-    }
-    if (status == STATUS_OK) {
-        status = key_file_write(stage("a.key"), &the_key, error);
-    }
+    TRY_OUT(job_write(job, stage("a.job"), error));
+    TRY_OUT(tape_file_write(stage("a.tape"), job->tape, error));
+    TRY_OUT(tape_file_write_constants(stage("a.constants"), job->tape, job->constants, error));
+    TRY_OUT(npy_write(stage("a.npy"), error, &npy, numbers));
+    TRY_OUT(key_file_write(stage("a.key"), &the_key, error));
+out:
     job_free(job);
     return status;
 }
@@ -710,27 +681,17 @@ static enum status play_reading(struct error *error)
     struct dataset dataset = {0};
     void **constants = NULL;
     uint32_t count = 0;
-    enum status status = job_read(&job, stage("a.job"), error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = tape_file_read(&tape, stage("a.tape"), error);
-    }
-    if (status == STATUS_OK) {
-        status = tape_file_constants(&constants, &count, tape, stage("a.constants"), error);
-        tape_file_free_constants(constants, count);
-    }
-    if (status == STATUS_OK) {
-        status = dataset_open_samples(&dataset, error, stage("a.npy"));
-        if (status == STATUS_OK) {
-            dataset_close(&dataset);
-        }
-    }
-    if (status == STATUS_OK) {
-        status = key_file_read(&read, stage("a.key"), error);
-    }
-    if (status == STATUS_OK) {
-        assert_memory_equal(&read, &the_key, sizeof(read));
-    }
+    TRY_OUT(job_read(&job, stage("a.job"), error));
+    TRY_OUT(tape_file_read(&tape, stage("a.tape"), error));
+    TRY_OUT(tape_file_constants(&constants, &count, tape, stage("a.constants"), error));
+    tape_file_free_constants(constants, count);
+    TRY_OUT(dataset_open_samples(&dataset, error, stage("a.npy")));
+    dataset_close(&dataset);
+    TRY_OUT(key_file_read(&read, stage("a.key"), error));
+    assert_memory_equal(&read, &the_key, sizeof(read));
+out:
     job_free(job);
     tape_free(tape);
     return status;

@@ -102,11 +102,11 @@ static enum status root_of(struct digest *root, const struct tape *tape, const c
                            struct error *error)
 {
     struct first_state first = {0};
-    enum status status = first_state_open(&first, tape, path, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = first_state_root(root, &first, error);
-    }
+    TRY_OUT(first_state_open(&first, tape, path, error));
+    TRY_OUT(first_state_root(root, &first, error));
+out:
     first_state_close(&first);
     return status;
 }
