@@ -11,7 +11,7 @@
 #include "proofs/commit/state_root.h"
 
 enum {
-    LEDGER_RETRY_S = 20,
+    MIRROR_TIMEOUT_S = 20,
 };
 
 /* ---- opening and closing ------------------------------------------------- */
@@ -74,7 +74,7 @@ enum status accused_open(struct accused *accused, struct bundle *bundle, uint64_
         status = make_cache(accused, error);
     }
     if (status == STATUS_OK) {
-        request->ledger_retry_s = LEDGER_RETRY_S;
+        request->mirror_timeout_s = MIRROR_TIMEOUT_S;
         (void)snprintf(request->cache, sizeof(request->cache), "%s", accused->cache);
         for (size_t i = 0; i < source_count; i++) {
             add_mirror(request, sources[i]);
@@ -155,3 +155,117 @@ enum status accused_read_state(void *bytes, const struct accused *accused, struc
                                              bytes, error)
                : status;
 }
+<<<<<<< HEAD
+=======
+
+/* ---- answers ------------------------------------------------------------- */
+
+static enum status fetch_answer(struct accused *accused, struct fetch_request *wish,
+                                const struct trace_query *query, struct error *error)
+{
+    char text[TRACE_QUERY_TEXT_MAX];
+    char path[FILE_PATH_MAX];
+
+    trace_query_text(text, query);
+    wish->kind = FETCH_TRACE;
+    wish->job = bundle_job(accused->bundle)->id;
+    wish->number = accused->step;
+    wish->query = text;
+    wish->size_max = TRACE_REPLY_BYTES_MAX;
+    return fetch_get(path, accused->fetch, wish, error);
+}
+
+/* The first answer about a trace begins with the root of its tree. */
+struct first_answer {
+    const struct tape *tape;
+    struct digest root;
+};
+
+static enum status take_first(void *context, const char *path, struct error *error)
+{
+    const struct trace_query query = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_TRACE};
+    struct first_answer *first = context;
+    struct trace_reply_target target;
+    struct file_bytes bytes;
+    struct digest tree;
+    struct trace_reply reply;
+    enum status status = file_read(&bytes, error, path, TRACE_REPLY_BYTES_MAX);
+
+    if (status == STATUS_OK && bytes.size < DIGEST_SIZE) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s is no answer about a trace", path);
+    }
+    if (status == STATUS_OK) {
+        memcpy(tree.bytes, bytes.data, DIGEST_SIZE);
+        commit_list_root_of(&first->root, COMMIT_TRACE, 0, trace_item_count(first->tape), &tree);
+        status = trace_reply_target(&target, &query, first->tape, &first->root, error);
+    }
+    if (status == STATUS_OK &&
+        trace_reply_check(&reply, &target, bytes.data, bytes.size) != VERDICT_VALID) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s is no answer about this trace", path);
+    }
+    file_bytes_release(&bytes);
+    return status;
+}
+
+enum status accused_trace(struct digest *root, struct accused *accused, const struct tape *tape,
+                          struct error *error)
+{
+    const struct trace_query query = {.kind = TRACE_QUERY_LIST, .list = TRACE_QUERY_TRACE};
+    struct first_answer first = {.tape = tape};
+    struct fetch_request wish = {.check = take_first, .context = &first};
+    enum status status = fetch_answer(accused, &wish, &query, error);
+
+    *root = first.root;
+    return status;
+}
+
+static enum status take_answer(void *context, const char *path, struct error *error)
+{
+    struct file_bytes bytes;
+    enum status status = file_read(&bytes, error, path, TRACE_REPLY_BYTES_MAX);
+
+    if (status == STATUS_OK) {
+        status = trace_walk_take(context, bytes.data, bytes.size, error);
+    }
+    file_bytes_release(&bytes);
+    return status;
+}
+
+/* What the checkpoint tells of the state after the step. */
+static enum status answer_from_state(const struct accused *accused, struct trace_walk *walk,
+                                     const struct trace_query *query, struct error *error)
+{
+    uint32_t count = walk->own->tape->state_count;
+    struct trace_reply_tree tree = {.items = accused->after};
+    uint8_t *bytes = malloc(TRACE_REPLY_BYTES_MAX);
+    enum status status;
+
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for an answer");
+    }
+    merkle_leaves_init_hashes(&tree.hashes, accused->after + count, count);
+    status = trace_walk_take(walk, bytes, trace_reply_write(bytes, query, &tree), error);
+    free(bytes);
+    return status;
+}
+
+enum status accused_answer(struct accused *accused, struct trace_walk *walk, struct error *error)
+{
+    enum status status = STATUS_OK;
+    struct digest known;
+    struct trace_query query;
+
+    while (status == STATUS_OK && trace_walk_next(&query, &known, walk)) {
+        bool of_list = query.kind == TRACE_QUERY_LIST || query.kind == TRACE_QUERY_LIST_NODE;
+
+        if (of_list && query.list == TRACE_QUERY_NEXT_STATE && accused->after != NULL) {
+            status = answer_from_state(accused, walk, &query, error);
+        } else {
+            struct fetch_request wish = {.root = known, .check = take_answer, .context = walk};
+
+            status = fetch_answer(accused, &wish, &query, error);
+        }
+    }
+    return status;
+}
+>>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)

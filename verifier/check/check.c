@@ -59,24 +59,21 @@ static enum status replay_again(struct checker *checker, struct digest *root, bo
 {
     uint64_t left = check_first_step_at(checker, place) + step + 1 -
                     check_first_step_at(checker, checker->start);
-    struct run run;
+    struct run run = {0};
     enum status status;
 
     run_close(&checker->run);
-    status = open_run(checker, &run, true, error);
-    if (status == STATUS_OK) {
-        status = check_begin_at(checker, run.machine, checker->start, error);
-    }
-    for (; left > 0 && status == STATUS_OK; left--) {
-        status = run.machine->backend->step(run.machine, NULL, error);
+    TRY_OUT(open_run(checker, &run, true, error));
+    TRY_OUT(check_begin_at(checker, run.machine, checker->start, error));
+    for (; left > 0; left--) {
+        TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
         checker->result->steps_run++;
     }
-    if (status == STATUS_OK) {
-        status = state_root_find(root, finite, run.machine, (int)checker->request->threads, error);
-    }
-    if (status == STATUS_OK && checker->request->disagree) {
+    TRY_OUT(state_root_find(root, finite, run.machine, (int)checker->request->threads, error));
+    if (checker->request->disagree) {
         root->bytes[0] ^= 1;
     }
+out:
     run_close(&run);
     return status;
 }
@@ -125,16 +122,15 @@ static enum status note_loss(struct checker *checker, uint32_t place, uint32_t s
 {
     const struct check_request *request = checker->request;
     struct check_result *result = checker->result;
-    enum status status = STATUS_OK;
     float loss;
 
     if (place != request->segment_count - 1 || step != request->segments[place].steps - 1) {
         return STATUS_OK;
     }
-    status = run_loss(&result->loss_bits, &checker->run, error);
+    TRY(run_loss(&result->loss_bits, &checker->run, error));
     memcpy(&loss, &result->loss_bits, sizeof(loss));
-    result->loss_known = status == STATUS_OK && isfinite(loss);
-    return status;
+    result->loss_known = isfinite(loss);
+    return STATUS_OK;
 }
 
 /* One step in trace mode, on a machine of its own; the fast one then goes on from its end. The
@@ -146,26 +142,19 @@ static enum status trace_step(struct checker *checker, struct digest *root, bool
     struct machine_options traced = run->options;
     struct trace trace;
     bool diverged = true;
-    enum status status;
 
     traced.trace = true;
-    status = run_enter(run, &traced, error);
-    if (status == STATUS_OK) {
-        status = trace_run(&trace, run->machine, NULL, 0, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(run_enter(run, &traced, error));
+    TRY(trace_run(&trace, run->machine, NULL, 0, error));
+
     checker->result->trace_root = trace.root;
     *root = trace.next_root;
     trace_release(&trace);
-    status = note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
-                       error);
-    if (status == STATUS_OK) {
-        status = run->machine->backend->diverged(run->machine, &diverged, error);
-    }
+    TRY(note_loss(checker, checker->request->segment_count - 1, checker->request->traced_step,
+                  error));
+    TRY(run->machine->backend->diverged(run->machine, &diverged, error));
     *finite = !diverged;
-    return status == STATUS_OK ? run_return(run, error) : status;
+    return run_return(run, error);
 }
 
 /* The second opinion about a trace that somebody else has attested otherwise. */
@@ -177,30 +166,20 @@ static enum status confirm_trace(struct checker *checker, struct error *error)
                     request->traced_step - check_first_step_at(checker, checker->start);
     struct machine_options traced;
     struct trace trace = {0};
-    struct run run;
+    struct run run = {0};
     enum status status;
 
     run_close(&checker->run);
-    status = open_run(checker, &run, true, error);
-    if (status == STATUS_OK) {
-        status = check_begin_at(checker, run.machine, checker->start, error);
-    }
-    for (; left > 0 && status == STATUS_OK; left--) {
-        status = run.machine->backend->step(run.machine, NULL, error);
+    TRY_OUT(open_run(checker, &run, true, error));
+    TRY_OUT(check_begin_at(checker, run.machine, checker->start, error));
+    for (; left > 0; left--) {
+        TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
         result->steps_run++;
     }
-    if (status == STATUS_OK) {
-        traced = run.options;
-        traced.trace = true;
-        status = run_reopen(&run, &traced, error);
-    }
-    if (status == STATUS_OK) {
-        status = trace_run(&trace, run.machine, NULL, 0, error);
-    }
-    run_close(&run);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    traced = run.options;
+    traced.trace = true;
+    TRY_OUT(run_reopen(&run, &traced, error));
+    TRY_OUT(trace_run(&trace, run.machine, NULL, 0, error));
     result->true_state = result->trace_root;
     result->other_state = trace.root;
     result->other_state.bytes[0] ^= (uint8_t)request->disagree;
@@ -208,11 +187,13 @@ static enum status confirm_trace(struct checker *checker, struct error *error)
     result->confirmed = digest_equal(&result->true_state, &result->other_state);
     if (!result->confirmed) {
         result->outcome = CHECK_FAULT;
-        return error_set(error, STATUS_DEVICE,
-                         "two traces of segment %u step %u on this machine disagree",
-                         request->index, request->traced_step);
+        status = error_set(error, STATUS_DEVICE,
+                           "two traces of segment %u step %u on this machine disagree",
+                           request->index, request->traced_step);
     }
-    return STATUS_OK;
+out:
+    run_close(&run);
+    return status;
 }
 
 /* STATUS_OK with outcome REFUTED ends the replay. */
@@ -225,24 +206,17 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
     enum check_flaw flaw = CHECK_FLAW_STATE;
     struct digest root;
     bool finite = true;
-    enum status status;
 
     if (traced) {
-        status = trace_step(checker, &root, &finite, error);
+        TRY(trace_step(checker, &root, &finite, error));
     } else {
         struct machine *machine = checker->run.machine;
 
-        status = machine->backend->step(machine, NULL, error);
-        if (status == STATUS_OK) {
-            status = note_loss(checker, place, step, error);
-        }
-        if (status == STATUS_OK) {
-            status = state_root_find(&root, &finite, machine, (int)request->threads, error);
-        }
+        TRY(machine->backend->step(machine, NULL, error));
+        TRY(note_loss(checker, place, step, error));
+        TRY(state_root_find(&root, &finite, machine, (int)request->threads, error));
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+
     checker->result->steps_run++;
     if (digest_equal(&root, &checker->lists[place][step])) {
         flaw = judge_finite(checker, place, step, finite);
@@ -294,32 +268,37 @@ static enum status replay(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
     uint64_t begun = now_ns();
-    enum status status = STATUS_OK;
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
+<<<<<<< HEAD
             status = is_disputed(checker, place, step) ? dispute(checker, true, error)
                                                        : replay_step(checker, place, step, error);
+=======
+            enum status status = is_disputed(checker, place, step)
+                                     ? dispute(checker, error)
+                                     : replay_step(checker, place, step, error);
+
+>>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
             checker->result->compute_ns = now_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
                 return status;
             }
         }
     }
-    status = check_first_root(&checker->result->before, checker, request->segment_count - 1, error);
-    if (status == STATUS_OK && request->traced && request->audited &&
+    TRY(check_first_root(&checker->result->before, checker, request->segment_count - 1, error));
+    if (request->traced && request->audited &&
         !digest_equal(&request->audited_root, &checker->result->trace_root)) {
-        status = confirm_trace(checker, error);
+        TRY(confirm_trace(checker, error));
     }
-    if (status == STATUS_OK) {
-        checker->result->index = request->index;
-        checker->result->outcome = CHECK_PROVEN;
-    }
-    return status;
+    checker->result->index = request->index;
+    checker->result->outcome = CHECK_PROVEN;
+    return STATUS_OK;
 }
 
 static enum status check_all(struct checker *checker, struct error *error)
 {
+<<<<<<< HEAD
     const struct check_request *request = checker->request;
 
     if (request->disputed &&
@@ -335,6 +314,13 @@ static enum status check_all(struct checker *checker, struct error *error)
     if (request->disputed && checker->visitor->knows(request)) {
         return dispute(checker, false, error);
     }
+=======
+    TRY(fetch_open(&checker->fetch, checker->request, checker->result, error));
+    TRY(check_get_job(checker, error));
+    TRY(check_get_list(checker, checker->request->segment_count - 1, error));
+    TRY(check_get_data(checker, error));
+    TRY(open_run(checker, &checker->run, false, error));
+>>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
     TRY(check_find_start(checker, error));
     return replay(checker, error);
 }

@@ -51,11 +51,11 @@ struct check_request {
     char mirrors[CHECK_MIRRORS_MAX][FILE_PATH_MAX];
     uint32_t data_count;
     char data[CHECK_DATA_MAX][FILE_PATH_MAX];
-    uint64_t memory_max;     /* bytes */
-    uint64_t file_max;       /* bytes of any one file */
-    uint64_t bandwidth_max;  /* bytes a second; 0: no limit */
-    uint32_t ledger_retry_s; /* how long an endpoint may be silent, or slower than a trickle */
-    uint32_t processor_s;    /* of computing */
+    uint64_t memory_max;       /* bytes */
+    uint64_t file_max;         /* bytes of any one file */
+    uint64_t bandwidth_max;    /* bytes a second; 0: no limit */
+    uint32_t mirror_timeout_s; /* how long an endpoint may be silent, or slower than a trickle */
+    uint32_t processor_s;      /* of computing */
     uint32_t threads;
     char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
     uint64_t device_memory;        /* of each device; 0: all of it */

@@ -50,7 +50,7 @@ static enum status take_job(void *context, const char *path, struct error *error
 enum status check_get_job(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
-    const struct fetch_wish wish = {
+    const struct fetch_request wanted = {
         .kind = FETCH_JOB,
         .root = request->job_id,
         .job = request->job_id,
@@ -58,7 +58,7 @@ enum status check_get_job(struct checker *checker, struct error *error)
         .check = take_job,
         .context = checker};
     char path[FILE_PATH_MAX];
-    enum status status = fetch_get(path, checker->fetch, &wish, error);
+    enum status status = fetch_get(path, checker->fetch, &wanted, error);
 
     for (uint32_t i = 0; status == STATUS_NOT_FOUND && i < checker->result->mirror_count; i++) {
         if (checker->result->mirrors[i].bad > 0) {
@@ -89,7 +89,7 @@ enum status check_get_job(struct checker *checker, struct error *error)
 
 /* ---- the data ----------------------------------------------------------- */
 
-struct data_wish {
+struct wanted_data {
     const char *cache;
     const struct tensor *tensor;
     const struct digest *root;
@@ -97,22 +97,22 @@ struct data_wish {
 
 static enum status take_data(void *context, const char *path, struct error *error)
 {
-    const struct data_wish *wish = context;
+    const struct wanted_data *wanted = context;
     struct known_data known;
     struct dataset dataset;
-    struct digest root = *wish->root;
-    bool seen = known_data_find(&known, wish->cache, wish->root, path);
-    enum status status = run_data_open(&dataset, seen ? NULL : &root, wish->tensor, path, error);
+    struct digest root = *wanted->root;
+    bool seen = known_data_find(&known, wanted->cache, wanted->root, path);
+    enum status status = run_data_open(&dataset, seen ? NULL : &root, wanted->tensor, path, error);
 
     if (status != STATUS_OK) {
         return status;
     }
     dataset_close(&dataset);
-    if (!digest_equal(&root, wish->root)) {
+    if (!digest_equal(&root, wanted->root)) {
         return error_set(error, STATUS_BAD_FORMAT, "%s has another root", path);
     }
     if (!seen) {
-        known_data_note(&known, wish->cache, wish->root, path);
+        known_data_note(&known, wanted->cache, wanted->root, path);
     }
     return STATUS_OK;
 }
@@ -130,13 +130,13 @@ static bool may_be_data(const char *path, const struct tensor *tensor)
 static enum status get_data(struct checker *checker, uint32_t place, const struct tensor *tensor,
                             struct error *error)
 {
-    struct data_wish about = {checker->request->cache, tensor, &checker->job->data_roots[place]};
-    const struct fetch_wish wish = {.kind = FETCH_DATA,
-                                    .root = *about.root,
-                                    .job = checker->job->id,
-                                    .size_max = commit_tensor_size(tensor) + 65536,
-                                    .check = take_data,
-                                    .context = &about};
+    struct wanted_data about = {checker->request->cache, tensor, &checker->job->data_roots[place]};
+    const struct fetch_request wanted = {.kind = FETCH_DATA,
+                                         .root = *about.root,
+                                         .job = checker->job->id,
+                                         .size_max = commit_tensor_size(tensor) + 65536,
+                                         .check = take_data,
+                                         .context = &about};
     char *path = checker->data[place];
 
     for (uint32_t i = 0; i < checker->request->data_count; i++) {
@@ -149,29 +149,28 @@ static enum status get_data(struct checker *checker, uint32_t place, const struc
             return STATUS_OK;
         }
     }
-    if (wish.size_max > checker->request->file_max) {
+    if (wanted.size_max > checker->request->file_max) {
         (void)error_set(error, STATUS_OVER_LIMIT, "the data is larger than a file may be here");
         return STATUS_OVER_LIMIT;
     }
-    return fetch_get(path, checker->fetch, &wish, error);
+    return fetch_get(path, checker->fetch, &wanted, error);
 }
 
 enum status check_get_data(struct checker *checker, struct error *error)
 {
     uint32_t ids[JOB_DATA_MAX];
-    enum status status = STATUS_OK;
 
     checker->path_count = job_tensors(ids, JOB_DATA_MAX, checker->job, ROLE_DATA);
-    for (uint32_t i = 0; i < checker->path_count && status == STATUS_OK; i++) {
-        status = get_data(checker, i, &checker->job->tape->tensors[ids[i]], error);
+    for (uint32_t i = 0; i < checker->path_count; i++) {
+        TRY(get_data(checker, i, &checker->job->tape->tensors[ids[i]], error));
         checker->paths[i] = checker->data[i];
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- the state roots ---------------------------------------------------- */
 
-struct list_wish {
+struct wanted_list {
     struct digest *items;
     uint64_t first;
     uint64_t count;
@@ -180,22 +179,24 @@ struct list_wish {
 
 static enum status take_list(void *context, const char *path, struct error *error)
 {
-    struct list_wish *wish = context;
+    struct wanted_list *wanted = context;
+    uint64_t size = wanted->count * DIGEST_SIZE;
     struct file_bytes bytes;
     struct digest root;
-    enum status status = file_read(&bytes, error, path, wish->count * DIGEST_SIZE);
+    enum status status = file_read(&bytes, error, path, size);
 
-    if (status == STATUS_OVER_LIMIT ||
-        (status == STATUS_OK && bytes.size != wish->count * DIGEST_SIZE)) {
+    if (status == STATUS_OVER_LIMIT || (status == STATUS_OK && bytes.size != size)) {
         status = error_set(error, STATUS_BAD_FORMAT, "%s: not one root for each step", path);
     }
-    if (status == STATUS_OK) {
-        memcpy(wish->items, bytes.data, bytes.size);
-        commit_list_root(&root, COMMIT_SEGMENT, wish->first, wish->items, wish->count);
-        if (!digest_equal(&root, wish->root)) {
-            status = error_set(error, STATUS_BAD_FORMAT, "%s is not what was committed to", path);
-        }
+    if (status != STATUS_OK) {
+        goto out;
     }
+    memcpy(wanted->items, bytes.data, bytes.size);
+    commit_list_root(&root, COMMIT_SEGMENT, wanted->first, wanted->items, wanted->count);
+    if (!digest_equal(&root, wanted->root)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "%s is not what was committed to", path);
+    }
+out:
     file_bytes_release(&bytes);
     return status;
 }
@@ -213,17 +214,17 @@ uint64_t check_first_step_at(const struct checker *checker, uint32_t place)
 enum status check_get_list(struct checker *checker, uint32_t place, struct error *error)
 {
     const struct check_segment *segment = &checker->request->segments[place];
-    struct list_wish about = {NULL, check_first_step_at(checker, place), segment->steps,
-                              &segment->root};
-    const struct fetch_wish wish = {.kind = FETCH_SEGMENT,
-                                    .root = segment->root,
-                                    .job = checker->request->job_id,
-                                    .number = check_index_at(checker, place),
-                                    .first = about.first,
-                                    .count = about.count,
-                                    .size_max = (uint64_t)segment->steps * DIGEST_SIZE,
-                                    .check = take_list,
-                                    .context = &about};
+    struct wanted_list about = {NULL, check_first_step_at(checker, place), segment->steps,
+                                &segment->root};
+    const struct fetch_request wanted = {.kind = FETCH_SEGMENT,
+                                         .root = segment->root,
+                                         .job = checker->request->job_id,
+                                         .number = check_index_at(checker, place),
+                                         .first = about.first,
+                                         .count = about.count,
+                                         .size_max = (uint64_t)segment->steps * DIGEST_SIZE,
+                                         .check = take_list,
+                                         .context = &about};
     char path[FILE_PATH_MAX];
     enum status status;
 
@@ -234,7 +235,7 @@ enum status check_get_list(struct checker *checker, uint32_t place, struct error
     if (about.items == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the roots of a segment");
     }
-    status = fetch_get(path, checker->fetch, &wish, error);
+    status = fetch_get(path, checker->fetch, &wanted, error);
     if (status != STATUS_OK) {
         free(about.items);
         return status;
@@ -246,8 +247,6 @@ enum status check_get_list(struct checker *checker, uint32_t place, struct error
 enum status check_first_root(struct digest *root, struct checker *checker, uint32_t place,
                              struct error *error)
 {
-    enum status status;
-
     if (check_index_at(checker, place) == 0) {
         *root = checker->job->first_state_root;
         return STATUS_OK;
@@ -255,16 +254,14 @@ enum status check_first_root(struct digest *root, struct checker *checker, uint3
     if (place == 0) {
         return error_set(error, STATUS_NOT_FOUND, "no checkpoint within reach");
     }
-    status = check_get_list(checker, place - 1, error);
-    if (status == STATUS_OK) {
-        *root = checker->lists[place - 1][checker->request->segments[place - 1].steps - 1];
-    }
-    return status;
+    TRY(check_get_list(checker, place - 1, error));
+    *root = checker->lists[place - 1][checker->request->segments[place - 1].steps - 1];
+    return STATUS_OK;
 }
 
 /* ---- the state to begin with -------------------------------------------- */
 
-struct state_wish {
+struct wanted_state {
     struct machine *machine;
     const struct digest *root;
 };
@@ -287,10 +284,9 @@ static enum status load_tensor(struct machine *machine, const struct safetensors
     if (bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
     }
-    status = safetensors_read(file, error, bytes, entry, entry->size, 0);
-    if (status == STATUS_OK) {
-        status = machine->backend->write(machine, tensor, bytes, error);
-    }
+    TRY_OUT(safetensors_read(file, error, bytes, entry, entry->size, 0));
+    TRY_OUT(machine->backend->write(machine, tensor, bytes, error));
+out:
     free(bytes);
     return status;
 }
@@ -298,8 +294,8 @@ static enum status load_tensor(struct machine *machine, const struct safetensors
 /* Loading is the check: what the machine then holds is hashed. */
 static enum status take_state(void *context, const char *path, struct error *error)
 {
-    const struct state_wish *wish = context;
-    const struct tape *tape = wish->machine->tape;
+    const struct wanted_state *wanted = context;
+    const struct tape *tape = wanted->machine->tape;
     struct safetensors file;
     struct digest root;
     enum status status = safetensors_open(&file, error, path);
@@ -308,16 +304,14 @@ static enum status take_state(void *context, const char *path, struct error *err
         return status;
     }
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = load_tensor(wish->machine, &file, tape->states[i].before, error);
+        status = load_tensor(wanted->machine, &file, tape->states[i].before, error);
     }
     safetensors_close(&file);
-    if (status == STATUS_OK) {
-        status = machine_state_root(&root, wish->machine, error);
-    }
-    if (status == STATUS_OK && !digest_equal(&root, wish->root)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
-    }
-    return status;
+    TRY(status);
+    TRY(machine_state_root(&root, wanted->machine, error));
+    return digest_equal(&root, wanted->root)
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
 }
 
 static enum status draw_first_state(struct checker *checker, struct machine *machine,
@@ -325,11 +319,11 @@ static enum status draw_first_state(struct checker *checker, struct machine *mac
 {
     const struct job *job = checker->job;
     struct digest root;
-    enum status status = STATUS_OK;
 
-    for (uint32_t i = 0; i < job->tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; i < job->tape->state_count; i++) {
         uint32_t tensor = job->tape->states[i].before;
         void *bytes = malloc(commit_tensor_size(&job->tape->tensors[tensor]));
+        enum status status;
 
         if (bytes == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for the first state");
@@ -337,16 +331,15 @@ static enum status draw_first_state(struct checker *checker, struct machine *mac
         job_first_state(bytes, job, tensor);
         status = machine->backend->write(machine, tensor, bytes, error);
         free(bytes);
+        TRY(status);
     }
-    if (status == STATUS_OK) {
-        status = machine_state_root(&root, machine, error);
-    }
-    if (status == STATUS_OK && !digest_equal(&root, &job->first_state_root)) {
+    TRY(machine_state_root(&root, machine, error));
+    if (!digest_equal(&root, &job->first_state_root)) {
         (void)error_set(error, STATUS_REFUSED,
                         "the job's draws do not give the first state that it commits to");
         return give_up(checker, STATUS_REFUSED);
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status check_begin_at(struct checker *checker, struct machine *machine, uint32_t place,
@@ -354,30 +347,30 @@ enum status check_begin_at(struct checker *checker, struct machine *machine, uin
 {
     const struct tape *tape = checker->job->tape;
     struct digest root;
-    struct state_wish about = {machine, &root};
-    struct fetch_wish wish = {.kind = FETCH_CHECKPOINT,
-                              .job = checker->request->job_id,
-                              .number = check_first_step_at(checker, place),
-                              .size_max = SAFETENSORS_HEADER_MAX + 8,
-                              .check = take_state,
-                              .context = &about};
+    struct wanted_state about = {machine, &root};
+    struct fetch_request wanted = {.kind = FETCH_CHECKPOINT,
+                                   .job = checker->request->job_id,
+                                   .number = check_first_step_at(checker, place),
+                                   .size_max = SAFETENSORS_HEADER_MAX + 8,
+                                   .check = take_state,
+                                   .context = &about};
     char path[FILE_PATH_MAX];
     enum status status = check_first_root(&root, checker, place, error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    if (wish.number == 0 && !checker->job->first_state_given) {
+    if (wanted.number == 0 && !checker->job->first_state_given) {
         return draw_first_state(checker, machine, error);
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        wish.size_max += commit_tensor_size(&tape->tensors[tape->states[i].before]);
+        wanted.size_max += commit_tensor_size(&tape->tensors[tape->states[i].before]);
     }
-    if (wish.size_max > checker->request->file_max) {
+    if (wanted.size_max > checker->request->file_max) {
         return error_set(error, STATUS_OVER_LIMIT, "a checkpoint is larger than a file may be");
     }
-    wish.root = root;
-    return fetch_get(path, checker->fetch, &wish, error);
+    wanted.root = root;
+    return fetch_get(path, checker->fetch, &wanted, error);
 }
 
 enum status check_find_start(struct checker *checker, struct error *error)

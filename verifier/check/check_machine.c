@@ -14,14 +14,10 @@ enum status check_machine(struct machine_options *options, const struct check_re
                           bool other, struct error *error)
 {
     const char *device = request->device[0] == '\0' ? "cpu" : request->device;
-    enum status status = machine_options_default(options, error);
 
-    if (status == STATUS_OK) {
-        status = machine_options_device(options, device, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(machine_options_default(options, error));
+    TRY(machine_options_device(options, device, error));
+
     options->thread_count = (int)request->threads;
     options->device_memory = request->device_memory;
     options->memory_max =

@@ -64,7 +64,7 @@ static const struct field request_fields[] = {
     REQUEST(memory_max, FIELD_U64, NUMBER_MAX),
     REQUEST(file_max, FIELD_U64, NUMBER_MAX),
     REQUEST(bandwidth_max, FIELD_U64, NUMBER_MAX),
-    REQUEST(ledger_retry_s, FIELD_U32, UINT32_MAX),
+    REQUEST(mirror_timeout_s, FIELD_U32, UINT32_MAX),
     REQUEST(mirrors_tired, FIELD_U32, CHECK_MIRRORS_MAX),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
     REQUEST(threads, FIELD_U32, 1024),
@@ -124,30 +124,28 @@ static void write_fields(json_t *object, const void *from, const struct field *f
 static enum status read_fields(void *to, const json_t *object, const struct field *fields,
                                size_t count, struct error *error)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         void *at = (uint8_t *)to + fields[i].offset;
         uint64_t number = 0;
 
         switch (fields[i].kind) {
         case FIELD_U32:
-            status = strict_json_number(object, error, &number, fields[i].key, fields[i].maximum);
+            TRY(strict_json_number(object, error, &number, fields[i].key, fields[i].maximum));
             *(uint32_t *)at = (uint32_t)number;
             break;
         case FIELD_U64:
-            status = strict_json_number(object, error, &number, fields[i].key, fields[i].maximum);
+            TRY(strict_json_number(object, error, &number, fields[i].key, fields[i].maximum));
             *(uint64_t *)at = number;
             break;
         case FIELD_FLAG:
-            status = strict_json_flag(object, error, at, fields[i].key);
+            TRY(strict_json_flag(object, error, at, fields[i].key));
             break;
         case FIELD_DIGEST:
-            status = strict_json_hex(object, error, at, DIGEST_SIZE, fields[i].key);
+            TRY(strict_json_hex(object, error, at, DIGEST_SIZE, fields[i].key));
             break;
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- names ---- */
@@ -218,39 +216,35 @@ static enum status read_texts(char (*texts)[FILE_PATH_MAX], uint32_t *count, con
                               const char *key, size_t count_max, struct error *error)
 {
     const json_t *array = NULL;
-    enum status status = strict_json_array(object, error, &array, key, count_max);
 
     *count = 0;
-    for (size_t i = 0; status == STATUS_OK && i < json_array_size(array); i++) {
-        status = read_text(texts[i], json_array_get(array, i), error);
+    TRY(strict_json_array(object, error, &array, key, count_max));
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        TRY(read_text(texts[i], json_array_get(array, i), error));
         (*count)++;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status read_segments(struct check_request *request, const json_t *object,
                                  struct error *error)
 {
     const json_t *array = NULL;
-    enum status status = strict_json_array(object, error, &array, "segments", CHECK_REACH_MAX + 1);
 
-    for (size_t i = 0; status == STATUS_OK && i < json_array_size(array); i++) {
+    TRY(strict_json_array(object, error, &array, "segments", CHECK_REACH_MAX + 1));
+    for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *segment = json_array_get(array, i);
         uint64_t steps = 0;
 
-        status = strict_json_number(segment, error, &steps, "steps", GAME_PERIOD_MAX);
-        if (status == STATUS_OK) {
-            status = strict_json_hex(segment, error, request->segments[i].root.bytes, DIGEST_SIZE,
-                                     "root");
-        }
+        TRY(strict_json_number(segment, error, &steps, "steps", GAME_PERIOD_MAX));
+        TRY(strict_json_hex(segment, error, request->segments[i].root.bytes, DIGEST_SIZE, "root"));
         request->segments[i].steps = (uint32_t)steps;
         request->segment_count = (uint32_t)i + 1;
     }
-    if (status == STATUS_OK &&
-        (request->segment_count == 0 || request->segment_count > request->index + 1)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the number of segments makes no sense");
+    if (request->segment_count == 0 || request->segment_count > request->index + 1) {
+        return error_set(error, STATUS_BAD_FORMAT, "the number of segments makes no sense");
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status check_request_parse(struct check_request *request, const void *bytes, size_t size,
@@ -258,10 +252,10 @@ enum status check_request_parse(struct check_request *request, const void *bytes
 {
     const char *cache = NULL;
     json_t *object = NULL;
-    enum status status =
-        strict_json_parse(&object, error, "the request", bytes, size, CHECK_WIRE_MAX, DEPTH_MAX);
+    enum status status;
 
     memset(request, 0, sizeof(*request));
+<<<<<<< HEAD
     if (status == STATUS_OK) {
         status = read_fields(request, object, request_fields, COUNT(request_fields), error);
     }
@@ -289,6 +283,23 @@ enum status check_request_parse(struct check_request *request, const void *bytes
         status =
             read_texts(request->data, &request->data_count, object, "data", CHECK_DATA_MAX, error);
     }
+=======
+    TRY_OUT(
+        strict_json_parse(&object, error, "the request", bytes, size, CHECK_WIRE_MAX, DEPTH_MAX));
+    TRY_OUT(read_fields(request, object, request_fields, COUNT(request_fields), error));
+    TRY_OUT(read_segments(request, object, error));
+    TRY_OUT(strict_json_text(object, error, &cache, "cache"));
+    TRY_OUT(read_text(request->cache, json_object_get(object, "cache"), error));
+    TRY_OUT(read_text(request->folder, json_object_get(object, "folder"), error));
+    TRY_OUT(read_short_text(request->move, sizeof(request->move), json_object_get(object, "move"),
+                            error));
+    TRY_OUT(read_short_text(request->device, sizeof(request->device),
+                            json_object_get(object, "device"), error));
+    TRY_OUT(read_texts(request->mirrors, &request->mirror_count, object, "mirrors",
+                       CHECK_MIRRORS_MAX, error));
+    TRY_OUT(read_texts(request->data, &request->data_count, object, "data", CHECK_DATA_MAX, error));
+out:
+>>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
     json_decref(object);
     return status;
 }
@@ -338,9 +349,9 @@ static enum status read_notes(struct check_result *result, const json_t *object,
                               struct error *error)
 {
     const json_t *array = NULL;
-    enum status status = strict_json_array(object, error, &array, "mirrors", CHECK_MIRRORS_MAX);
 
-    for (size_t i = 0; status == STATUS_OK && i < json_array_size(array); i++) {
+    TRY(strict_json_array(object, error, &array, "mirrors", CHECK_MIRRORS_MAX));
+    for (size_t i = 0; i < json_array_size(array); i++) {
         struct check_mirror_note *note = &result->mirrors[i];
         const json_t *item = json_array_get(array, i);
         const char *trouble = "";
@@ -348,23 +359,18 @@ static enum status read_notes(struct check_result *result, const json_t *object,
         uint64_t bad = 0;
         uint64_t silent = 0;
 
-        status = strict_json_number(item, error, &good, "good", UINT32_MAX);
-        status =
-            status == STATUS_OK ? strict_json_number(item, error, &bad, "bad", UINT32_MAX) : status;
-        status = status == STATUS_OK
-                     ? strict_json_number(item, error, &silent, "silent", UINT32_MAX)
-                     : status;
-        status = status == STATUS_OK
-                     ? strict_json_number(item, error, &note->bytes, "bytes", NUMBER_MAX)
-                     : status;
-        status = status == STATUS_OK ? strict_json_text(item, error, &trouble, "trouble") : status;
+        TRY(strict_json_number(item, error, &good, "good", UINT32_MAX));
+        TRY(strict_json_number(item, error, &bad, "bad", UINT32_MAX));
+        TRY(strict_json_number(item, error, &silent, "silent", UINT32_MAX));
+        TRY(strict_json_number(item, error, &note->bytes, "bytes", NUMBER_MAX));
+        TRY(strict_json_text(item, error, &trouble, "trouble"));
         note->good = (uint32_t)good;
         note->bad = (uint32_t)bad;
         note->silent = (uint32_t)silent;
         (void)snprintf(note->trouble, sizeof(note->trouble), "%.*s", CHECK_NOTE_MAX - 1, trouble);
         result->mirror_count = (uint32_t)i + 1;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The position of a word in a row of names; the count when it is none of them. */
@@ -395,13 +401,11 @@ static enum status read_words(struct check_result *result, const json_t *object,
     const char *flaw = "";
     const char *reason = "";
     uint32_t number;
-    enum status status = strict_json_text(object, error, &outcome, "outcome");
 
-    status = status == STATUS_OK ? strict_json_text(object, error, &flaw, "flaw") : status;
-    status = status == STATUS_OK ? strict_json_text(object, error, &reason, "reason") : status;
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(strict_json_text(object, error, &outcome, "outcome"));
+    TRY(strict_json_text(object, error, &flaw, "flaw"));
+    TRY(strict_json_text(object, error, &reason, "reason"));
+
     number = find_word(outcome, outcome_of, CHECK_FAULT + 1);
     result->outcome = (enum check_outcome)(number <= CHECK_FAULT ? number : 0);
     result->flaw = (enum check_flaw)find_word(flaw, flaw_of, CHECK_FLAW_NOT_DIVERGED + 1);
@@ -416,27 +420,23 @@ enum status check_result_parse(struct check_result *result, const void *bytes, s
                                struct error *error)
 {
     json_t *object = NULL;
-    enum status status = strict_json_parse(&object, error, "the result of a check", bytes, size,
-                                           CHECK_WIRE_MAX, DEPTH_MAX);
+    enum status status;
 
     memset(result, 0, sizeof(*result));
-    if (status == STATUS_OK) {
-        status = read_fields(result, object, result_fields, COUNT(result_fields), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_notes(result, object, error);
-    }
-    if (status == STATUS_OK && json_object_get(object, "loss_bits") != NULL) {
+    TRY_OUT(strict_json_parse(&object, error, "the result of a check", bytes, size, CHECK_WIRE_MAX,
+                              DEPTH_MAX));
+    TRY_OUT(read_fields(result, object, result_fields, COUNT(result_fields), error));
+    TRY_OUT(read_notes(result, object, error));
+    if (json_object_get(object, "loss_bits") != NULL) {
         result->loss_known = true;
-        status = read_fields(result, object, loss_fields, COUNT(loss_fields), error);
+        TRY_OUT(read_fields(result, object, loss_fields, COUNT(loss_fields), error));
     }
-    if (status == STATUS_OK && json_object_get(object, "confirmed") != NULL) {
-        status = read_fields(result, object, attestation_audit_fields,
-                             COUNT(attestation_audit_fields), error);
+    if (json_object_get(object, "confirmed") != NULL) {
+        TRY_OUT(read_fields(result, object, attestation_audit_fields,
+                            COUNT(attestation_audit_fields), error));
     }
-    if (status == STATUS_OK) {
-        status = read_words(result, object, error);
-    }
+    TRY_OUT(read_words(result, object, error));
+out:
     json_decref(object);
     if (status != STATUS_OK) {
         memset(result, 0, sizeof(*result));

@@ -40,17 +40,13 @@ enum status fetch_open(struct fetch **fetch, const struct check_request *request
     made->request = request;
     made->result = result;
     result->mirror_count = request->mirror_count;
-    status = file_make_folder(request->cache, error, 0700);
-    if (status == STATUS_OK) {
-        status =
-            fetch_http_open(&made->http, request->bandwidth_max, request->ledger_retry_s, error);
-    }
-    if (status != STATUS_OK) {
-        fetch_close(made);
-        return status;
-    }
+    TRY_OUT(file_make_folder(request->cache, error, 0700));
+    TRY_OUT(fetch_http_open(&made->http, request->bandwidth_max, request->mirror_timeout_s, error));
     *fetch = made;
     return STATUS_OK;
+out:
+    fetch_close(made);
+    return status;
 }
 
 void fetch_close(struct fetch *fetch)
@@ -64,31 +60,31 @@ void fetch_close(struct fetch *fetch)
 /* ---- names -------------------------------------------------------------- */
 
 /* Where the content lies in the tree that all mirrors share; by_root: under its root alone. */
-static void tree_path(char *text, size_t size, const struct fetch_wish *wish, bool by_root)
+static void tree_path(char *text, size_t size, const struct fetch_request *wanted, bool by_root)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     char job[HEX_SIZE(DIGEST_SIZE)];
 
-    hex_encode(root, wish->root.bytes, DIGEST_SIZE);
-    hex_encode(job, wish->job.bytes, DIGEST_SIZE);
-    if ((by_root && wish->kind != FETCH_TRACE) || wish->kind == FETCH_DATA) {
+    hex_encode(root, wanted->root.bytes, DIGEST_SIZE);
+    hex_encode(job, wanted->job.bytes, DIGEST_SIZE);
+    if ((by_root && wanted->kind != FETCH_TRACE) || wanted->kind == FETCH_DATA) {
         (void)snprintf(text, size, "v1/roots/%s", root);
         return;
     }
-    switch (wish->kind) {
+    switch (wanted->kind) {
     case FETCH_JOB:
         (void)snprintf(text, size, "v1/jobs/%s/job", job);
         return;
     case FETCH_SEGMENT:
-        (void)snprintf(text, size, "v1/jobs/%s/segments/%" PRIu64, job, wish->number);
+        (void)snprintf(text, size, "v1/jobs/%s/segments/%" PRIu64, job, wanted->number);
         return;
     case FETCH_CHECKPOINT:
         (void)snprintf(text, size, "v1/jobs/%s/checkpoints/%012" PRIu64 ".safetensors", job,
-                       wish->number);
+                       wanted->number);
         return;
     case FETCH_TRACE:
-        (void)snprintf(text, size, "v1/jobs/%s/trace/%" PRIu64 "/%s", job, wish->number,
-                       wish->query);
+        (void)snprintf(text, size, "v1/jobs/%s/trace/%" PRIu64 "/%s", job, wanted->number,
+                       wanted->query);
         return;
     case FETCH_DATA:
         return;
@@ -146,7 +142,7 @@ static bool is_wrong_content(enum status status)
 }
 
 /* A file that lies there: STATUS_NOT_FOUND when it is not the content, and says so. */
-static enum status judge(char *path, const char *candidate, const struct fetch_wish *wish,
+static enum status judge(char *path, const char *candidate, const struct fetch_request *wanted,
                          struct error *error)
 {
     struct stat about;
@@ -154,57 +150,56 @@ static enum status judge(char *path, const char *candidate, const struct fetch_w
     if (stat(candidate, &about) != 0 || !S_ISREG(about.st_mode)) {
         return STATUS_NOT_FOUND;
     }
-    if ((uint64_t)about.st_size > wish->size_max) {
+    if ((uint64_t)about.st_size > wanted->size_max) {
         return error_set(error, STATUS_OVER_LIMIT, "%s is larger than it can be", candidate);
     }
     (void)snprintf(path, FILE_PATH_MAX, "%s", candidate);
-    return wish->check(wish->context, candidate, error);
+    return wanted->check(wanted->context, candidate, error);
 }
 
 /* ---- folders ------------------------------------------------------------ */
 
 /* The state roots of a segment from a bundle's journal, written into the cache. */
 static enum status list_of_bundle(char path[FILE_PATH_MAX], struct fetch *fetch, const char *folder,
-                                  const struct fetch_wish *wish, struct error *error)
+                                  const struct fetch_request *wanted, struct error *error)
 {
     struct bundle *bundle = NULL;
-    struct digest *items = calloc(wish->count + 1, sizeof(*items));
-    enum status status = items == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for roots")
-                                       : bundle_open(&bundle, folder, BUNDLE_READ, error);
+    struct digest *items = calloc(wanted->count + 1, sizeof(*items));
+    enum status status;
 
-    if (status == STATUS_OK && !digest_equal(&bundle_job(bundle)->id, &wish->job)) {
+    TRY_OUT(items == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for roots")
+                          : bundle_open(&bundle, folder, BUNDLE_READ, error));
+    if (!digest_equal(&bundle_job(bundle)->id, &wanted->job)) {
         status = STATUS_NOT_FOUND;
+        goto out;
     }
-    for (uint64_t i = 0; i < wish->count && status == STATUS_OK; i++) {
-        status = bundle_state_root(&items[i], bundle, wish->first + i + 1, error);
+    for (uint64_t i = 0; i < wanted->count; i++) {
+        TRY_OUT(bundle_state_root(&items[i], bundle, wanted->first + i + 1, error));
     }
-    if (status == STATUS_OK) {
-        status = cache_path(path, fetch, &wish->root, "", error);
-    }
-    if (status == STATUS_OK) {
-        status = file_write(path, error, items, wish->count * sizeof(*items), 0600);
-    }
+    TRY_OUT(cache_path(path, fetch, &wanted->root, "", error));
+    TRY_OUT(file_write(path, error, items, wanted->count * sizeof(*items), 0600));
+out:
     bundle_close(bundle);
     free(items);
     return status;
 }
 
 static enum status try_bundle(char *path, struct fetch *fetch, const char *folder,
-                              const struct fetch_wish *wish, struct error *error)
+                              const struct fetch_request *wanted, struct error *error)
 {
     char candidate[FILE_PATH_MAX];
     enum status status = STATUS_NOT_FOUND;
 
-    switch (wish->kind) {
+    switch (wanted->kind) {
     case FETCH_JOB:
         if (file_path_join(candidate, sizeof(candidate), error, folder, "job") == STATUS_OK) {
-            status = judge(path, candidate, wish, error);
+            status = judge(path, candidate, wanted, error);
         }
         return status;
     case FETCH_SEGMENT:
-        status = list_of_bundle(candidate, fetch, folder, wish, error);
+        status = list_of_bundle(candidate, fetch, folder, wanted, error);
         if (status == STATUS_OK) {
-            status = judge(path, candidate, wish, error);
+            status = judge(path, candidate, wanted, error);
             if (status != STATUS_OK) {
                 (void)unlink(candidate);
             }
@@ -212,8 +207,8 @@ static enum status try_bundle(char *path, struct fetch *fetch, const char *folde
         return status;
     case FETCH_CHECKPOINT:
         if (snprintf(candidate, sizeof(candidate), "%.3900s/checkpoints/%012" PRIu64 ".safetensors",
-                     folder, wish->number) < (int)sizeof(candidate)) {
-            status = judge(path, candidate, wish, error);
+                     folder, wanted->number) < (int)sizeof(candidate)) {
+            status = judge(path, candidate, wanted, error);
         }
         return status;
     case FETCH_TRACE:
@@ -224,7 +219,7 @@ static enum status try_bundle(char *path, struct fetch *fetch, const char *folde
 }
 
 static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
-                              const struct fetch_wish *wish, struct error *error)
+                              const struct fetch_request *wanted, struct error *error)
 {
     const char *folder = fetch->request->mirrors[mirror];
     char candidate[FILE_PATH_MAX];
@@ -234,10 +229,10 @@ static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
     for (int by_root = 0; by_root < 2; by_root++) {
         enum status status;
 
-        tree_path(name, sizeof(name), wish, by_root != 0);
+        tree_path(name, sizeof(name), wanted, by_root != 0);
         status = file_path_join(candidate, sizeof(candidate), error, folder, name);
         if (status == STATUS_OK) {
-            status = judge(path, candidate, wish, error);
+            status = judge(path, candidate, wanted, error);
         }
         if (status != STATUS_NOT_FOUND) {
             return status;
@@ -247,45 +242,45 @@ static enum status try_folder(char *path, struct fetch *fetch, uint32_t mirror,
         !file_exists(journal)) {
         return STATUS_NOT_FOUND;
     }
-    return try_bundle(path, fetch, folder, wish, error);
+    return try_bundle(path, fetch, folder, wanted, error);
 }
 
 /* ---- endpoints ---------------------------------------------------------- */
 
 /* One that failed lately is not waited for as long again. What a solver tells of a step it may have
  * to compute first: that takes its time. */
-static uint32_t ledger_retry_with(const struct fetch *fetch, uint32_t mirror,
-                                  const struct fetch_wish *wish)
+static uint32_t timeout_of(const struct fetch *fetch, uint32_t mirror,
+                           const struct fetch_request *wanted)
 {
     const struct check_request *request = fetch->request;
     bool tired = fetch->avoided[mirror] ||
                  (uint64_t)mirror + request->mirrors_tired >= request->mirror_count;
 
-    return tired && wish->kind != FETCH_TRACE ? request->ledger_retry_s / FETCH_TIRED
-                                              : request->ledger_retry_s;
+    return tired && wanted->kind != FETCH_TRACE ? request->mirror_timeout_s / FETCH_TIRED
+                                                : request->mirror_timeout_s;
 }
 
 /* The download into its own part file; so what is resumed comes from one mirror alone. */
 static enum status download(struct fetch *fetch, uint32_t mirror, const char *part,
-                            const struct fetch_wish *wish, struct error *error)
+                            const struct fetch_request *wanted, struct error *error)
 {
     enum status status = STATUS_NOT_FOUND;
     uint64_t bytes = 0;
 
-    fetch_http_be_patient(fetch->http, ledger_retry_with(fetch, mirror, wish));
+    fetch_http_set_timeout(fetch->http, timeout_of(fetch, mirror, wanted));
     for (int by_root = 0; by_root < 2 && status == STATUS_NOT_FOUND; by_root++) {
         char name[256];
 
-        tree_path(name, sizeof(name), wish, by_root != 0);
+        tree_path(name, sizeof(name), wanted, by_root != 0);
         status = fetch_http_get(fetch->http, &bytes, fetch->request->mirrors[mirror], name, part,
-                                wish->size_max, error);
+                                wanted->size_max, error);
         fetch->result->mirrors[mirror].bytes += bytes;
     }
     return status;
 }
 
 static enum status try_endpoint(char *path, struct fetch *fetch, uint32_t mirror,
-                                const struct fetch_wish *wish, struct error *error)
+                                const struct fetch_request *wanted, struct error *error)
 {
     char suffix[32];
     char part[FILE_PATH_MAX];
@@ -294,40 +289,33 @@ static enum status try_endpoint(char *path, struct fetch *fetch, uint32_t mirror
 
     (void)snprintf(suffix, sizeof(suffix), ".%08x.part",
                    fetch_http_mark(fetch->request->mirrors[mirror]));
-    status = cache_path(part, fetch, &wish->root, suffix, error);
-    if (status == STATUS_OK) {
-        status = download(fetch, mirror, part, wish, error);
+    TRY(cache_path(part, fetch, &wanted->root, suffix, error));
+    TRY(download(fetch, mirror, part, wanted, error));
+    TRY(cache_path(whole, fetch, &wanted->root,
+                   wanted->kind == FETCH_DATA && is_npy(part) ? ".npy" : "", error));
+    if (rename(part, whole) != 0) {
+        return error_set_errno(error, "cannot keep %s", whole);
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = cache_path(whole, fetch, &wish->root,
-                        wish->kind == FETCH_DATA && is_npy(part) ? ".npy" : "", error);
-    if (status == STATUS_OK && rename(part, whole) != 0) {
-        status = error_set_errno(error, "cannot keep %s", whole);
-    }
-    if (status == STATUS_OK) {
-        status = judge(path, whole, wish, error);
-        if (is_wrong_content(status)) {
-            (void)unlink(whole);
-        }
+    status = judge(path, whole, wanted, error);
+    if (is_wrong_content(status)) {
+        (void)unlink(whole);
     }
     return status;
 }
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static enum status try_cache(char *path, struct fetch *fetch, const struct fetch_wish *wish,
+static enum status try_cache(char *path, struct fetch *fetch, const struct fetch_request *wanted,
                              struct error *error)
 {
     static const char *const suffixes[] = {"", ".npy"};
 
     for (size_t i = 0; i < 2; i++) {
         char candidate[FILE_PATH_MAX];
-        enum status status = cache_path(candidate, fetch, &wish->root, suffixes[i], error);
+        enum status status = cache_path(candidate, fetch, &wanted->root, suffixes[i], error);
 
         if (status == STATUS_OK) {
-            status = judge(path, candidate, wish, error);
+            status = judge(path, candidate, wanted, error);
         }
         if (is_wrong_content(status)) {
             (void)unlink(candidate);
@@ -340,15 +328,15 @@ static enum status try_cache(char *path, struct fetch *fetch, const struct fetch
 
 /* STATUS_NOT_FOUND: not there, or not the content: the next one is to be tried. */
 static enum status try_mirror(char *path, struct fetch *fetch, uint32_t mirror,
-                              const struct fetch_wish *wish, struct error *error)
+                              const struct fetch_request *wanted, struct error *error)
 {
     struct error why;
     enum status status;
 
     error_init(&why);
     status = fetch_http_is_url(fetch->request->mirrors[mirror])
-                 ? try_endpoint(path, fetch, mirror, wish, &why)
-                 : try_folder(path, fetch, mirror, wish, &why);
+                 ? try_endpoint(path, fetch, mirror, wanted, &why)
+                 : try_folder(path, fetch, mirror, wanted, &why);
     if (status == STATUS_OK) {
         note(fetch, mirror, true, "");
         return STATUS_OK;
@@ -366,7 +354,7 @@ static enum status try_mirror(char *path, struct fetch *fetch, uint32_t mirror,
     return STATUS_NOT_FOUND;
 }
 
-static enum status try_mirrors(char *path, struct fetch *fetch, const struct fetch_wish *wish,
+static enum status try_mirrors(char *path, struct fetch *fetch, const struct fetch_request *wanted,
                                struct error *error)
 {
     bool avoided[CHECK_MIRRORS_MAX];
@@ -375,7 +363,7 @@ static enum status try_mirrors(char *path, struct fetch *fetch, const struct fet
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < fetch->request->mirror_count; i++) {
             if (avoided[i] == (pass == 1)) {
-                enum status status = try_mirror(path, fetch, i, wish, error);
+                enum status status = try_mirror(path, fetch, i, wanted, error);
 
                 if (status != STATUS_NOT_FOUND) {
                     return status;
@@ -396,10 +384,10 @@ static const char *kind_name(enum fetch_kind kind)
 
 /* Waits while another child fetches the same; then it is in the cache, or that child failed. */
 static enum status lock_root(struct file_lock *lock, char *path, struct fetch *fetch,
-                             const struct fetch_wish *wish, struct error *error)
+                             const struct fetch_request *wanted, struct error *error)
 {
     char lock_path[FILE_PATH_MAX];
-    enum status status = cache_path(lock_path, fetch, &wish->root, ".lock", error);
+    enum status status = cache_path(lock_path, fetch, &wanted->root, ".lock", error);
 
     for (int i = 0; i < LOCK_WAITS_MAX && status == STATUS_OK; i++) {
         status = file_lock_open(lock, error, lock_path);
@@ -407,7 +395,7 @@ static enum status lock_root(struct file_lock *lock, char *path, struct fetch *f
             return status;
         }
         (void)usleep(LOCK_WAIT_US);
-        status = try_cache(path, fetch, wish, error);
+        status = try_cache(path, fetch, wanted, error);
         if (status != STATUS_NOT_FOUND) {
             return status;
         }
@@ -415,30 +403,31 @@ static enum status lock_root(struct file_lock *lock, char *path, struct fetch *f
     }
     return status == STATUS_OK
                ? error_set(error, STATUS_UNREACHABLE, "another check is still fetching the %s",
-                           kind_name(wish->kind))
+                           kind_name(wanted->kind))
                : status;
 }
 
-enum status fetch_get(char *path, struct fetch *fetch, const struct fetch_wish *wish,
+enum status fetch_get(char *path, struct fetch *fetch, const struct fetch_request *wanted,
                       struct error *error)
 {
     struct file_lock lock = {-1};
     char root[HEX_SIZE(DIGEST_SIZE)];
-    enum status status = try_cache(path, fetch, wish, error);
+    enum status status = try_cache(path, fetch, wanted, error);
 
     if (status != STATUS_NOT_FOUND) {
         return status;
     }
     fetch->unreachable = false;
-    status = lock_root(&lock, path, fetch, wish, error);
+    status = lock_root(&lock, path, fetch, wanted, error);
     if (status == STATUS_OK && lock.descriptor >= 0) {
-        status = try_mirrors(path, fetch, wish, error);
+        status = try_mirrors(path, fetch, wanted, error);
         file_lock_close(&lock);
     }
     if (status == STATUS_NOT_FOUND) {
-        hex_encode(root, wish->root.bytes, DIGEST_SIZE);
-        status = error_set(error, fetch->unreachable ? STATUS_UNREACHABLE : STATUS_NOT_FOUND,
-                           "no mirror gives the %s of root %.16s...", kind_name(wish->kind), root);
+        hex_encode(root, wanted->root.bytes, DIGEST_SIZE);
+        status =
+            error_set(error, fetch->unreachable ? STATUS_UNREACHABLE : STATUS_NOT_FOUND,
+                      "no mirror gives the %s of root %.16s...", kind_name(wanted->kind), root);
     }
     return status;
 }

@@ -21,7 +21,7 @@ enum fetch_kind {
     FETCH_TRACE,      /* root: the hash that is asked about; what a solver tells of a step */
 };
 
-struct fetch_wish {
+struct fetch_request {
     enum fetch_kind kind;
     struct digest root;
     struct digest job;
@@ -48,7 +48,7 @@ void fetch_close(struct fetch *fetch); /* NULL is fine */
 
 /* path has room for FILE_PATH_MAX. STATUS_NOT_FOUND: no mirror has it; STATUS_UNREACHABLE: some
  * could not be asked. */
-MUST_CHECK enum status fetch_get(char *path, struct fetch *fetch, const struct fetch_wish *wish,
-                                 struct error *error);
+MUST_CHECK enum status fetch_get(char *path, struct fetch *fetch,
+                                 const struct fetch_request *wanted, struct error *error);
 
 #endif /* VERIFIER_CHECK_FETCH_H */

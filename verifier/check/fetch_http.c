@@ -26,7 +26,7 @@ enum {
 struct fetch_http {
     CURL *curl;
     uint64_t bandwidth_max;
-    uint32_t ledger_retry_s;
+    uint32_t timeout_s;
     char curl_error[CURL_ERROR_SIZE];
 };
 
@@ -44,8 +44,8 @@ struct transfer {
     bool stalled; /* silence, or a trickle: patience is not spent twice on it */
 };
 
-enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max,
-                            uint32_t ledger_retry_s, struct error *error)
+enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, uint32_t timeout_s,
+                            struct error *error)
 {
     struct fetch_http *made = calloc(1, sizeof(*made));
 
@@ -56,14 +56,14 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max,
         return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
     }
     made->bandwidth_max = bandwidth_max;
-    fetch_http_be_patient(made, ledger_retry_s);
+    fetch_http_set_timeout(made, timeout_s);
     *http = made;
     return STATUS_OK;
 }
 
-void fetch_http_be_patient(struct fetch_http *http, uint32_t ledger_retry_s)
+void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s)
 {
-    http->ledger_retry_s = ledger_retry_s == 0 ? 1 : ledger_retry_s;
+    http->timeout_s = timeout_s == 0 ? 1 : timeout_s;
 }
 
 void fetch_http_close(struct fetch_http *http)
@@ -155,9 +155,9 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
            curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_USERAGENT, "lockstep") == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->curl_error) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->ledger_retry_s) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)http->timeout_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_TRICKLE) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->ledger_retry_s) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)http->timeout_s) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
                CURLE_OK &&
            (transfer->have == 0 || curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK) &&

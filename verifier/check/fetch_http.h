@@ -17,9 +17,9 @@
 struct fetch_http;
 
 MUST_CHECK enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max,
-                                       uint32_t ledger_retry_s, struct error *error);
+                                       uint32_t timeout_s, struct error *error);
 /* From now on; at least a second. */
-void fetch_http_be_patient(struct fetch_http *http, uint32_t ledger_retry_s);
+void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s);
 void fetch_http_close(struct fetch_http *http); /* NULL is fine */
 
 /*

@@ -22,14 +22,14 @@ enum {
     TOKENS = 4096,
     VOCABULARY = 64,
     MEMORY_MB = 1024,
-    LEDGER_RETRY_S = 5,
+    MIRROR_TIMEOUT_S = 5,
     CHECK_TIME_S = 120,
 };
 
 /* What a round is about. */
 enum trick {
     TRICK_NONE,     /* must be proven */
-    TRICK_LIE,      /* one element of one step, one unit in the last place: must be refuted there */
+    TRICK_FALSE,    /* one element of one step, one unit in the last place: must be refuted there */
     TRICK_WITHHOLD, /* the segment's first state is nowhere: cannot be told */
     TRICK_DISAGREE, /* the second replay is made to disagree: a fault of the machine */
     TRICK_COUNT,
@@ -39,7 +39,7 @@ struct round {
     const struct self_test_options *options;
     uint64_t number;
     enum trick trick;
-    uint32_t step; /* of the job, that is lied about */
+    uint32_t step; /* of the job, that is false */
     struct digest roots[STEPS];
     struct check_request *request;
     char bundle[FILE_PATH_MAX];
@@ -103,7 +103,7 @@ static enum status make_job(struct job **job, const struct round *round, struct 
 }
 
 /* Flips the last bit of one element of one binary32 state. */
-static enum status lie(struct run *run, const struct round *round, struct error *error)
+static enum status falsify(struct run *run, const struct round *round, struct error *error)
 {
     const struct tape *tape = run->job->tape;
     uint32_t first = draw(round, 1, tape->state_count);
@@ -118,13 +118,12 @@ static enum status lie(struct run *run, const struct round *round, struct error 
     }
     bits = malloc(commit_tensor_size(&tape->tensors[id]));
     if (bits == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to lie");
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a false step");
     }
-    status = run->machine->backend->read(run->machine, id, bits, error);
-    if (status == STATUS_OK) {
-        bits[draw(round, 2, (uint32_t)tape->tensors[id].count)] ^= 1;
-        status = run->machine->backend->write(run->machine, id, bits, error);
-    }
+    TRY_OUT(run->machine->backend->read(run->machine, id, bits, error));
+    bits[draw(round, 2, (uint32_t)tape->tensors[id].count)] ^= 1;
+    TRY_OUT(run->machine->backend->write(run->machine, id, bits, error));
+out:
     free(bits);
     return status;
 }
@@ -132,32 +131,26 @@ static enum status lie(struct run *run, const struct round *round, struct error 
 static enum status run_steps(struct round *round, struct bundle *bundle, struct run *run,
                              struct error *error)
 {
-    bool lies = round->trick == TRICK_LIE || round->trick == TRICK_DISAGREE;
+    bool falsifies = round->trick == TRICK_FALSE || round->trick == TRICK_DISAGREE;
     uint64_t at = 0;
-    enum status status = bundle_restore(&at, bundle, run->machine, STEPS, error);
 
-    for (uint32_t step = 0; step < STEPS && status == STATUS_OK; step++) {
+    TRY(bundle_restore(&at, bundle, run->machine, STEPS, error));
+    for (uint32_t step = 0; step < STEPS; step++) {
         struct bundle_step entry = {.step = step, .microjoules = BUNDLE_ENERGY_UNKNOWN};
 
-        status = run->machine->backend->step(run->machine, NULL, error);
-        if (status == STATUS_OK && lies && step == round->step) {
-            status = lie(run, round, error);
+        TRY(run->machine->backend->step(run->machine, NULL, error));
+        if (falsifies && step == round->step) {
+            TRY(falsify(run, round, error));
         }
-        if (status == STATUS_OK) {
-            status = machine_state_root(&entry.root, run->machine, error);
-        }
-        if (status == STATUS_OK) {
-            status = run_loss(&entry.loss_bits, run, error);
-        }
-        if (status == STATUS_OK) {
-            status = bundle_record(bundle, &entry, error);
-        }
-        if (status == STATUS_OK && (step + 1) % SEGMENT == 0) {
-            status = bundle_checkpoint_write(bundle, run->machine, step + 1, error);
+        TRY(machine_state_root(&entry.root, run->machine, error));
+        TRY(run_loss(&entry.loss_bits, run, error));
+        TRY(bundle_record(bundle, &entry, error));
+        if ((step + 1) % SEGMENT == 0) {
+            TRY(bundle_checkpoint_write(bundle, run->machine, step + 1, error));
         }
         round->roots[step] = entry.root;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status train(struct round *round, struct digest *job_id, struct error *error)
@@ -167,25 +160,17 @@ static enum status train(struct round *round, struct digest *job_id, struct erro
     struct bundle *bundle = NULL;
     struct job *job = NULL;
     struct run run = {0};
-    enum status status = write_data(round, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = machine_options_default(&machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = make_job(&job, round, error);
-    }
-    if (status == STATUS_OK) {
-        machine.thread_count = (int)round->options->threads;
-        *job_id = job->id;
-        status = bundle_create(&bundle, round->bundle, job, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_open(&run, bundle_job(bundle), paths, 1, &machine, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_steps(round, bundle, &run, error);
-    }
+    TRY_OUT(write_data(round, error));
+    TRY_OUT(machine_options_default(&machine, error));
+    TRY_OUT(make_job(&job, round, error));
+    machine.thread_count = (int)round->options->threads;
+    *job_id = job->id;
+    TRY_OUT(bundle_create(&bundle, round->bundle, job, error));
+    TRY_OUT(run_open(&run, bundle_job(bundle), paths, 1, &machine, error));
+    TRY_OUT(run_steps(round, bundle, &run, error));
+out:
     run_close(&run);
     bundle_close(bundle);
     return status;
@@ -233,7 +218,7 @@ static void fill_request(struct round *round, const struct digest *job_id)
     (void)snprintf(request->data[0], FILE_PATH_MAX, "%s", round->data);
     request->memory_max = (uint64_t)MEMORY_MB << 20;
     request->file_max = (uint64_t)MEMORY_MB << 20;
-    request->ledger_retry_s = LEDGER_RETRY_S;
+    request->mirror_timeout_s = MIRROR_TIMEOUT_S;
     request->processor_s = CHECK_TIME_S;
     request->threads = round->options->threads;
     (void)snprintf(request->device, sizeof(request->device), "%s",
@@ -272,7 +257,7 @@ static bool is_right(const struct round *round, const struct check_result *resul
     switch (round->trick) {
     case TRICK_NONE:
         return result->outcome == CHECK_PROVEN;
-    case TRICK_LIE:
+    case TRICK_FALSE:
         return result->outcome == CHECK_REFUTED && there && result->flaw == CHECK_FLAW_STATE;
     case TRICK_WITHHOLD:
         return result->outcome == CHECK_CANNOT_TELL;
@@ -339,28 +324,24 @@ static enum status one_round(struct self_test_result *result, struct round *roun
 {
     struct check_result *answer = malloc(sizeof(*answer));
     struct digest job_id;
-    enum status status = answer == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory")
-                                        : file_make_folder(round->options->folder, error, 0700);
+    enum status status;
 
+    TRY_OUT(answer == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory")
+                           : file_make_folder(round->options->folder, error, 0700));
     empty_folder(round->options->folder, 3);
     round->trick = (enum trick)draw(round, 0, TRICK_COUNT);
     round->step = draw(round, 4, STEPS);
     if (round->trick == TRICK_WITHHOLD) {
         round->step = SEGMENT + round->step % SEGMENT;
     }
-    if (status == STATUS_OK) {
-        status = train(round, &job_id, error);
+    TRY_OUT(train(round, &job_id, error));
+    if (round->trick == TRICK_WITHHOLD) {
+        TRY_OUT(withhold(round, error));
     }
-    if (status == STATUS_OK && round->trick == TRICK_WITHHOLD) {
-        status = withhold(round, error);
-    }
-    if (status == STATUS_OK) {
-        fill_request(round, &job_id);
-        status = wait_for(answer, round, error);
-    }
-    if (status == STATUS_OK) {
-        count(result, round, answer);
-    }
+    fill_request(round, &job_id);
+    TRY_OUT(wait_for(answer, round, error));
+    count(result, round, answer);
+out:
     free(answer);
     return status;
 }

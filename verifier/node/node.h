@@ -39,7 +39,7 @@ struct node_options {
     uint64_t memory_max;    /* of one check */
     uint64_t disk_max;      /* of the cache, and so of any file in it */
     uint64_t bandwidth_max; /* of all checks together; 0: no limit */
-    uint32_t ledger_retry_s;
+    uint32_t mirror_timeout_s;
     uint32_t check_time_s;
     uint32_t threads;       /* of one check */
     const char *device;     /* where a check computes; NULL: on the CPU */

@@ -19,6 +19,79 @@ enum {
 
 /* ---- out ----------------------------------------------------------------- */
 
+<<<<<<< HEAD
+=======
+static void fill_limits(struct check_request *request, const struct node_options *options)
+{
+    (void)snprintf(request->cache, sizeof(request->cache), "%s", options->cache);
+    for (size_t i = 0; i < options->data_count && i < CHECK_DATA_MAX; i++) {
+        (void)snprintf(request->data[request->data_count++], FILE_PATH_MAX, "%s", options->data[i]);
+    }
+    request->memory_max = options->memory_max;
+    request->file_max = options->disk_max;
+    request->bandwidth_max = options->bandwidth_max / options->checks_max;
+    request->mirror_timeout_s = options->mirror_timeout_s;
+    request->threads = options->threads;
+    (void)snprintf(request->device, sizeof(request->device), "%s",
+                   options->device == NULL ? "cpu" : options->device);
+    request->device_memory = options->device_memory;
+    request->processor_s =
+        options->check_time_s * (options->threads == 0 ? 1 : options->threads) + 1;
+}
+
+/* The segments before it, as far as the reach goes; the last of the request is the one to check. */
+static enum status fill_segments(struct node *node, struct check_request *request,
+                                 const struct store_segment *segment, struct error *error)
+{
+    uint32_t reach = node->options.reach < CHECK_REACH_MAX ? node->options.reach : CHECK_REACH_MAX;
+    uint32_t first;
+    enum status status = STATUS_OK;
+
+    /* One more than the reach: the state that the first one begins with is in the one before. */
+    reach = reach + 1 > CHECK_REACH_MAX ? CHECK_REACH_MAX : reach + 1;
+    first = segment->committed.index > reach ? segment->committed.index - reach : 0;
+    for (uint32_t index = first; index <= segment->committed.index && status == STATUS_OK;
+         index++) {
+        struct store_segment found;
+
+        status = store_segment(node->ports.store, &found, &segment->job, index, error);
+        if (status == STATUS_OK) {
+            request->segments[request->segment_count++] =
+                (struct check_segment){found.committed.steps, found.committed.root};
+        } else if (status == STATUS_NOT_FOUND) {
+            request->segment_count = 0;
+            status = STATUS_OK;
+        }
+    }
+    return status;
+}
+
+enum status node_request(struct node *node, struct check_request **made,
+                         const struct store_segment *segment, struct error *error)
+{
+    struct check_request *request = calloc(1, sizeof(*request));
+    enum status status;
+
+    *made = request;
+    if (request == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    request->job_id = segment->job_id;
+    request->steps = segment->terms.steps;
+    request->segment_steps = segment->terms.segment_steps;
+    request->index = segment->committed.index;
+    request->reach = node->options.reach;
+    request->diverged = segment->diverged;
+    fill_limits(request, &node->options);
+    status = fill_segments(node, request, segment, error);
+    if (status == STATUS_OK) {
+        status = mirrors_choose(node->ports.store, request, node->options.mirrors,
+                                node->options.mirror_count, node->now_ms, error);
+    }
+    return status == STATUS_OK && request->segment_count == 0 ? STATUS_NOT_FOUND : status;
+}
+
+>>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
 /* STATUS_NOT_FOUND: what the task is about does not stand on the ledger (any more). */
 static enum status make_request(struct node *node, struct check_request **made,
                                 const struct task *task, struct error *error)

@@ -403,7 +403,7 @@ void market_node_defaults(struct market_node *node, struct market *market, const
                                           .cache = node->cache,
                                           .memory_max = (uint64_t)2 << 30,
                                           .disk_max = (uint64_t)1 << 30,
-                                          .ledger_retry_s = 5,
+                                          .mirror_timeout_s = 5,
                                           .check_time_s = 600,
                                           .threads = 1,
                                           .grace_s = MARKET_GRACE_S};

@@ -578,7 +578,7 @@ static void invent_options(struct simulation *simulation)
                                      .cache = simulation->cache,
                                      .memory_max = 1 << 30,
                                      .disk_max = 1 << 30,
-                                     .ledger_retry_s = 10,
+                                     .mirror_timeout_s = 10,
                                      .check_time_s = 60,
                                      .threads = 1};
     /* One draw after the other: in an initializer their order would be the compiler's. */

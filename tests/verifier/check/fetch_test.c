@@ -24,8 +24,8 @@
 enum {
     STEPS = 12,
     SEGMENT = 4,
-    LEDGER_RETRY_S = 120,     /* with a mirror that gives something: a busy machine has time */
-    LEDGER_RETRY_S_SHORT = 2, /* with one that gives nothing */
+    MIRROR_TIMEOUT_S = 120,     /* with a mirror that gives something: a busy machine has time */
+    MIRROR_TIMEOUT_S_SHORT = 2, /* with one that gives nothing */
 };
 
 struct fixture {
@@ -180,7 +180,7 @@ static struct check_request *request_of(const struct fixture *fixture, uint32_t 
     (void)snprintf(request->data[1], FILE_PATH_MAX, "fixtures/images/shapes.npy");
     request->memory_max = (uint64_t)1 << 30;
     request->file_max = (uint64_t)64 << 20;
-    request->ledger_retry_s = LEDGER_RETRY_S;
+    request->mirror_timeout_s = MIRROR_TIMEOUT_S;
     request->threads = 1;
     return request;
 }
@@ -265,7 +265,8 @@ static void test_a_hostile_mirror_alone_cannot_be_told(void **state)
     for (size_t i = 0; i < HOSTILE; i++) {
         struct check_request *request = request_of(fixture, 1);
 
-        request->ledger_retry_s = wears_out(hostile[i]) ? LEDGER_RETRY_S_SHORT : LEDGER_RETRY_S;
+        request->mirror_timeout_s =
+            wears_out(hostile[i]) ? MIRROR_TIMEOUT_S_SHORT : MIRROR_TIMEOUT_S;
         add_mirror(request, fixture, hostile[i]);
         check_run(result, request, NULL);
         assert_int_equal(result->outcome, CHECK_CANNOT_TELL);
@@ -288,18 +289,18 @@ static void test_the_next_mirror_is_tried(void **state)
 
     for (size_t i = 0; i < HOSTILE; i++) {
         struct check_request *request = NULL;
-        uint32_t ledger_retry_s = wears_out(hostile[i]) ? LEDGER_RETRY_S_SHORT : LEDGER_RETRY_S;
+        uint32_t timeout_s = wears_out(hostile[i]) ? MIRROR_TIMEOUT_S_SHORT : MIRROR_TIMEOUT_S;
 
         /* So short a patience may be too short for the good one as well, on a busy machine. */
         do {
             free(request);
             request = request_of(fixture, 2);
-            request->ledger_retry_s = ledger_retry_s;
+            request->mirror_timeout_s = timeout_s;
             add_mirror(request, fixture, hostile[i]);
             add_mirror(request, fixture, "good");
             check_run(result, request, NULL);
-            ledger_retry_s *= 2;
-        } while (result->outcome == CHECK_CANNOT_TELL && ledger_retry_s <= LEDGER_RETRY_S);
+            timeout_s *= 2;
+        } while (result->outcome == CHECK_CANNOT_TELL && timeout_s <= MIRROR_TIMEOUT_S);
         assert_int_equal(result->outcome, CHECK_REFUTED);
         /* The job itself is not numbered: an old one is as good. */
         assert_int_equal(result->mirrors[0].good, strcmp(hostile[i], "old") == 0);
