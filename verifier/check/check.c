@@ -271,15 +271,10 @@ static enum status replay(struct checker *checker, struct error *error)
 
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
-<<<<<<< HEAD
-            status = is_disputed(checker, place, step) ? dispute(checker, true, error)
-                                                       : replay_step(checker, place, step, error);
-=======
             enum status status = is_disputed(checker, place, step)
-                                     ? dispute(checker, error)
+                                     ? dispute(checker, true, error)
                                      : replay_step(checker, place, step, error);
 
->>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
             checker->result->compute_ns = now_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
                 return status;
@@ -298,7 +293,6 @@ static enum status replay(struct checker *checker, struct error *error)
 
 static enum status check_all(struct checker *checker, struct error *error)
 {
-<<<<<<< HEAD
     const struct check_request *request = checker->request;
 
     if (request->disputed &&
@@ -314,13 +308,6 @@ static enum status check_all(struct checker *checker, struct error *error)
     if (request->disputed && checker->visitor->knows(request)) {
         return dispute(checker, false, error);
     }
-=======
-    TRY(fetch_open(&checker->fetch, checker->request, checker->result, error));
-    TRY(check_get_job(checker, error));
-    TRY(check_get_list(checker, checker->request->segment_count - 1, error));
-    TRY(check_get_data(checker, error));
-    TRY(open_run(checker, &checker->run, false, error));
->>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
     TRY(check_find_start(checker, error));
     return replay(checker, error);
 }

@@ -255,35 +255,6 @@ enum status check_request_parse(struct check_request *request, const void *bytes
     enum status status;
 
     memset(request, 0, sizeof(*request));
-<<<<<<< HEAD
-    if (status == STATUS_OK) {
-        status = read_fields(request, object, request_fields, COUNT(request_fields), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_segments(request, object, error);
-    }
-    if (status == STATUS_OK) {
-        status = strict_json_text(object, error, &cache, "cache");
-    }
-    if (status == STATUS_OK) {
-        status = read_text(request->cache, json_object_get(object, "cache"), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_text(request->folder, json_object_get(object, "folder"), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_short_text(request->device, sizeof(request->device),
-                                 json_object_get(object, "device"), error);
-    }
-    if (status == STATUS_OK) {
-        status = read_texts(request->mirrors, &request->mirror_count, object, "mirrors",
-                            CHECK_MIRRORS_MAX, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            read_texts(request->data, &request->data_count, object, "data", CHECK_DATA_MAX, error);
-    }
-=======
     TRY_OUT(
         strict_json_parse(&object, error, "the request", bytes, size, CHECK_WIRE_MAX, DEPTH_MAX));
     TRY_OUT(read_fields(request, object, request_fields, COUNT(request_fields), error));
@@ -291,15 +262,12 @@ enum status check_request_parse(struct check_request *request, const void *bytes
     TRY_OUT(strict_json_text(object, error, &cache, "cache"));
     TRY_OUT(read_text(request->cache, json_object_get(object, "cache"), error));
     TRY_OUT(read_text(request->folder, json_object_get(object, "folder"), error));
-    TRY_OUT(read_short_text(request->move, sizeof(request->move), json_object_get(object, "move"),
-                            error));
     TRY_OUT(read_short_text(request->device, sizeof(request->device),
                             json_object_get(object, "device"), error));
     TRY_OUT(read_texts(request->mirrors, &request->mirror_count, object, "mirrors",
                        CHECK_MIRRORS_MAX, error));
     TRY_OUT(read_texts(request->data, &request->data_count, object, "data", CHECK_DATA_MAX, error));
 out:
->>>>>>> 9bc4819 (verifier/check: early returns; a request, a mirror's timeout)
     json_decref(object);
     return status;
 }

@@ -29,7 +29,7 @@ static enum status fetch_reply(const struct trace_source *source, const struct t
 {
     char text[TRACE_QUERY_TEXT_MAX];
     char path[FILE_PATH_MAX];
-    const struct fetch_wish wish = {.kind = FETCH_TRACE,
+    const struct fetch_request wish = {.kind = FETCH_TRACE,
                                     .root = *known,
                                     .job = source->job,
                                     .number = source->step,

@@ -17,7 +17,7 @@ static void fill_limits(struct check_request *request, const struct node_options
     request->memory_max = options->memory_max;
     request->file_max = options->disk_max;
     request->bandwidth_max = options->bandwidth_max / options->checks_max;
-    request->ledger_retry_s = options->ledger_retry_s;
+    request->mirror_timeout_s = options->mirror_timeout_s;
     request->threads = options->threads;
     (void)snprintf(request->device, sizeof(request->device), "%s",
                    options->device == NULL ? "cpu" : options->device);
