@@ -6,10 +6,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hex.h"
+
+#define JOB_TEXT_SIZE 5
+
 struct poster {
     struct solver *solver;
     atomic_bool *stopping;
     const struct log *log;
+    char job[JOB_TEXT_SIZE]; /* first digits of its key, for the log */
     double seconds;
     pthread_t thread;
     pthread_mutex_t lock; /* guards the members below */
@@ -32,14 +37,14 @@ static void log_changes(const struct poster *poster, const struct solver_view *b
 {
     if (strcmp(before->trouble, now->trouble) != 0) {
         if (now->trouble[0] == '\0') {
-            log_info(poster->log, "ledger", "the trouble is over");
+            log_info(poster->log, "ledger", "job %s: the trouble is over", poster->job);
         } else {
-            log_warn(poster->log, "ledger", "%s; training goes on, and posting retries",
-                     now->trouble);
+            log_warn(poster->log, "ledger", "job %s: %s; training goes on, and posting retries",
+                     poster->job, now->trouble);
         }
     }
     if (now->disputed > before->disputed) {
-        log_warn(poster->log, "ledger", "%u claims are open against this job", now->disputed);
+        log_warn(poster->log, "ledger", "job %s: %u claims are open", poster->job, now->disputed);
     }
 }
 
@@ -74,7 +79,7 @@ static void *post(void *context)
 
         error_init(&error);
         if (solver_round(poster->solver, &now, &error) != STATUS_OK) {
-            log_error(poster->log, "ledger", "%s", error.text);
+            log_error(poster->log, "ledger", "job %s: %s", poster->job, error.text);
         }
         if (!atomic_load(poster->stopping)) { /* a stop interrupts the round */
             log_changes(poster, &before, &now);
@@ -102,8 +107,9 @@ static enum status make_locks(struct poster *poster, struct error *error)
                        : error_set(error, STATUS_NO_MEMORY, "no lock for the posting thread");
 }
 
-enum status poster_start(struct poster **poster, struct solver *solver, atomic_bool *stopping,
-                         const struct log *log, double seconds, struct error *error)
+enum status poster_start(struct poster **poster, struct solver *solver, const struct hash32 *job,
+                         atomic_bool *stopping, const struct log *log, double seconds,
+                         struct error *error)
 {
     struct poster *made = calloc(1, sizeof(*made));
     enum status status;
@@ -113,6 +119,7 @@ enum status poster_start(struct poster **poster, struct solver *solver, atomic_b
         return error_set(error, STATUS_NO_MEMORY, "no memory for the posting thread");
     }
     made->solver = solver;
+    hex_encode(made->job, job->bytes, sizeof(made->job) / 2);
     made->stopping = stopping;
     made->log = log;
     made->seconds = seconds;

@@ -20,8 +20,8 @@ struct poster;
  * between two rounds.
  */
 MUST_CHECK enum status poster_start(struct poster **poster, struct solver *solver,
-                                    atomic_bool *stopping, const struct log *log, double seconds,
-                                    struct error *error);
+                                    const struct hash32 *job, atomic_bool *stopping,
+                                    const struct log *log, double seconds, struct error *error);
 
 /* Makes a round at once: a segment was added. */
 void poster_wake(struct poster *poster);

@@ -322,8 +322,8 @@ enum status session_start(struct session *session, struct bundle *bundle,
     session->bundle = bundle;
     session->signing = plan->sign;
     TRY(solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error));
-    TRY(poster_start(&session->poster, session->solver, &session->stopping, log, session->poll_s,
-                     error));
+    TRY(poster_start(&session->poster, session->solver, &session->job, &session->stopping, log,
+                     session->poll_s, error));
     return session_add(session, error);
 }
 

@@ -36,9 +36,9 @@ def claim_to_the_end(town, gas):
     command = town.start("verifier", *words(town, keys["cheat"], STEP, "--yes", "--json"))
     town.until(lambda: command.code() is not None, "the claim has come to its end")
     assert command.code() == 0, command.said()
-    told = json.loads(command.said().splitlines()[-1])
-    assert told["outcome"] == "upheld" and told["as"] == "solver", told
-    assert int(told["bond_wei"]) == CLAIM_BOND and int(told["prize_wei"]) == STAKE // 2, told
+    report = json.loads(command.said().splitlines()[-1])
+    assert report["outcome"] == "upheld" and report["as"] == "solver", report
+    assert int(report["bond_wei"]) == CLAIM_BOND and int(report["prize_wei"]) == STAKE // 2, report
     for kind in ("claimed", "answered", "ruled", "convicted"):
         assert town.count(kind, keys["cheat"]) == 1, town.events(job=keys["cheat"])
     lost = PURSE + STAKE // 2 - town.money("verifier")

@@ -38,11 +38,11 @@ def play(town, serves, gas):
         town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to", town.path("www"))
         mirrors += ["--mirror", town.path("www")]
     node = town.verifier(*mirrors)
-    asked = see_conviction(town, keys["cheat"])
+    queries = see_conviction(town, keys["cheat"])
     see_pay(town, keys["honest"], node)
     see_money(town, keys, gas)
     assert node.stop() == 0, node.said()
-    return asked
+    return queries
 
 
 def a_cheat_that_serves_is_convicted_without_a_question():
@@ -50,11 +50,11 @@ def a_cheat_that_serves_is_convicted_without_a_question():
         assert play(town, True, 0) == 0
 
 
-def a_cheat_that_serves_nothing_is_asked_on_the_ledger():
+def a_cheat_that_serves_nothing_is_queried_on_the_ledger():
     with Town(PEOPLE) as town:
-        asked = play(town, False, 0)
-        assert 1 <= asked <= 6, asked
-        print("# %d questions on the ledger" % asked)
+        queries = play(town, False, 0)
+        assert 1 <= queries <= 6, queries
+        print("# %d queries on the ledger" % queries)
 
 
 def play_on_a_chain(serves):
@@ -65,12 +65,12 @@ def play_on_a_chain(serves):
 def the_same_on_a_chain():
     """Each on a chain of its own, at once: most of it is waiting for blocks."""
     with ThreadPoolExecutor(2) as both:
-        asked = list(both.map(play_on_a_chain, (True, False)))
-    assert asked[0] == 0 and 1 <= asked[1] <= 6, asked
+        queries = list(both.map(play_on_a_chain, (True, False)))
+    assert queries[0] == 0 and 1 <= queries[1] <= 6, queries
 
 
 TESTS = [
     a_cheat_that_serves_is_convicted_without_a_question,
-    a_cheat_that_serves_nothing_is_asked_on_the_ledger,
+    a_cheat_that_serves_nothing_is_queried_on_the_ledger,
 ]
 sys.exit(stage.main(TESTS, [the_same_on_a_chain]))

@@ -22,9 +22,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        asked = self.rfile.read(int(self.headers["Content-Length"]))
+        sent = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            self.server.owner.answer(self, asked)
+            self.server.owner.answer(self, sent)
         except OSError:
             pass
 
@@ -42,7 +42,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 class Endpoint:
-    """told: how often each way was taken."""
+    """counts: how often each way was taken."""
 
     HOW = ("cut", "truncated", "garbage", "unavailable", "refusing", "old", "empty", "slow", "lost",
            "loris")
@@ -53,7 +53,7 @@ class Endpoint:
         self.server.owner = self
         self.url = "http://127.0.0.1:%d" % self.server.server_port
         self.wrong, self.requests, self.numbers = False, 0, random.Random(39)
-        self.told, self.first = collections.Counter(), {}
+        self.counts, self.first = collections.Counter(), {}
         self.lock = threading.Lock()
 
     def __enter__(self):
@@ -64,8 +64,8 @@ class Endpoint:
         self.server.shutdown()
         self.server.server_close()
 
-    def fetch(self, asked):
-        request = urllib.request.Request(self.behind, asked, {"Content-Type": "application/json"})
+    def fetch(self, sent):
+        request = urllib.request.Request(self.behind, sent, {"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=240) as reply:
             return reply.read()
@@ -75,11 +75,11 @@ class Endpoint:
             self.requests += 1
             if not self.wrong or self.numbers.random() >= SHARE:
                 return None
-            how = self.HOW[sum(self.told.values()) % len(self.HOW)]
-            self.told[how] += 1
+            how = self.HOW[sum(self.counts.values()) % len(self.HOW)]
+            self.counts[how] += 1
             return how
 
-    def answer(self, handler, asked):
+    def answer(self, handler, sent):
         how = self.choose()
         if how == "cut":
             handler.close_connection = True
@@ -88,7 +88,7 @@ class Endpoint:
             return handler.say(b"busy", code=503)
         if how == "garbage":
             return handler.say(b"<html>welcome</html>")
-        request = json.loads(asked)
+        request = json.loads(sent)
         single = isinstance(request, dict)
         if how == "refusing" and single:
             return handler.say(json.dumps({"jsonrpc": "2.0", "id": request.get("id"), "error": {
@@ -96,13 +96,13 @@ class Endpoint:
         if how == "empty" and single:
             return handler.say(json.dumps({"jsonrpc": "2.0", "id": request.get("id"),
                                            "result": None}).encode())
-        body = self.fetch(asked)
+        body = self.fetch(sent)
         if how == "old" and single:
             # What was true when this was asked for the first time.
             what = json.dumps([request.get("method"), request.get("params")])
-            told = json.loads(self.first.setdefault(what, body))
-            told["id"] = request.get("id")
-            return handler.say(json.dumps(told).encode())
+            known = json.loads(self.first.setdefault(what, body))
+            known["id"] = request.get("id")
+            return handler.say(json.dumps(known).encode())
         if how == "lost":  # done, but nobody hears of it
             handler.close_connection = True
             return None

@@ -147,9 +147,9 @@ def audit(town, bundle, *more, name="found"):
     os.makedirs(town.path(name), exist_ok=True)
     said = town.run("auditor", "audit", bundle, "--data", DATA, "--threads", "1", "--json",
                     "--evidence-dir", town.path(name), *more, wanted=1)
-    (told,) = json.loads(said.splitlines()[0])["audits"]
-    assert told["answer"] == "refuted", told
-    return told, told["evidence"]["file"] if "evidence" in told else None
+    (report,) = json.loads(said.splitlines()[0])["audits"]
+    assert report["answer"] == "refuted", report
+    return report, report["evidence"]["file"] if "evidence" in report else None
 
 
 def evidence_against(town, step):
@@ -162,8 +162,8 @@ def evidence_against(town, step):
         town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to",
                  town.path("trace.www"), "--trace", str(step), "--threads", "1")
         more = ("--trace-from", town.path("trace.www"))
-    told, path = audit(town, town.path("copy.run"), *more)
-    assert told["wrong_step"] == step and told["evidence"]["kind"] == "next-state", told
+    report, path = audit(town, town.path("copy.run"), *more)
+    assert report["wrong_step"] == step and report["evidence"]["kind"] == "next-state", report
     assert '"answer":"upheld"' in town.run("auditor", "audit", "--evidence", "--json", path,
                                            wanted=1)
     return path
@@ -182,9 +182,9 @@ def folder_of_claim(town):
 def see_upheld(town, key, command, gas):
     town.until(lambda: command.code() is not None, "the claim has come to its end")
     assert command.code() == 0, command.said()
-    told = json.loads(command.said().splitlines()[-1])
-    assert told["outcome"] == "upheld" and told["as"] == "solver", told
-    assert int(told["bond_wei"]) == CLAIM_BOND and int(told["prize_wei"]) == STAKE // 2, told
+    report = json.loads(command.said().splitlines()[-1])
+    assert report["outcome"] == "upheld" and report["as"] == "solver", report
+    assert int(report["bond_wei"]) == CLAIM_BOND and int(report["prize_wei"]) == STAKE // 2, report
     for kind in ("claimed", "answered", "ruled", "convicted"):
         assert town.count(kind, key) == 1, town.events(job=key)
     lost = PURSE + STAKE // 2 - town.money("verifier")
@@ -192,12 +192,12 @@ def see_upheld(town, key, command, gas):
 
 
 def convict_by_evidence(town, step, gas):
-    """No trace is to be had for the claimant, and none is asked for."""
+    """No trace is to be had for the claimant, and none is queried."""
     _, keys, _ = commit_both(town, step)
     path = evidence_against(town, step)
     command = town.start("verifier", *words(town, keys["cheat"], path), "--json")
     see_upheld(town, keys["cheat"], command, gas)
-    assert town.count("asked") == 0, town.events(job=keys["cheat"])
+    assert town.count("queried") == 0, town.events(job=keys["cheat"])
     evidence = Evidence(path)
     assert evidence.step == step
     (move,) = glob.glob(folder_of_claim(town) + "/move-*")
@@ -222,7 +222,7 @@ def who_tells_another_trace_is_walked_down():
         town.run("auditor", "audit", "--evidence", path, wanted=1)
         command = town.start("verifier", *words(town, keys["cheat"], path), "--json")
         see_upheld(town, keys["cheat"], command, 0)
-        assert town.count("asked") > 0, town.events(job=keys["cheat"])
+        assert town.count("queried") > 0, town.events(job=keys["cheat"])
 
 
 def evidence_of_something_else_is_refused():
@@ -295,7 +295,7 @@ def show_forged_bytes(town, gas):
     assert len(moves) == len(places), moves
     # After a refusal nothing that was given is trusted: the claimant has walked to the lie.
     assert not os.path.exists(folder + "/evidence")
-    assert town.count("asked", keys["cheat"]) > 0
+    assert town.count("queried", keys["cheat"]) > 0
 
 
 def forged_bytes_are_refused_by_the_ledger():
@@ -325,25 +325,25 @@ def a_trace_is_the_same_from_a_server_and_from_files():
         bundle = town.train("cheat", town.new_job("a.job"), "cheat.run", "--falsify", str(STEP))
         town.run("cheat", "prover", "publish", bundle, "--to", town.path("www"), "--trace",
                  str(STEP), "--trace", "3", "--threads", "1")
-        asked, url = town.serve("cheat", bundle)
+        server, url = town.serve("cheat", bundle)
         files, address = served(town.path("www"))
         found = []
         for place in (url, address, town.path("www")):
-            told, path = audit(town, bundle, "--trace-from", place, name="at-%d" % len(found))
-            assert told["wrong_step"] == STEP, told
-            assert told["difference"]["operation_kind"] == "adamw", told
+            report, path = audit(town, bundle, "--trace-from", place, name="at-%d" % len(found))
+            assert report["wrong_step"] == STEP, report
+            assert report["difference"]["operation_kind"] == "adamw", report
             found.append(read(path))
         assert found[0] == found[1] == found[2]
-        assert asked.stop() == 0
+        assert server.stop() == 0
         # Nobody who answers, and files that say something else.
         for name, left in (("list/trace", "truth"), ("list/next", None), (None, "solver")):
             if name is not None:
                 (file,) = glob.glob(town.path("www/v1/jobs/*/trace/%d/%s" % (STEP, name)))
                 content = read(file)
                 write(file, bent(content, len(content) - 1))
-            told, path = audit(town, bundle, "--trace-from", url, "--trace-from", address)
-            assert (path is None) == (left is None) and ("lacking" in told), told
-            assert left is None or told["evidence"]["trace_of"] == left, told
+            report, path = audit(town, bundle, "--trace-from", url, "--trace-from", address)
+            assert (path is None) == (left is None) and ("lacking" in report), report
+            assert left is None or report["evidence"]["trace_of"] == left, report
             if name is not None:
                 write(file, content)
         files.shutdown()

@@ -21,7 +21,7 @@ FULL = "disk is full"
 def see_silence_convicted(town, key, phase):
     town.pass_time(PERIOD_S + 1)
     town.until_count(1, "convicted", key)
-    assert town.count("claimed", key) == 1 and town.count("told", key) == 0, phase
+    assert town.count("claimed", key) == 1 and town.count("replied", key) == 0, phase
     town.ask("client", "job", "cancel", key)
     town.until(lambda: town.count("settled", key) == town.count("attested", key), "bonds are back")
     for who, change in (("cheat", -STAKE), ("verifier", STAKE // 2), ("client", STAKE // 2)):
@@ -29,7 +29,7 @@ def see_silence_convicted(town, key, phase):
 
 
 def a_cheat_that_vanishes_is_convicted_by_the_clock():
-    """Before it answers; and behind its answer, when it is asked on the ledger."""
+    """Before it answers; and behind its answer, when it is queried on the ledger."""
     for answers in (False, True):
         with Town(("client", "cheat", "verifier")) as town:
             job = town.new_job("a.job")
@@ -46,7 +46,7 @@ def a_cheat_that_vanishes_is_convicted_by_the_clock():
                 town.until_count(1, "answered", key)
                 solver.kill()
                 node = town.verifier("--mirror", town.path("www"))
-                town.until_count(1, "asked", key)
+                town.until_count(1, "queried", key)
             see_silence_convicted(town, key, "answered" if answers else "claimed")
             assert node.stop() == 0, node.said()
 

@@ -87,8 +87,8 @@ def play(town, deaths, parts, serves, gas):
         town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to", town.path("www"))
         mirrors += ["--mirror", town.path("www")]
     roles["verifier"] = town.verifier(*mirrors, deaths=deaths["verifier"])
-    asked = see_conviction(town, keys["cheat"])
-    assert (asked == 0) == serves, asked
+    queries = see_conviction(town, keys["cheat"])
+    assert (queries == 0) == serves, queries
     see_pay(town, keys["honest"], roles["verifier"])
     town.until(lambda: roles["honest"].code() == 0, "the honest solver's program ends")
     see_money(town, keys, gas)

@@ -10,6 +10,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
+import processes  # noqa: E402
 from town import DATA, SEGMENTS, SOAK, Town  # noqa: E402
 
 # tests/verifier/check/fetch_test.c shows each of these to a single check, in every run.
@@ -22,7 +23,7 @@ class HostileMirror:
     """See tests/verifier/check/hostile_mirror.py."""
 
     def __init__(self, root):
-        self.process = subprocess.Popen([sys.executable, "tests/verifier/check/hostile_mirror.py", root],
+        self.process = processes.start([sys.executable, "tests/verifier/check/hostile_mirror.py", root],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.url = "http://127.0.0.1:%d" % int(self.process.stdout.readline())
 
@@ -101,11 +102,11 @@ def a_mirror_that_is_silent_is_waited_for_once():
                 assert node.stop() == 0
             # Twice more is for a good mirror that is late, on a busy machine.
             assert 1 <= mirror.get("/count") <= 3, mirror.get("/count")
-            told = {about["name"]: about
+            report = {about["name"]: about
                     for about in town.ask("verifier", "verifier", "status")["mirrors"]}
-            silent, good = told[mirror.url + "/switch"], told[mirror.url + "/good"]
-            assert silent["silent"] >= 1 and silent["state"] != "good", told
-            assert good["good"] > 0, told
+            silent, good = report[mirror.url + "/switch"], report[mirror.url + "/good"]
+            assert silent["silent"] >= 1 and silent["state"] != "good", report
+            assert good["good"] > 0, report
 
 
 sys.exit(stage.main([a_mirror_that_is_silent_is_waited_for_once,

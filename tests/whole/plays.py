@@ -4,19 +4,19 @@ tests of this folder play with it."""
 from town import FEE, PERIOD_S, PURSE, REWARD, SEGMENTS, STAKE
 
 PEOPLE = ("client", "honest", "cheat", "verifier")
-STEP = 6  # that is lied about: the third of segment 1
+STEP = 6  # that is falsified: the third of segment 1
 
 
 def see_conviction(town, key):
-    """The dispute, move by move; returns how many asks there were."""
+    """The dispute, move by move; returns how many queries there were."""
     town.until_count(1, "convicted", key)
     (claim,) = town.events("claimed", key)
     assert claim["account"] == town.people["verifier"] and claim["segment"] == STEP // 4, claim
     for kind in ("answered", "ruled"):
         assert town.count(kind, key) == 1, town.events(job=key)
-    asked, told = town.count("asked", key), town.count("told", key)
-    assert asked == told, (asked, told)
-    return asked
+    queries, replies = town.count("queried", key), town.count("replied", key)
+    assert queries == replies, (queries, replies)
+    return queries
 
 
 def see_pay(town, key, node, trouble=lambda: None):

@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
+import processes  # noqa: E402
 from town import LOCKSTEP, PATIENCE_S, Town  # noqa: E402
 
 SYSTEMD = "/lib/systemd/systemd"
@@ -38,7 +39,7 @@ class Manager:
         self.units = folder + "/systemd/user"
         os.environ.update(XDG_RUNTIME_DIR=RUN, XDG_CONFIG_HOME=folder)
         self.log = open(folder + "/log", "w", encoding="utf-8")
-        self.process = subprocess.Popen([SYSTEMD, "--user", "--log-target=console"],
+        self.process = processes.start([SYSTEMD, "--user", "--log-target=console"],
                                         stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log)
         self.until(lambda: os.path.exists(RUN + "/systemd/private"), "the manager is there")
@@ -74,8 +75,8 @@ class Manager:
         text = re.sub("RestartSec=.*", "RestartSec=1", text)
         assert len(made) == len(KEPT) + 1, made
         # A unit that is at rest is forgotten, and how it ended with it.
-        told = "$$SERVICE_RESULT $$EXIT_CODE $$EXIT_STATUS"
-        text += "\nExecStopPost=/bin/sh -c 'echo %s >>%s'\n" % (told, town.path(name + ".ends"))
+        report = "$$SERVICE_RESULT $$EXIT_CODE $$EXIT_STATUS"
+        text += "\nExecStopPost=/bin/sh -c 'echo %s >>%s'\n" % (report, town.path(name + ".ends"))
         with open("%s/%s.service" % (self.units, name), "w", encoding="utf-8") as file:
             file.write(text)
         control("daemon-reload")
@@ -108,8 +109,8 @@ def a_unit_starts_hangs_is_started_anew_and_ends():
         print("# stopped in %.1f s" % (time.monotonic() - begun))
         assert about("node", "ActiveState") == "inactive"
         # Killed by the watchdog; then neither killed nor late.
-        told = ends(town, "node")
-        assert told[-1] == "success exited 0" and set(told[:-1]) == {"watchdog killed ABRT"}, told
+        report = ends(town, "node")
+        assert report[-1] == "success exited 0" and set(report[:-1]) == {"watchdog killed ABRT"}, report
 
 
 def a_unit_whose_ledger_is_away_is_started_and_says_so():

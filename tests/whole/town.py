@@ -21,6 +21,11 @@ import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+sys.dont_write_bytecode = True
+
+import processes  # noqa: E402
+
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 DEATH = os.path.abspath(re.sub("/asan$", "", os.environ["TEST_BUILD"]) + "/tests/sudden_death.so")
@@ -62,7 +67,7 @@ class Process:
         if self.deaths:
             environment["SUDDEN_DEATH"] = str(self.deaths[0])
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([LOCKSTEP, *words], stdout=log, stderr=log,
+            self.process = processes.start([LOCKSTEP, *words], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, env=environment)
 
     def look(self, awake=True):
@@ -306,7 +311,7 @@ class Town:
     # ---- a chain ----
 
     def start_chain(self):
-        self.chain = subprocess.Popen([ANVIL, "--host", "127.0.0.1", "--port", "0"],
+        self.chain = processes.start([ANVIL, "--host", "127.0.0.1", "--port", "0"],
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                       text=True)
         for line in self.chain.stdout:
@@ -333,6 +338,7 @@ def give_up(*_):
     """What was started must not outlive a test that is stopped."""
     for town in list(TOWNS):
         town.__exit__(None)
+    processes.end_all()
     os._exit(1)
 
 

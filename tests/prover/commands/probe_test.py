@@ -45,21 +45,21 @@ def new_job(name, *more):
 
 
 def machine_without_a_gpu_says_so():
-    told = probe()
-    assert told["contraction_rate"] > 0 and told["cores"] >= 1 and told["memory"] > 0
-    assert told["gpus"] == [] and "LOCKSTEP_CUDA" in told["no_gpu"] and told["job"] is None
-    assert told["meets"]["compute_capability"] == 0
-    assert told["meets"]["contraction_rate"] == int(told["contraction_rate"])
+    report = probe()
+    assert report["contraction_rate"] > 0 and report["cores"] >= 1 and report["memory"] > 0
+    assert report["gpus"] == [] and "LOCKSTEP_CUDA" in report["no_gpu"] and report["job"] is None
+    assert report["meets"]["compute_capability"] == 0
+    assert report["meets"]["contraction_rate"] == int(report["contraction_rate"])
     text = call("prover", "probe").stdout.decode()
     assert re.search(r"GPU +none", text) and "--contraction-rate" in text
 
 
 def gpu_is_told_by_plugin_and_nvml():
-    told = probe("--device", "cuda", environment=FAKE)
-    gpu = told["gpus"][0]  # the emulated device is there under every number
+    report = probe("--device", "cuda", environment=FAKE)
+    gpu = report["gpus"][0]  # the emulated device is there under every number
     assert gpu["contracts_by"] == "mma, plain"
     assert gpu["can_train"] and gpu["use_percent"] == 42 and gpu["energy_known"]
-    assert told["meets"]["compute_capability"] == gpu["compute_capability"] > 0
+    assert report["meets"]["compute_capability"] == gpu["compute_capability"] > 0
     seen = probe(environment=dict(FAKE, LOCKSTEP_CUDA="off"))
     gpu, = seen["gpus"]
     assert (gpu["name"], gpu["memory"], gpu["compute_capability"]) == ("Fake GPU", 2**33, 86)
@@ -68,13 +68,13 @@ def gpu_is_told_by_plugin_and_nvml():
 
 def job_is_timed_and_priced():
     job = new_job("a.job")
-    told = probe(job, "--data", DATA, "--measure", "0.05", "--bundle", folder, "--reward", "2eth",
+    report = probe(job, "--data", DATA, "--measure", "0.05", "--bundle", folder, "--reward", "2eth",
                  "--price", "0.5eth")["job"]
-    assert told["fits"] and told["measured"]
-    step = told["seconds_per_step"]
-    assert math.isclose(told["tokens_per_second"], 16 / step)
-    assert math.isclose(told["income_per_hour"], 2 * ETHER / 4 / step * 3600)
-    assert math.isclose(told["profit_per_hour"], told["income_per_hour"] - 0.5 * ETHER)
+    assert report["fits"] and report["measured"]
+    step = report["seconds_per_step"]
+    assert math.isclose(report["tokens_per_second"], 16 / step)
+    assert math.isclose(report["income_per_hour"], 2 * ETHER / 4 / step * 3600)
+    assert math.isclose(report["profit_per_hour"], report["income_per_hour"] - 0.5 * ETHER)
     guess = probe(job, "--bundle", folder)["job"]
     assert guess["fits"] and not guess["measured"] and guess["income_per_hour"] is None
     assert guess["tokens_per_second"] > 0
@@ -83,11 +83,11 @@ def job_is_timed_and_priced():
 
 def job_that_asks_for_more_is_refused():
     fast = new_job("fast.job", "--contraction-rate", "4000000000")
-    told = probe(fast, "--bundle", folder, wanted=1)["job"]
-    assert not told["fits"] and "multiply-adds" in told["why_not"]
+    report = probe(fast, "--bundle", folder, wanted=1)["job"]
+    assert not report["fits"] and "multiply-adds" in report["why_not"]
     small = new_job("small.job")
-    told = probe(small, "--bundle", folder, "--memory-max", "1k", wanted=1)["job"]
-    assert not told["fits"] and "memory" in told["why_not"]
+    report = probe(small, "--bundle", folder, "--memory-max", "1k", wanted=1)["job"]
+    assert not report["fits"] and "memory" in report["why_not"]
     call("prover", "probe", path("none.job"), wanted=3)
     call("prover", "probe", small, "--reward", "much", wanted=3)
     assert os.listdir(folder).count("small.run") == 0

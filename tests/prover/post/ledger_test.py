@@ -20,8 +20,10 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support/game"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
 sys.dont_write_bytecode = True
 
+import processes  # noqa: E402
 import local_ledger as ledger_file  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
@@ -75,8 +77,8 @@ class Running:
     """A program that runs beside the test; what it says on stderr is read as it comes."""
 
     def __init__(self, words):
-        self.told = b""
-        self.process = subprocess.Popen([LOCKSTEP, *words], stdout=subprocess.DEVNULL,
+        self.said = b""
+        self.process = processes.start([LOCKSTEP, *words], stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -90,11 +92,11 @@ class Running:
 
     def read(self):
         for line in self.process.stderr:
-            self.told += line
+            self.said += line
 
     def wait_for_word(self, word):
-        wait_for(lambda: word in self.told or self.process.poll() is not None, (word, self.told))
-        assert word in self.told, self.told[-600:]
+        wait_for(lambda: word in self.said or self.process.poll() is not None, (word, self.said))
+        assert word in self.said, self.said[-600:]
 
     def end(self):
         """Waits until it is over, and gives its exit code."""
@@ -197,9 +199,9 @@ def jobs_are_opened_listed_shown_and_cancelled():
     assert ledger.open("a.job", "--attestors", "2", "--coverage", "0.5") == key
     # Other terms are not what stands: nobody may believe that they are.
     for more in (["--reward", "2eth"], ["--claim-period", "2s"], ["--stake", "2eth"], []):
-        told = ledger.open("a.job", *(more and ["--attestors", "2", "--coverage", "0.5"]), *more,
+        said = ledger.open("a.job", *(more and ["--attestors", "2", "--coverage", "0.5"]), *more,
                            wanted=1)
-        assert "with another " + (more or ["--attestors"])[0] in told["message"], told
+        assert "with another " + (more or ["--attestors"])[0] in said["message"], said
     assert before - ledger.money("client") == ETHER + ETHER // 5
     other = ledger.open("a.job", "--salt", "1")
     assert other != key and len(ask("job", "list", *ledger.place)["jobs"]) == 2
@@ -382,7 +384,7 @@ def wait_in_vain(*words):
 
 
 def killed_after(words, seconds):
-    process = subprocess.Popen([LOCKSTEP, *words], stdout=subprocess.DEVNULL,
+    process = processes.start([LOCKSTEP, *words], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     try:
         process.wait(seconds)
@@ -471,7 +473,7 @@ class Proxy:
 
 class Chain:
     def __enter__(self):
-        self.process = subprocess.Popen([ANVIL, "--host", "127.0.0.1", "--port", "0",
+        self.process = processes.start([ANVIL, "--host", "127.0.0.1", "--port", "0",
                                          "--block-time", "1"], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
         for line in self.process.stdout:
@@ -531,18 +533,18 @@ def a_chain_that_cannot_be_reached_costs_time_only():
             wait_for(lambda: steps_of("cut.run") == 400, "the end of the training")
             assert proxy.cut and run.process.poll() is None
             proxy.cut = False
-            assert run.end() == 0, run.told[-600:]
-        assert b"the trouble is over" in run.told, run.told[-600:]
-        assert_shares(run.told)
+            assert run.end() == 0, run.said[-600:]
+        assert b"the trouble is over" in run.said, run.said[-600:]
+        assert_shares(run.said)
         assert_finished(ledger, key, before, "cut.run", ETHER // 100, 4)
 
 
-def assert_shares(told):
+def assert_shares(said):
     """Of all the work, committing and posting took parts."""
-    shares = re.findall(rb"committing ([0-9.]+) %  posting ([0-9.]+) %", told)
-    assert shares, told
+    shares = re.findall(rb"committing ([0-9.]+) %  posting ([0-9.]+) %", said)
+    assert shares, said
     for committing, posting in shares:
-        assert float(committing) + float(posting) <= 100.1, told
+        assert float(committing) + float(posting) <= 100.1, said
 
 
 TESTS = [

@@ -13,6 +13,11 @@ import sys
 import tempfile
 import threading
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+sys.dont_write_bytecode = True
+
+import processes  # noqa: E402
+
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
 PATIENCE_S = 240  # only a machine that is very busy needs so much
@@ -44,7 +49,7 @@ class Manager:
         self.heard = []
         self.news = threading.Condition()
         threading.Thread(target=self.listen, daemon=True).start()
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             [LOCKSTEP, *words], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
             env=dict(os.environ, NOTIFY_SOCKET=self.place, WATCHDOG_USEC=str(watchdog_us)))
 

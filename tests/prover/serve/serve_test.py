@@ -15,6 +15,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+sys.dont_write_bytecode = True
+
+import processes  # noqa: E402
+
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
 PATIENCE_S = 240  # for what must come; only a machine that is very busy needs so much
@@ -39,7 +44,7 @@ class Server:
     def __init__(self, *words):
         if "--idle-timeout" not in words:
             words += ("--idle-timeout", "3600")
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             [LOCKSTEP, "prover", "serve", path("run"), "--port", "0", "--threads", "1", "--json",
              *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         line = self.process.stdout.readline()

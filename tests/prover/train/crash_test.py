@@ -14,6 +14,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+sys.dont_write_bytecode = True
+
+import processes  # noqa: E402
+
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
@@ -73,7 +78,7 @@ def end_of(run):
 
 def killed_after(words, seconds):
     """Starts a program and kills it; returns whether it was still running."""
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = processes.start(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         process.wait(seconds)
         return False

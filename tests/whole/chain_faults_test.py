@@ -54,9 +54,9 @@ def play_through(town, honest, endpoint):
     see_once(town, keys)
     assert node.stop() == 0, node.said()
     print("# %d of %d requests were answered wrongly: %s" % (
-        sum(endpoint.told.values()), endpoint.requests, dict(endpoint.told)))
+        sum(endpoint.counts.values()), endpoint.requests, dict(endpoint.counts)))
     # How many requests there are depends on how often the programs looked.
-    assert sum(endpoint.told.values()) >= 3, endpoint.told
+    assert sum(endpoint.counts.values()) >= 3, endpoint.counts
 
 
 def a_chain_that_is_reorganized_under_every_move_costs_time_only():

@@ -19,6 +19,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
+import processes  # noqa: E402
 from endpoint import Endpoint  # noqa: E402
 from town import DATA, LOCKSTEP, PATIENCE_S, Town  # noqa: E402
 
@@ -169,7 +170,7 @@ def a_terminal_shows_the_tries():
         job = town.new_job("a.job")
         town.place["LOCKSTEP_LEDGER"] = gate.url
         ours, theirs = pty.openpty()
-        run = subprocess.Popen([LOCKSTEP, "prover", "run", job, "--bundle", town.path("a.run"),
+        run = processes.start([LOCKSTEP, "prover", "run", job, "--bundle", town.path("a.run"),
                                 "--data", DATA], stdin=theirs, stdout=theirs, stderr=theirs,
                                env=town.environment("honest"), start_new_session=True)
         os.close(theirs)

@@ -43,14 +43,14 @@ def vanish(town, committed, *terms):
 
 def collect(town, key, *more, who="client"):
     """What it did, and what it told."""
-    told = town.ask(who, "job", "collect", key, *more)
-    return [move["move"] for move in told["done"]], told
+    report = town.ask(who, "job", "collect", key, *more)
+    return [move["move"] for move in report["done"]], report
 
 
 def see_nothing_due(town, key):
-    done, told = collect(town, key)
-    assert done == [] and told["withdrawn_wei"] == "0", told
-    return told
+    done, report = collect(town, key)
+    assert done == [] and report["withdrawn_wei"] == "0", report
+    return report
 
 
 def watch_over(town, attested, key):
@@ -72,24 +72,24 @@ def an_attestor_is_paid_and_the_client_gets_the_rest():
     with Town(PEOPLE) as town:
         key = vanish(town, 2)
         node = watch_over(town, 2, key)
-        told = see_nothing_due(town, key)
-        assert told["waits_for"]["for"] == "revealing", told
-        assert told["waits_for"]["segment"] == 0 and told["waits_for"]["until"] > town.now_s, told
+        report = see_nothing_due(town, key)
+        assert report["waits_for"]["for"] == "revealing", report
+        assert report["waits_for"]["segment"] == 0 and report["waits_for"]["until"] > town.now_s, report
         town.pass_time(2 * PERIOD_S + GRACE_S + SPREAD_S)
         town.until_count(2, "finalized", key)
         town.until_count(2, "settled", key, "verifier")
         town.until(lambda: town.money("verifier") == PURSE + 2 * FEE, "the node has its money")
-        told = see_nothing_due(town, key)
-        assert told["waits_for"]["for"] == "commit" and told["final"] == 2, told
+        report = see_nothing_due(town, key)
+        assert report["waits_for"]["for"] == "commit" and report["final"] == 2, report
         town.pass_time(LATE_S)
-        done, told = collect(town, key[:14])
-        assert done == ["release"] and told["phase"] == "open", told
-        assert int(told["withdrawn_wei"]) == STAKE // 8, told
+        done, report = collect(town, key[:14])
+        assert done == ["release"] and report["phase"] == "open", report
+        assert int(report["withdrawn_wei"]) == STAKE // 8, report
         assert see_nothing_due(town, key)["waits_for"]["for"] == "solver"
         town.pass_time(4 * LATE_S)
-        done, told = collect(town, key)
-        assert done == ["expire"] and told["phase"] == "closed", told
-        assert told["waits_for"] is None, told
+        done, report = collect(town, key)
+        assert done == ["expire"] and report["phase"] == "closed", report
+        assert report["waits_for"] is None, report
         assert see_nothing_due(town, key)["phase"] == "closed"
         see_money(town, {"client": PURSE - 2 * (REWARD // SEGMENTS + FEE) + STAKE // 8,
                          "verifier": PURSE + 2 * FEE,
@@ -111,8 +111,8 @@ def a_client_alone_collects_to_the_end():
         town.pass_time(4 * LATE_S)
         town.until(lambda: waiting.code() is not None, "the job is closed")
         assert waiting.code() == 0, waiting.said()
-        told = json.loads(waiting.said().splitlines()[-1])
-        assert told["phase"] == "closed" and told["done"][-1]["move"] == "expire", told
+        report = json.loads(waiting.said().splitlines()[-1])
+        assert report["phase"] == "closed" and report["done"][-1]["move"] == "expire", report
         for kind, times in (("finalized", 2), ("released", 1), ("closed", 1)):
             assert town.count(kind, key) == times, town.events(job=key)
         see_money(town, {"client": PURSE - 2 * (REWARD // SEGMENTS) + STAKE // 8,
@@ -123,9 +123,9 @@ def somebody_who_has_nothing_in_it_may_do_it_too():
     with Town(PEOPLE) as town:
         key = vanish(town, SEGMENTS, "--attestors", "0", "--coverage", "0")
         town.pass_time(3 * PERIOD_S + 1)
-        done, told = collect(town, key, who="verifier")
-        assert done == ["finalize"] * SEGMENTS and told["phase"] == "closed", told
-        assert told["withdrawn_wei"] == "0", told
+        done, report = collect(town, key, who="verifier")
+        assert done == ["finalize"] * SEGMENTS and report["phase"] == "closed", report
+        assert report["withdrawn_wei"] == "0", report
         # And the solver, should it come back, finds it done.
         said = town.run("honest", "job", "collect")
         assert "came back" in said, said
@@ -146,9 +146,9 @@ def the_same_on_a_chain():
         node = watch_over(town, SEGMENTS, key)
         assert see_nothing_due(town, key)["waits_for"]["for"] == "revealing"
         town.pass_time(2 * PERIOD_S + 1)
-        done, told = collect(town, key)
-        assert done == ["finalize"] * SEGMENTS and told["phase"] == "closed", told
-        assert int(told["withdrawn_wei"]) == SEGMENTS * FEE, told
+        done, report = collect(town, key)
+        assert done == ["finalize"] * SEGMENTS and report["phase"] == "closed", report
+        assert int(report["withdrawn_wei"]) == SEGMENTS * FEE, report
         town.until_count(SEGMENTS, "settled", key, "verifier")
         town.until(lambda: town.count("withdrawn", who="verifier") > 0, "the node withdraws")
         assert see_nothing_due(town, key)["waits_for"] is None
