@@ -11,9 +11,9 @@
 #include "base/io/stop.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
-#include "chain/game/due_moves.h"
-#include "chain/game/job_status.h"
 #include "chain/game/terms.h"
+#include "chain/job/due_moves.h"
+#include "chain/job/job_status.h"
 #include "client/job_moves.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "chain/commands/commands.h"
-#include "chain/game/job_record.h"
+#include "chain/job/job_record.h"
 
 enum status job_moves_wait(struct ledger *ledger, const char *name, const char *what,
                            uint64_t timeout_s, struct error *error)

@@ -8,8 +8,8 @@
 
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
-#include "chain/game/job_status.h"
 #include "chain/game/terms.h"
+#include "chain/job/job_status.h"
 #include "prover/commands/access.h"
 
 enum {

@@ -11,7 +11,7 @@
 #ifndef PROVER_POST_SOLVER_H
 #define PROVER_POST_SOLVER_H
 
-#include "chain/game/job_record.h"
+#include "chain/job/job_record.h"
 #include "proofs/job/job.h"
 #include "prover/post/respond.h"
 

@@ -8,7 +8,7 @@
 #ifndef VERIFIER_STATUS_WATCH_H
 #define VERIFIER_STATUS_WATCH_H
 
-#include "chain/game/job_record.h"
+#include "chain/job/job_record.h"
 
 #define WATCH_JOBS_MAX    4096 /* later ones are only counted */
 #define WATCH_CLAIMS_MAX  (1u << 16)

@@ -16,8 +16,8 @@
 #define VERIFIER_STORE_STORE_H
 
 #include "base/io/database.h"
-#include "chain/game/job_change.h"
 #include "chain/game/ledger.h"
+#include "chain/job/job_change.h"
 #include "verifier/check/check.h"
 #include "verifier/store/store_words.h"
 

@@ -4,11 +4,11 @@
  * It follows from the events in their order alone (job_change.h), so it is always consistent; two
  * answers from two endpoints may not be. After a reorganization the event log is read again.
  */
-#ifndef CHAIN_GAME_JOB_RECORD_H
-#define CHAIN_GAME_JOB_RECORD_H
+#ifndef CHAIN_JOB_JOB_RECORD_H
+#define CHAIN_JOB_JOB_RECORD_H
 
-#include "chain/game/job_change.h"
 #include "chain/game/ledger.h"
+#include "chain/job/job_change.h"
 
 /* Any more are ignored: each has cost its maker a bond. */
 #define JOB_RECORD_ATTESTATIONS_MAX (1u << 20)
@@ -125,4 +125,4 @@ enum job_record_wait {
 enum job_record_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                           uint64_t now_s);
 
-#endif /* CHAIN_GAME_JOB_RECORD_H */
+#endif /* CHAIN_JOB_JOB_RECORD_H */

@@ -4,8 +4,8 @@
  * This is the one place that knows what each event means. job_record applies changes in memory, the
  * verifier's store in its database, its watch in a list of claims; none looks at events again.
  */
-#ifndef CHAIN_GAME_JOB_CHANGE_H
-#define CHAIN_GAME_JOB_CHANGE_H
+#ifndef CHAIN_JOB_JOB_CHANGE_H
+#define CHAIN_JOB_JOB_CHANGE_H
 
 #include "chain/game/ledger.h"
 
@@ -93,4 +93,4 @@ void job_change_read(struct job_change *change, const struct ledger_entry *entry
 /* "upheld", "refuted", "lapsed"; "" while it is open. */
 const char *job_claim_outcome_name(enum job_claim_outcome outcome);
 
-#endif /* CHAIN_GAME_JOB_CHANGE_H */
+#endif /* CHAIN_JOB_JOB_CHANGE_H */

@@ -1,10 +1,10 @@
 /*
  * job_status.h - what a committed segment waits for, in words.
  */
-#ifndef CHAIN_GAME_JOB_STATUS_H
-#define CHAIN_GAME_JOB_STATUS_H
+#ifndef CHAIN_JOB_JOB_STATUS_H
+#define CHAIN_JOB_JOB_STATUS_H
 
-#include "chain/game/job_record.h"
+#include "chain/job/job_record.h"
 
 #define JOB_STATUS_TEXT_SIZE 160
 
@@ -21,4 +21,4 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
 /* "open", "running", "closed", "cancelled"; "unknown" where nobody opened it. */
 const char *job_status_phase(const struct job_record *record);
 
-#endif /* CHAIN_GAME_JOB_STATUS_H */
+#endif /* CHAIN_JOB_JOB_STATUS_H */

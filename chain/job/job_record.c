@@ -1,5 +1,5 @@
 /* job_record.c - see job_record.h. */
-#include "chain/game/job_record.h"
+#include "chain/job/job_record.h"
 
 #include <stdlib.h>
 #include <string.h>

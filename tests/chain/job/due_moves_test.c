@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "chain/game/due_moves.h"
+#include "chain/job/due_moves.h"
 
 enum {
     COMMIT_S = 1000,

@@ -1,5 +1,5 @@
 /* job_change.c - see job_change.h. */
-#include "chain/game/job_change.h"
+#include "chain/job/job_change.h"
 
 static void read_phase(struct job_change *change, enum game_phase phase)
 {

@@ -1,5 +1,5 @@
 /* due_moves.c - see due_moves.h. */
-#include "chain/game/due_moves.h"
+#include "chain/job/due_moves.h"
 
 enum {
     DRAW_AFTER = 2, /* blocks after the commit's */

@@ -5,10 +5,10 @@
  * claim is ended before the segment that it holds up is made final, and what can be final is made
  * final before the job expires, which would take reward and fees from those who have earned them.
  */
-#ifndef CHAIN_GAME_DUE_MOVES_H
-#define CHAIN_GAME_DUE_MOVES_H
+#ifndef CHAIN_JOB_DUE_MOVES_H
+#define CHAIN_JOB_DUE_MOVES_H
 
-#include "chain/game/job_record.h"
+#include "chain/job/job_record.h"
 
 enum due_move_kind {
     DUE_MOVE_TIMEOUT, /* of a claim whose turn passed unused */
@@ -41,4 +41,4 @@ const char *due_move_name(enum due_move_kind kind); /* "finalize" */
 /* From when on something is due that is not now; 0: nothing that time brings. */
 uint64_t due_move_after(const struct job_record *record, uint64_t now_s);
 
-#endif /* CHAIN_GAME_DUE_MOVES_H */
+#endif /* CHAIN_JOB_DUE_MOVES_H */

@@ -1,5 +1,5 @@
 /* job_status.c - see job_status.h. */
-#include "chain/game/job_status.h"
+#include "chain/job/job_status.h"
 
 #include <stdio.h>
 #include <string.h>
