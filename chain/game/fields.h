@@ -1,9 +1,8 @@
 /*
  * fields.h - which field of a C struct is which words of the ABI: tables instead of code.
  *
- * Used by game.c only. A narrow field refuses a word that does not fit it. What is of any length
- * stands behind all words, in the order of its fields and without gaps: bytes that could be written
- * in two ways are refused.
+ * For game_codec.c. A narrow field refuses a word that does not fit it. Fields of any length follow
+ * all words, in order and without gaps, so every value has exactly one encoding.
  */
 #ifndef CHAIN_GAME_FIELDS_H
 #define CHAIN_GAME_FIELDS_H
@@ -37,7 +36,7 @@ struct field {
 size_t fields_size(const void *from, const struct field *fields, size_t field_count);
 void fields_encode(struct abi_writer *writer, const void *from, const struct field *fields,
                    size_t field_count);
-/* The reader stands at the start of the tuple, and behind it afterwards. */
+/* The reader moves from the start of the tuple to its end. */
 MUST_CHECK enum status fields_decode(struct abi_reader *reader, void *to,
                                      const struct field *fields, size_t field_count);
 

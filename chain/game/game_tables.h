@@ -1,4 +1,4 @@
-/* game_tables.h - the layout of every move and event of the game, as data. Used by game.c only. */
+/* game_tables.h - the layout of every move and event of the game, as data, for game_codec.c. */
 #ifndef CHAIN_GAME_GAME_TABLES_H
 #define CHAIN_GAME_GAME_TABLES_H
 

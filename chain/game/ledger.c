@@ -1,209 +1,271 @@
-/* ledger.c - see ledger.h: choosing the implementation, and what is the same on all. */
+/* ledger.c - the typed moves of ledger.h: each fills in a move and submits it. */
 #include "chain/game/ledger.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "chain/game/ledger_backend.h"
-
-enum {
-    WAIT_STEP_MS = 20,
-    WAIT_STEP_MS_MAX = 500,
-};
-
-void ledger_options_init(struct ledger_options *options)
+static struct game_move move_of(enum game_move_kind kind, const struct hash32 *key)
 {
-    memset(options, 0, sizeof(*options));
-    options->depth = 12;
-    options->ledger_retry_s = 90;
-    options->gas_price_gwei_max = 200;
-    options->timeout_ms = 10000;
+    struct game_move move;
+
+    memset(&move, 0, sizeof(move));
+    move.kind = kind;
+    if (key != NULL) {
+        move.key = *key;
+    }
+    return move;
 }
 
-enum status ledger_open(struct ledger **ledger, const struct ledger_options *options,
-                        struct error *error)
+static enum status submit_about(struct ledger *ledger, const char *name, enum game_move_kind kind,
+                                const struct hash32 *key, struct error *error)
 {
-    struct ledger *made = calloc(1, sizeof(*made));
-    enum status status;
+    struct game_move move = move_of(kind, key);
 
-    *ledger = NULL;
-    if (made == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
-    }
-    made->may_write = options->signer != NULL;
-    if (made->may_write) {
-        made->account = *signer_address(options->signer);
-    }
-    if (strlen(options->url) > LEDGER_URL_MAX) {
-        status = error_set(error, STATUS_USAGE, "the ledger's URL is too long");
-    } else if (strncmp(options->url, "local:", 6) == 0) {
-        status = ledger_local_attach(made, options, error);
-    } else if (strncmp(options->url, "http://", 7) == 0 ||
-               strncmp(options->url, "https://", 8) == 0) {
-        status = ledger_evm_attach(made, options, error);
-    } else {
-        status = error_set(error, STATUS_USAGE,
-                           "a ledger is local:PATH, http://... or https://..., not '%.100s'",
-                           options->url);
-    }
-    if (status != STATUS_OK) {
-        free(made);
-        return status;
-    }
-    *ledger = made;
-    return STATUS_OK;
+    return ledger_submit(ledger, name, &move, error);
 }
 
-void ledger_close(struct ledger *ledger)
+static enum status submit_segment(struct ledger *ledger, const char *name, enum game_move_kind kind,
+                                  const struct hash32 *job, const struct game_segment *segment,
+                                  struct error *error)
 {
-    if (ledger != NULL) {
-        ledger->backend->close(ledger->self);
-        free(ledger);
-    }
+    struct game_move move = move_of(kind, job);
+
+    move.segment = *segment;
+    return ledger_submit(ledger, name, &move, error);
 }
 
-const struct ledger_place *ledger_get_place(const struct ledger *ledger)
+enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
+                            const struct game_terms *terms, struct error *error)
 {
-    return &ledger->place;
+    struct game_move move = move_of(GAME_OPEN, NULL);
+
+    move.terms = *terms;
+    move.value = game_escrow(terms);
+    *job = game_job_key(ledger_get_own(ledger), &terms->job_id, terms->salt);
+    return ledger_submit(ledger, name, &move, error);
 }
 
-const struct address *ledger_get_own(const struct ledger *ledger)
-{
-    return &ledger->account;
-}
-
-enum status ledger_submit(struct ledger *ledger, const char *name, const struct game_move *move,
+enum status ledger_cancel(struct ledger *ledger, const char *name, const struct hash32 *job,
                           struct error *error)
 {
-    if (!ledger->may_write) {
-        return error_set(error, STATUS_USAGE, "the ledger was opened without a key");
-    }
-    if (name[0] == '\0' || strlen(name) > LEDGER_NAME_MAX) {
-        return error_set(error, STATUS_USAGE, "a move needs a name of up to %d characters",
-                         LEDGER_NAME_MAX);
-    }
-    if (!game_move_fits(move)) {
-        return error_set(error, STATUS_OVER_LIMIT, "this move is too long for one transaction");
-    }
-    return ledger->backend->submit(ledger->self, name, move, error);
+    return submit_about(ledger, name, GAME_CANCEL, job, error);
 }
 
-enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
+enum status ledger_accept(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_terms *terms, struct error *error)
+{
+    struct game_move move = move_of(GAME_ACCEPT, job);
+
+    move.value = terms->stake;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_commit(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          uint32_t index, const struct digest *root, struct error *error)
+{
+    struct game_move move = move_of(GAME_COMMIT, job);
+
+    move.index = index;
+    move.root = *root;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_commit_diverged(struct ledger *ledger, const char *name,
+                                   const struct hash32 *job, uint32_t index,
+                                   const struct digest *root, uint32_t steps, struct error *error)
+{
+    struct game_move move = move_of(GAME_COMMIT_DIVERGED, job);
+
+    move.index = index;
+    move.root = *root;
+    move.steps = steps;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_draw(struct ledger *ledger, const char *name, const struct hash32 *job,
+                        const struct game_segment *segment, struct error *error)
+{
+    return submit_segment(ledger, name, GAME_DRAW, job, segment, error);
+}
+
+enum status ledger_attest(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_terms *terms, const struct game_segment *segment,
+                          const struct digest *trace_root, struct error *error)
+{
+    struct game_move move = move_of(GAME_ATTEST, job);
+    struct hash32 hash = game_segment_hash(job, segment);
+
+    move.segment = *segment;
+    move.value = terms->attest_bond;
+    move.seal = game_attest_seal(ledger_get_own(ledger), &hash, trace_root);
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_reveal(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_segment *segment, const struct digest *trace_root,
+                          struct error *error)
+{
+    struct game_move move = move_of(GAME_REVEAL, job);
+
+    move.segment = *segment;
+    move.root = *trace_root;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_seal_claim(struct ledger *ledger, const char *name, struct hash32 *claim,
+                              const struct ledger_whistle *whistle, struct error *error)
+{
+    struct game_move move = move_of(GAME_SEAL_CLAIM, NULL);
+    struct hash32 hash = game_segment_hash(&whistle->job, &whistle->segment);
+
+    *claim = game_claim_key(ledger_get_own(ledger), &hash, whistle->step, &whistle->pre_state,
+                            &whistle->post_state);
+    move.seal = game_claim_seal(claim, &whistle->salt);
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_claim(struct ledger *ledger, const char *name, const struct game_terms *terms,
+                         const struct ledger_whistle *whistle, struct error *error)
+{
+    struct game_move move = move_of(GAME_CLAIM, &whistle->job);
+
+    move.value = terms->claim_bond;
+    move.segment = whistle->segment;
+    move.steps = whistle->step;
+    move.pre_state = whistle->pre_state;
+    move.post_state = whistle->post_state;
+    move.salt = whistle->salt;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+static struct hash32 accusation_key(const struct ledger *ledger,
+                                    const struct ledger_accusation *accusation)
+{
+    struct hash32 hash = game_segment_hash(&accusation->job, &accusation->segment);
+
+    return game_accusation_key(ledger_get_own(ledger), &hash, &accusation->attestor);
+}
+
+enum status ledger_seal_accusation(struct ledger *ledger, const char *name, struct hash32 *claim,
+                                   const struct ledger_accusation *accusation, struct error *error)
+{
+    struct game_move move = move_of(GAME_SEAL_CLAIM, NULL);
+
+    *claim = accusation_key(ledger, accusation);
+    move.seal = game_claim_seal(claim, &accusation->salt);
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_accuse(struct ledger *ledger, const char *name, const struct game_terms *terms,
+                          const struct ledger_accusation *accusation, struct error *error)
+{
+    struct game_move move = move_of(GAME_ACCUSE, &accusation->job);
+
+    move.value = terms->claim_bond;
+    move.segment = accusation->segment;
+    move.account = accusation->attestor;
+    move.salt = accusation->salt;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_answer(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                          const struct digest *trace_root, struct error *error)
+{
+    struct game_move move = move_of(GAME_ANSWER, claim);
+
+    move.root = *trace_root;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+static enum status submit_shown(struct ledger *ledger, const char *name, enum game_move_kind kind,
+                                const struct hash32 *claim, const struct game_case *shown,
+                                const struct game_bytes *payload, struct error *error)
+{
+    struct game_move move = move_of(kind, claim);
+
+    move.shown = *shown;
+    move.payload = *payload;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_ask(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                       const struct game_case *shown, const void *question,
+                       size_t ledger_query_size, struct error *error)
+{
+    return submit_shown(ledger, name, GAME_QUERY, claim, shown,
+                        &(struct game_bytes){question, ledger_query_size}, error);
+}
+
+enum status ledger_convict(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                           const struct game_case *shown, const void *evidence,
+                           size_t evidence_size, struct error *error)
+{
+    return submit_shown(ledger, name, GAME_CONVICT, claim, shown,
+                        &(struct game_bytes){evidence, evidence_size}, error);
+}
+
+enum status ledger_tell(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                        const struct game_bytes *queried, const void *reply, size_t told_size,
                         struct error *error)
 {
-    if (!ledger->may_write) {
-        return error_set(error, STATUS_USAGE, "the ledger was opened without a key");
-    }
-    return ledger->backend->look(ledger->self, outcome, name, error);
+    struct game_move move = move_of(GAME_REPLY, claim);
+
+    move.queried = *queried;
+    move.payload = (struct game_bytes){reply, told_size};
+    return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_work(struct ledger *ledger, struct error *error)
-{
-    return ledger->backend->work(ledger->self, error);
-}
-
-enum status ledger_catch_up(struct ledger *ledger, struct error *error)
-{
-    bool behind = true;
-    enum status status = STATUS_OK;
-
-    while (status == STATUS_OK && behind) {
-        status = ledger_work(ledger, error);
-        if (status == STATUS_OK) {
-            status = ledger->backend->behind(ledger->self, &behind, error);
-        }
-    }
-    return status;
-}
-
-static uint64_t monotonic_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
-                        bool until_final, uint32_t timeout_ms, struct error *error)
-{
-    uint64_t end_ms = monotonic_ms() + timeout_ms;
-    uint32_t step_ms = WAIT_STEP_MS;
-
-    for (;;) {
-        struct timespec pause = {0, (long)step_ms * 1000000};
-        enum status worked = ledger_work(ledger, error);
-        enum status status = ledger_look(ledger, outcome, name, error);
-
-        if (status != STATUS_OK || (worked != STATUS_OK && worked != STATUS_UNREACHABLE)) {
-            return status != STATUS_OK ? status : worked;
-        }
-        if (outcome->state == LEDGER_MOVE_FINAL || outcome->state == LEDGER_MOVE_REFUSED ||
-            (outcome->state == LEDGER_MOVE_DONE && !until_final)) {
-            return STATUS_OK;
-        }
-        if (monotonic_ms() >= end_ms) {
-            return error_set(error, STATUS_UNREACHABLE, "'%s' is still on its way%s%s", name,
-                             outcome->trouble[0] != '\0' ? ": " : "", outcome->trouble);
-        }
-        (void)nanosleep(&pause, NULL);
-        step_ms = 2 * step_ms > WAIT_STEP_MS_MAX ? WAIT_STEP_MS_MAX : 2 * step_ms;
-    }
-}
-
-enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry, uint64_t after,
-                        uint32_t depth, struct error *error)
-{
-    return ledger->backend->next(ledger->self, entry, after, depth, error);
-}
-
-enum status ledger_get_job(struct ledger *ledger, struct ledger_job *job, const struct hash32 *key,
+enum status ledger_timeout(struct ledger *ledger, const char *name, const struct hash32 *claim,
                            struct error *error)
 {
-    return ledger->backend->get_job(ledger->self, job, key, error);
+    return submit_about(ledger, name, GAME_TIMEOUT, claim, error);
 }
 
-enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
-                             const struct hash32 *key, struct error *error)
+enum status ledger_lapse(struct ledger *ledger, const char *name, const struct hash32 *claim,
+                         struct error *error)
 {
-    return ledger->backend->get_claim(ledger->self, claim, key, error);
+    return submit_about(ledger, name, GAME_LAPSE, claim, error);
 }
 
-enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
-                               const struct address *account, struct error *error)
+enum status ledger_finalize(struct ledger *ledger, const char *name, const struct hash32 *job,
+                            const struct game_segment *segment, struct error *error)
 {
-    return ledger->backend->get_account(ledger->self, purse, owed, account, error);
+    return submit_segment(ledger, name, GAME_FINALIZE, job, segment, error);
 }
 
-enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock, struct error *error)
+enum status ledger_renew(struct ledger *ledger, const char *name, const struct hash32 *job,
+                         const struct game_segment *segment, struct error *error)
 {
-    return ledger->backend->get_clock(ledger->self, clock, error);
+    return submit_segment(ledger, name, GAME_RENEW, job, segment, error);
 }
 
-enum status ledger_get_segment(struct ledger *ledger, struct game_segment *segment,
-                               const struct hash32 *job, uint32_t index, struct error *error)
+enum status ledger_settle(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_segment *segment, const struct address *attestor,
+                          struct error *error)
 {
-    struct ledger_entry entry = {0};
-    bool found = false;
-    enum status status;
+    struct game_move move = move_of(GAME_SETTLE, job);
 
-    /* The last commit of the index is the one that stands, unless a conviction came after it. */
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        bool ours = entry.kind == LEDGER_EVENT && hash32_equal(&entry.event.job, job);
+    move.segment = *segment;
+    move.account = *attestor;
+    return ledger_submit(ledger, name, &move, error);
+}
 
-        if (ours && entry.event.kind == GAME_COMMITTED && entry.event.index == index) {
-            *segment = entry.event.segment;
-            found = true;
-        } else if (ours && entry.event.kind == GAME_CONVICTED && index >= entry.event.index) {
-            found = false;
-        } else if (entry.kind == LEDGER_REWIND && found && segment->height > entry.height) {
-            found = false;
-        }
-    }
-    if (status != STATUS_NOT_FOUND) {
-        return status;
-    }
-    return found ? STATUS_OK
-                 : error_set(error, STATUS_NOT_FOUND, "no segment %u stands in this job", index);
+enum status ledger_release(struct ledger *ledger, const char *name, const struct hash32 *job,
+                           struct error *error)
+{
+    return submit_about(ledger, name, GAME_RELEASE, job, error);
+}
+
+enum status ledger_expire(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          struct error *error)
+{
+    return submit_about(ledger, name, GAME_EXPIRE, job, error);
+}
+
+enum status ledger_withdraw(struct ledger *ledger, const char *name, const struct address *to,
+                            struct error *error)
+{
+    struct game_move move = move_of(GAME_WITHDRAW, NULL);
+
+    move.account = *to;
+    return ledger_submit(ledger, name, &move, error);
 }

@@ -7,108 +7,6 @@
 #include "chain/codec/abi.h"
 #include "chain/local/local_rules.h"
 
-/* ---- shared helpers ----------------------------------------------------------- */
-
-enum status local_refuse(struct local_game *game, enum game_refusal_kind kind, wei number)
-{
-    memset(&game->refusal, 0, sizeof(game->refusal));
-    game->refusal.kind = kind;
-    game->refusal.number = number;
-    return STATUS_REFUSED;
-}
-
-enum status local_refuse_other(struct local_game *game, const struct address *expected)
-{
-    (void)local_refuse(game, GAME_NOT_YOURS, 0);
-    game->refusal.account = *expected;
-    return STATUS_REFUSED;
-}
-
-/* job may be NULL: then the event tells its claim only. */
-struct game_event *local_event(struct local_game *game, enum game_event_kind kind,
-                               const struct hash32 *job)
-{
-    struct game_event *event;
-
-    assert(game->event_count < LOCAL_EVENTS_MAX);
-    event = &game->events[game->event_count++];
-    memset(event, 0, sizeof(*event));
-    event->kind = kind;
-    if (job != NULL) {
-        event->job = *job;
-    }
-    return event;
-}
-
-enum status local_credit(struct local_game *game, const struct address *owner, wei amount)
-{
-    struct local_account account;
-
-    TRY(local_get_account(game->store, &account, owner));
-    account.owed += amount;
-    return local_put_account(game->store, &account, owner);
-}
-
-enum status local_require_phase(struct local_game *game, const struct local_job *job,
-                                enum game_phase phase)
-{
-    return job->phase == phase ? STATUS_OK : local_refuse(game, GAME_WRONG_PHASE, job->phase);
-}
-
-enum status local_require_not_after(struct local_game *game, uint64_t time_s)
-{
-    return game->now_s > time_s ? local_refuse(game, GAME_TOO_LATE, time_s) : STATUS_OK;
-}
-
-enum status local_require_after(struct local_game *game, uint64_t time_s)
-{
-    return game->now_s <= time_s ? local_refuse(game, GAME_TOO_EARLY, time_s) : STATUS_OK;
-}
-
-static enum status find_segment(struct local_game *game, struct local_segment *segment,
-                                const struct game_move *move, const struct local_job *job)
-{
-    struct hash32 standing;
-
-    segment->shown = &move->segment;
-    segment->hash = game_segment_hash(&move->key, &move->segment);
-    TRY(local_get_segment(game->store, &standing, &move->key, move->segment.index));
-    segment->stands =
-        move->segment.index < job->committed && hash32_equal(&standing, &segment->hash);
-    return local_get_tally(game->store, &segment->tally, &segment->hash);
-}
-
-enum status local_require_standing(struct local_game *game, struct local_segment *segment,
-                                   const struct game_move *move, const struct local_job *job)
-{
-    TRY(find_segment(game, segment, move, job));
-    return segment->stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
-}
-
-static uint64_t round_start(const struct local_segment *segment)
-{
-    return segment->tally.start_s == 0 ? segment->shown->time_s : segment->tally.start_s;
-}
-
-uint64_t local_claim_end(const struct local_job *job, const struct local_segment *segment)
-{
-    return round_start(segment) + job->terms.attest_period_s + job->terms.reveal_period_s +
-           job->terms.claim_period_s;
-}
-
-uint64_t local_respond_by(const struct local_game *game, const struct local_job *job)
-{
-    return game->now_s + job->terms.response_period_s;
-}
-
-void local_void_committed(struct local_job *job)
-{
-    job->generation++;
-    job->committed = job->finalized;
-    job->open_claims = 0;
-    job->ended = false;
-}
-
 /* What was escrowed for segments that will not be. */
 static enum status refund_rest(struct local_game *game, const struct local_job *job)
 {
@@ -372,7 +270,7 @@ static enum status require_may_attest(struct local_game *game, struct local_segm
         return local_refuse(game, GAME_SELF_DEALING, 0);
     }
     TRY(draw(game, segment, job, &move->key));
-    TRY(local_require_not_after(game, round_start(segment) + job->terms.attest_period_s));
+    TRY(local_require_not_after(game, local_round_start(segment) + job->terms.attest_period_s));
     if (segment->tally.attested + segment->tally.revealed >= job->terms.attestors) {
         return local_refuse(game, GAME_FULL, 0);
     }
@@ -418,7 +316,7 @@ static enum status require_may_reveal(struct local_game *game, struct local_segm
     if (attestation->phase != GAME_ATTESTATION_SEALED) {
         return local_refuse(game, GAME_NOT_SEALED, 0);
     }
-    start_s = round_start(segment) + job->terms.attest_period_s;
+    start_s = local_round_start(segment) + job->terms.attest_period_s;
     if (attestation->round != segment->tally.round) {
         return local_refuse(game, GAME_TOO_LATE, start_s);
     }
@@ -467,7 +365,7 @@ static enum status play_renew(struct local_game *game, const struct game_move *m
         return local_refuse(game, GAME_WRONG_INDEX, job.finalized);
     }
     TRY(local_require_not_after(game, job.terms.deadline_s));
-    TRY(local_require_after(game, round_start(&segment) + job.terms.attest_period_s +
+    TRY(local_require_after(game, local_round_start(&segment) + job.terms.attest_period_s +
                                       job.terms.reveal_period_s));
     TRY(find_mandatory(game, &mandatory, &segment, &job, &move->key));
     if (!mandatory || segment.tally.revealed >= job.terms.attestors) {
@@ -549,7 +447,7 @@ static enum status play_settle(struct local_game *game, const struct game_move *
     wei amount;
 
     TRY(local_get_job(game->store, &job, &move->key));
-    TRY(find_segment(game, &segment, move, &job));
+    TRY(local_find_segment(game, &segment, move, &job));
     TRY(local_get_attestation(game->store, &attestation, &segment.hash, &move->account));
     amount = job.terms.attest_bond;
     if (attestation.phase == GAME_ATTESTATION_NONE ||
@@ -558,7 +456,7 @@ static enum status play_settle(struct local_game *game, const struct game_move *
     }
     if (segment.stands && attestation.phase == GAME_ATTESTATION_SEALED) {
         if (attestation.round == segment.tally.round) {
-            TRY(local_require_after(game, round_start(&segment) + job.terms.attest_period_s +
+            TRY(local_require_after(game, local_round_start(&segment) + job.terms.attest_period_s +
                                               job.terms.reveal_period_s));
         }
         payee = move->segment.solver;
@@ -686,8 +584,8 @@ static const struct {
     [GAME_RELEASE] = {play_release, false},
     [GAME_EXPIRE] = {play_expire, false},
     [GAME_WITHDRAW] = {play_withdraw, false},
-    [GAME_QUERY] = {local_ask, false},
-    [GAME_REPLY] = {local_tell, false},
+    [GAME_QUERY] = {local_query, false},
+    [GAME_REPLY] = {local_reply, false},
     [GAME_CONVICT] = {local_convict, false},
 };
 

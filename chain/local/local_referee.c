@@ -189,7 +189,7 @@ static enum status open_case(struct local_game *game, struct local_dispute *disp
 
 /* ---- the moves -------------------------------------------------------------------- */
 
-enum status local_ask(struct local_game *game, const struct game_move *move)
+enum status local_query(struct local_game *game, const struct game_move *move)
 {
     struct local_dispute dispute = {0};
     struct evidence_context context;
@@ -261,7 +261,7 @@ static enum status check_told(bool *good, struct hash32 *said, struct local_game
     return STATUS_OK;
 }
 
-enum status local_tell(struct local_game *game, const struct game_move *move)
+enum status local_reply(struct local_game *game, const struct game_move *move)
 {
     struct local_dispute dispute = {0};
     struct local_trial trial;

@@ -1,0 +1,159 @@
+/* game_codec.c - moves and events of game.h as the bytes of a contract call and its logs. */
+#include <assert.h>
+#include <string.h>
+
+#include "chain/codec/abi.h"
+#include "chain/game/game.h"
+#include "chain/game/game_tables.h"
+
+/* ---- moves ------------------------------------------------------------------ */
+
+size_t game_move_size(const struct game_move *move)
+{
+    const struct codec *codec = &game_move_codecs[move->kind];
+
+    return ABI_SELECTOR_SIZE + fields_size(move, codec->fields, codec->field_count);
+}
+
+bool game_move_fits(const struct game_move *move)
+{
+    return move->payload.size <= GAME_PAYLOAD_MAX && move->queried.size <= GAME_QUERIED_MAX &&
+           game_move_size(move) <= GAME_MOVE_SIZE_MAX;
+}
+
+void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move)
+{
+    const struct codec *codec = &game_move_codecs[move->kind];
+    struct abi_writer writer;
+
+    assert(game_move_fits(move));
+    abi_writer_init(&writer, bytes, game_move_size(move));
+    abi_put_selector(&writer, codec->signature);
+    fields_encode(&writer, move, codec->fields, codec->field_count);
+    assert(!writer.overflowed);
+    *size = writer.used;
+}
+
+enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_t size)
+{
+    if (size < ABI_SELECTOR_SIZE || size > GAME_MOVE_SIZE_MAX) {
+        return STATUS_BAD_FORMAT;
+    }
+    for (int kind = 0; kind < GAME_MOVE_KINDS; kind++) {
+        const struct codec *codec = &game_move_codecs[kind];
+        struct hash32 hash = keccak256(codec->signature, strlen(codec->signature));
+
+        if (memcmp(hash.bytes, bytes, ABI_SELECTOR_SIZE) == 0) {
+            struct abi_reader reader;
+
+            memset(move, 0, sizeof(*move));
+            move->kind = (enum game_move_kind)kind;
+            abi_reader_init(&reader, bytes + ABI_SELECTOR_SIZE, size - ABI_SELECTOR_SIZE);
+            if (fields_decode(&reader, move, codec->fields, codec->field_count) != STATUS_OK ||
+                reader.at != reader.size || !game_move_fits(move)) {
+                return STATUS_BAD_FORMAT;
+            }
+            return STATUS_OK;
+        }
+    }
+    return STATUS_BAD_FORMAT;
+}
+
+const char *game_move_name(enum game_move_kind kind)
+{
+    return game_move_codecs[kind].name;
+}
+
+bool game_move_is_of_referee(enum game_move_kind kind)
+{
+    return kind >= GAME_QUERY;
+}
+
+/* ---- events ----------------------------------------------------------------- */
+
+/* The topics are the first fields of a table. */
+static size_t topic_fields(const struct codec *codec)
+{
+    size_t count = 0;
+
+    while (count < codec->field_count && codec->fields[count].indexed != 0) {
+        count++;
+    }
+    return count;
+}
+
+void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_event *event)
+{
+    const struct codec *codec = &game_event_codecs[event->kind];
+    size_t topics = topic_fields(codec);
+    struct abi_writer writer;
+
+    assert(topics < GAME_TOPICS_MAX);
+    memset(log, 0, sizeof(*log));
+    log->topics[0] = keccak256(codec->signature, strlen(codec->signature));
+    for (size_t i = 0; i < topics; i++) {
+        abi_writer_init(&writer, log->topics[1 + i].bytes, HASH32_SIZE);
+        fields_encode(&writer, event, &codec->fields[i], 1);
+    }
+    log->topic_count = 1 + (uint32_t)topics;
+    abi_writer_init(&writer, bytes, GAME_LOG_SIZE_MAX);
+    fields_encode(&writer, event, codec->fields + topics, codec->field_count - topics);
+    assert(!writer.overflowed);
+    log->data = (struct game_bytes){bytes, writer.used};
+}
+
+static enum status decode_event(struct game_event *event, const struct codec *codec,
+                                const struct game_log *log)
+{
+    size_t topics = topic_fields(codec);
+    struct abi_reader reader;
+
+    if (log->topic_count != 1 + topics) {
+        return STATUS_BAD_FORMAT;
+    }
+    for (size_t i = 0; i < topics; i++) {
+        abi_reader_init(&reader, log->topics[1 + i].bytes, HASH32_SIZE);
+        if (fields_decode(&reader, event, &codec->fields[i], 1) != STATUS_OK) {
+            return STATUS_BAD_FORMAT;
+        }
+    }
+    abi_reader_init(&reader, log->data.bytes, log->data.size);
+    if (fields_decode(&reader, event, codec->fields + topics, codec->field_count - topics) !=
+            STATUS_OK ||
+        reader.at != reader.size) {
+        return STATUS_BAD_FORMAT;
+    }
+    return event->payload.size <= (event->kind == GAME_QUERIED ? GAME_QUERIED_MAX : GAME_REPLY_MAX)
+               ? STATUS_OK
+               : STATUS_BAD_FORMAT;
+}
+
+enum status game_event_decode(struct game_event *event, const struct game_log *log)
+{
+    if (log->topic_count < 1 || log->topic_count > GAME_TOPICS_MAX ||
+        log->data.size > GAME_LOG_SIZE_MAX) {
+        return STATUS_NOT_FOUND;
+    }
+    for (int kind = 0; kind < GAME_EVENT_KINDS; kind++) {
+        const struct codec *codec = &game_event_codecs[kind];
+        struct hash32 hash = keccak256(codec->signature, strlen(codec->signature));
+
+        if (hash32_equal(&hash, &log->topics[0])) {
+            enum status status;
+
+            memset(event, 0, sizeof(*event));
+            event->kind = (enum game_event_kind)kind;
+            status = decode_event(event, codec, log);
+            if (event->kind == GAME_COMMITTED) {
+                event->index = event->segment.index;
+            }
+            return status;
+        }
+    }
+    return STATUS_NOT_FOUND;
+}
+
+const char *game_event_name(enum game_event_kind kind)
+{
+    return game_event_codecs[kind].name;
+}

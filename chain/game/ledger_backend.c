@@ -1,0 +1,207 @@
+/* ledger_backend.c - opens a ledger and hands each call of ledger.h to its implementation. */
+#include "chain/game/ledger_backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    WAIT_STEP_MS = 20,
+    WAIT_STEP_MS_MAX = 500,
+};
+
+void ledger_options_init(struct ledger_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->depth = 12;
+    options->ledger_retry_s = 90;
+    options->gas_price_gwei_max = 200;
+    options->timeout_ms = 10000;
+}
+
+enum status ledger_open(struct ledger **ledger, const struct ledger_options *options,
+                        struct error *error)
+{
+    struct ledger *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *ledger = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
+    }
+    made->may_write = options->signer != NULL;
+    if (made->may_write) {
+        made->account = *signer_address(options->signer);
+    }
+    if (strlen(options->url) > LEDGER_URL_MAX) {
+        status = error_set(error, STATUS_USAGE, "the ledger's URL is too long");
+    } else if (strncmp(options->url, "local:", 6) == 0) {
+        status = ledger_local_attach(made, options, error);
+    } else if (strncmp(options->url, "http://", 7) == 0 ||
+               strncmp(options->url, "https://", 8) == 0) {
+        status = ledger_evm_attach(made, options, error);
+    } else {
+        status = error_set(error, STATUS_USAGE,
+                           "a ledger is local:PATH, http://... or https://..., not '%.100s'",
+                           options->url);
+    }
+    if (status != STATUS_OK) {
+        free(made);
+        return status;
+    }
+    *ledger = made;
+    return STATUS_OK;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+    if (ledger != NULL) {
+        ledger->backend->close(ledger->self);
+        free(ledger);
+    }
+}
+
+const struct ledger_place *ledger_get_place(const struct ledger *ledger)
+{
+    return &ledger->place;
+}
+
+const struct address *ledger_get_own(const struct ledger *ledger)
+{
+    return &ledger->account;
+}
+
+enum status ledger_submit(struct ledger *ledger, const char *name, const struct game_move *move,
+                          struct error *error)
+{
+    if (!ledger->may_write) {
+        return error_set(error, STATUS_USAGE, "the ledger was opened without a key");
+    }
+    if (name[0] == '\0' || strlen(name) > LEDGER_NAME_MAX) {
+        return error_set(error, STATUS_USAGE, "a move needs a name of up to %d characters",
+                         LEDGER_NAME_MAX);
+    }
+    if (!game_move_fits(move)) {
+        return error_set(error, STATUS_OVER_LIMIT, "this move is too long for one transaction");
+    }
+    return ledger->backend->submit(ledger->self, name, move, error);
+}
+
+enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
+                        struct error *error)
+{
+    if (!ledger->may_write) {
+        return error_set(error, STATUS_USAGE, "the ledger was opened without a key");
+    }
+    return ledger->backend->look(ledger->self, outcome, name, error);
+}
+
+enum status ledger_work(struct ledger *ledger, struct error *error)
+{
+    return ledger->backend->work(ledger->self, error);
+}
+
+enum status ledger_catch_up(struct ledger *ledger, struct error *error)
+{
+    bool behind = true;
+    enum status status = STATUS_OK;
+
+    while (status == STATUS_OK && behind) {
+        status = ledger_work(ledger, error);
+        if (status == STATUS_OK) {
+            status = ledger->backend->behind(ledger->self, &behind, error);
+        }
+    }
+    return status;
+}
+
+static uint64_t monotonic_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
+                        bool until_final, uint32_t timeout_ms, struct error *error)
+{
+    uint64_t end_ms = monotonic_ms() + timeout_ms;
+    uint32_t step_ms = WAIT_STEP_MS;
+
+    for (;;) {
+        struct timespec pause = {0, (long)step_ms * 1000000};
+        enum status worked = ledger_work(ledger, error);
+        enum status status = ledger_look(ledger, outcome, name, error);
+
+        if (status != STATUS_OK || (worked != STATUS_OK && worked != STATUS_UNREACHABLE)) {
+            return status != STATUS_OK ? status : worked;
+        }
+        if (outcome->state == LEDGER_MOVE_FINAL || outcome->state == LEDGER_MOVE_REFUSED ||
+            (outcome->state == LEDGER_MOVE_DONE && !until_final)) {
+            return STATUS_OK;
+        }
+        if (monotonic_ms() >= end_ms) {
+            return error_set(error, STATUS_UNREACHABLE, "'%s' is still on its way%s%s", name,
+                             outcome->trouble[0] != '\0' ? ": " : "", outcome->trouble);
+        }
+        (void)nanosleep(&pause, NULL);
+        step_ms = 2 * step_ms > WAIT_STEP_MS_MAX ? WAIT_STEP_MS_MAX : 2 * step_ms;
+    }
+}
+
+enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry, uint64_t after,
+                        uint32_t depth, struct error *error)
+{
+    return ledger->backend->next(ledger->self, entry, after, depth, error);
+}
+
+enum status ledger_get_job(struct ledger *ledger, struct ledger_job *job, const struct hash32 *key,
+                           struct error *error)
+{
+    return ledger->backend->get_job(ledger->self, job, key, error);
+}
+
+enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
+                             const struct hash32 *key, struct error *error)
+{
+    return ledger->backend->get_claim(ledger->self, claim, key, error);
+}
+
+enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
+                               const struct address *account, struct error *error)
+{
+    return ledger->backend->get_account(ledger->self, purse, owed, account, error);
+}
+
+enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock, struct error *error)
+{
+    return ledger->backend->get_clock(ledger->self, clock, error);
+}
+
+enum status ledger_get_segment(struct ledger *ledger, struct game_segment *segment,
+                               const struct hash32 *job, uint32_t index, struct error *error)
+{
+    struct ledger_entry entry = {0};
+    bool found = false;
+    enum status status;
+
+    /* The last commit of the index is the one that stands, unless a conviction came after it. */
+    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
+        bool ours = entry.kind == LEDGER_EVENT && hash32_equal(&entry.event.job, job);
+
+        if (ours && entry.event.kind == GAME_COMMITTED && entry.event.index == index) {
+            *segment = entry.event.segment;
+            found = true;
+        } else if (ours && entry.event.kind == GAME_CONVICTED && index >= entry.event.index) {
+            found = false;
+        } else if (entry.kind == LEDGER_REWIND && found && segment->height > entry.height) {
+            found = false;
+        }
+    }
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    return found ? STATUS_OK
+                 : error_set(error, STATUS_NOT_FOUND, "no segment %u stands in this job", index);
+}
