@@ -111,6 +111,14 @@ enum evidence_list {
     EVIDENCE_CONSTANTS, /* the job's */
 };
 
+/* What a job gives that no trace holds. Borrowed, by number among the data tensors and among the
+ * constants. */
+struct evidence_given {
+    const void *const *data;
+    const struct digest *data_roots;
+    const void *const *constants;
+};
+
 /*
  * The accused's trees. Nodes are addressed as merkle.h does: (0, i) of a list is the hash of item i
  * as a leaf, (0, i) of a tensor that of its leaf i, (height, 0) the root of the tree. Whoever

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proofs/commit/descriptor.h"
 #include "proofs/dispute/ledger_query.h"
 
 /* Leaves of one piece of a data tensor, whose node is kept: 256 KiB. */
@@ -296,7 +297,7 @@ static enum status find_leaf(void *context, uint8_t leaf[MERKLE_LEAF_SIZE], enum
 /* ---- evidence -------------------------------------------------------------- */
 
 static void init(struct fraud_proof *proof, struct trace_walk *walk,
-                 const struct record_given *given)
+                 const struct evidence_given *given)
 {
     memset(proof, 0, sizeof(*proof));
     proof->walk = walk;
@@ -311,7 +312,7 @@ static void init(struct fraud_proof *proof, struct trace_walk *walk,
 }
 
 enum status fraud_proof_open(struct fraud_proof *proof, struct trace_walk *walk,
-                             const struct record_given *given, struct error *error)
+                             const struct evidence_given *given, struct error *error)
 {
     enum status status;
 
@@ -457,7 +458,7 @@ enum status fraud_proof_judge(struct evidence_ruling *ruling, const struct fraud
 
 /* A walk for what differs from one's own, which is nothing: all that is proven is one's own. */
 static enum status open_own(struct fraud_proof *proof, struct trace_walk *walk,
-                            struct trace_server *own, const struct record_given *given,
+                            struct trace_server *own, const struct evidence_given *given,
                             struct error *error)
 {
     const struct trace_walk_case itself = {.trace_root = own->trace.root,
@@ -470,7 +471,7 @@ static enum status open_own(struct fraud_proof *proof, struct trace_walk *walk,
 }
 
 static enum status reply_with_parts(struct buffer *bytes, struct trace_server *own,
-                                    const struct record_given *given,
+                                    const struct evidence_given *given,
                                     const struct trace_query *query, struct error *error)
 {
     struct fraud_proof proof;
@@ -530,7 +531,7 @@ static enum status trace_reply_tree(struct buffer *bytes, struct trace_server *o
 }
 
 enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
-                              const struct record_given *given, const struct trace_query *query,
+                              const struct evidence_given *given, const struct trace_query *query,
                               struct error *error)
 {
     enum status status = STATUS_OK;

@@ -10,13 +10,12 @@
 #define PROOFS_DISPUTE_FRAUD_PROOF_H
 
 #include "proofs/dispute/evidence.h"
-#include "proofs/dispute/step_record.h"
 #include "proofs/dispute/trace_walk.h"
 #include "proofs/job/job.h"
 
 struct fraud_proof {
     struct trace_walk *walk; /* borrowed; its end names the kind of evidence */
-    struct record_given given;
+    struct evidence_given given;
     struct digest *pieces[JOB_DATA_MAX]; /* nodes of a data tensor, made when it is asked for */
     struct evidence_source source;
     struct evidence_target target; /* TRACE_WALK_ELEMENT: the element that costs least to prove */
@@ -24,7 +23,7 @@ struct fraud_proof {
 
 /* The walk must have ended, but not with TRACE_WALK_NO_LIE; given is borrowed. */
 MUST_CHECK enum status fraud_proof_open(struct fraud_proof *proof, struct trace_walk *walk,
-                                        const struct record_given *given, struct error *error);
+                                        const struct evidence_given *given, struct error *error);
 /* Another element of the same leaf, where the ledger did not convict for the passed_over best ones.
  * STATUS_NOT_FOUND: there are no more, or the evidence is not about an element. */
 MUST_CHECK enum status fraud_proof_other(struct fraud_proof *proof, uint32_t passed_over,
@@ -61,7 +60,7 @@ MUST_CHECK enum status fraud_proof_judge(struct evidence_ruling *ruling,
  * of an element. STATUS_NOT_FOUND: there is no such thing.
  */
 MUST_CHECK enum status fraud_proof_reply(struct buffer *bytes, struct trace_server *own,
-                                         const struct record_given *given,
+                                         const struct evidence_given *given,
                                          const struct trace_query *query, struct error *error);
 
 /*

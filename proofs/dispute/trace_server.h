@@ -11,7 +11,7 @@
 #define PROOFS_DISPUTE_TRACE_SERVER_H
 
 #include "proofs/commit/trace.h"
-#include "proofs/dispute/trace_file.h"
+#include "proofs/commit/trace_file.h"
 #include "proofs/dispute/trace_reply.h"
 
 /* Tensors that are kept at once: all that one operation touches. */

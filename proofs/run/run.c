@@ -298,12 +298,12 @@ void run_describe(char *text, size_t size, const struct machine_options *options
                    options->thread_count == 1 ? "" : "s");
 }
 
-void run_given(struct record_given *given, struct run_data *data, const struct run *run)
+void run_given(struct evidence_given *given, struct run_data *data, const struct run *run)
 {
     for (uint32_t i = 0; i < run->data_count; i++) {
         data->bytes[i] = run->data[i].data;
     }
-    *given = (struct record_given){.data = data->bytes,
-                                   .data_roots = run->job->data_roots,
-                                   .constants = (const void *const *)run->job->constants};
+    *given = (struct evidence_given){.data = data->bytes,
+                                     .data_roots = run->job->data_roots,
+                                     .constants = (const void *const *)run->job->constants};
 }

@@ -8,7 +8,7 @@
 #define PROOFS_RUN_RUN_H
 
 #include "proofs/bundle/bundle.h"
-#include "proofs/dispute/step_record.h"
+#include "proofs/dispute/evidence.h"
 #include "proofs/format/dataset.h"
 
 struct run {
@@ -37,7 +37,7 @@ void run_close(struct run *run); /* a zero-filled run is allowed */
 struct run_data {
     const void *bytes[JOB_DATA_MAX];
 };
-void run_given(struct record_given *given, struct run_data *data, const struct run *run);
+void run_given(struct evidence_given *given, struct run_data *data, const struct run *run);
 
 /* Opens the file for a data tensor and says what its root is; root NULL: it is not computed. */
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,

@@ -348,7 +348,7 @@ static enum status find_reply(struct buffer *reply, struct traced *traced,
 {
     const struct replay_options options = {.threads = traced->run.options.thread_count,
                                            .stop = &traced->stop};
-    struct record_given given;
+    struct evidence_given given;
     struct run_data data;
     struct trace_server server;
     enum status status;

@@ -132,7 +132,7 @@ out:
 static enum status make_reply(uint8_t *bytes, size_t *size, struct respond *respond,
                               const struct trace_query *query, struct error *error)
 {
-    struct record_given given;
+    struct evidence_given given;
     struct run_data data;
     struct buffer reply;
     enum status status;

@@ -8,7 +8,7 @@
  *     dispute     the struct below, as it stood when a child was started for it
  *     reply       what the accused replied last on the ledger
  *     walk        every reply about the trace so far (proofs/dispute/trace_walk.h)
- *     trace       the tensors of the step, so that it is run once (proofs/dispute/trace_file.h)
+ *     trace       the tensors of the step, so that it is run once (proofs/commit/trace_file.h)
  *     evidence    evidence that somebody gave (proofs/dispute/evidence_file.h)
  *     move-T-A    the move of turn T after A refusals (dispute_move.h)
  *     admitted    the accused is right, and the node has said so

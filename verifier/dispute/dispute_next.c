@@ -134,7 +134,7 @@ static enum status write_whole(struct making *making, struct fraud_proof *proof,
 /* Where no evidence is left, the accused is right. */
 static enum status write_evidence(struct making *making, struct error *error)
 {
-    struct record_given given;
+    struct evidence_given given;
     struct run_data data;
     struct fraud_proof proof = {0};
     struct file_bytes reply = {0};
@@ -216,7 +216,7 @@ static bool is_reply(const struct ledger_queried *queried, const struct buffer *
 static enum status defend(struct making *making, struct error *error)
 {
     const struct dispute *dispute = making->dispute;
-    struct record_given given;
+    struct evidence_given given;
     struct run_data data;
     struct ledger_queried queried;
 

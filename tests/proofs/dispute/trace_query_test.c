@@ -352,8 +352,8 @@ static void test_answers_about_tensors_are_nodes_or_leaves(void **state)
 /* What make_proofs.py wrote from the text of docs/FORMATS.md. */
 static void test_answers_by_a_second_writer_are_accepted(void **state)
 {
-    static const char *const names[] = {"told-list1",  "told-list5", "told-list300",
-                                        "told-tensor", "told-node",  "told-hashes"};
+    static const char *const names[] = {"reply-list1",  "reply-list5", "reply-list300",
+                                        "reply-tensor", "reply-node",  "reply-hashes"};
     static uint8_t bytes[TRACE_REPLY_BYTES_MAX + 1024];
 
     (void)state;
@@ -362,7 +362,7 @@ static void test_answers_by_a_second_writer_are_accepted(void **state)
         char path[128];
         struct ledger_queried queried;
         struct trace_reply reply;
-        size_t asked_size;
+        size_t queried_size;
         size_t size;
         FILE *file;
 
@@ -372,13 +372,13 @@ static void test_answers_by_a_second_writer_are_accepted(void **state)
         size = fread(bytes, 1, sizeof(bytes), file);
         assert_int_equal(fclose(file), 0);
         assert_in_range(size, 3, sizeof(bytes) - 1);
-        asked_size = (size_t)bytes[1] << 8 | bytes[2];
-        assert_in_range(asked_size, 1, size - 3);
-        assert_int_equal(ledger_queried_read(&queried, bytes + 3, asked_size), STATUS_OK);
-        assert_int_equal(ledger_queried_write(written, &queried), asked_size);
-        assert_memory_equal(written, bytes + 3, asked_size);
-        assert_int_equal(trace_reply_check(&reply, &queried.target, bytes + 3 + asked_size,
-                                           size - 3 - asked_size),
+        queried_size = (size_t)bytes[1] << 8 | bytes[2];
+        assert_in_range(queried_size, 1, size - 3);
+        assert_int_equal(ledger_queried_read(&queried, bytes + 3, queried_size), STATUS_OK);
+        assert_int_equal(ledger_queried_write(written, &queried), queried_size);
+        assert_memory_equal(written, bytes + 3, queried_size);
+        assert_int_equal(trace_reply_check(&reply, &queried.target, bytes + 3 + queried_size,
+                                           size - 3 - queried_size),
                          VERDICT_VALID);
     }
 }

@@ -202,7 +202,7 @@ static void forge(struct buffer *reply, const struct partial_sums_target *querie
 static void tell(struct defendant *accused, const char *name, const struct hash32 *claim,
                  const struct game_bytes *payload)
 {
-    struct record_given given;
+    struct evidence_given given;
     struct run_data data;
     struct buffer reply;
     struct ledger_queried queried;

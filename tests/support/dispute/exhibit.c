@@ -103,11 +103,11 @@ static void begin(struct exhibit *exhibit, struct tape *tape)
     exhibit->data_roots = room(tape->tensor_count, sizeof(*exhibit->data_roots));
 }
 
-static struct record_given given_of(const struct exhibit *exhibit)
+static struct evidence_given given_of(const struct exhibit *exhibit)
 {
-    return (struct record_given){.data = (const void *const *)exhibit->data,
-                                 .data_roots = exhibit->data_roots,
-                                 .constants = (const void *const *)exhibit->constants};
+    return (struct evidence_given){.data = (const void *const *)exhibit->data,
+                                   .data_roots = exhibit->data_roots,
+                                   .constants = (const void *const *)exhibit->constants};
 }
 
 static void *copy_of(const void *bytes, const struct tensor *tensor)
@@ -122,7 +122,7 @@ static void *copy_of(const void *bytes, const struct tensor *tensor)
 
 static void run_step(struct exhibit *exhibit, struct machine *machine)
 {
-    struct record_given given = given_of(exhibit);
+    struct evidence_given given = given_of(exhibit);
     struct error error;
 
     error_init(&error);

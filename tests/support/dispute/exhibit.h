@@ -20,7 +20,7 @@
 
 #include "engine/models/model.h"
 #include "proofs/dispute/ledger_query.h"
-#include "proofs/dispute/step_record.h"
+#include "tests/support/dispute/step_record.h"
 #include "tests/support/numeric/random_op.h"
 
 struct exhibit {

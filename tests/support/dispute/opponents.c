@@ -77,9 +77,9 @@ static void take_given(struct opponents *dispute, uint64_t seed)
     commit_list_root(&dispute->context.data, COMMIT_STATE, 0, dispute->data_roots, data);
     commit_list_root(&dispute->context.constants, COMMIT_STATE, 0, constants, constant);
     assert_int_equal(descriptor_program_root(&dispute->context.program, tape, NULL), STATUS_OK);
-    dispute->given = (struct record_given){.data = (const void *const *)dispute->data,
-                                           .data_roots = dispute->data_roots,
-                                           .constants = (const void *const *)dispute->constants};
+    dispute->given = (struct evidence_given){.data = (const void *const *)dispute->data,
+                                             .data_roots = dispute->data_roots,
+                                             .constants = (const void *const *)dispute->constants};
     free(constants);
 }
 

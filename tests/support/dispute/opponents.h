@@ -23,7 +23,7 @@ struct opponents {
     void **data;
     void **constants;
     struct digest *data_roots;
-    struct record_given given;
+    struct evidence_given given;
     struct evidence_context context; /* the job's roots; the accused's are to be filled in */
 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "proofs/commit/descriptor.h"
-#include "proofs/dispute/step_record.h"
+#include "tests/support/dispute/step_record.h"
 #include "tests/support/test.h"
 
 void walk_open(struct walk *walk, const struct lie *lie, uint32_t hidden)
@@ -66,7 +66,7 @@ void walk_evidence(struct buffer *evidence, struct walk *walk)
     const struct tape *tape = walk->dispute.tape;
     struct evidence_target target = {0};
     struct evidence_source source;
-    struct record_given given = {0};
+    struct evidence_given given = {0};
     struct record record;
     struct error error;
 

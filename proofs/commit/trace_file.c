@@ -1,5 +1,5 @@
 /* trace_file.c - see trace_file.h. */
-#include "proofs/dispute/trace_file.h"
+#include "proofs/commit/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static bool map_file(struct trace_file *file, int descriptor, const char *path,
 
 /* ---- writing ------------------------------------------------------------- */
 
-struct writer {
+struct trace_writer {
     int descriptor; /* -1: writing has failed */
     uint64_t place;
 };
@@ -101,7 +101,7 @@ static bool write_all(int descriptor, const void *bytes, uint64_t size, uint64_t
     return true;
 }
 
-static void give_up(struct writer *writer)
+static void give_up(struct trace_writer *writer)
 {
     if (writer->descriptor >= 0) {
         (void)close(writer->descriptor);
@@ -112,7 +112,7 @@ static void give_up(struct writer *writer)
 static enum status write_tensor(void *context, uint32_t item, const struct tensor *tensor,
                                 const void *bytes, struct error *error)
 {
-    struct writer *writer = context;
+    struct trace_writer *writer = context;
     uint64_t size = commit_tensor_size(tensor);
 
     (void)item;
@@ -138,7 +138,7 @@ static void fill_head(uint8_t *head, const struct trace *trace, const struct dig
     memcpy(head + size, sum.bytes, DIGEST_SIZE);
 }
 
-static bool write_head(const struct writer *writer, const struct trace *trace,
+static bool write_head(const struct trace_writer *writer, const struct trace *trace,
                        const struct digest *mark)
 {
     size_t size = (size_t)head_size(trace->tape);
@@ -157,7 +157,7 @@ static bool write_head(const struct writer *writer, const struct trace *trace,
 enum status trace_file_run(struct trace_file *file, struct trace *trace, struct machine *machine,
                            const char *path, const struct digest *mark, struct error *error)
 {
-    struct writer writer = {.descriptor = -1, .place = head_size(machine->tape)};
+    struct trace_writer writer = {.descriptor = -1, .place = head_size(machine->tape)};
     const struct trace_watcher watcher = {write_tensor, &writer};
     char part[FILE_PATH_MAX];
     enum status status;

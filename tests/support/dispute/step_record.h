@@ -6,8 +6,8 @@
  * knows where the accused differs answers that part from what the accused told, and the rest from
  * here.
  */
-#ifndef PROOFS_DISPUTE_STEP_RECORD_H
-#define PROOFS_DISPUTE_STEP_RECORD_H
+#ifndef TESTS_SUPPORT_DISPUTE_STEP_RECORD_H
+#define TESTS_SUPPORT_DISPUTE_STEP_RECORD_H
 
 #include "proofs/commit/descriptor.h"
 #include "proofs/commit/trace.h"
@@ -15,16 +15,9 @@
 
 #define RECORD_ALL UINT32_MAX
 
-/* Borrowed, by number among the data tensors and among the constants. */
-struct record_given {
-    const void *const *data;
-    const struct digest *data_roots;
-    const void *const *constants;
-};
-
 struct record {
     const struct tape *tape; /* borrowed */
-    struct record_given given;
+    struct evidence_given given;
     struct descriptor_places places;
     struct trace trace;
     uint8_t **kept;       /* by item of the trace; NULL: not kept */
@@ -36,7 +29,7 @@ struct record {
  * the tensors of operation `op`, or RECORD_ALL. Afterwards the machine holds the state after it.
  */
 MUST_CHECK enum status record_run(struct record *record, struct machine *machine,
-                                  const struct record_given *given, uint32_t op,
+                                  const struct evidence_given *given, uint32_t op,
                                   struct error *error);
 void record_release(struct record *record); /* a zero-filled record is allowed */
 
@@ -46,4 +39,4 @@ void record_source(struct evidence_source *source, struct record *record);
 /* Which list and item of it hold the root of a tensor of the tape. */
 enum evidence_list record_place(uint32_t *item, const struct record *record, uint32_t tensor);
 
-#endif /* PROOFS_DISPUTE_STEP_RECORD_H */
+#endif /* TESTS_SUPPORT_DISPUTE_STEP_RECORD_H */

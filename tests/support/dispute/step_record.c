@@ -1,5 +1,5 @@
 /* step_record.c - see step_record.h. */
-#include "proofs/dispute/step_record.h"
+#include "tests/support/dispute/step_record.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static enum status run(struct record *record, struct machine *machine, uint32_t 
 }
 
 enum status record_run(struct record *record, struct machine *machine,
-                       const struct record_given *given, uint32_t op, struct error *error)
+                       const struct evidence_given *given, uint32_t op, struct error *error)
 {
     enum status status;
 
