@@ -53,7 +53,7 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
     AMOUNT("fee", "for each attestor of each segment (default: a tenth of its reward; so two cost "
                   "a fifth of the reward more)"),
     AMOUNT("attest-bond", "what an attestor stakes (default: ten times the fee)"),
-    AMOUNT("claim-bond", "what a claim of fraud costs who is wrong (default: a tenth of the "
+    AMOUNT("claim-bond", "what a false claim of fraud costs its maker (default: a tenth of the "
                          "stake)"),
     PERIOD("segment-period", "1d", "the solver must commit a segment at least this often"),
     PERIOD("attest-period", "12h", "how long attestors may come"),
@@ -73,7 +73,7 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
      .help = "another number opens the same job once more"},
     {.name = "yes",
      .kind = OPTION_FLAG,
-     .help = "open it without asking",
+     .help = "open it without a prompt",
      .command_line_only = true},
     JOB_MOVES_TIMEOUT_OPTION,
 };
@@ -221,7 +221,7 @@ static enum status confirm(struct command_context *context, const struct game_te
     show_terms(stderr, terms);
     if (isatty(STDIN_FILENO) != 1) {
         (void)error_set(error, STATUS_USAGE, "no terminal to confirm the escrow on");
-        error_advise(error, "--yes opens it without asking");
+        error_advise(error, "--yes opens it without a prompt");
         return STATUS_USAGE;
     }
     fprintf(stderr, "Open the job with this escrow? Type yes: ");

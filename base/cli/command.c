@@ -9,7 +9,7 @@
 static const struct option_spec common_specs[] = {
     {.name = "help",
      .kind = OPTION_FLAG,
-     .help = "tell about this command",
+     .help = "show help for this command",
      .command_line_only = true},
     {.name = "json", .kind = OPTION_FLAG, .help = "results and errors as JSON on stdout"},
     {.name = "config", .kind = OPTION_TEXT, .value = "PATH", .help = "read this config file"},
@@ -18,7 +18,7 @@ static const struct option_spec common_specs[] = {
      .value = "LEVEL",
      .choices = "error|warn|info|debug",
      .fallback = "info",
-     .help = "how much to tell on stderr"},
+     .help = "how much to log on stderr"},
     {.name = "log-format",
      .kind = OPTION_CHOICE,
      .value = "FORMAT",
@@ -66,7 +66,7 @@ static void context_name(char name[NAME_TEXT_MAX], const struct command_context 
 
 static int fail_in_json(struct command_context *context, const struct error *error, int code)
 {
-    /* An error quotes what strangers sent: make it UTF-8 without controls first. */
+    /* An error may quote strangers: make it UTF-8 without control characters first. */
     char text[ERROR_TEXT_MAX * 6];
     char advice[ERROR_ADVICE_MAX * 6];
     char name[NAME_TEXT_MAX];

@@ -20,8 +20,8 @@
 enum command_exit {
     COMMAND_OK = 0,      /* done; proven */
     COMMAND_REFUSED = 1, /* refused; refuted */
-    COMMAND_UNKNOWN = 2, /* cannot tell, cannot reach, cannot do it now */
-    COMMAND_USAGE = 3,   /* asked for something that makes no sense */
+    COMMAND_UNKNOWN = 2, /* not known, not reachable, not possible now */
+    COMMAND_USAGE = 3,   /* the command line makes no sense */
 };
 
 struct command_context;
@@ -47,7 +47,7 @@ enum doctor_grade {
 
 struct doctor_finding {
     enum doctor_grade grade;
-    char text[512];   /* what is there */
+    char text[512];   /* what was found */
     char advice[512]; /* what to do about it; empty where nothing */
 };
 

@@ -86,7 +86,7 @@ void completion_bash(FILE *out, const struct command_group *const *groups, size_
 
 /* ---- zsh ---------------------------------------------------------------- */
 
-/* Within single quotes: a quote ends them, is escaped, and begins new ones. */
+/* Text within single quotes: a quote closes them, is escaped, and opens them again. */
 static void write_zsh_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {

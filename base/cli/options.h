@@ -84,7 +84,7 @@ struct options {
     size_t value_count;
     struct option_item items[OPTION_LIST_MAX]; /* of list options, in the order given */
     size_t item_count;
-    const char **arguments; /* owned array of borrowed texts: what is not an option */
+    const char **arguments; /* owned array of borrowed texts: words that are not options */
     size_t argument_count;
     struct config config;
     char *environment_text; /* owned: lists from the environment, cut into items */
@@ -122,7 +122,7 @@ MUST_CHECK enum status options_parse(struct options *options, struct error *erro
 
 void options_release(struct options *options);
 
-/* Asking for a name that is in no table, or for the wrong kind, is a bug and asserts. */
+/* A name that is in no table, or of another kind, is a bug and asserts. */
 bool options_given(const struct options *options, const char *name);   /* not from the fallback */
 bool options_flagged(const struct options *options, const char *name); /* on the command line */
 bool options_flag(const struct options *options, const char *name);

@@ -48,7 +48,7 @@ void progress_finish(struct progress *progress, uint64_t count, const char *note
 void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress, uint64_t count,
                    const char *note);
 
-/* Monotonic seconds, for those who have no clock of their own. */
+/* Monotonic seconds. */
 double progress_now(void);
 
 #endif /* BASE_CLI_PROGRESS_H */

@@ -9,7 +9,7 @@
 
 /*
  * How many letters must be added, dropped, changed or swapped with a neighbour to get from one word
- * to the other; SUGGEST_WORD_MAX when a word is too long to tell.
+ * to the other; SUGGEST_WORD_MAX when a word is too long.
  */
 size_t suggest_distance(const char *left, const char *right);
 

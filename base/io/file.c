@@ -241,7 +241,7 @@ enum status file_lock_open(struct file_lock *lock, struct error *error, const ch
         close(descriptor);
         return status;
     }
-    /* Who holds it is only for the error message of others: failing to say so is no failure. */
+    /* The process number is only for the error message of others. */
     if (ftruncate(descriptor, 0) == 0) {
         (void)dprintf(descriptor, "%ld\n", (long)getpid());
     }

@@ -22,7 +22,7 @@ struct whole_file {
     char part_path[WHOLE_FILE_PATH_MAX + 16]; /* beside path, until it is whole */
 };
 
-/* Begins a file. mode is what it gets when it appears (0600 for secrets), less what the umask takes
+/* Opens a new file. mode is that of the finished file (0600 for secrets), less what the umask takes
  * from group and others. */
 MUST_CHECK enum status whole_file_open(struct whole_file *file, struct error *error,
                                        const char *path, mode_t mode);

@@ -56,11 +56,11 @@ enum status access_encryption_make(struct access_encryption *encryption,
                : key_under_passphrase(encryption, options_text(options, "passphrase-file"), error);
 }
 
-static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool asking,
+static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool prompting,
                                         struct error *error)
 {
     const struct passphrase_source source = {
-        .file = file, .question = asking ? "Passphrase of the bundle: " : NULL};
+        .file = file, .question = prompting ? "Passphrase of the bundle: " : NULL};
     struct passphrase *passphrase;
     enum status status;
 
@@ -70,7 +70,7 @@ static enum status unlock_by_passphrase(struct bundle *bundle, const char *file,
     return status;
 }
 
-static enum status unlock(struct bundle *bundle, const struct options *options, bool asking,
+static enum status unlock(struct bundle *bundle, const struct options *options, bool prompting,
                           struct error *error)
 {
     const char *path = options_text(options, "key");
@@ -81,11 +81,11 @@ static enum status unlock(struct bundle *bundle, const struct options *options, 
     if (!bundle_is_locked(bundle)) {
         return STATUS_OK;
     }
-    if (path == NULL && file == NULL && !asking && getenv(PASSPHRASE_VARIABLE) == NULL) {
+    if (path == NULL && file == NULL && !prompting && getenv(PASSPHRASE_VARIABLE) == NULL) {
         return STATUS_OK;
     }
     if (path == NULL) {
-        return unlock_by_passphrase(bundle, file, asking, error);
+        return unlock_by_passphrase(bundle, file, prompting, error);
     }
     TRY(key_file_read(&key, path, error));
     status = bundle_unlock(bundle, &key, error);

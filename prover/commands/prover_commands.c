@@ -539,8 +539,8 @@ static const struct command commands[] = {
          "Writes what 'lockstep prover serve' shows into a folder that any static web "
          "training or object store can offer. Run it again when the bundle has grown: what "
          "is there is kept. Of traces only those of the steps named by --trace are "
-         "written: whoever doubts such a step can then follow it to the operation and "
-         "element without asking anybody.",
+         "written: with them a verifier can follow such a step to the operation and "
+         "element without a server.",
      .arguments = "BUNDLE...",
      .example = "lockstep prover publish text.run --to /srv/www/lockstep\n"
                 "lockstep prover publish text.run --to /srv/www/lockstep --trace 513",

@@ -33,7 +33,7 @@ struct content_tree_data {
 };
 
 struct content_tree {
-    pthread_mutex_t lock; /* bundles are one thread's at a time */
+    pthread_mutex_t lock; /* one thread at a time uses the bundles */
     struct content_tree_bundle *bundles;
     size_t bundle_count;
     struct content_tree_data *data;
@@ -136,8 +136,7 @@ static enum status open_bundle(struct content_tree *tree, const char *path,
     if (bundle_is_encrypted(entry->bundle)) {
         (void)error_set(error, STATUS_REFUSED, "%s is encrypted and cannot be shown to everybody",
                         path);
-        error_advise(error, "give an export and the key to those who may see it: 'lockstep bundle "
-                            "export'");
+        error_advise(error, "share an export and the key instead: 'lockstep bundle export'");
         return STATUS_REFUSED;
     }
     for (uint32_t i = 0; i < bundle_job(entry->bundle)->data_count; i++) {

@@ -5,7 +5,7 @@
  *     v1/jobs/JOB/job                           the job file
  *     v1/jobs/JOB/segments/N                    the state roots of a segment, 32 bytes each
  *     v1/jobs/JOB/checkpoints/STEP.safetensors  the state before a step, of twelve digits
- *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query (trace_query.h) on a step
+ *     v1/jobs/JOB/trace/STEP/QUERY              the reply to a trace query about a step
  *     v1/roots/ROOT                             the same by root: job id, segment, state, data root
  *
  * Nobody has to trust the tree: every name but jobs.json stands for bytes that a root fixes.

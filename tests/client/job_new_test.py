@@ -1,0 +1,160 @@
+"""Goal: `job new` and `job show` do what they say, by hand and by script.
+Method: runs the built program on one small job: exit codes, JSON, files made and not made. A GPT-2
+in Hugging Face naming, written here, becomes a first state, and its root is made a second time."""
+
+import json
+import os
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../support"), os.path.join(HERE, "../proofs/reader")]
+sys.dont_write_bytecode = True
+
+import reader  # noqa: E402
+from program import DATA, SIZE, ask, call, main, new_job, path, run  # noqa: E402
+
+
+def jobs_are_made_shown_and_never_replaced():
+    made = new_job("a.job")
+    shown = ask("job", "show", path("a.job"))
+    assert made["id"] == shown["id"] and shown["segments"] == 3 and not shown["first_state_given"]
+    new_job("a.job", wanted=1)
+    assert new_job("b.job", "--seed", "2")["id"] != made["id"]
+    with open(path("a.job"), "rb") as file:
+        data = file.read()
+    assert reader.job_id(data[:216]).hex() == made["id"]
+    assert b"state" in call("job", "show", path("a.job"), "--tape").stdout
+    call("job", "new", *SIZE, "--out", path("c.job"), wanted=3)  # no data
+    call("job", "new", "--data", DATA, "--data", DATA, "--out", path("c.job"), wanted=3)
+    assert not os.path.exists(path("c.job"))
+
+
+def options_that_change_nothing_are_refused():
+    """And the defaults that --help names are those that are taken."""
+    for words, option in ((["--kv-heads", "1"], "--kv-heads"), (["--labels", DATA], "--labels"),
+                          (["--classes", "3"], "--classes"), (["--constants", DATA], "--constants"),
+                          (["--model", "llama", "--positions", "9"], "--positions"),
+                          (["--model", "mlp"], "--length"), (["--warmup", "12"], "--warmup"),
+                          (["--tape", DATA], "--batch")):
+        got = new_job("n.job", *words, wanted=3)["error"]["message"]
+        assert got.startswith(option), got
+    new_job("n.job", environment={"LOCKSTEP_KV_HEADS": "1"})  # other jobs' settings may be there
+    samples = path("samples.npy")
+    labels = path("labels.npy")
+    for name, shape, count in ((samples, "(40, 64)", 40 * 64), (labels, "(40,)", 40)):
+        with open(name, "wb") as file:
+            head = "{'descr': '|u1', 'fortran_order': False, 'shape': %s, }" % shape
+            head = head.ljust(117) + "\n"
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+            file.write(bytes(i % 10 for i in range(count)))
+    for model, data, rest in (
+            ("gpt2", DATA, "--batch 8 --length 64 --vocabulary 256 --layers 3 --heads 4 --width 64 "
+                           "--hidden 256 --positions 64"),
+            ("llama", DATA, "--batch 8 --length 64 --vocabulary 256 --layers 3 --heads 4 --width 64 "
+                            "--hidden 192 --kv-heads 2"),
+            ("mlp", samples, "--batch 32 --layers 2 --hidden 64 --classes 10"),
+            ("convnet", samples, "--batch 32 --hidden 8 --classes 10")):
+        words = ["job", "new", "--model", model, "--data", data, "--out"]
+        words[4:4] = ["--labels", labels] if data == samples else []
+        said = ("--dropout 0 --rate 0.001 --rate-min 0.0001 --warmup 20 --decay 0.1 --clip 1 "
+                "--optimizer adamw --schedule linear --bits 14 --block 128 --seed 1 --steps 300 "
+                "--segment 50 " + rest).split()
+        assert (ask(*words, path(model + ".1.job"))["id"]
+                == ask(*words, path(model + ".2.job"), *said)["id"]), model
+
+
+def job_is_made_again_from_its_tape():
+    call("job", "show", path("a.job"), "--save-tape", path("a.tape"), "--save-constants",
+         path("a.safetensors"))
+    words = ["job", "new", "--tape", path("a.tape"), "--steps", "12", "--segment", "4"]
+    ask(*words, "--data", DATA, "--out", path("t.job"), wanted=3)  # its constants are missing
+    words += ["--constants", path("a.safetensors"), "--out", path("t.job")]
+    ask(*words, wanted=3)  # its data is missing
+    ask(*words, "--data", DATA, "--data", DATA, wanted=3)
+    again = ask(*words, "--data", DATA)
+    roots, first = again["roots"], ask("job", "show", path("a.job"))["roots"]
+    for key in ("program", "constants", "data"):
+        assert roots[key] == first[key], key
+    assert roots["first_state"] != first["first_state"]  # zeros: nothing draws it
+    ask("job", "new", "--tape", DATA, "--data", DATA, "--out", path("u.job"), wanted=1)
+    # The state of a run gives the tape what the model's draws gave.
+    run("a.job", "a.run")
+    state = os.path.join(path("a.run"), "checkpoints", "000000000004.safetensors")
+    given = ask(*words[:-1], path("g.job"), "--data", DATA, "--first-state", state)
+    assert given["first_state_given"]
+    steps = ask("bundle", "steps", path("a.run"))["steps"]
+    assert given["roots"]["first_state"] == steps[3]["state_root"]
+    run("g.job", "g.run", "--first-state", state)
+    assert ask("bundle", "steps", path("g.run"))["steps"][0]["state_root"] == steps[4]["state_root"]
+
+
+def write_gpt2(name, prefix, drop=None, extra=None):
+    """A GPT-2 of this size as Hugging Face names it; returns name -> (dims, bytes)."""
+    shapes = {"wte.weight": [128, 8], "wpe.weight": [4, 8], "ln_f.weight": [8], "ln_f.bias": [8],
+              "h.0.ln_1.weight": [8], "h.0.ln_1.bias": [8], "h.0.ln_2.weight": [8],
+              "h.0.ln_2.bias": [8], "h.0.attn.c_attn.weight": [8, 24],
+              "h.0.attn.c_attn.bias": [24], "h.0.attn.c_proj.weight": [8, 8],
+              "h.0.attn.c_proj.bias": [8], "h.0.mlp.c_fc.weight": [8, 32],
+              "h.0.mlp.c_fc.bias": [32], "h.0.mlp.c_proj.weight": [32, 8],
+              "h.0.mlp.c_proj.bias": [8]}
+    tensors = {}
+    for number, (key, dims) in enumerate(sorted(shapes.items())):
+        count = 1
+        for dim in dims:
+            count *= dim
+        tensors[key] = (dims, struct.pack("<%df" % count, *[
+            ((i * 37 + number * 11) % 101 - 50) / 1000 for i in range(count)]))
+    body, header = b"", {"__metadata__": {"format": "pt"}}
+    for key, (dims, data) in list(tensors.items()) + list((extra or {}).items()):
+        if key != drop:
+            header[prefix + key] = {"dtype": "F32", "shape": dims,
+                                    "data_offsets": [len(body), len(body) + len(data)]}
+            body += data
+    text = json.dumps(header).encode()
+    with open(path(name), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + body)
+    return tensors
+
+
+def gpt2_of_hugging_face_is_a_first_state():
+    write_gpt2("plain.safetensors", "")
+    tensors = write_gpt2("hub.safetensors", "transformer.",
+                         extra={"h.0.attn.bias": ([1, 1, 4, 4], bytes(64))})
+    made = new_job("hub.job", "--first-state", path("hub.safetensors"))
+    assert new_job("plain.job", "--first-state", path("plain.safetensors"))["id"] == made["id"]
+    # The state root, a second time: states in the tape's order, what is missing as zeros.
+    roots = []
+    for line in call("job", "show", path("hub.job"), "--tape").stdout.decode().splitlines():
+        if line.startswith("state "):
+            name = line.split("'")[1]
+            kind, dims = line.split("' ")[1].split(" ")[0].rstrip("]").split("[")
+            dims = [int(dim) for dim in dims.split(",")]
+            count = 1
+            for dim in dims:
+                count *= dim
+            data = tensors[name][1] if name in tensors else bytes(4 * count)
+            roots.append(reader.tensor_root("tensor", {"f32": 0, "u32": 3}[kind], dims, name, data))
+    assert reader.list_root("state", 0, roots).hex() == made["roots"]["first_state"]
+    # A run needs the file once, and keeps it as a checkpoint.
+    run("hub.job", "hub.run", wanted=3)
+    run("hub.job", "hub2.run", "--first-state", path("plain.safetensors"))
+    ask("prover", "resume", path("hub.run"), "--first-state", path("hub.safetensors"))
+    assert (ask("bundle", "segments", path("hub.run"))
+            == ask("bundle", "segments", path("hub2.run")))
+    ask("prover", "resume", path("hub2.run"))
+    write_gpt2("less.safetensors", "", drop="h.0.mlp.c_fc.bias")
+    assert "h.0.mlp.c_fc.bias" in new_job("l.job", "--first-state", path("less.safetensors"),
+                                          wanted=1)["error"]["message"]
+    write_gpt2("more.safetensors", "", extra={"h.1.ln_1.bias": ([8], bytes(32))})
+    new_job("m.job", "--first-state", path("more.safetensors"), wanted=1)
+    # The table of positions may be longer than the sequences, as GPT-2's is.
+    new_job("p.job", "--positions", "9", "--first-state", path("hub.safetensors"), wanted=1)
+
+
+sys.exit(main([
+    jobs_are_made_shown_and_never_replaced,
+    options_that_change_nothing_are_refused,
+    job_is_made_again_from_its_tape,
+    gpt2_of_hugging_face_is_a_first_state,
+]))
