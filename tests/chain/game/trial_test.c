@@ -460,7 +460,7 @@ static void test_walk_on_the_ledger_ends_in_a_conviction(void **state)
         wei owed = court_owed(court, COURT_CLAIMANT);
         uint32_t tells;
 
-        walk_open(&walk, &lie, wide == 1 ? DISPUTE_WIDE : 0);
+        walk_open(&walk, &lie, wide == 1 ? OPPONENTS_WIDE : 0);
         tells = play_walk(court, &walk, UINT32_MAX);
         print_message("a lie in tensor %u: %u rounds on the ledger, then convicted\n", lie.item,
                       tells);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/local/local_rules.h"
+#include "chain/local/local_game.h"
 #include "tests/support/test.h"
 
 enum {
