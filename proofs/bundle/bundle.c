@@ -1,6 +1,6 @@
 /*
- * bundle.c - the folder of a run, its lock and its key; see bundle.h. The journal's rows:
- * bundle_rows.c; checkpoints: bundle_state.c.
+ * bundle.c - the folder of a run, its lock and its key; see bundle.h. bundle_rows.c has the rows of
+ * the journal, bundle_state.c the checkpoints.
  */
 #include "proofs/bundle/bundle.h"
 
@@ -45,8 +45,8 @@ static const struct {
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
 /*
- * A folder from a stranger may hold links to files of ours: a lock is emptied and a database
- * written through them. No part of a bundle is ever a link.
+ * A folder from a stranger may hold links to files of ours: through them we would empty a lock file
+ * or write into a database. So no part of a bundle may be a link.
  */
 static enum status check_parts(const struct bundle *bundle, struct error *error)
 {
@@ -67,7 +67,7 @@ static enum status check_parts(const struct bundle *bundle, struct error *error)
     return STATUS_OK;
 }
 
-/* What a crash left of a file of ours (whole_file.h). */
+/* Is this what a crash left of a file of ours (whole_file.h)? */
 static bool is_half_written(const char *name)
 {
     return strncmp(name, "job.part-", 9) == 0 || strncmp(name, "key.lock.part-", 14) == 0 ||
@@ -117,7 +117,7 @@ static enum status clear_half_written(const char *path, struct error *error)
     }
     while ((entry = readdir(folder)) != NULL) {
         if (is_half_written(entry->d_name)) {
-            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* waste, if it stays */
+            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* a file that stays is only waste */
         }
     }
     (void)closedir(folder);
@@ -153,7 +153,7 @@ void bundle_close(struct bundle *bundle)
     free(bundle);
 }
 
-/* The folder must be there. sqlite3 wants its path without links, and so do we. */
+/* The folder must exist. Its path is resolved: sqlite3 refuses symbolic links in it. */
 static enum status find_folder(struct bundle *bundle, const char *path, struct error *error)
 {
     if (snprintf(bundle->path, sizeof(bundle->path), "%s", path) >= (int)sizeof(bundle->path)) {

@@ -7,15 +7,16 @@
  *     RUN/key.lock                             encrypted bundles: the key, under a passphrase
  *     RUN/lock                                 held by the process that writes
  *
- * A crash at any instant leaves a bundle that can be continued to the same bits: a checkpoint
- * appears whole or not at all and is entered in the journal only then; steps that were journaled
- * after the last checkpoint are run again and must give the same roots. A reader trusts nothing:
- * the job is checked against its own roots, the database's shape and every value are checked, a
- * checkpoint must hash to the state root that the journal names, and nothing is written through a
- * symbolic link.
+ * A crash at any instant leaves a bundle that a later run continues to the same bits. A checkpoint
+ * appears whole or not at all, and only then enters the journal. Steps journaled after the last
+ * checkpoint run again and must give the same roots.
  *
- * An encrypted bundle keeps checkpoints, losses, times and notes under its key (encryption.h). The job,
- * the roots and the signatures are there for everybody.
+ * A reader trusts nothing. It checks the job against its own roots, the shape and every value of
+ * the database, and that a checkpoint hashes to the state root in the journal. Nothing is written
+ * through a symbolic link.
+ *
+ * An encrypted bundle keeps checkpoints, losses, times and notes under its key (encryption.h).
+ * Everybody can read the job, the roots and the signatures.
  */
 #ifndef PROOFS_BUNDLE_BUNDLE_H
 #define PROOFS_BUNDLE_BUNDLE_H
@@ -41,14 +42,15 @@ enum bundle_mode {
 MUST_CHECK enum status bundle_create(struct bundle **bundle, const char *path, struct job *job,
                                      struct error *error);
 
-/* An encrypted one. lock is what encryption_lock() made of the key; NULL: the owner keeps the key. */
+/* The same, encrypted. lock: the key as encryption_lock() wrote it; NULL: the owner keeps the
+ * key. */
 MUST_CHECK enum status bundle_create_encrypted(struct bundle **bundle, const char *path,
                                                struct job *job, const struct encryption_key *key,
                                                const uint8_t *lock, struct error *error);
 
 MUST_CHECK enum status bundle_open(struct bundle **bundle, const char *path, enum bundle_mode mode,
                                    struct error *error);
-/* Writes what is still pending, as far as it can. NULL is allowed. */
+/* Writes the pending steps, as far as it can. NULL is allowed. */
 void bundle_close(struct bundle *bundle);
 
 const struct job *bundle_job(const struct bundle *bundle);
@@ -58,7 +60,7 @@ const char *bundle_path(const struct bundle *bundle);
 
 bool bundle_is_encrypted(const struct bundle *bundle);
 
-/* Encrypted, and the key was not given: what is encrypted cannot be read, and no step be recorded. */
+/* Encrypted, and the key was not given: encrypted parts are hidden and no step can be recorded. */
 bool bundle_is_locked(const struct bundle *bundle);
 
 /* STATUS_REFUSED: it is another bundle's key. */
@@ -69,27 +71,27 @@ MUST_CHECK enum status bundle_unlock(struct bundle *bundle, const struct encrypt
 MUST_CHECK enum status bundle_unlock_with(struct bundle *bundle, const void *passphrase,
                                           size_t passphrase_size, struct error *error);
 
-/* The key, to be handed to a verifier. Wipe it. */
+/* The key, for a verifier. Wipe it. */
 MUST_CHECK enum status bundle_key(struct encryption_key *key, const struct bundle *bundle,
                                   struct error *error);
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* What is known of a step that was run. */
+/* A step that was run. */
 struct bundle_step {
     uint64_t step;
     struct digest root;              /* of the state after the step */
-    bool hidden;                     /* the bundle is locked: what follows is zeros */
+    bool hidden;                     /* the bundle is locked: the fields below are zeros */
     uint32_t loss_bits;              /* binary32; FLOAT_NAN_BITS where the tape has no loss */
     uint64_t nanoseconds;            /* of the step */
     uint64_t nanoseconds_committing; /* of hashing and writing */
     uint64_t microjoules;            /* of the step; BUNDLE_ENERGY_UNKNOWN */
-    uint64_t device;                 /* as bundle_device() knows it; set by bundle_record() */
+    uint64_t device;                 /* a row of bundle_device(); bundle_record() sets it */
 };
 #define BUNDLE_ENERGY_UNKNOWN ((uint64_t)INT64_MAX)
 
 /*
- * Enters a step that was run. A step that is there already must have the same root and loss:
+ * Records a step that was run. A step that is there already must have the same root and loss:
  * STATUS_REFUSED says that this machine and the journal disagree. Entries reach the disk with
  * bundle_flush(), at the latest after BUNDLE_PENDING_MAX of them, or with the first one that comes
  * a second after the oldest.
@@ -103,50 +105,49 @@ MUST_CHECK enum status bundle_flush(struct bundle *bundle, struct error *error);
 MUST_CHECK enum status bundle_step_read(struct bundle_step *entry, struct bundle *bundle,
                                         uint64_t step, struct error *error);
 
-/* The root of the state before a step: the job's first, or what the step before it gave. */
+/* The root of the state before a step. */
 MUST_CHECK enum status bundle_state_root(struct digest *root, struct bundle *bundle, uint64_t step,
                                          struct error *error);
 
-/* How many steps are journaled without a gap from the first. */
+/* How many steps the journal has without a gap from the first. */
 MUST_CHECK enum status bundle_step_count(uint64_t *count, struct bundle *bundle,
                                          struct error *error);
 
 /*
- * The root of a segment all of whose steps are journaled. The segment in which the run diverged
- * ends with the step that did: segments after it are STATUS_NOT_FOUND.
+ * The root of a segment whose steps are all journaled. The step that diverged ends its segment;
+ * later segments are STATUS_NOT_FOUND.
  */
 MUST_CHECK enum status bundle_segment_root(struct digest *root, struct bundle *bundle,
                                            uint64_t segment, struct error *error);
 
-/* Keeps the signature under which the segment's root was posted; one segment has one. */
+/* Keeps the signature under which the segment's root was posted; a segment has one. */
 MUST_CHECK enum status bundle_segment_sign(struct bundle *bundle, uint64_t segment,
                                            const uint8_t *signature, size_t signature_size,
                                            struct error *error);
-/* signature has room for BUNDLE_SIGNATURE_MAX bytes; root is the one that was signed.
- * STATUS_NOT_FOUND: none is kept. */
+/* signature has room for BUNDLE_SIGNATURE_MAX bytes; root is the root that was signed.
+ * STATUS_NOT_FOUND: there is no signature. */
 MUST_CHECK enum status bundle_segment_signature(struct digest *root, uint8_t *signature,
                                                 size_t *signature_size, struct bundle *bundle,
                                                 uint64_t segment, struct error *error);
 
 /* ---- how the run stands ------------------------------------------------- */
 
-/* A run that met a NaN or an infinity has ended, legally, at that step. */
+/* A run that meets a NaN or an infinity ends, legally, at that step. */
 MUST_CHECK enum status bundle_set_diverged(struct bundle *bundle, uint64_t step,
                                            struct error *error);
 /* *step is UINT64_MAX where the run did not diverge. */
 MUST_CHECK enum status bundle_diverged(uint64_t *step, struct bundle *bundle, struct error *error);
 
 /*
- * Small notes for the owner's comfort, such as where the data lies: not committed to, and worth no
- * more than a hint. text has room for FILE_PATH_MAX bytes; STATUS_NOT_FOUND: there is no such note,
- * or the bundle is locked.
+ * Notes for the owner, such as where the data lies. No root covers them: they are hints. text has
+ * room for FILE_PATH_MAX bytes; STATUS_NOT_FOUND: there is no such note, or the bundle is locked.
  */
 MUST_CHECK enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
                                        struct error *error);
 MUST_CHECK enum status bundle_note(char *text, struct bundle *bundle, const char *name,
                                    struct error *error);
 
-/* What runs the steps from now on, for people; a longer text is cut. */
+/* Names the device that runs the steps from now on; a longer text is cut. */
 MUST_CHECK enum status bundle_set_device(struct bundle *bundle, const char *device,
                                          struct error *error);
 /* name has room for BUNDLE_DEVICE_MAX bytes. */
@@ -156,25 +157,25 @@ MUST_CHECK enum status bundle_device(char *name, struct bundle *bundle, uint64_t
 /* ---- checkpoints -------------------------------------------------------- */
 
 /*
- * Writes the state that machine holds, which is the one before `step`, and enters it.
- * STATUS_REFUSED: the journal, or the job, names another root for that state.
+ * Writes the state in machine, which is the one before `step`, and records the checkpoint.
+ * STATUS_REFUSED: the journal, or the job, has another root for that state.
  */
 MUST_CHECK enum status bundle_checkpoint_write(struct bundle *bundle, struct machine *machine,
                                                uint64_t step, struct error *error);
 
-/* Writes the first state that the job says is given; a state that is not it is STATUS_REFUSED. */
+/* Writes the first state of a job that gives one. STATUS_REFUSED: the file holds another state. */
 MUST_CHECK enum status bundle_give_first_state(struct bundle *bundle, const char *path,
                                                struct error *error);
 
 /*
- * Puts machine into the state before *step, which is the newest checkpoint at or before `most`; the
- * first state where there is none. The state is hashed and must be the one that the journal, or
- * the job, names; a checkpoint that is damaged is passed over for an older one.
+ * Puts machine into the state before *step: the newest checkpoint at or before `most`, or the first
+ * state where there is none. The state must hash to the root in the journal, or the job. A damaged
+ * checkpoint is passed over for an older one.
  */
 MUST_CHECK enum status bundle_restore(uint64_t *step, struct bundle *bundle,
                                       struct machine *machine, uint64_t most, struct error *error);
 
-/* Checkpoints that the last bundle_restore() passed over, and what is wrong with the newest. */
+/* How many checkpoints the last bundle_restore() passed over, and what is wrong with the newest. */
 uint32_t bundle_damaged(const struct bundle *bundle, const char **why);
 
 /* The first checkpoint at or after step `from`; STATUS_NOT_FOUND: there is none. */
@@ -185,12 +186,12 @@ MUST_CHECK enum status bundle_checkpoint_find(uint64_t *step, struct bundle *bun
 MUST_CHECK enum status bundle_checkpoint_path(char *path, const struct bundle *bundle,
                                               uint64_t step, struct error *error);
 
-/* Reads a checkpoint and compares its root with the one that is named for it, as restoring does
- * but without a machine. STATUS_BAD_FORMAT: it is another state; STATUS_REFUSED: it is locked. */
+/* Compares the root of a checkpoint with the journal's, without a machine. STATUS_BAD_FORMAT: it
+ * is another state; STATUS_REFUSED: the bundle is locked. */
 MUST_CHECK enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step,
                                                struct error *error);
 
-/* Removes checkpoints but the newest `keep` and those of every `every`-th segment (0: none). */
+/* Removes checkpoints except the newest `keep` and those of every `every`-th segment (0: none). */
 MUST_CHECK enum status bundle_checkpoint_prune(struct bundle *bundle, uint64_t keep, uint64_t every,
                                                struct error *error);
 

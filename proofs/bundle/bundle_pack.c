@@ -187,9 +187,9 @@ out:
 struct importer {
     struct bundle_import *import;
     struct archive_reader *archive;
-    struct bundle *bundle;    /* NULL until the job was read */
+    struct bundle *bundle;    /* NULL: the job is not read yet */
     char part[FILE_PATH_MAX]; /* the folder, until it is whole */
-    uint64_t next_checkpoint; /* the least step that may come */
+    uint64_t next_checkpoint; /* the next checkpoint must be of this step or later */
     bool journal_read;
     bool lock_read;
 };
@@ -271,7 +271,7 @@ static enum status unlock(struct importer *importer, struct error *error)
     return STATUS_OK;
 }
 
-/* The most that a file with these states can have. */
+/* The largest file that these states can take. */
 static uint64_t checkpoint_size_max(const struct bundle *bundle)
 {
     uint64_t plain = tape_footprint(bundle->job->tape).state + 8 + SAFETENSORS_HEADER_MAX;

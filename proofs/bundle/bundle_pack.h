@@ -2,13 +2,12 @@
  * bundle_pack.h - a bundle as one file, and back.
  *
  * The file is an archive (archive.h) of the job, the journal's rows as plain bytes, the locked key
- * where there is one, and checkpoints; equal bundles give equal files, wherever they were made.
- * Notes, which name the owner's folders, stay out. docs/FORMATS.md has every byte.
+ * where there is one, and checkpoints. Equal bundles give equal files on every machine. Notes stay
+ * out: they name the owner's folders. docs/FORMATS.md has every byte.
  *
- * Everything is checked while it is unpacked: the job against its own roots, the journal against
- * the job, posted segments against the journal, and every checkpoint against the root that the
- * journal names, before the next one is looked at. A bundle that fails leaves nothing behind; one
- * that passes appears at once.
+ * Import checks each part before the next one: the job against its own roots, the journal against
+ * the job, posted segments against the journal, and every checkpoint against its root in the
+ * journal. A bundle that fails leaves nothing behind; one that passes appears at once.
  */
 #ifndef PROOFS_BUNDLE_BUNDLE_PACK_H
 #define PROOFS_BUNDLE_BUNDLE_PACK_H
@@ -16,7 +15,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/format/archive.h"
 
-/* Which checkpoints go into the file; a first state that was given always does. */
+/* Which checkpoints go into the file. A first state that was given always does. */
 enum bundle_pack_checkpoints {
     BUNDLE_PACK_ALL = 0,
     BUNDLE_PACK_LAST,
@@ -28,15 +27,15 @@ MUST_CHECK enum status bundle_export(struct bundle *bundle, const char *path,
                                      enum bundle_pack_checkpoints checkpoints, struct error *error);
 
 struct bundle_import {
-    uint64_t size_max;                /* that the file may unpack to */
+    uint64_t size_max;                /* the most that the file may unpack to */
     const struct encryption_key *key; /* of an encrypted bundle, or NULL */
-    const void *passphrase;           /* or this; NULL: none */
+    const void *passphrase;           /* used where there is no key; NULL: none */
     size_t passphrase_size;
-    uint32_t checkpoints; /* set: how many came */
-    uint32_t unchecked;   /* set: how many of them are encrypted and could not be opened */
+    uint32_t checkpoints; /* set: how many the file had */
+    uint32_t unchecked;   /* set: how many were encrypted and stayed closed */
 };
 
-/* Makes the bundle `folder`, which must not exist, of the file. */
+/* Makes the bundle `folder`, which must not exist, from the file. */
 MUST_CHECK enum status bundle_import(const char *folder, const char *path,
                                      struct bundle_import *import, struct error *error);
 

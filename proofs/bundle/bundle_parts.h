@@ -1,6 +1,4 @@
-/*
- * bundle_parts.h - the inside of a bundle, for bundle*.c alone.
- */
+/* bundle_parts.h - the inside of a bundle, for this folder alone. */
 #ifndef PROOFS_BUNDLE_BUNDLE_PARTS_H
 #define PROOFS_BUNDLE_BUNDLE_PARTS_H
 
@@ -11,7 +9,7 @@
 
 #define BUNDLE_CONTEXT_MAX 64
 
-/* What is kept, open or encrypted, of a step: loss (4), then nanoseconds, nanoseconds_committing,
+/* The record of a step, plain or encrypted: loss (4), then nanoseconds, nanoseconds_committing,
  * microjoules and device (8 each). */
 #define BUNDLE_STEP_BYTES 36
 #define BUNDLE_STEP_BOX   (BUNDLE_STEP_BYTES + ENCRYPTION_BOX_EXTRA)
@@ -36,7 +34,7 @@ struct bundle {
     struct error damage; /* of the newest damaged checkpoint */
 };
 
-/* The folder's own files: path has room for FILE_PATH_MAX bytes. */
+/* The path of a part of the bundle; path has room for FILE_PATH_MAX bytes. */
 MUST_CHECK enum status bundle_file(char *path, const struct bundle *bundle, const char *name,
                                    struct error *error);
 
@@ -52,11 +50,12 @@ const struct encryption_key *bundle_encryption_key(const struct bundle *bundle);
 void bundle_step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step);
 void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES]);
 
-/* Enters a step as it is; box, of BUNDLE_STEP_BOX bytes, holds what is encrypted of it, or is NULL. */
+/* Records a step unchecked. box holds its encrypted record, of BUNDLE_STEP_BOX bytes; NULL:
+ * plain. */
 MUST_CHECK enum status bundle_step_insert(struct bundle *bundle, const struct bundle_step *step,
                                           const uint8_t *box, struct error *error);
 
-/* Enters the checkpoint of a file that lies there already. */
+/* Records the checkpoint of a file that exists. */
 MUST_CHECK enum status bundle_checkpoint_enter(struct bundle *bundle, uint64_t step,
                                                const struct digest *root, struct error *error);
 

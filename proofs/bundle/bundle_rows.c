@@ -1,4 +1,4 @@
-/* bundle_rows.c - steps, segments, notes and devices in a bundle's journal; see bundle.h. */
+/* bundle_rows.c - see bundle.h: steps, segments, notes and devices in the journal. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* bundle_state.c - checkpoints of a bundle: written, found, checked, loaded; see bundle.h. */
+/* bundle_state.c - see bundle.h: checkpoints, written, found, checked and loaded. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "proofs/format/safetensors.h"
 #include "proofs/job/first_state.h"
 
-/* Checkpoints are hashed without a machine in pieces of this many bytes. */
+/* Without a machine, checkpoints are hashed in pieces of this many bytes. */
 #define PIECE_SIZE ((size_t)4 << 20)
 
 void bundle_checkpoint_name(char name[BUNDLE_CONTEXT_MAX], uint64_t step)
@@ -33,7 +33,7 @@ enum status bundle_checkpoint_path(char *path, const struct bundle *bundle, uint
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Wider types first, as the format wants them for alignment; else in the order of the states. */
+/* Wider types first, as safetensors wants them; among equals in the order of the states. */
 static void order_states(uint32_t *order, const struct tape *tape)
 {
     uint32_t count = 0;
@@ -414,8 +414,8 @@ static enum status load_first_state(struct bundle *bundle, struct machine *machi
     return check_first_state(bundle, machine, error);
 }
 
-/* The newest checkpoint before step `below`. Each call runs the query again, so that a journal
- * which names one checkpoint without end still ends. */
+/* The newest checkpoint before step `below`. Each call queries again, so that a hostile journal
+ * that repeats one checkpoint still ends. */
 static enum status find_before(uint64_t *step, struct bundle *bundle, uint64_t below,
                                struct error *error)
 {
@@ -498,13 +498,13 @@ static enum status remove_checkpoint(struct bundle *bundle, uint64_t step, struc
     char path[FILE_PATH_MAX];
 
     TRY(bundle_checkpoint_path(path, bundle, step, error));
-    /* The entry goes first: a file without one is waste, one without a file promises too much. */
+    /* Entry first: a crash in between leaves a file without an entry, which is only waste. */
     TRY(database_run(bundle->database, error, "DELETE FROM checkpoints WHERE step = ?", "i", step));
     return unlink(path) != 0 && file_exists(path) ? error_set_errno(error, "cannot remove %s", path)
                                                   : STATUS_OK;
 }
 
-/* The step of "000000000100.safetensors"; false: it is not the name of a checkpoint. */
+/* The step in "000000000100.safetensors"; false: it is not the name of a checkpoint. */
 static bool step_of_name(uint64_t *step, const char *file_name)
 {
     char name[BUNDLE_CONTEXT_MAX];
@@ -518,7 +518,7 @@ static bool step_of_name(uint64_t *step, const char *file_name)
     return strcmp(strchr(name, '/') + 1, file_name) == 0;
 }
 
-/* A crash between the removal of an entry and of its file leaves a file: remove it now. */
+/* A crash between the two removals leaves a file without an entry: remove it now. */
 static enum status remove_forgotten(struct bundle *bundle, uint64_t newest, struct error *error)
 {
     char path[FILE_PATH_MAX];

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What each table of a journal is made by, and found again by: byte for byte. */
+/* The statements that make the tables. A journal's schema must be these texts, byte for byte. */
 static const struct {
     const char *name;
     const char *sql;
@@ -86,7 +86,7 @@ enum status journal_bytes(void *bytes, size_t *size, struct journal *journal,
 enum status journal_text(char *text, size_t text_size, struct journal *journal,
                          sqlite3_stmt *statement, int column, struct error *error)
 {
-    /* Asked before any other: reading a value may convert it, and then its type is undefined. */
+    /* The type comes first: reading a value may convert it, and then its type is undefined. */
     int type = sqlite3_column_type(statement, column);
     const unsigned char *found = sqlite3_column_text(statement, column);
     size_t length = (size_t)sqlite3_column_bytes(statement, column);
@@ -119,7 +119,7 @@ out:
     return status;
 }
 
-/* One row of the schema: one of our tables, told by its words, or the one index there is. */
+/* One row of the schema: a table of ours, by its text, or the one index. */
 static bool is_ours(sqlite3_stmt *row, uint32_t *seen)
 {
     const char *type = (const char *)sqlite3_column_text(row, 0);
@@ -239,9 +239,9 @@ static enum status open_as(struct journal *journal, const char *name, int flags,
 }
 
 /*
- * A reader shares the log with writers through a file beside it, which it must be able to make. On
- * a medium that nobody can write there are no writers, and the file may be read as it lies: unless
- * a log is there, which would be passed over.
+ * A reader shares the log with writers through a file beside the database, which it must be able to
+ * make. On a read-only medium there are no writers, so sqlite3 may take the file as it is; but not
+ * beside a log, which it would ignore.
  */
 static enum status open_unchanging(struct journal *journal, struct error *error)
 {

@@ -1,10 +1,10 @@
 /*
- * journal.h - the sqlite3 file of a bundle. Inside proofs/ only; see bundle.h for what it holds.
+ * journal.h - the sqlite3 file of a bundle, for proofs/bundle alone; bundle.h says what it holds.
  *
- * A journal from outside is hostile: it must carry our application id and exactly our tables, told
- * by the very words that made them, so that no trigger, view, constraint, default or generated
- * column of somebody else's runs with our statements. Every value that is read has its type and
- * length checked, and no statement returns more than JOURNAL_VALUE_MAX bytes in one value.
+ * A journal from outside is hostile. It must carry our application id and exactly our tables, by
+ * the text of the statements that made them: so no trigger, view, constraint, default or generated
+ * column of a stranger runs with our statements. Every value that is read has its type and length
+ * checked, and no value has more than JOURNAL_VALUE_MAX bytes.
  */
 #ifndef PROOFS_BUNDLE_JOURNAL_H
 #define PROOFS_BUNDLE_JOURNAL_H
@@ -29,7 +29,7 @@ enum journal_mode {
     JOURNAL_READ,
 };
 
-/* path must have no symbolic link in it: sqlite3 refuses those. */
+/* STATUS_IO: path has a symbolic link in it, which sqlite3 refuses. */
 MUST_CHECK enum status journal_open(struct journal *journal, const char *path,
                                     enum journal_mode mode, struct error *error);
 bool journal_is_open(const struct journal *journal);

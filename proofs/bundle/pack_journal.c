@@ -13,7 +13,7 @@ static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 1};
 #define STEP_ENCRYPTED (DIGEST_SIZE + BUNDLE_STEP_BOX)
 #define DEVICE_BYTES   (BUNDLE_DEVICE_MAX - 1 + ENCRYPTION_BOX_EXTRA)
 
-/* The fixed part. */
+/* The counts in the fixed part. */
 struct head {
     uint64_t steps;
     uint64_t diverged;
@@ -36,7 +36,7 @@ out:
     return status;
 }
 
-/* An encrypted value as it lies; query has one question mark for `number`. */
+/* An encrypted value, unopened; query has one question mark for `number`. */
 static enum status read_box(uint8_t *box, size_t *size, size_t size_max, struct bundle *bundle,
                             const char *query, uint64_t number, struct error *error)
 {
@@ -222,7 +222,7 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* The entry of the archive, as far as it is not read. */
+/* The unread part of the archive's entry. */
 struct packed_journal {
     struct archive_reader *archive;
     uint64_t left;

@@ -25,15 +25,15 @@
 #define PACK_JOURNAL_HEAD 69
 #define PACK_KEY_BOX      (DIGEST_SIZE + ENCRYPTION_BOX_EXTRA)
 
-/* Bytes that the journal takes, and the bytes. Both see the same snapshot: the caller has begun a
+/* The size of the bytes, and the bytes. Both must see one snapshot: the caller has begun a
  * transaction. */
 MUST_CHECK enum status pack_journal_size(uint64_t *size, struct bundle *bundle,
                                          struct error *error);
 MUST_CHECK enum status pack_journal_write(struct archive_writer *archive, struct bundle *bundle,
                                           struct error *error);
 
-/* Fills the empty journal of bundle, whose job is known, from an entry of `size` bytes; *encrypted
- * says whether the bundle is, and then bundle is locked until it is given its key. */
+/* Fills the empty journal of bundle, whose job is known, from an entry of `size` bytes. Sets
+ * bundle->encrypted; an encrypted bundle is locked until it gets its key. */
 MUST_CHECK enum status pack_journal_read(struct bundle *bundle, struct archive_reader *archive,
                                          uint64_t size, struct error *error);
 

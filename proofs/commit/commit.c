@@ -20,11 +20,12 @@ static const char list_tags[COMMIT_LIST_COUNT][TAG_SIZE] = {
     [COMMIT_TRACE] = "lockstep.trace.v1",
     [COMMIT_PROGRAM] = "lockstep.program.v1",
 };
-/* What a tensor read from a data header is called: the header holds no name. */
+/* The name of a tensor from a data header, which holds no name. */
 static const char data_name[] = "data";
 static const char job_tag[TAG_SIZE] = "lockstep.job.v1";
 
-/* The type's number in the engine is its number in the header: it may grow, never change. */
+/* The engine's number of a type is its number in the header: types may be added, never
+ * renumbered. */
 _Static_assert(DTYPE_F32 == 0 && DTYPE_U8 == 1 && DTYPE_U16 == 2 && DTYPE_U32 == 3 &&
                    DTYPE_I16 == 4 && DTYPE_I32 == 5,
                "dtype numbers are in every tensor root");
@@ -123,7 +124,7 @@ enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *
     if (!commit_tensor_sound(tensor)) {
         return STATUS_BAD_FORMAT;
     }
-    /* One tensor, one header: what is read must be what would be written. */
+    /* One tensor has one header: refuses bytes that commit_tensor_header() would not write. */
     if (commit_tensor_header(again, *kind, tensor, leaves_root) != size ||
         memcmp(again, bytes, size) != 0) {
         return STATUS_BAD_FORMAT;
@@ -191,7 +192,7 @@ void commit_stream_root(const struct commit_stream *stream, struct digest *root)
     commit_tensor_root_of(root, stream->kind, stream->tensor, &leaves_root);
 }
 
-/* Has the header of such a list anything to say in the field at 64? */
+/* May the field at 64 of such a list be other than zero? */
 static bool first_fits(enum commit_list kind, uint64_t first)
 {
     return first == 0 || kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM;
@@ -254,7 +255,7 @@ void commit_list_root(struct digest *root, enum commit_list kind, uint64_t first
     for (uint64_t i = 0; i < count; i++) {
         enum status status = commit_roots_add(&roots, &items[i]);
 
-        assert(status == STATUS_OK); /* no memory holds as many as are refused */
+        assert(status == STATUS_OK); /* the limit is far above what fits into memory */
     }
     commit_roots_end(&roots, root);
 }

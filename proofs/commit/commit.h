@@ -1,11 +1,10 @@
 /*
- * commit.h - what is committed to: roots of tensors, states, segments, traces, programs and data,
- * and the id of a job.
+ * commit.h - roots of tensors, states, segments, traces, programs and data, and the id of a job.
  *
- * A root is the SHA-256 of a short header that begins with a 32-byte tag and names everything
- * that the Merkle root alone does not bind: how many items, how many bytes, which type and shape.
- * Tags never begin with 0x00 or 0x01, so no header is ever a leaf or a node of a tree.
- * docs/FORMATS.md has every byte; a contract checks these with one precompile call per hash.
+ * A root is the SHA-256 of a short header. The header begins with a 32-byte tag and names
+ * everything that the Merkle root alone does not bind: how many items, how many bytes, which type
+ * and shape. Tags never begin with 0x00 or 0x01, so no header is ever a leaf or a node of a tree.
+ * docs/FORMATS.md has every byte; a contract checks a root with one precompile call per hash.
  *
  * Nothing here allocates, reads or prints.
  */
@@ -25,7 +24,7 @@
 
 /* ---- tensors and data ---- */
 
-/* A training set is committed to as a tensor is, under a tag of its own and without its name. */
+/* Training data has a tag of its own, and its header holds no name. */
 enum commit_array {
     COMMIT_TENSOR = 0,
     COMMIT_DATA,
@@ -34,21 +33,21 @@ enum commit_array {
 /* Bytes of all elements. */
 uint64_t commit_tensor_size(const struct tensor *tensor);
 
-/* Has it 1 to COMMIT_DIMS_MAX bounded dims (or rank 0), a matching count and a name that a
- * tape may give? */
+/* Does it have at most COMMIT_DIMS_MAX bounded dims, a matching count and a name that a tape may
+ * give? */
 bool commit_tensor_sound(const struct tensor *tensor);
 
 /* Writes the header of a sound tensor; returns its size. role is not part of it. */
 size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
                             const struct tensor *tensor, const struct digest *leaves_root);
 
-/* The same from a label: all of a header behind tag and leaves_root. */
+/* The same from a label: the part of a header after tag and leaves_root. */
 size_t commit_labelled_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
                               const void *label, size_t label_size,
                               const struct digest *leaves_root);
 
-/* Reads a header from anywhere; the tensor gets the role ROLE_TEMPORARY, or ROLE_DATA and the name
- * "data". Only bytes that commit_tensor_header() would write are read. */
+/* Reads a header from outside; refuses bytes that commit_tensor_header() would not write. The
+ * tensor gets the role ROLE_TEMPORARY, or ROLE_DATA and the name "data". */
 MUST_CHECK enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *kind,
                                                  struct digest *leaves_root, const uint8_t *bytes,
                                                  size_t size);
@@ -62,11 +61,11 @@ void commit_tensor_root(struct digest *root, enum commit_array kind, const struc
 void commit_tensor_root_of(struct digest *root, enum commit_array kind, const struct tensor *tensor,
                            const struct digest *leaves_root);
 
-/* The same of a header that is known by its label: all of it behind tag and leaves_root. */
+/* The same from a label. */
 void commit_labelled_root(struct digest *root, enum commit_array kind, const void *label,
                           size_t label_size, const struct digest *leaves_root);
 
-/* The same from pieces, in order: hash what is there while the rest is computed. Borrows tensor. */
+/* The same from pieces, in order, so that hashing overlaps the computation. Borrows tensor. */
 struct commit_stream {
     const struct tensor *tensor;
     enum commit_array kind;
@@ -112,7 +111,7 @@ MUST_CHECK enum status commit_roots_add_bytes(struct commit_roots *roots, const 
                                               size_t item_size);
 void commit_roots_end(const struct commit_roots *roots, struct digest *root);
 
-/* The root of a list of roots that are all at hand: items are digests in a row. */
+/* The root of a list of roots; items are digests in a row. */
 void commit_list_root(struct digest *root, enum commit_list kind, uint64_t first,
                       const struct digest *items, uint64_t count);
 
@@ -126,14 +125,14 @@ void commit_job_id(struct digest *id, const void *job, size_t job_size);
 /* ---- openings ---- */
 
 /*
- * Is this leaf (MERKLE_LEAF_SIZE bytes, with its zeros) where path says in the tensor whose header
- * hashes to root? The number of leaves comes from the header, so it cannot be lied about.
+ * Is this leaf (MERKLE_LEAF_SIZE bytes, with its zeros) where path says, in the tensor whose header
+ * hashes to root? The number of leaves comes from the header, never from the path.
  */
 MUST_CHECK enum verdict commit_leaf_check(const struct digest *root, const uint8_t *header,
                                           size_t header_size, const uint8_t leaf[MERKLE_LEAF_SIZE],
                                           const struct merkle_path *path);
 
-/* Is this item (32 bytes when it is a root) where path says in the list that root commits to? */
+/* Is this item (32 bytes when it is a root) where path says, in the list with this root? */
 MUST_CHECK enum verdict commit_item_check(const struct digest *root, enum commit_list kind,
                                           uint64_t first, const void *item, size_t item_size,
                                           const struct merkle_path *path);

@@ -48,7 +48,7 @@ enum status descriptor_places_find(struct descriptor_places *places, const struc
         case ROLE_CONSTANT:
             places->of[id] = constants++;
             break;
-        case ROLE_INPUT: /* no job has any */
+        case ROLE_INPUT: /* no job has inputs */
             places->of[id] = inputs++;
             break;
         case ROLE_STATE:
@@ -57,7 +57,7 @@ enum status descriptor_places_find(struct descriptor_places *places, const struc
         case ROLE_TEMPORARY:
         case ROLE_OUTPUT:
         case ROLE_COUNT:
-            places->of[id] = TENSOR_NONE; /* until its operation is met */
+            places->of[id] = TENSOR_NONE; /* until its operation is found */
             break;
         }
     }

@@ -1,15 +1,15 @@
 /*
- * descriptor.h - the items of a program root: an operation or a state, told so that it can be
- * judged without the tape.
+ * descriptor.h - the items of a program root: an operation or a state, as bytes that can be judged
+ * without the tape.
  *
- * The descriptor of an operation holds its kind and attributes, and of every tensor that it touches
- * where its root stands (among the items of a trace, the data or the constants) and the hash of all
- * that its header holds besides tag and tree root: so whoever has the descriptor knows the header
- * of every operand but for the root. The descriptor of a state says where in a trace its next value
- * stands. docs/FORMATS.md, section 4.1, has the bytes.
+ * The descriptor of an operation holds its kind and attributes. For every tensor that the operation
+ * touches it holds where the tensor's root stands (among the items of a trace, the data or the
+ * constants) and the hash of the tensor's label. So a reader of the descriptor knows the header of
+ * every operand but for the root. The descriptor of a state says which item of a trace holds its
+ * next value. docs/FORMATS.md, section 4.1, has the bytes.
  *
- * Bytes from outside are hostile: descriptor_read() bounds and checks everything, and what it lets
- * pass the rules can be run on.
+ * Bytes from outside are hostile: descriptor_read() bounds and checks everything, and rules can run
+ * on what it accepts.
  */
 #ifndef PROOFS_COMMIT_DESCRIPTOR_H
 #define PROOFS_COMMIT_DESCRIPTOR_H
@@ -19,7 +19,7 @@
 
 #define DESCRIPTOR_SIZE_MAX     1024
 #define DESCRIPTOR_OPERANDS_MAX (OP_INPUTS_MAX + OP_OUTPUTS_MAX)
-/* Stands where the kind of an operation stands. */
+/* In place of the kind of an operation. */
 #define DESCRIPTOR_STATE        0xffff
 #define DESCRIPTOR_STATE_SIZE   46
 
@@ -30,7 +30,7 @@
 
 /* ---- writing ---- */
 
-/* Where the roots of a tape's tensors stand, by tensor: the item of a trace, or the place among the
+/* For each tensor of a tape, where its root stands: the item of a trace, or the place among the
  * data tensors or constants. */
 struct descriptor_places {
     const struct tape *tape; /* borrowed */

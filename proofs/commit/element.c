@@ -104,7 +104,8 @@ bool element_all_finite(const void *bytes, uint64_t count)
     const uint8_t *at = bytes;
     uint32_t found = 0;
 
-    /* All exponent bits set: a NaN or an infinity. In vectors, for states are large. */
+    /* A NaN or an infinity has all exponent bits set. States are large, so the loop must
+     * vectorize. */
 #pragma omp simd reduction(| : found)
     for (uint64_t i = 0; i < count; i++) {
         found |= (endian_load_le32(at + 4 * i) & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);

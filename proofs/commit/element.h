@@ -1,7 +1,7 @@
 /*
- * element.h - the element types that files of other programs may hold, and what each is called in
- * safetensors, in .npy and in the engine. The engine computes with a few of them; the others can
- * be named, measured and skipped.
+ * element.h - the element types in files of other programs, and their names in safetensors, in .npy
+ * and in the engine. The engine computes with a few of them; the others can be named, measured and
+ * skipped.
  */
 #ifndef PROOFS_COMMIT_ELEMENT_H
 #define PROOFS_COMMIT_ELEMENT_H
@@ -43,7 +43,7 @@ const char *element_npy_name(enum element element);
 bool element_of_safetensors_name(enum element *element, const char *name);
 bool element_of_npy_name(enum element *element, const char *name);
 
-/* The engine's type; false: it has none for it. */
+/* The engine's type; false: the engine has no such type. */
 bool element_dtype(enum dtype *dtype, enum element element);
 enum element element_of_dtype(enum dtype dtype);
 
@@ -56,7 +56,7 @@ bool element_all_finite(const void *bytes, uint64_t count);
 /* The little-endian element at bytes as rules see it: 32 bits, I16 sign-extended. */
 uint32_t element_bits(const void *bytes, enum dtype dtype);
 
-/* Such bits as an element of that type holds them: I16 cut to 16 bits and sign-extended. */
+/* The same bits as an element of that type holds them: I16 cut to 16 bits and sign-extended. */
 uint32_t element_cut(uint32_t bits, enum dtype dtype);
 
 #endif /* PROOFS_COMMIT_ELEMENT_H */

@@ -11,10 +11,10 @@
 /* Leaves of one piece: 256 KiB of a tensor, which is one node of its tree. */
 #define PIECE_LEVEL 8
 #define PIECE_SIZE  ((uint64_t)MERKLE_LEAF_SIZE << PIECE_LEVEL)
-/* Below this, waking another thread takes as long as hashing. */
+/* Below this size waking another thread takes as long as hashing. */
 #define ALONE_SIZE  (UINT64_C(1) << 20)
 
-/* A state that is on the host, and where its pieces stand in the common list. */
+/* A state on the host, and the place of its pieces in the common list. */
 struct source {
     const struct tensor *tensor;
     const uint8_t *bytes;
@@ -97,7 +97,7 @@ static enum status find_by_reading(struct digest *root, bool *finite, struct mac
 
 /* ---- states that the machine hashes where they are ---------------------- */
 
-/* The ids of the states, and room for as many digests behind them in *items. */
+/* The ids of the states, and room for one digest per state. The caller frees both. */
 static enum status list_states(uint32_t **ids, struct digest **items, const struct tape *tape,
                                struct error *error)
 {
@@ -218,8 +218,8 @@ static bool hash_piece(const struct work *work, uint64_t piece)
 }
 
 /*
- * A piece is the node above 2^PIECE_LEVEL leaves, or above what is left at the end, which rises
- * unhashed: so the tree over the pieces' nodes, taken as leaf hashes, is the top of the tensor's.
+ * A piece is the node above 2^PIECE_LEVEL leaves; the last may cover fewer and rises unhashed. So
+ * the tree over the pieces' nodes, taken as leaf hashes, is the top of the tensor's tree.
  */
 static enum status join(struct digest *root, const struct work *work)
 {

@@ -1,9 +1,9 @@
 /*
  * state_root.h - the root of the state that a machine holds.
  *
- * Hashing is what a committed step costs beside the step itself, so all tensors are hashed in one
- * parallel region, in pieces that stay in a core's cache while they are also searched for NaN and
- * infinity. The root does not depend on the number of threads.
+ * Hashing is the cost of a committed step beside the step itself. So one parallel region hashes all
+ * tensors, in pieces that stay in a core's cache while the search for NaN and infinity reads them
+ * too. The root does not depend on the number of threads.
  */
 #ifndef PROOFS_COMMIT_STATE_ROOT_H
 #define PROOFS_COMMIT_STATE_ROOT_H
@@ -21,8 +21,8 @@ MUST_CHECK enum status machine_state_root(struct digest *root, struct machine *m
                                           struct error *error);
 
 /*
- * The same in two halves where the machine can hash beside its steps: the root is that of the state
- * at the beginning, whatever steps follow before the end. One at a time; a failure ends it.
+ * The same in two halves, where the machine can hash beside its steps. The root is that of the
+ * state at state_root_begin(), whatever steps follow. One at a time; a failure ends it.
  */
 bool state_root_can_overlap(const struct machine *machine);
 MUST_CHECK enum status state_root_begin(struct machine *machine, struct error *error);
@@ -30,8 +30,8 @@ MUST_CHECK enum status state_root_end(struct digest *root, bool *finite, struct 
                                       struct error *error);
 
 /*
- * Hands a state's bytes to take: where they lie when the backend has them on the host, else a copy.
- * Borrowed for the call.
+ * Calls take with a state's bytes, borrowed for the call: the backend's own where they are on the
+ * host, else a copy.
  */
 MUST_CHECK enum status state_visit(struct machine *machine, uint32_t tensor,
                                    enum status (*take)(void *context, const struct tensor *tensor,

@@ -69,7 +69,7 @@ struct recorder {
     struct trace *trace;
     struct trace_opening *openings;
     uint32_t opening_count;
-    uint32_t next;                       /* the item that comes next */
+    uint32_t next;                       /* the next item */
     const struct trace_watcher *watcher; /* or NULL */
     int threads;                         /* of the machine */
 };

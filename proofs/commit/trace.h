@@ -1,10 +1,10 @@
 /*
- * trace.h - the roots of everything that one step makes, on demand, and openings into it.
+ * trace.h - the roots of all tensors that one step makes, and openings of single elements.
  *
  * The trace of a step is the list of the roots of the states before it and of every output of every
- * operation, in tape order. It is made by running the step once in trace mode: each output is
- * hashed as it is made and then forgotten, so memory holds one digest per tensor and no more. To
- * open elements, say which before the run; their leaves are kept as they pass by.
+ * operation, in tape order. One step in trace mode makes it: each output is hashed and then
+ * dropped, so memory holds one digest per tensor. To open elements, name them before the run, which
+ * keeps their leaves.
  */
 #ifndef PROOFS_COMMIT_TRACE_H
 #define PROOFS_COMMIT_TRACE_H
@@ -14,7 +14,7 @@
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 
-/* Items of a list of state_count states and then outputs. */
+/* The items are the states, then the outputs. */
 struct trace {
     const struct tape *tape; /* borrowed */
     uint32_t state_count;
@@ -40,28 +40,28 @@ struct trace_opening {
     struct merkle_path item_path;
 };
 
-/* Bytes that an opening takes at the most, written out. */
+/* The most bytes of an opening. */
 #define TRACE_OPENING_BYTES_MAX                                                                    \
     (4 + 8 + MERKLE_LEAF_SIZE + 2 + COMMIT_TENSOR_HEADER_MAX + 2 * (2 + MERKLE_PATH_BYTES_MAX))
 
 /*
- * Runs one step of machine, which must be in trace mode and hold the state before the step; fills
- * trace, and the openings, of which item and element must be set. Afterwards the machine holds the
- * state after the step. The caller releases trace.
+ * Runs one step of machine, which must be in trace mode and hold the state before the step. Fills
+ * trace and the openings, whose item and element the caller has set. Afterwards the machine holds
+ * the state after the step. The caller releases trace.
  */
 MUST_CHECK enum status trace_run(struct trace *trace, struct machine *machine,
                                  struct trace_opening *openings, uint32_t opening_count,
                                  struct error *error);
 void trace_release(struct trace *trace);
 
-/* Shown each tensor of the trace as it passes by, in order; bytes are borrowed for the call. */
+/* Called with each tensor of the trace, in order; bytes are borrowed for the call. */
 struct trace_watcher {
     enum status (*pass)(void *context, uint32_t item, const struct tensor *tensor,
                         const void *bytes, struct error *error);
     void *context;
 };
 
-/* As trace_run(), without openings: the watcher keeps what it likes. */
+/* As trace_run(), without openings: the watcher takes what it needs. */
 MUST_CHECK enum status trace_watch(struct trace *trace, struct machine *machine,
                                    const struct trace_watcher *watcher, struct error *error);
 
@@ -69,11 +69,11 @@ MUST_CHECK enum status trace_watch(struct trace *trace, struct machine *machine,
 MUST_CHECK enum status trace_of_roots(struct trace *trace, const struct tape *tape,
                                       const uint8_t *roots, struct error *error);
 
-/* States are the first items, in their order. The item of an output of an operation; the tensor at
- * an item. */
+/* States are the first items, in their order; then outputs. The item of an output of an
+ * operation; the tensor of an item. */
 uint32_t trace_item_of_output(const struct tape *tape, uint32_t op, uint32_t output);
 uint32_t trace_tensor_at(const struct tape *tape, uint32_t item);
-/* The operation that makes an item behind the states, and which of its outputs it is. */
+/* The operation that makes an item after the states, and which of its outputs it is. */
 void trace_output_at(uint32_t *op, uint32_t *output, const struct tape *tape, uint32_t item);
 uint32_t trace_item_count(const struct tape *tape);
 

@@ -51,7 +51,7 @@ static void put_size(uint8_t *header, uint64_t size)
     }
 }
 
-/* The only header that there is for this name and size. */
+/* The only header for this name and size. */
 static void make_header(uint8_t header[ARCHIVE_BLOCK], const char *name, uint64_t size)
 {
     uint32_t sum = 0;
@@ -80,7 +80,7 @@ static uint64_t padding_of(uint64_t size)
     return (ARCHIVE_BLOCK - size % ARCHIVE_BLOCK) % ARCHIVE_BLOCK;
 }
 
-/* Reads name and size of a header and sees whether it is the one that we would have written. */
+/* Reads name and size of a header. False: a writer would not have written this header. */
 static bool read_header(char name[ARCHIVE_NAME_MAX + 1], uint64_t *size,
                         const uint8_t header[ARCHIVE_BLOCK])
 {
@@ -259,7 +259,7 @@ static enum status refused(struct error *error, const char *what)
     return error_set(error, STATUS_BAD_FORMAT, "%s", what);
 }
 
-/* Fills the input; nothing new at the end of the file. */
+/* Fills the input; leaves it empty at the end of the file. */
 static enum status refill(struct archive_reader *reader, struct error *error)
 {
     ssize_t got;
@@ -320,7 +320,7 @@ static enum status need_zeros(struct archive_reader *reader, struct error *error
     return memcmp(block, zeros, size) == 0 ? STATUS_OK : refused(error, "bytes between the files");
 }
 
-/* After the last block: the frame's own end with its checksum, and nothing else. */
+/* After the last block only the end of the frame may follow, with its checksum. */
 static enum status need_end(struct archive_reader *reader, struct error *error)
 {
     uint8_t byte;

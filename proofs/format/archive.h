@@ -1,12 +1,12 @@
 /*
  * archive.h - a few files in one: a ustar archive in a zstd frame, as `tar --zstd -x` reads it.
  *
- * There is one way to write an archive: entries are plain files with fixed modes and times, one
- * frame with a checksum, nothing behind it. A reader takes back only headers that a writer would
- * have written for that name and size, so links, folders, devices, foreign owners and dialects are
- * refused without being looked at. Names are the caller's to judge, before a byte of the entry is
- * read; memory does not depend on the archive, and no more than size_max bytes are ever unpacked.
- * What is said of an archive's content names neither file nor place: whoever reads one adds them.
+ * There is one way to write an archive: plain files with fixed modes and times, in one frame with a
+ * checksum, and nothing after it. A reader accepts only the header that a writer writes for that
+ * name and size. So it refuses links, folders, devices, foreign owners and dialects unseen. The
+ * caller judges a name before it reads a byte of the entry. Memory does not depend on the archive,
+ * and a reader unpacks at most size_max bytes. Errors about the content name neither file nor byte:
+ * the caller adds them.
  */
 #ifndef PROOFS_FORMAT_ARCHIVE_H
 #define PROOFS_FORMAT_ARCHIVE_H
@@ -20,8 +20,8 @@
 #define ARCHIVE_NAME_MAX  99
 #define ARCHIVE_BLOCK     512
 #define ARCHIVE_PIECE     65536
-#define ARCHIVE_LEVEL     3  /* of compression: floats do not get smaller with more */
-#define ARCHIVE_LOG_MAX   27 /* of the window that a reader grants: 128 MiB */
+#define ARCHIVE_LEVEL     3  /* of compression: floats do not get smaller at higher levels */
+#define ARCHIVE_LOG_MAX   27 /* of the largest window that a reader accepts: 128 MiB */
 #define ARCHIVE_ENTRY_MAX (UINT64_C(1) << 50)
 
 /* ---- writing ---- */
@@ -37,14 +37,14 @@ struct archive_writer {
 MUST_CHECK enum status archive_writer_open(struct archive_writer *writer, struct error *error,
                                            const char *path);
 
-/* Begins an entry of exactly size bytes. The one before must be complete. */
+/* Begins an entry of exactly size bytes. The entry before must be complete. */
 MUST_CHECK enum status archive_writer_begin(struct archive_writer *writer, struct error *error,
                                             const char *name, uint64_t size);
 MUST_CHECK enum status archive_writer_add(struct archive_writer *writer, struct error *error,
                                           const void *data, size_t size);
 
-/* Ends the archive and makes the file appear; never in place of another: STATUS_REFUSED. Closes the
- * writer either way. */
+/* Ends the archive and makes the file appear. STATUS_REFUSED: the file exists. Closes the writer
+ * either way. */
 MUST_CHECK enum status archive_writer_keep(struct archive_writer *writer, struct error *error);
 
 /* Forgets the file. Does nothing after keep, a failed open, or on a zero-filled writer whose file's
@@ -56,7 +56,7 @@ void archive_writer_drop(struct archive_writer *writer);
 struct archive_reader {
     int descriptor;
     void *stream;      /* of libzstd; NULL: not open */
-    uint64_t unpacked; /* bytes so far: the place that an error is at */
+    uint64_t unpacked; /* bytes so far; an error is at this byte */
     uint64_t unpacked_left;
     uint64_t left; /* bytes of the entry that are still to be read */
     uint64_t padding;
@@ -67,16 +67,16 @@ struct archive_reader {
     uint8_t in[ARCHIVE_PIECE];
 };
 
-/* size_max: bytes that all entries together may unpack to. */
+/* size_max: the most that all entries together may unpack to. */
 MUST_CHECK enum status archive_reader_open(struct archive_reader *reader, struct error *error,
                                            const char *path, uint64_t size_max);
 
-/* The next entry, after the one before was read. STATUS_NOT_FOUND: the archive is at its end, and
- * it is a whole one. */
+/* The next entry; the caller has read the one before to its end. STATUS_NOT_FOUND: the archive
+ * has ended, and it is whole. */
 MUST_CHECK enum status archive_reader_next(struct archive_reader *reader, struct error *error,
                                            char name[ARCHIVE_NAME_MAX + 1], uint64_t *size);
 
-/* The next bytes of the entry; more than are left are the caller's bug. */
+/* The next bytes of the entry; more than are left is the caller's bug. */
 MUST_CHECK enum status archive_reader_read(struct archive_reader *reader, struct error *error,
                                            void *data, size_t size);
 void archive_reader_close(struct archive_reader *reader);

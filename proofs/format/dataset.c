@@ -60,7 +60,7 @@ static bool is_unsigned(enum dtype dtype)
     return dtype == DTYPE_U8 || dtype == DTYPE_U16 || dtype == DTYPE_U32;
 }
 
-/* what and limit_name are words for the sentence: "token", "vocabulary". */
+/* what and limit_name are for the message: "token", "vocabulary". */
 static enum status check_below(const struct dataset *dataset, struct error *error, uint64_t limit,
                                const char *what, const char *limit_name)
 {
@@ -69,7 +69,7 @@ static enum status check_below(const struct dataset *dataset, struct error *erro
 
     assert(dataset->data != NULL);
     if (limit >> (8 * dtype_size(dataset->dtype)) != 0) {
-        return STATUS_OK; /* no element can reach it, and there may be very many */
+        return STATUS_OK; /* no element can reach the limit: do not read them all */
     }
     if (dataset->dtype == DTYPE_U8) {
         at = first_u8_from(dataset->data, dataset->count, limit);
@@ -141,7 +141,7 @@ enum status dataset_read_tokens(struct dataset *dataset, struct error *error, co
     return STATUS_OK;
 }
 
-/* The product of all dims but the first, in width; npy_header_read() has seen that it fits. */
+/* width is the product of all dims but the first; npy_header_read() checked that it fits. */
 static void take_shape(struct dataset *dataset, const struct npy *npy)
 {
     dataset->rows = npy->dims[0];
@@ -152,7 +152,7 @@ static void take_shape(struct dataset *dataset, const struct npy *npy)
     dataset->count = dataset->rows * dataset->width;
 }
 
-/* Everything about a .npy but the range of its elements. Dims: from rank_min to rank_max. */
+/* All checks of a .npy but the range of its elements. It must have rank_min to rank_max dims. */
 static enum status read_npy(struct dataset *dataset, struct error *error, const uint8_t *bytes,
                             size_t bytes_size, uint32_t rank_min, uint32_t rank_max)
 {
@@ -260,7 +260,7 @@ static enum status map_file(struct mapping *mapping, struct error *error, const 
     return status;
 }
 
-/* Gives the mapping to the dataset, or back to the system; puts the path before an error. */
+/* Gives the mapping to the dataset. On failure unmaps it and puts the path before the error. */
 static enum status settle(struct dataset *dataset, struct error *error, const char *path,
                           const struct mapping *mapping, enum status status)
 {

@@ -1,14 +1,14 @@
 /*
- * dataset.h - training data on disk: mapped into memory, and checked before anyone trains on it.
+ * dataset.h - training data on disk: mapped into memory, and checked before use.
  *
  * Three shapes of file. Tokens: a flat array of little-endian u8, u16 or u32, or a .npy of one
- * dimension (chosen by the name's end). Samples: a .npy of u8 or f32, the first dimension counts
+ * dimension (the name's end says which). Samples: a .npy of u8 or f32 whose first dimension counts
  * samples. Labels: a .npy of u8, u16 or u32 of one dimension.
  *
- * Refused, with a sentence that names the place: empty files, lengths that are no whole number of
- * elements, tokens and labels out of range, numbers that are not finite, more than
- * TENSOR_COUNT_MAX elements. Whoever changes or shortens the file while it is open changes the
- * data under the reader's feet, or ends it by a bus error: data is opened by its owner.
+ * Refused, with the place: empty files, lengths that are no whole number of elements, tokens and
+ * labels out of range, numbers that are not finite, more than TENSOR_COUNT_MAX elements. The owner
+ * of the data opens it: a change of the file while it is open changes the data, and a cut ends the
+ * reader by a bus error.
  */
 #ifndef PROOFS_FORMAT_DATASET_H
 #define PROOFS_FORMAT_DATASET_H
@@ -27,8 +27,8 @@ struct dataset {
 };
 
 /*
- * The opened dataset owns a mapping until dataset_close(). On failure there is nothing to close.
- * Tokens must be below vocabulary. dtype is the type of a flat file; a .npy names its own.
+ * A dataset owns its mapping until dataset_close(). On failure there is nothing to close. Tokens
+ * must be below vocabulary. dtype is the type of a flat file; a .npy names its own.
  */
 MUST_CHECK enum status dataset_open_tokens(struct dataset *dataset, struct error *error,
                                            const char *path, enum dtype dtype, uint64_t vocabulary);

@@ -15,7 +15,7 @@ static const char box_tag[ENCRYPTION_TEXT_TAG_SIZE] = "lockstep.box.v1";
 /* Each key here encrypts one thing, so its nonce may be zero. */
 static const uint8_t nonce_zero[ENCRYPTION_NONCE_SIZE];
 
-/* Where things stand in a lock: docs/FORMATS.md. */
+/* Places in a lock: docs/FORMATS.md. */
 enum {
     LOCK_LOG_N = 32,
     LOCK_R = 33,
@@ -204,7 +204,7 @@ enum status encryption_lock(uint8_t lock[ENCRYPTION_LOCK_SIZE], struct error *er
     return status;
 }
 
-/* Only costs that this machine should pay: a stranger may have written them. */
+/* A stranger may have written the costs: refuse those that this machine should not pay. */
 static enum status check_lock(const uint8_t *lock, size_t lock_size, struct error *error)
 {
     if (lock_size != ENCRYPTION_LOCK_SIZE || memcmp(lock, lock_tag, sizeof(lock_tag)) != 0 ||

@@ -1,13 +1,14 @@
 /*
- * encryption.h - encryption at rest: a key per bundle, files and small payloads that only it opens.
+ * encryption.h - encryption at rest: a key per bundle, which alone opens its files and payloads.
  *
  * AES-256-GCM of libcrypto. Every file and payload has a key of its own, derived from the bundle's
- * key, a fresh random salt and a context (what the file is), so that no nonce is used twice and no
- * file can stand in for another. A file is encrypted in chunks that know their place and whether they
- * are the last: reordered, repeated, missing and changed chunks are all refused, and the last one
- * is checked first, so that a reader of the beginning of a file knows that its end is there.
+ * key, a fresh random salt and a context (what the file is). So no nonce is used twice and no file
+ * can stand in for another. A file is encrypted in chunks. Each chunk is bound to its place, and
+ * the last to being the last: reordered, repeated, missing and changed chunks are refused. The
+ * reader checks the last chunk first, so that even a reader of the beginning knows that the end is
+ * there.
  *
- * The bundle's key may be handed to a verifier, or locked with a passphrase by scrypt.
+ * The owner may hand the bundle's key to a verifier, or lock it with a passphrase (scrypt).
  */
 #ifndef PROOFS_FORMAT_ENCRYPTION_H
 #define PROOFS_FORMAT_ENCRYPTION_H
@@ -23,10 +24,10 @@
 #define ENCRYPTION_CHUNK_SIZE        65536
 #define ENCRYPTION_TAG_SIZE          16
 #define ENCRYPTION_CONTEXT_MAX       255
-/* What a payload grows by. */
+/* How many bytes a payload grows by. */
 #define ENCRYPTION_BOX_EXTRA         (32 + ENCRYPTION_TAG_SIZE)
 #define ENCRYPTION_BOX_MAX           (64u << 20)
-/* scrypt: the cost we lock with (128 MiB), and the most that a foreign lock may ask for. */
+/* scrypt: the cost of our locks (128 MiB), and the most that a foreign lock may ask for. */
 #define ENCRYPTION_SCRYPT_LOG_N      17
 #define ENCRYPTION_SCRYPT_R          8
 #define ENCRYPTION_SCRYPT_P          1
@@ -48,7 +49,7 @@ MUST_CHECK enum status encryption_lock(uint8_t lock[ENCRYPTION_LOCK_SIZE], struc
                                        const struct encryption_key *key, const void *passphrase,
                                        size_t passphrase_size, unsigned log_n);
 
-/* STATUS_REFUSED: another passphrase, or changed bytes (which of the two cannot be told). */
+/* STATUS_REFUSED: another passphrase or changed bytes; nothing tells the two apart. */
 MUST_CHECK enum status encryption_unlock(struct encryption_key *key, struct error *error,
                                          const uint8_t *lock, size_t lock_size,
                                          const void *passphrase, size_t passphrase_size);
@@ -61,8 +62,8 @@ MUST_CHECK enum status encryption_box(uint8_t *box, struct error *error,
                                       const struct encryption_key *key, const char *context,
                                       const void *data, size_t data_size);
 
-/* Writes box_size - ENCRYPTION_BOX_EXTRA bytes; what they are on failure means nothing.
- * STATUS_REFUSED: another key or context, or changed bytes. */
+/* Writes box_size - ENCRYPTION_BOX_EXTRA bytes, which mean nothing on failure. STATUS_REFUSED:
+ * another key or context, or changed bytes. */
 MUST_CHECK enum status encryption_box_open(uint8_t *data, struct error *error,
                                            const struct encryption_key *key, const char *context,
                                            const uint8_t *box, size_t box_size);
@@ -96,7 +97,7 @@ void encryption_writer_drop(struct encryption_writer *writer);
 struct encryption_reader {
     struct evp_cipher_ctx_st *cipher; /* NULL: not open */
     int descriptor;
-    uint64_t size; /* bytes that were encrypted */
+    uint64_t size; /* of the plain bytes */
     uint64_t chunk_count;
     uint64_t chunk_index; /* of the chunk in plain */
     uint32_t chunk_size;  /* its bytes */
@@ -110,7 +111,7 @@ MUST_CHECK enum status encryption_reader_open(struct encryption_reader *reader, 
                                               const char *path, const struct encryption_key *key,
                                               const char *context);
 
-/* Reads data_size bytes from byte `from` on; they must lie inside. Every byte was checked. */
+/* Reads data_size bytes from byte `from` on, all checked; they must lie inside. */
 MUST_CHECK enum status encryption_reader_read(struct encryption_reader *reader, struct error *error,
                                               void *data, size_t data_size, uint64_t from);
 

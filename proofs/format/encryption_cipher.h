@@ -16,8 +16,8 @@ struct evp_cipher_ctx_st;
 struct encryption_key;
 
 /*
- * *cipher gets the key HKDF-SHA256(key, salt, tag || context); it encrypts when `encrypting`, else decrypts.
- * NULL on failure. Free with EVP_CIPHER_CTX_free(), which wipes.
+ * *cipher gets the key HKDF-SHA256(key, salt, tag || context), to encrypt or to decrypt; NULL on
+ * failure. Free it with EVP_CIPHER_CTX_free(), which wipes.
  */
 MUST_CHECK enum status encryption_cipher_new(struct evp_cipher_ctx_st **cipher, struct error *error,
                                              const struct encryption_key *key,
@@ -25,7 +25,7 @@ MUST_CHECK enum status encryption_cipher_new(struct evp_cipher_ctx_st **cipher, 
                                              const char tag[ENCRYPTION_TEXT_TAG_SIZE],
                                              const char *context, bool encrypting);
 
-/* encrypted gets size bytes and a tag. A nonce is used once per key. */
+/* encrypted gets size bytes and a tag. Use a nonce once per key. */
 MUST_CHECK enum status encryption_cipher_encrypt(struct evp_cipher_ctx_st *cipher,
                                                  struct error *error, uint8_t *encrypted,
                                                  const uint8_t nonce[ENCRYPTION_NONCE_SIZE],

@@ -83,7 +83,7 @@ enum status encryption_writer_add(struct encryption_writer *writer, struct error
         size_t room = ENCRYPTION_CHUNK_SIZE - writer->used;
         size_t taken = data_size < room ? data_size : room;
 
-        /* A full chunk is written when more comes: only then it is known not to be the last. */
+        /* A full chunk waits until more bytes come: it may be the last. */
         if (room == 0) {
             TRY(write_chunk(writer, error, false));
             continue;
@@ -144,7 +144,8 @@ static enum status read_chunk(struct encryption_reader *reader, struct error *er
     return STATUS_OK;
 }
 
-/* From the size of the file: whole chunks, then one that is not empty unless it is alone. */
+/* Finds the chunks from the size of the file: whole ones, then one that is empty only if it is
+ * alone. */
 static bool measure(struct encryption_reader *reader, uint64_t file_size)
 {
     uint64_t body;
@@ -178,7 +179,7 @@ static enum status reader_start(struct encryption_reader *reader, struct error *
     }
     TRY(encryption_cipher_new(&reader->cipher, error, key, header + sizeof(file_tag), file_tag,
                               context, false));
-    /* The last chunk is the only one that knows where the file ends. */
+    /* Only the last chunk knows where the file ends. */
     return read_chunk(reader, error, reader->chunk_count - 1);
 }
 

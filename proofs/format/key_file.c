@@ -9,7 +9,7 @@
 
 #define DIGITS (2 * ENCRYPTION_KEY_SIZE)
 
-/* Not base/hex.h, whose tables would leave the key's digits in the cache. */
+/* Not base/hex.h: its tables would leave traces of the key in the cache. */
 static int digit_value(uint8_t digit)
 {
     int number = digit - '0';

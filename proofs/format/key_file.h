@@ -1,7 +1,7 @@
 /*
  * key_file.h - a bundle's key as a file: 64 hexadecimal digits and the end of a line.
  *
- * Refused: a file that others than its owner may read or write, and anything but those digits.
+ * Refused: a file that others may read or write, and anything but those digits.
  */
 #ifndef PROOFS_FORMAT_KEY_FILE_H
 #define PROOFS_FORMAT_KEY_FILE_H

@@ -12,7 +12,7 @@
 
 static const uint8_t magic[MAGIC_SIZE] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-/* The text of a header, read from left to right: a Python literal of one known shape. */
+/* The text of a header: a Python literal of one known shape, read from left to right. */
 struct npy_text {
     const char *bytes;
     size_t size;
@@ -196,7 +196,7 @@ static enum status read_dictionary(struct npy_text *text, struct npy *npy, struc
     return STATUS_OK;
 }
 
-/* Finds the text: its start and size, from the version and the length before it. */
+/* Finds the text of the header, by the version and the length before it. */
 static enum status find_text(struct npy_text *text, uint64_t *data_offset, const uint8_t *bytes,
                              uint64_t file_size, struct error *error)
 {

@@ -21,14 +21,9 @@ struct npy {
 };
 
 /*
- * Reads a header from the first bytes of a file of file_size bytes: min(file_size, NPY_HEADER_MAX)
- * of them.
+ * Reads a header from the first min(file_size, NPY_HEADER_MAX) bytes of a file of file_size bytes.
  */
 MUST_CHECK enum status npy_header_read(struct npy *npy, struct error *error, const uint8_t *bytes,
                                        uint64_t file_size);
-
-/* Writes the header of element, rank and dims (version 1, data at a multiple of 64), fills in
- * data_offset and data_size; returns the size. The element must have a name in .npy. */
-size_t npy_header_write(uint8_t bytes[NPY_HEADER_MAX], struct npy *npy);
 
 #endif /* PROOFS_FORMAT_NPY_H */

@@ -36,7 +36,7 @@ static bool name_is_plain(const char *name)
     return true;
 }
 
-/* A whole number from 0; JSON's reals are not numbers of bytes. */
+/* A whole number from 0; a real of JSON is none. */
 static bool read_number(uint64_t *number, const json_t *value)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
@@ -60,7 +60,7 @@ static bool read_shape(struct safetensors_entry *entry, const json_t *shape)
     return true;
 }
 
-/* The place in the data: inside it, and as long as type and shape say. */
+/* Reads the place in the data: it must lie inside, and be as long as type and shape say. */
 static enum status read_offsets(struct safetensors_entry *entry, struct error *error,
                                 const json_t *offsets, uint64_t data_size)
 {
@@ -170,7 +170,7 @@ static enum status check_cover(struct safetensors *file, struct error *error)
     return STATUS_OK;
 }
 
-/* Where the file names this key; the start of the header, where it does so by escapes. */
+/* The byte at which the header names this key; its start where the key is written with escapes. */
 static size_t place_of(const struct header_text *header, const char *key)
 {
     char quoted[SAFETENSORS_NAME_MAX + 3];
@@ -269,7 +269,7 @@ static enum status read_bytes(const struct safetensors *file, struct error *erro
     return whole_file_read_at(file->descriptor, error, data, size, offset, file->path);
 }
 
-/* Reads the header of a file that source has open; file gets all but what source has. */
+/* Reads the header through source, which is open; file gets the header's fields alone. */
 static enum status read_file(struct safetensors *file, struct error *error,
                              const struct safetensors *source, uint64_t file_size)
 {
@@ -309,7 +309,7 @@ out:
     return status;
 }
 
-/* Closes the source when its header is refused; otherwise file takes it. */
+/* Closes the source when its header is refused; else file takes it over. */
 static enum status take_source(struct safetensors *file, struct error *error,
                                struct safetensors *source, uint64_t file_size)
 {

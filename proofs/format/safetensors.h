@@ -1,10 +1,10 @@
 /*
  * safetensors.h - named tensors in one file: our checkpoints, and those of other programs.
  *
- * A file is a length, a JSON header and the tensors' bytes. Everything in the header is hostile
- * until checked: types, shapes, and that the tensors cover the data without hole or overlap, as
- * the format demands. Refused also: headers above SAFETENSORS_HEADER_MAX (JSON takes up to forty
- * times its size in memory), duplicate or unknown keys, and names that no terminal should print.
+ * A file is a length, a JSON header and the tensors' bytes. The header is hostile: the reader
+ * checks types, shapes, and that the tensors cover the data without hole or overlap, as the format
+ * demands. It also refuses headers above SAFETENSORS_HEADER_MAX (JSON takes up to forty times its
+ * size in memory), duplicate or unknown keys, and names that no terminal should print.
  */
 #ifndef PROOFS_FORMAT_SAFETENSORS_H
 #define PROOFS_FORMAT_SAFETENSORS_H
@@ -40,8 +40,8 @@ struct safetensors {
     char path[256];                       /* for errors; a longer one is cut */
 };
 
-/* Reads a header (without the eight bytes of its length) whose data has data_size bytes. Release
- * with safetensors_close(), which is not needed after a failure. */
+/* Reads a header (without the eight bytes of its length) for data_size bytes of data. Close with
+ * safetensors_close(), except after a failure. */
 MUST_CHECK enum status safetensors_header_read(struct safetensors *file, struct error *error,
                                                const char *header, size_t header_size,
                                                uint64_t data_size);
@@ -49,7 +49,7 @@ MUST_CHECK enum status safetensors_header_read(struct safetensors *file, struct 
 MUST_CHECK enum status safetensors_open(struct safetensors *file, struct error *error,
                                         const char *path);
 
-/* The same for a file that was encrypted (encryption.h) under this context. */
+/* The same for an encrypted file (encryption.h) of this context. */
 MUST_CHECK enum status safetensors_open_encrypted(struct safetensors *file, struct error *error,
                                                   const char *path,
                                                   const struct encryption_key *key,
@@ -59,7 +59,7 @@ void safetensors_close(struct safetensors *file);
 /* NULL: there is no tensor of that name. */
 const struct safetensors_entry *safetensors_find(const struct safetensors *file, const char *name);
 
-/* The text kept under key in the metadata, or NULL; lives as long as file. */
+/* The text under key in the metadata, or NULL; lives as long as file. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 
 /* How many texts the metadata holds. */
@@ -81,10 +81,10 @@ struct safetensors_text {
 struct safetensors_writer {
     struct whole_file file;
     struct encryption_writer *encryption; /* NULL: the file is not encrypted */
-    uint64_t left;                        /* bytes of tensors that are still to come */
+    uint64_t left;                        /* bytes of tensors that have not come yet */
 };
 
-/* What stands in the header. Borrowed, but for offset and size of the entries, which are set. */
+/* The content of the header. Borrowed; sets offset and size of the entries. */
 struct safetensors_plan {
     struct safetensors_entry *entries;
     uint32_t entry_count;
@@ -96,7 +96,7 @@ struct safetensors_plan {
 
 /*
  * Begins a file at path; the bytes of the entries then follow in their order. Wider element types
- * come first, so that every tensor is aligned: STATUS_BAD_FORMAT when one would not be, or when a
+ * come first, so that every tensor is aligned. STATUS_BAD_FORMAT: one would not be aligned, or a
  * name is not plain or is there twice.
  */
 MUST_CHECK enum status safetensors_writer_open_plan(struct safetensors_writer *writer,
@@ -109,7 +109,7 @@ safetensors_writer_open(struct safetensors_writer *writer, struct error *error, 
                         struct safetensors_entry *entries, uint32_t entry_count,
                         const struct safetensors_text *texts, uint32_t text_count);
 
-/* More than the entries announce is the caller's bug. */
+/* More bytes than the entries announce is the caller's bug. */
 MUST_CHECK enum status safetensors_writer_add(struct safetensors_writer *writer,
                                               struct error *error, const void *data, size_t size);
 

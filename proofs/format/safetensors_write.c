@@ -8,7 +8,7 @@
 #include "base/io/strict_json.h"
 #include "proofs/format/safetensors.h"
 
-/* What every reader takes, ours included: printable ASCII that JSON need not escape. */
+/* Every reader accepts such a name, ours included: printable ASCII that JSON need not escape. */
 static bool name_is_writable(const char *name)
 {
     size_t length = strnlen(name, SAFETENSORS_NAME_MAX + 1);

@@ -12,7 +12,7 @@ enum {
     PREFIX_NODE = 0x01,
 };
 
-/* One thread takes a megabyte at a time; the roots of a window of those wait on the stack. */
+/* One thread hashes a megabyte at a time; the roots of a window of megabytes wait on the stack. */
 #define CHUNK_LEVEL  10
 #define CHUNK_LEAVES (1 << CHUNK_LEVEL)
 #define CHUNK_SIZE   ((size_t)CHUNK_LEAVES * MERKLE_LEAF_SIZE)
@@ -278,7 +278,7 @@ static void range_root(struct digest *root, const struct merkle_leaves *leaves, 
         status = merkle_stream_add(&stream, leaves->bytes + from, (size_t)size, leaves->threads);
         merkle_stream_root(&stream, root);
     }
-    assert(status == STATUS_OK); /* the init saw to the limits */
+    assert(status == STATUS_OK); /* the init checked the limits */
 }
 
 void merkle_leaf_hashes(struct digest *hashes, const struct merkle_leaves *leaves)

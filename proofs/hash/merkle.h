@@ -1,15 +1,15 @@
 /*
  * merkle.h - Merkle trees as RFC 6962 hashes them: roots, paths for one leaf, proofs for many.
  *
- * A leaf hashes as SHA-256(0x00 || leaf), a node as SHA-256(0x01 || left || right); a list is
- * split at the largest power of two below its length. So a node at (level, index) covers the
- * leaves from index * 2^level up to (index + 1) * 2^level, or to the end of the list, and one that
- * has no right neighbour rises unhashed.
+ * A leaf hashes as SHA-256(0x00 || leaf), a node as SHA-256(0x01 || left || right). A list is split
+ * at the largest power of two below its length. So a node at (level, index) covers the leaves from
+ * index * 2^level up to (index + 1) * 2^level, or to the end of the list. A node without a right
+ * neighbour rises unhashed.
  *
- * Bytes are cut into leaves of 1,024 bytes, the last filled up with zeros: the number of bytes is
- * not in the root, so whoever needs it bound puts it beside the root (commit.h).
+ * Bytes are cut into leaves of 1,024 bytes, the last filled up with zeros. The root does not bind
+ * the number of bytes: bind it beside the root (commit.h).
  *
- * Nothing here allocates or prints. Threads, where asked for, never change a root.
+ * Nothing here allocates or prints. The number of threads never changes a root.
  */
 #ifndef PROOFS_HASH_MERKLE_H
 #define PROOFS_HASH_MERKLE_H
@@ -71,7 +71,7 @@ struct merkle_leaves {
     const uint8_t *bytes;
     uint64_t byte_count;
     uint64_t count;
-    int threads; /* 0: as many as OpenMP would use; set it after the init when that is wrong */
+    int threads; /* 0: as many as OpenMP would use; the init sets 0 */
 };
 
 /* The level of the root of a tree of count leaves, count > 0: the smallest that covers them all. */
@@ -105,7 +105,8 @@ struct merkle_path {
 void merkle_path_build(struct merkle_path *path, const struct merkle_leaves *leaves,
                        uint64_t leaf_index);
 
-/* Where path leads from the leaf with this hash; VERDICT_INVALID when it is no path at all. */
+/* The root that path leads to from the leaf with this hash; VERDICT_INVALID: it is no path at
+ * all. */
 MUST_CHECK enum verdict merkle_path_root(struct digest *root, const struct merkle_path *path,
                                          const struct digest *leaf_hash);
 
@@ -113,7 +114,7 @@ MUST_CHECK enum verdict merkle_path_root(struct digest *root, const struct merkl
  * Does path lead from the leaf with this hash to root? Safe on hostile input.
  *
  * A path does not bind leaf_count: the path of leaf 0 is the same for three leaves and for four.
- * Take leaf_count from what the root is bound to, never from whoever sent the path.
+ * Take leaf_count from what the root is bound to, never from the sender of the path.
  */
 MUST_CHECK enum verdict merkle_path_check(const struct merkle_path *path,
                                           const struct digest *leaf_hash,
@@ -122,16 +123,16 @@ MUST_CHECK enum verdict merkle_path_check(const struct merkle_path *path,
 /* Writes the path as docs/FORMATS.md has it; returns the bytes written. */
 size_t merkle_path_write(uint8_t bytes[MERKLE_PATH_BYTES_MAX], const struct merkle_path *path);
 
-/* Reads exactly size bytes. Only a path with as many siblings as its place needs is read. */
+/* Reads exactly size bytes. Refuses a path whose number of siblings does not fit its place. */
 MUST_CHECK enum status merkle_path_read(struct merkle_path *path, const uint8_t *bytes,
                                         size_t size);
 
 /* ---- the proof of many leaves ---- */
 
 /*
- * Proves leaves at indexes (rising, no two equal) together: the siblings are the nodes that cover
- * none of them and whose parent covers one, from left to right as a walk from the root meets them.
- * The arrays are the caller's, of the capacities named.
+ * Proves the leaves at indexes (rising, no two equal) together. The siblings are the nodes that
+ * cover none of these leaves and whose parent covers one, from left to right. The arrays are the
+ * caller's, of the capacities named.
  */
 struct merkle_multi {
     uint64_t leaf_count;

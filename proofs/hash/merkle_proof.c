@@ -1,4 +1,4 @@
-/* merkle_proof.c - see merkle.h: paths and proofs, their check and their bytes. */
+/* merkle_proof.c - see merkle.h: paths, proofs of many leaves, and the bytes of a path. */
 #include <assert.h>
 #include <stdbool.h>
 
@@ -41,7 +41,7 @@ void merkle_path_build(struct merkle_path *path, const struct merkle_leaves *lea
     }
 }
 
-/* Is this a place in a tree, with as many siblings as that place has? */
+/* Is this a place in a tree, and has the path as many siblings as that place needs? */
 static bool place_fits(uint64_t leaf_index, uint64_t leaf_count, uint32_t sibling_count)
 {
     return leaf_index < leaf_count && leaf_count <= MERKLE_LEAVES_MAX &&
@@ -207,7 +207,7 @@ enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_cou
     return STATUS_OK;
 }
 
-/* A check on its way: used counts the siblings met so far. */
+/* A check in progress: used counts the siblings taken so far. */
 struct multi_check {
     const struct merkle_multi *multi;
     const struct digest *leaf_hashes;

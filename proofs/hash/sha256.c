@@ -194,7 +194,8 @@ void sha256(struct digest *digest, const void *data, size_t data_size)
     sha256_end(&hash, digest);
 }
 
-/* One group of sha256_many(), cut where the blocks must be put together by hand. */
+/* One group of messages in sha256_many(). The prefix shifts each message, so its first and last
+ * blocks are put together here. */
 struct lane_group {
     uint32_t state[SHA256_LANES_MAX][8];
     const uint8_t *blocks[SHA256_LANES_MAX];
@@ -224,7 +225,8 @@ static void group_short(struct lane_group *group, const struct kernels *kernels,
     kernels->many(group->state, group->blocks, block_count);
 }
 
-/* Longer ones: the first block, which the prefix shifts; the middle in place; the padded end. */
+/* Longer messages: the first block, which the prefix shifts; the middle, in place; the padded
+ * end. */
 static void group_long(struct lane_group *group, const struct kernels *kernels, uint8_t prefix,
                        const uint8_t *const *messages, size_t message_size)
 {
@@ -233,7 +235,8 @@ static void group_long(struct lane_group *group, const struct kernels *kernels, 
     size_t rest_at = first + middle * SHA256_BLOCK_SIZE;
     size_t end_count = 0;
 
-    /* The ends are written long before they are read: a load of bytes just stored would wait. */
+    /* Writes the ends long before they are read: a load of bytes that were just stored would
+     * wait. */
     for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {
         group->starts[lane][0] = prefix;
         memcpy(group->starts[lane] + 1, messages[lane], SHA256_BLOCK_SIZE - 1);
@@ -254,7 +257,7 @@ static void group_long(struct lane_group *group, const struct kernels *kernels, 
     kernels->many(group->state, group->blocks, end_count);
 }
 
-/* Short messages side by side are too short a run each for the processor to foresee. */
+/* The processor does not prefetch by itself: each message is too short a run. */
 static void fetch_ahead(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i += SHA256_BLOCK_SIZE) {

@@ -35,7 +35,7 @@ struct sha256 {
     enum sha256_isa isa;
 };
 
-/* Can this processor, and this build, compute it so? SCALAR and BEST always can. */
+/* Can this processor, and this build, use it? SCALAR and BEST always work. */
 bool sha256_isa_usable(enum sha256_isa isa);
 
 /* The isa must be usable. */
@@ -45,7 +45,7 @@ void sha256_add(struct sha256 *hash, const void *data, size_t data_size);
 /* Ends the stream; init it again before adding more. */
 void sha256_end(struct sha256 *hash, struct digest *digest);
 
-/* The digest of one message, by the best way. */
+/* The digest of one message, by the fastest instruction set. */
 void sha256(struct digest *digest, const void *data, size_t data_size);
 
 /*

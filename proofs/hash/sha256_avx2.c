@@ -1,8 +1,8 @@
 /*
  * sha256_avx2.c - eight SHA-256 messages in the eight lanes of AVX2 vectors.
  *
- * For the many x86-64 processors that have AVX2 and no SHA instructions. Compiled with the flags
- * of its name, reached only after the processor said that it has them.
+ * For the many x86-64 processors that have AVX2 and no SHA instructions. Compiled for AVX2;
+ * sha256.c calls it only where the processor reports AVX2.
  */
 #include "proofs/hash/sha256_kernel.h"
 

@@ -25,7 +25,7 @@
 #define SHA256_HAS_X86 0
 #endif
 
-/* Stands before a loop whose counter must become constants, for state to live in registers. */
+/* Before a loop whose counter must become constants, so that the state lives in registers. */
 #if defined(__clang__)
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else

@@ -1,9 +1,9 @@
 /*
  * sha256_shani.c - SHA-256 by the SHA instructions of x86-64, one message or several interleaved.
  *
- * SHA256RNDS2 takes about twice as long to answer as to start, and each answer waits for the one
- * before, so one message keeps the unit half idle; streams that know nothing of each other fill
- * it. Reached only after the processor said that it has the instructions.
+ * A SHA256RNDS2 takes twice as long to finish as the unit takes to start the next one, which waits
+ * for it. One message keeps the unit half idle; independent messages fill it. sha256.c calls this
+ * only where the processor reports the instructions.
  */
 #include "proofs/hash/sha256_kernel.h"
 

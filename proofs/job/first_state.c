@@ -39,7 +39,7 @@ static bool is_moment(const struct tape *tape, const char *name)
     return (name[0] == 'm' || name[0] == 'v') && name[1] == '.' && is_state(tape, name + 2);
 }
 
-/* What a tape for inference comes to: engine/models/model_writer.c. */
+/* States that a tape for inference computes (engine/models/model_writer.c). */
 static bool is_answer(const char *name)
 {
     return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
@@ -59,8 +59,8 @@ static bool ends_with(const char *name, const char *end)
     return length >= end_length && strcmp(name + length - end_length, end) == 0;
 }
 
-/* What other programs save beside the parameters of GPT-2, what follows from them, and the moments
- * of a training whose state is only to answer. */
+/* Tensors that other programs save beside the parameters of GPT-2 and that follow from them, and
+ * moments of a training. */
 static bool is_known_extra(const struct tape *tape, const char *name)
 {
     return is_moment(tape, name) || ends_with(name, ".attn.bias") ||

@@ -2,12 +2,15 @@
  * first_state.h - a first state that is given: a safetensors file, ours or of another program.
  *
  * State tensors are found by name, with or without "transformer." before it (as Hugging Face's
- * GPT-2 writes them). Moments ("m.NAME" and "v.NAME" beside a state NAME), the answers of inference
- * and states that are not binary32, such as the step number, begin as zeros where the file does not
- * have them; anything else that is missing is refused. So are tensors that no state takes (but the
- * moments of a training, and the masks and the tied head that other programs save beside GPT-2): a
- * file of another model would lose layers silently.
- * Only binary32 without NaN and infinity is taken for binary32 states; shapes must be equal.
+ * GPT-2 writes them). A state that the file lacks begins as zeros if it is a moment ("m.NAME" or
+ * "v.NAME" beside a state NAME), an answer of inference, or not binary32, such as the step number.
+ * Any other missing state is refused.
+ *
+ * A tensor that no state takes is refused too: the file of another model would lose layers
+ * silently. Excepted are moments, and the masks and the tied head that other programs save beside
+ * GPT-2.
+ *
+ * Shapes must be equal. A binary32 state takes only binary32 without NaN and infinity.
  */
 #ifndef PROOFS_JOB_FIRST_STATE_H
 #define PROOFS_JOB_FIRST_STATE_H

@@ -19,7 +19,7 @@
 #define JOB_DATA_MAX    8 /* data tensors of a tape */
 #define JOB_STEPS_MAX   UINT64_C(4294967294)
 
-/* What a machine must offer; zero asks for nothing. */
+/* What a machine must offer; zero sets no demand. */
 struct job_requirements {
     uint64_t memory;             /* bytes */
     uint32_t compute_capability; /* of a CUDA device, as 90 for 9.0; 0: any backend */
@@ -44,7 +44,7 @@ struct job {
     struct digest data_roots[JOB_DATA_MAX]; /* in order of the tape's data tensors */
     uint32_t data_count;
     struct digest first_state_root;
-    bool first_state_given; /* not drawn: it comes as a checkpoint of step 0 */
+    bool first_state_given; /* not drawn: it is the checkpoint before step 0 */
     uint64_t seed;
     struct job_draw *draws;
     uint32_t draw_count;
@@ -58,14 +58,15 @@ void job_free(struct job *job); /* NULL is allowed */
 /* The first value of a state tensor, of its full size. The job must not be first_state_given. */
 void job_first_state(void *bytes, const struct job *job, uint32_t tensor);
 
-/* Segments, and the first step after segment number `segment`. */
+/* The number of segments; the first step after segment number `segment`. */
 uint64_t job_segments(const struct job *job);
 uint64_t job_segment_end(const struct job *job, uint64_t segment);
 
 /* The job for people and scripts; a new reference, NULL without memory. */
 json_t *job_json(const struct job *job);
 
-/* Ids of the tape's tensors of that role, in order; ids has room for count_max. */
+/* Ids of the tape's tensors of that role, in order, at most count_max. Returns how many there
+ * are. */
 uint32_t job_tensors(uint32_t *ids, uint32_t count_max, const struct job *job, enum role role);
 
 #endif /* PROOFS_JOB_JOB_H */

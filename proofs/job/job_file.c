@@ -334,7 +334,7 @@ static enum status read_draws(struct job *job, struct reader *reader, struct err
         draw->stream = reader_u32(reader);
         draw->init.kind = (enum init_kind)reader_u8(reader);
         draw->init.value_bits = reader_u32(reader);
-        /* Rising ids: one draw a tensor, and one way to write a job. */
+        /* The ids rise: a tensor has one draw, and a job one encoding. */
         if (reader->failed || !draw_is_sound(job, draw) ||
             (i > 0 && draw->tensor <= job->draws[i - 1].tensor)) {
             return error_set(error, STATUS_BAD_FORMAT, "draw %u, before byte %zu, makes no sense",

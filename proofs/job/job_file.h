@@ -19,8 +19,8 @@
 /* The bytes of the job file. */
 MUST_CHECK enum status job_encode(struct buffer *bytes, const struct job *job, struct error *error);
 
-/* The version of the rules in the header of a file, when it is the job of that id (an id binds the
- * header alone) and of rules that are not known here. 0: it is neither. */
+/* The version of the rules in the header of a file, if the file is the job of that id and this
+ * program does not know its rules; else 0. The id binds the header alone. */
 uint32_t job_unknown_rules(const char *path, const struct digest *id);
 
 /* Makes a checked job of untrusted bytes; refuses rules that this program does not know. */

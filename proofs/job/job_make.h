@@ -6,14 +6,14 @@
 #include "engine/models/model.h"
 #include "proofs/job/job.h"
 
-/* What a model does not say. */
+/* The terms of a job that a model does not hold. */
 struct job_terms {
     uint64_t steps;
     uint64_t segment_length;
     struct job_requirements requirements;
     struct digest data_roots[JOB_DATA_MAX];
     uint32_t data_count;
-    bool first_state_given; /* nothing is drawn; the root is that of the state that is given */
+    bool first_state_given; /* not drawn; first_state_root is its root */
     struct digest first_state_root;
 };
 

@@ -123,7 +123,7 @@ enum status tape_file_constants(void ***constants, uint32_t *count, const struct
     return status;
 }
 
-/* Wider types first, as the format wants them. */
+/* Wider types first, as safetensors wants them. */
 static uint32_t describe(struct safetensors_entry *entries, uint32_t *order,
                          const struct tape *tape)
 {

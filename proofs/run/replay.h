@@ -1,9 +1,9 @@
 /*
- * replay.h - a bundle's steps run again: to any step, and there in trace mode.
+ * replay.h - a bundle's steps run again: to any step, and that step in trace mode.
  *
- * The nearest checkpoint is loaded and the steps after it are run. Each must give the root that
- * the journal names for it; where one does not, STATUS_REFUSED says so, and a verifier that wants
- * to know more runs that very step in trace mode.
+ * Replay loads the nearest checkpoint and runs the steps after it. Each must give the root that the
+ * journal names for it. STATUS_REFUSED: one does not; to know more, a verifier runs that step in
+ * trace mode.
  */
 #ifndef PROOFS_RUN_REPLAY_H
 #define PROOFS_RUN_REPLAY_H
@@ -15,22 +15,22 @@
 struct replay_options {
     int threads;       /* to hash with; 0: as many as OpenMP would use */
     struct stop *stop; /* NULL: never */
-    /* Told after each step; NULL: nobody. */
+    /* Called after each step; NULL: not. */
     void (*progress)(void *context, uint64_t step);
     void *progress_context;
 };
 
 /*
  * Puts the run's machine into the state before `step`, which may be the number of all steps.
- * STATUS_NOT_FOUND: the bundle is not that far, or has no state to begin from.
+ * STATUS_NOT_FOUND: the bundle does not go that far, or has no state to begin from.
  */
 MUST_CHECK enum status replay_reach(struct run *run, struct bundle *bundle, uint64_t step,
                                     const struct replay_options *options, struct error *error);
 
 /*
- * Traces a step: trace and the openings are filled as trace_run() does, and the states at both ends
- * are compared with the journal, as far as it goes. Afterwards the run's machine is one in trace
- * mode and holds the state after the step.
+ * Traces a step: fills trace and the openings as trace_run() does, and compares the states at both
+ * ends with the journal, as far as it goes. Afterwards the run's machine is in trace mode and holds
+ * the state after the step.
  */
 MUST_CHECK enum status replay_trace(struct trace *trace, struct run *run, struct bundle *bundle,
                                     uint64_t step, struct trace_opening *openings,
@@ -38,9 +38,9 @@ MUST_CHECK enum status replay_trace(struct trace *trace, struct run *run, struct
                                     struct error *error);
 
 /*
- * Opens a trace server for a step, whose state before it must be the journal's. Afterwards the
- * run's machine is one in trace mode and the trace server's until trace_server_close(). What the
- * step gives is not compared with the journal: a verifier disputes what it does not get itself.
+ * Opens a trace server for a step. The state before the step must be the journal's; the state after
+ * it is not compared, for a verifier disputes the steps that differ. Afterwards the run's machine
+ * is in trace mode and belongs to the trace server until trace_server_close().
  */
 MUST_CHECK enum status replay_trace_server(struct trace_server *server, struct run *run,
                                            struct bundle *bundle, uint64_t step,

@@ -10,7 +10,7 @@
 #include "base/hex.h"
 #include "proofs/commit/commit.h"
 
-/* Token values are bound by the data root; here any value of the type may stand. */
+/* The data root binds the tokens, so any value of the type may stand here. */
 #define ANY_TOKEN (UINT64_C(1) << 32)
 
 enum status run_data_open(struct dataset *dataset, struct digest *root, const struct tensor *tensor,
@@ -217,7 +217,7 @@ static enum status copy_states(struct machine *to, struct machine *from, struct 
     return STATUS_OK;
 }
 
-/* What the options leave of their memory beside the machine at hand; false: nothing. */
+/* Does a second machine fit beside the first? Takes the memory of the first off the options. */
 static bool is_room_beside(struct machine_options *options, const struct run *run)
 {
     struct error unwanted;

@@ -15,7 +15,8 @@ struct run {
     const struct job *job; /* borrowed */
     struct machine_options options;
     struct machine *machine;
-    struct machine *resting; /* between run_enter() and run_return(), perhaps */
+    struct machine
+        *resting; /* the first machine between run_enter() and run_return(), where both fit */
     struct machine_options resting_options;
     struct dataset data[JOB_DATA_MAX];
     uint32_t data_count;
@@ -26,20 +27,20 @@ MUST_CHECK enum status run_open(struct run *run, const struct job *job, const ch
                                 size_t path_count, const struct machine_options *options,
                                 struct error *error);
 
-/* The same for data whose roots the caller has compared already: only its shape is looked at. */
+/* The same for data whose roots the caller has compared: checks only its shape. */
 MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
                                          const char *const *paths, size_t path_count,
                                          const struct machine_options *options,
                                          struct error *error);
 void run_close(struct run *run); /* a zero-filled run is allowed */
 
-/* What a step of the job reads that no trace holds; borrowed of run, and of data. */
+/* The data and constants that a step reads and no trace holds; borrowed from run and data. */
 struct run_data {
     const void *bytes[JOB_DATA_MAX];
 };
 void run_given(struct evidence_given *given, struct run_data *data, const struct run *run);
 
-/* Opens the file for a data tensor and says what its root is; root NULL: it is not computed. */
+/* Opens the file for a data tensor and finds its root; root NULL: does not. */
 MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *root,
                                      const struct tensor *tensor, const char *path,
                                      struct error *error);
@@ -48,16 +49,16 @@ MUST_CHECK enum status run_data_open(struct dataset *dataset, struct digest *roo
 MUST_CHECK enum status run_loss(uint32_t *bits, struct run *run, struct error *error);
 
 /*
- * Opens another machine in place of the one that is there, with the same data and states: to trace
- * what the fast machine came to. The states are on the host for a moment; never both machines.
+ * Opens another machine in place of the first, with the same data and states: to trace from where
+ * the fast machine stands. The states wait on the host; the two machines are never open together.
  */
 MUST_CHECK enum status run_reopen(struct run *run, const struct machine_options *options,
                                   struct error *error);
 
 /*
- * The same for a while: run_return() goes back to the machine of before, with the states reached.
- * Where both machines are on the host and fit into what the options allow, the first one rests
- * meanwhile; else it is closed, and opened again. Not twice without a return.
+ * The same until run_return() goes back to the first machine, with the states reached. Where both
+ * machines are on the host and fit into the memory of the options, the first one rests; else it is
+ * closed and opened again. Not twice without a return.
  */
 MUST_CHECK enum status run_enter(struct run *run, const struct machine_options *options,
                                  struct error *error);

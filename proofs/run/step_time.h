@@ -1,8 +1,8 @@
 /*
- * step_time.h - how long a step of a job takes on a machine: measured on the job itself, or guessed
- * from the products that its tape asks for.
+ * step_time.h - how long a step of a job takes on a machine: measured on the job itself, or
+ * estimated from the products in its tape.
  *
- * A measure is advice and says nothing about bits. Nothing is written, and no state is kept.
+ * A measurement is advice and says nothing about bits. It writes nothing and keeps no state.
  */
 #ifndef PROOFS_RUN_STEP_TIME_H
 #define PROOFS_RUN_STEP_TIME_H
@@ -10,18 +10,18 @@
 #include "proofs/run/run.h"
 
 struct step_time {
-    double seconds;  /* of a step: the median of those that were timed */
+    double seconds;  /* of a step: the median */
     double hashing;  /* seconds of hashing the state after it */
-    uint32_t steps;  /* that were timed; there was one more before them */
+    uint32_t steps;  /* timed; one more came before them */
     double spread_s; /* between the quickest and the slowest */
 };
 
 #define STEP_TIME_STEPS_MAX 64
 
 /*
- * Runs steps from the job's first state, for about so many seconds, at least one after the first,
- * and STEP_TIME_STEPS_MAX at most. A first state that is given and not there begins as zeros: the
- * time does not depend on values. STATUS_REFUSED: the data is not the job's.
+ * Runs steps from the job's first state for about `seconds`: one to warm up, then at least one and
+ * at most STEP_TIME_STEPS_MAX. A first state that is given and not there begins as zeros: the time
+ * does not depend on values. STATUS_REFUSED: the data is not the job's.
  */
 MUST_CHECK enum status step_time_measure(struct step_time *time, const struct job *job,
                                          const char *const *paths, size_t path_count,
@@ -29,9 +29,9 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
                                          struct error *error);
 
 /*
- * What an attestation takes beside the steps of its segment: seconds that one step takes longer
- * when all that it makes is hashed, with the change of machines. Runs two steps, as a check would,
- * and one more to warm up. Refuses as step_time_measure() does.
+ * How much longer one step takes when all its tensors are hashed, with the change of machines: the
+ * cost of an attestation beside the steps of its segment. Runs two steps, as a check would, and one
+ * to warm up. Refuses as step_time_measure() does.
  */
 MUST_CHECK enum status step_time_trace(double *seconds, const struct job *job,
                                        const char *const *paths, size_t path_count,
