@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/backoff.h"
-#include "base/cli/progress.h"
+#include "base/io/progress.h"
 
 enum {
     WAIT_S_FIRST = 1,

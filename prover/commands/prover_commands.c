@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli/progress.h"
 #include "base/hex.h"
 #include "base/io/log.h"
 #include "base/io/notify.h"
+#include "base/io/progress.h"
 #include "proofs/job/job_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"

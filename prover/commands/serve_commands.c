@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli/progress.h"
 #include "base/io/notify.h"
+#include "base/io/progress.h"
 #include "prover/commands/access.h"
 #include "prover/serve/publish.h"
 #include "prover/serve/serve.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli/progress.h"
 #include "base/hex.h"
+#include "base/io/progress.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/replay.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli/progress.h"
+#include "base/io/progress.h"
 #include "chain/codec/hex_data.h"
 #include "chain/codec/typed_data.h"
 #include "chain/game/terms.h"

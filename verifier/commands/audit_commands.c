@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli/progress.h"
+#include "base/io/progress.h"
 #include "verifier/audit/accused.h"
 #include "verifier/audit/audit_ranks.h"
 #include "verifier/audit/audit_views.h"

@@ -6,8 +6,8 @@
  *
  * The caller passes time in, so a test needs no clock. Nothing is kept outside the struct.
  */
-#ifndef BASE_CLI_PROGRESS_H
-#define BASE_CLI_PROGRESS_H
+#ifndef BASE_IO_PROGRESS_H
+#define BASE_IO_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,4 +51,4 @@ void progress_line(char line[PROGRESS_LINE_MAX], const struct progress *progress
 /* Monotonic seconds. */
 double progress_now(void);
 
-#endif /* BASE_CLI_PROGRESS_H */
+#endif /* BASE_IO_PROGRESS_H */

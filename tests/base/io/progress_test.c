@@ -3,7 +3,7 @@
  * asked for by a signal and not suffered.
  * Method: time is passed in; a pseudo terminal; signals to ourselves.
  */
-#include "base/cli/progress.h"
+#include "base/io/progress.h"
 
 #include <pty.h>
 #include <signal.h>

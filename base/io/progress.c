@@ -1,5 +1,5 @@
 /* progress.c - see progress.h. */
-#include "base/cli/progress.h"
+#include "base/io/progress.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
