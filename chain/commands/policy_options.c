@@ -28,9 +28,13 @@ static enum status read_cap(struct policy_cap *cap, const struct options *option
 {
     const char *text = options_text(options, name);
     char *end = NULL;
-    double percent = strtod(text, &end);
+    double percent;
 
-    *cap = (struct policy_cap){.set = true};
+    *cap = (struct policy_cap){.set = text != NULL};
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    percent = strtod(text, &end);
     end += strspn(end, " ");
     if (strcmp(end, "%") != 0) {
         return read_amount(&cap->amount, options, name, error);

@@ -84,8 +84,8 @@
     {.name = "stake-most",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "AMOUNT",                                                                            \
-     .fallback = "100%",                                                                           \
-     .help = "policy: the most to stake on a job; an amount, or a share of what the account has"}, \
+     .help = "policy: the most to stake on a job; an amount, or a share of what the account has "  \
+             "(default: any)"},                                                                    \
         {.name = "stake-rewards-most",                                                             \
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \

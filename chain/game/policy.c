@@ -417,7 +417,7 @@ void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *pol
     terms_amount(reward, policy->reward_least);
     terms_period(response, policy->response_least_s);
     (void)snprintf(text, POLICY_TEXT_MAX,
-                   "stakes at most %s whole rewards, and %s of its money; takes a segment's "
+                   "stakes at most %s whole rewards, and %s in a job; takes a segment's "
                    "reward from %s, to respond from %s",
                    rewards, stake, reward, response);
 }

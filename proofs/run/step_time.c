@@ -80,6 +80,14 @@ static enum status time_steps(struct step_time *time, struct run *run, double se
     return STATUS_OK;
 }
 
+enum status step_time_of_run(struct step_time *time, struct run *run, double seconds,
+                             struct error *error)
+{
+    *time = (struct step_time){0};
+    TRY(write_first_state(run, error));
+    return time_steps(time, run, seconds, error);
+}
+
 enum status step_time_measure(struct step_time *time, const struct job *job,
                               const char *const *paths, size_t path_count,
                               const struct machine_options *machine, double seconds,
@@ -90,9 +98,7 @@ enum status step_time_measure(struct step_time *time, const struct job *job,
 
     *time = (struct step_time){0};
     TRY(run_open(&run, job, paths, path_count, machine, error));
-    TRY_OUT(write_first_state(&run, error));
-    TRY_OUT(time_steps(time, &run, seconds, error));
-out:
+    status = step_time_of_run(time, &run, seconds, error);
     run_close(&run);
     return status;
 }

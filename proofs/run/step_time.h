@@ -28,6 +28,10 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
                                          const struct machine_options *machine, double seconds,
                                          struct error *error);
 
+/* The same with a run that is open. Its states are undefined afterwards. */
+MUST_CHECK enum status step_time_of_run(struct step_time *time, struct run *run, double seconds,
+                                        struct error *error);
+
 /*
  * How much longer one step takes when all its tensors are hashed, with the change of machines: the
  * cost of an attestation beside the steps of its segment. Runs two steps, as a check would, and one

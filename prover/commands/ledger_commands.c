@@ -29,6 +29,8 @@ const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIO
      .kind = OPTION_FLAG,
      .help = "take a job again that was lost by a conviction or by being late",
      .command_line_only = true},
+    POLICY_OPTIONS,
+    POLICY_SOLVER_OPTIONS,
     SESSION_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,
     ACCESS_KEY_OPTIONS,
@@ -191,6 +193,10 @@ static enum status post_with(struct solver_view *view, struct session *session,
     TRY(options == NULL ? machine_options_default(&machine, error)
                         : access_machine(&machine, options, error));
     TRY(access_respond(&plan.respond, bundle, &machine, options, error));
+    if (plan.accept) {
+        TRY(policy_options_solver(&plan.policy.limits, context->options, error));
+        TRY(solver_policy_read_pace(&plan.policy, bundle, error));
+    }
     TRY(session_start(session, bundle, &plan, context->log, error));
     session->notify = notify;
     notify_ready(notify, "following the ledger");

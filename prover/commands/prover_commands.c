@@ -78,6 +78,8 @@ static const struct option_spec run_options[] = {
     SESSION_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,
     ACCESS_KEY_OPTIONS,
+    POLICY_OPTIONS,
+    POLICY_SOLVER_OPTIONS,
 };
 #define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
 /* Options that only a new bundle has stand first. */
@@ -215,9 +217,8 @@ static enum status prepare(struct command_context *context, struct bundle *bundl
 }
 
 /* Stakes before the first step: work for a job that another solver takes would be lost. */
-static enum status begin(struct command_context *context, struct bundle *bundle,
-                         const struct run *run, struct session *session, struct stop *stop,
-                         struct error *error)
+static enum status begin(struct command_context *context, struct bundle *bundle, struct run *run,
+                         struct session *session, struct stop *stop, struct error *error)
 {
     struct session_plan plan = {.accept = true,
                                 .again = options_flag(context->options, "again"),
@@ -227,10 +228,16 @@ static enum status begin(struct command_context *context, struct bundle *bundle,
     uint64_t steps = 0;
     enum status status;
 
+    TRY(policy_options_solver(&plan.policy.limits, context->options, error));
     TRY(session_remember(session, bundle, error));
     TRY(access_respond(&plan.respond, bundle, &run->options, context->options, error));
-    TRY(session_start(session, bundle, &plan, context->log, error));
     TRY(bundle_step_count(&steps, bundle, error));
+    if (steps == 0) {
+        solver_policy_measure_pace(&plan.policy, run);
+    } else {
+        TRY(solver_policy_read_pace(&plan.policy, bundle, error));
+    }
+    TRY(session_start(session, bundle, &plan, context->log, error));
     if (steps > 0) {
         return STATUS_OK; /* a run that has begun does not wait for the ledger */
     }
@@ -493,8 +500,8 @@ static const struct command commands[] = {
                     "closed and everything is paid.",
      .arguments = "BUNDLE",
      .example = "lockstep prover collect text.run",
-     .options = ledger_commands_post_options + 1,
-     .option_count = LEDGER_COMMANDS_POST_OPTIONS - 1,
+     .options = ledger_commands_post_options + LEDGER_COMMANDS_COMMIT_ONLY,
+     .option_count = LEDGER_COMMANDS_POST_OPTIONS - LEDGER_COMMANDS_COMMIT_ONLY,
      .run = ledger_commands_collect},
     {.name = "probe",
      .summary = "measure this machine: what it is, what it can take, what it would earn",

@@ -316,6 +316,7 @@ enum status session_start(struct session *session, struct bundle *bundle,
                                      .collect = plan->collect,
                                      .collect_now = plan->collect_now,
                                      .respond = plan->respond,
+                                     .policy = plan->policy,
                                      .segment_steps = (uint32_t)bundle_job(bundle)->segment_length};
 
     session->respond = plan->respond;

@@ -11,6 +11,7 @@
 #include "base/io/notify.h"
 #include "base/io/stop.h"
 #include "chain/commands/commands.h"
+#include "chain/commands/policy_options.h"
 #include "chain/game/ledger_retry.h"
 #include "proofs/bundle/bundle.h"
 #include "prover/post/poster.h"
@@ -100,6 +101,7 @@ struct session_plan {
     bool collect_now;
     bool sign;               /* the bundle is open for writing */
     struct respond *respond; /* the session takes it; NULL: claims are not answered */
+    struct solver_policy policy;
 };
 
 /* Starts the thread and adds every segment of the journal. */

@@ -144,8 +144,7 @@ static void note_trouble(struct solver *solver, const char *format, ...)
     va_end(list);
 }
 
-/* Notes the outcome of a move that was just submitted. Trouble is not a failure: the next round
- * submits the same name again. */
+/* Notes the outcome of a move. Trouble is no failure: the next round submits its name again. */
 static void follow_move(struct solver *solver, const char *what, const char *name,
                         enum status submitted, struct error *error)
 {
@@ -535,6 +534,12 @@ static void accept(struct solver *solver)
         return;
     }
     error_init(&error);
+    status = solver_policy_ask(&solver->options.policy, solver->ledger, record, &error);
+    if (status != STATUS_OK) {
+        solver->view.lost = status == STATUS_REFUSED;
+        note_trouble(solver, "%s", error.text);
+        return;
+    }
     name_of_job(name, solver, "accept", record->accepts);
     status = ledger_accept(solver->ledger, name, &record->key, &record->terms, &error);
     follow_move(solver, "accept", name, status, &error);
@@ -597,8 +602,7 @@ static void commit(struct solver *solver)
     follow_move(solver, what, name, status, &error);
 }
 
-/* After the deadline and all periods the whole stake comes back. Before, a late solver that
- * wants the job again pays an eighth of it. */
+/* After all periods the stake comes back whole. Before, a late solver that goes on pays 1/8. */
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;

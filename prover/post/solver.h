@@ -14,19 +14,21 @@
 #include "chain/job/job_record.h"
 #include "proofs/job/job.h"
 #include "prover/post/respond.h"
+#include "prover/post/solver_policy.h"
 
 #define SOLVER_TROUBLE_MAX 400
 
 struct solver_options {
     struct ledger_options ledger; /* its texts and its signer are borrowed */
     struct hash32 job;
-    struct address account;  /* the signer's */
-    bool accept;             /* take the job where it is open and was never ours */
-    bool again;              /* also where we have lost it before */
-    bool collect;            /* withdraw when the job is closed */
-    bool collect_now;        /* withdraw whatever is owed */
-    struct respond *respond; /* borrowed; answers claims. NULL: nobody does */
-    uint32_t segment_steps;  /* of the job: where a claim's step lies */
+    struct address account;      /* the signer's */
+    bool accept;                 /* take the job where it is open and was never ours */
+    bool again;                  /* also where we have lost it before */
+    bool collect;                /* withdraw when the job is closed */
+    bool collect_now;            /* withdraw whatever is owed */
+    struct respond *respond;     /* borrowed; answers claims. NULL: nobody does */
+    uint32_t segment_steps;      /* of the job: where a claim's step lies */
+    struct solver_policy policy; /* asked before the stake; zeros: anything goes */
 };
 
 /* What a round found. */

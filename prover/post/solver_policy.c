@@ -1,0 +1,69 @@
+/* solver_policy.c - see solver_policy.h. */
+#include "prover/post/solver_policy.h"
+
+#include "proofs/run/step_time.h"
+
+enum {
+    STEPS_LOOKED_AT = 32,
+};
+
+#define MEASURE_S 1.0
+
+static void set_pace(struct solver_policy *policy, const struct job *job, uint64_t step_ns,
+                     uint64_t done)
+{
+    const uint64_t ns_per_ms = 1000000;
+    uint64_t most = UINT64_MAX / (step_ns == 0 ? 1 : step_ns);
+    uint64_t left = job->steps > done ? job->steps - done : 0;
+    uint64_t length = job->segment_length;
+
+    policy->pace.segment_ms = (length > most ? UINT64_MAX : length * step_ns) / ns_per_ms;
+    policy->pace.left_ms = (left > most ? UINT64_MAX : left * step_ns) / ns_per_ms;
+}
+
+enum status solver_policy_read_pace(struct solver_policy *policy, struct bundle *bundle,
+                                    struct error *error)
+{
+    uint64_t count = 0;
+    uint64_t sum_ns = 0;
+    uint64_t first;
+
+    TRY(bundle_step_count(&count, bundle, error));
+    first = count > STEPS_LOOKED_AT ? count - STEPS_LOOKED_AT : 0;
+    for (uint64_t i = first; i < count; i++) {
+        struct bundle_step step;
+
+        TRY(bundle_step_read(&step, bundle, i, error));
+        sum_ns += step.nanoseconds + step.nanoseconds_committing;
+    }
+    set_pace(policy, bundle_job(bundle), count == 0 ? 0 : sum_ns / (count - first), count);
+    return STATUS_OK;
+}
+
+void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
+{
+    struct step_time time;
+    struct error error;
+
+    error_init(&error);
+    if (step_time_of_run(&time, run, MEASURE_S, &error) == STATUS_OK) {
+        set_pace(policy, run->job, (uint64_t)((time.seconds + time.hashing) * 1e9), 0);
+    }
+}
+
+enum status solver_policy_ask(const struct solver_policy *policy, struct ledger *ledger,
+                              const struct job_record *record, struct error *error)
+{
+    struct policy_refusal refusal;
+    struct ledger_clock clock;
+    wei purse = 0;
+    wei owed = 0;
+
+    TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
+    TRY(ledger_get_clock(ledger, &clock, error));
+    if (policy_solve(&refusal, &policy->limits, &record->terms, purse, &policy->pace,
+                     clock.time_s)) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_REFUSED, "nothing was staked: %s", refusal.text);
+}
