@@ -5,8 +5,8 @@
 #ifndef PROVER_POST_SOLVER_POLICY_H
 #define PROVER_POST_SOLVER_POLICY_H
 
-#include "chain/game/job_record.h"
 #include "chain/game/policy.h"
+#include "chain/job/job_record.h"
 #include "proofs/run/run.h"
 
 struct solver_policy {
