@@ -1,8 +1,8 @@
 /*
- * step_test.c - a whole step of each model against the same step in double precision.
+ * step_test.c - a whole step of each model agrees with the same step in double precision.
  *
- * Two steps are taken first, so that moments are not zero; then the engine's third step and the
- * reference's start from the engine's bits. Loss, moments and parameters must agree as far as the
+ * The engine takes two steps first, so that moments are not zero. Its third step and that of the
+ * reference start from the engine's bits. Loss, moments and parameters must agree as far as the
  * bits of the contractions allow.
  *
  * "step_test dump FOLDER" writes the third step of every case for torch_test.sh: FOLDER/CASE/ holds
@@ -31,9 +31,9 @@ struct step_case {
 };
 
 /*
- * At 22 bits what is left of an update is the rounding of the parameter itself, which is large
- * beside a small move. AdamW divides by the root of the second moment, so elements whose gradients
- * are nothing but rounding move as far as any other: its updates agree less well than its moments.
+ * At 22 bits the error of an update is mostly the rounding of the parameter itself, which is large
+ * compared with a small move. AdamW divides by the root of the second moment, so elements whose
+ * gradients are mere rounding move as far as others: updates agree less well than moments.
  */
 static const struct step_case cases[] = {
     {"mlp-sgd-14", MODEL_MLP, OPTIMIZER_SGD, {14, 128}, 1e-3, 2e-3, 2e-3},
@@ -91,7 +91,7 @@ static bool is_moment(const char *name)
     return strncmp(name, "m.", 2) == 0 || strncmp(name, "v.", 2) == 0;
 }
 
-/* Parameters are judged together: a bias that hardly moves is judged beside what moves. */
+/* Parameters are compared together, since a bias alone may hardly move. */
 static void compare_states(const struct step_case *one, struct machine *machine,
                            const struct reference *reference)
 {
@@ -196,7 +196,7 @@ static void dump_states(const struct dump *dump, struct machine *machine, const 
     }
 }
 
-/* The batch, which the first operation behind the step number makes. */
+/* Writes the batch, which the first operation after the step number makes. */
 static enum status dump_made(void *context, uint32_t op, uint32_t output, const void *bytes,
                              uint64_t size, struct error *error)
 {
@@ -210,7 +210,7 @@ static enum status dump_made(void *context, uint32_t op, uint32_t output, const 
     return STATUS_OK;
 }
 
-/* The rate of the step that is dumped, as the schedule's table has it. */
+/* The learning rate of the dumped step, from the schedule's table. */
 static double dumped_rate(const struct small_model *small)
 {
     uint32_t columns = small->model.options.optimizer == OPTIMIZER_SGD ? 1 : 3;

@@ -1,8 +1,9 @@
 /*
- * Goal: every kernel of contraction, with any number of threads, gives the bits of the rules; what
- * is packed unpacks to the rules' own integers.
- * Method: random shapes, views and values, then the extremes that the overflow proofs speak of:
- * everything at the clamp, the longest rows, the widest exponent window.
+ * contraction_kernels_test.c - every contraction kernel, with any number of threads, gives the bits
+ * of the rules, and packed operands unpack to the rules' integers.
+ *
+ * Method: random shapes, views and values; then the extremes of the overflow proofs: everything at
+ * the clamp, the longest rows, the widest exponent window.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static void kernel_run(const struct run *run, struct kernel_call *call)
     free(call->scratch);
 }
 
-/* Runs QUANTIZE and returns its q buffer, checking all that it made against the rules. */
+/* Runs QUANTIZE, checks its outputs against the rules, and returns its q buffer. */
 static void *kernel_quantize(const struct run *run, const struct operand_case *operand,
                              const struct problem *problem)
 {
@@ -140,7 +141,7 @@ static void check_kernels(const struct run *run, const struct problem *problem, 
     free(qb);
 }
 
-/* Every table of fast kernels that this CPU runs; returns how many. */
+/* The tables of fast kernels that this CPU runs; returns their number. */
 static int tables(struct kernel_table *out)
 {
     int count = 0;
@@ -231,7 +232,7 @@ static void test_kernels_large_shapes(void **state)
     }
 }
 
-/* Operands and results beyond the caches are written past them: sampled, all modes alike. */
+/* Operands and results larger than the caches are written past them. Compares a sample. */
 static void test_kernels_results_larger_than_the_caches(void **state)
 {
     static const int64_t dims[8] = {1, 1, 1, 2601, 1, 2500, 1, 5300};
@@ -291,7 +292,7 @@ static void test_kernels_results_larger_than_the_caches(void **state)
 
 /* ---- the extremes of the proofs ---- */
 
-/* All elements at the clamp, in phase: every partial sum is as large as it can be. */
+/* All elements at the clamp, in phase: every partial sum is the largest possible. */
 static void test_extremes_longest_rows_at_the_clamp(void **state)
 {
     (void)state;
@@ -324,7 +325,7 @@ static void test_extremes_longest_rows_at_the_clamp(void **state)
 
 /*
  * The widest window: every other block at the top and at the clamp, the others W below, both
- * operands in phase. |S| comes as near to 2^62 as the proof lets it.
+ * operands in phase. |S| comes as close to 2^62 as the proof allows.
  */
 static void test_extremes_widest_exponent_window(void **state)
 {
@@ -359,8 +360,8 @@ static void test_extremes_widest_exponent_window(void **state)
 }
 
 /*
- * One operand at the clamp, so that its norm is past 32 bits, the other in phase and with a norm
- * just below 2^30: their dot product is beyond 2^31, though the cut norms' product is below 2^62.
+ * One operand is at the clamp, so its norm exceeds 32 bits; the other is in phase with a norm just
+ * below 2^30. Their dot product exceeds 2^31, though the saturated norms' product is below 2^62.
  */
 static void test_extremes_norms_that_do_not_fit(void **state)
 {
@@ -386,7 +387,7 @@ static void test_extremes_norms_that_do_not_fit(void **state)
 
 /*
  * S = 4097^2 * 2^30 + d: just past, on, and just before a tie of binary32, with the difference 55
- * bits below the top. A conversion that rounds twice, by way of binary64, gets one of them wrong.
+ * bits below the top. A conversion that rounds twice, through binary64, gets one of them wrong.
  */
 static void test_extremes_sums_beside_a_tie(void **state)
 {
@@ -416,7 +417,7 @@ static void test_extremes_sums_beside_a_tie(void **state)
 
 /* ---- properties ---- */
 
-/* Exchanging the operands, and the strides with them, leaves out as it was. */
+/* Exchanging the operands and their strides does not change out. */
 static void test_exchanged_operands_give_the_transpose(void **state)
 {
     struct kernel_table table[ISA_COUNT];

@@ -1,8 +1,9 @@
 /*
- * Goal: every elementwise kernel gives its rule's bits, and the rules compute what they are named
- * for.
- * Method: kernels against the looped rules on ordinary and nasty numbers, on every length up to 70
- * and some around the vectors' and threads' edges, in every broadcast form, in place and apart
+ * elementwise_test.c - every elementwise kernel gives its rule's bits, and the rules compute their
+ * functions.
+ *
+ * Method: kernels against the looped rules on ordinary and special numbers, for every length up to
+ * 70 and some around the edges of vectors and threads, in every broadcast form, in place and apart
  * (float_case.h); rules against the C library in double precision, at their edges, and against
  * pinned vectors.
  */
@@ -12,7 +13,7 @@
 #include "tests/support/numeric/float_case.h"
 #include "tests/support/test.h"
 
-/* Two threads share work only from 2 * 8192 elements on. */
+/* Work is shared by two threads from 2 * 8192 elements on. */
 static const uint64_t lengths[] = {1023, 1024, 1030, 2049, 20011};
 
 #define LENGTHS    (sizeof(lengths) / sizeof(lengths[0]))
@@ -77,7 +78,7 @@ static void check_broadcast(enum op_kind kind, uint64_t count, int64_t div, int6
 static void test_broadcast_kernels_give_the_rules_bits(void **state)
 {
     static const enum op_kind kinds[] = {OP_ADD, OP_MUL, OP_EXPAND};
-    /* count, div, mod: equal shapes, one number, bias, factor by row, both, and a wrap. */
+    /* count, div, mod: equal shapes, one number, a bias, a factor per row, both, and a wrap. */
     static const int64_t forms[][3] = {
         {1, 1, 1},           {20011, 1, 20011}, {20011, 1, 1},    {24000, 1, 768}, {24000, 1, 3},
         {24000, 768, 24000}, {24000, 7, 24000}, {24000, 100, 60}, {24000, 40, 5},  {70, 1, 7},

@@ -1,7 +1,8 @@
 /*
- * Goal: the rules of windows over pictures give the elements and the sums that they promise.
- * Method: the rules gather; here the same is scattered, window by window, with the terms of each
- * sum arriving in the promised order; a few cases by hand; the adjoint identity in exact integers.
+ * image_test.c - the rules of windows over pictures give the right elements and sums.
+ *
+ * Method: the rules gather; the test scatters window by window, with the terms of each sum in the
+ * order of the rule. Then cases by hand, and the adjoint identity in exact integers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,7 +118,7 @@ static struct walk walk_begin(const struct shape *shape)
     return w;
 }
 
-/* A scattered sum: terms added in the order in which they come, the first one stored. */
+/* A scattered sum: terms are added in the order of the calls; the first one is stored. */
 static void scatter(float *sums, bool *begun, uint64_t at, uint32_t term_bits)
 {
     float term = real_from_bits(term_bits);
@@ -165,7 +166,7 @@ static void test_im2col_lays_windows_out_in_rows(void **state)
     }
 }
 
-/* One (ky, kx) after the other: then each element's terms come in that order. */
+/* Visits one (ky, kx) after the other, so each element's terms come in that order. */
 static void check_col2im(const struct shape *s)
 {
     struct op_case c;
@@ -202,7 +203,7 @@ static void test_col2im_adds_in_order_of_the_kernels_places(void **state)
     }
 }
 
-/* <im2col(x), y> = <x, col2im(y)>: exact, for the integers are small. */
+/* <im2col(x), y> = <x, col2im(y)>, exactly, since the integers are small. */
 static void test_col2im_is_the_adjoint_of_im2col(void **state)
 {
     (void)state;
@@ -328,7 +329,7 @@ static void check_max_pool_grad(const struct shape *s)
     const uint32_t *dy = op_case_nasty_input(&c, outputs, 4);
 
     op_case_output(&c, DTYPE_F32, picture_count(s));
-    /* Also one past the last place, as a liar might have it: it points nowhere. */
+    /* One index is past the last place, as a cheating solver might write it: it points nowhere. */
     for (uint64_t i = 0; i < outputs; i++) {
         index[i] =
             philox_draw(i, 5, 0, 0).words[0] % (uint32_t)(s->kernel_height * s->kernel_width + 1);

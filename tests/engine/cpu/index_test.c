@@ -1,7 +1,8 @@
 /*
- * Goal: each rule that chooses, draws or moves elements reads the right element.
- * Method: small cases with answers worked out by hand; draws recomputed from Philox words and
- * 128-bit products; edges (past the schedule's end, the last window, an index out of the table).
+ * index_test.c - each rule that chooses, draws or moves elements reads the right element.
+ *
+ * Method: small cases worked out by hand; draws recomputed from Philox words and 128-bit products;
+ * edges (past the schedule's end, the last window, an index outside of the table).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +95,7 @@ static uint64_t drawn(uint64_t element, uint32_t step, uint64_t count)
     return (uint64_t)(((unsigned __int128)r * count) >> 64);
 }
 
-/* data[i] = i, so a token tells where it came from. */
+/* data[i] = i, so a token is its own index. */
 static void check_batch_tokens(enum dtype dtype, uint64_t count, int64_t length, int64_t batch)
 {
     struct op_case c;

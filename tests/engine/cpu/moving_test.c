@@ -1,8 +1,9 @@
 /*
- * Goal: the kernels that move data give the rules' bits, for any number of threads, whichever
- * outputs are wanted, and write nothing else.
- * Method: each operation in ragged and in large shapes, on nasty numbers, with 1, 2 and 3 threads;
- * every element of every output against its rule; then with each output left out in turn.
+ * moving_test.c - the kernels that move data give the rules' bits, for any number of threads and
+ * any choice of outputs, and write nothing else.
+ *
+ * Method: each operation in ragged and in large shapes, on special numbers, with 1, 2 and 3
+ * threads; every element of every output against its rule; then without each output in turn.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +77,7 @@ static void spoil_outputs(const struct op_case *c)
     }
 }
 
-/* Runs with every output wanted but the one left out; OP_OUTPUTS_MAX leaves none out. */
+/* Runs with every output but one; OP_OUTPUTS_MAX leaves none out. */
 static void check_run(const struct op_case *c, const struct kernel *kernel,
                       uint32_t *const *expected, int thread_count, uint32_t left_out)
 {
@@ -94,7 +95,7 @@ static void check_run(const struct op_case *c, const struct kernel *kernel,
     }
 }
 
-/* Where op_in_place() promises it, an output may lie over an input. Spoils the input. */
+/* Checks outputs that lie over an input, where op_in_place() allows it. Overwrites the input. */
 static void check_in_place(const struct op_case *c, const struct kernel *kernel,
                            uint32_t *const *expected)
 {
@@ -114,7 +115,7 @@ static void check_in_place(const struct op_case *c, const struct kernel *kernel,
     }
 }
 
-/* Takes the case: releases it. */
+/* Takes the case. */
 static void check_kernel(struct op_case *c)
 {
     struct kernel_table table = {0};

@@ -1,8 +1,8 @@
 /*
  * op_case.h - one operation with its tensors in memory, for tests of rules and kernels.
  *
- * A case owns what it allocates; op_case_release() frees it. Also the numbers that break things:
- * op_case_nasty() picks from zeros of both signs, subnormals, infinities, NaNs and the like.
+ * A case owns what it allocates; op_case_release() frees it. op_case_nasty() picks numbers that are
+ * easy to get wrong: zeros of both signs, subnormals, infinities, NaNs and the like.
  */
 #ifndef TESTS_ENGINE_CPU_OP_CASE_H
 #define TESTS_ENGINE_CPU_OP_CASE_H
@@ -42,7 +42,7 @@ static inline void op_case_attributes(struct op_case *c, const int64_t *values, 
     c->op.attribute_count = count;
 }
 
-/* Aligned as the machine has it; not a byte too long, so that a sanitizer sees any step outside. */
+/* Aligned as in a machine, and not a byte too long, so a sanitizer sees every access outside. */
 static inline uint32_t op_case_tensor(struct op_case *c, enum dtype dtype, uint64_t count)
 {
     uint32_t id = c->tensor_count++;
@@ -114,7 +114,7 @@ static inline struct kernel_call op_case_kernel_call(const struct op_case *c, in
     return call;
 }
 
-/* The bits of a float that is easy to get wrong, or now and then an ordinary one. */
+/* The bits of a float that is easy to get wrong, and sometimes of an ordinary one. */
 static inline uint32_t op_case_nasty(uint64_t element, uint32_t stream)
 {
     static const uint32_t special[] = {

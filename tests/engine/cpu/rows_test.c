@@ -1,8 +1,9 @@
 /*
- * Goal: every row kernel gives its rules' bits, and the rules compute what they are named for.
+ * rows_test.c - every row kernel gives its rules' bits, and the rules compute their functions.
+ *
  * Method: kernels against the looped rules for every width up to 70 and around the edges of chunks,
- * on ordinary and nasty numbers, in place and apart (float_case.h); rules against double precision,
- * their edges, a sum in the order of the definition, and pinned vectors.
+ * on ordinary and special numbers, in place and apart (float_case.h); rules against double
+ * precision, at their edges, a sum in the canonical order, and pinned vectors.
  */
 #include <math.h>
 
@@ -32,7 +33,7 @@ static void add_outputs(struct float_case *one, const uint64_t *counts, uint32_t
     }
 }
 
-/* Targets of cross-entropy: any column, and now and then none. */
+/* Targets of cross-entropy: any column, and sometimes one outside of the row. */
 static void add_targets(struct float_case *one, uint64_t *seed, uint64_t rows, uint64_t columns)
 {
     uint32_t *target = float_case_input_u32(one, rows);
@@ -147,12 +148,12 @@ static void test_causal_kernels_give_the_rules_bits(void **state)
         check_shape(FLOAT_PLAIN, 2 * columns, columns, length);
         check_shape(FLOAT_NASTY, 3 * columns, columns, length);
     }
-    /* Chunks that no row of the first half sees. */
+    /* The first half of the rows does not see the last chunks. */
     check_shape(FLOAT_PLAIN, 1100, 1100, 1100);
     check_shape(FLOAT_FINITE, 12, 2100, 2100);
 }
 
-/* Most rows are all of one kind of trouble. */
+/* Most rows hold one special value only. */
 static void test_kernels_give_the_rules_bits_on_rows_of_one_value(void **state)
 {
     static const float values[] = {-0.0f, 0.0f, -INFINITY, INFINITY, NAN, 3e38f, -0x1p-149f};
@@ -400,7 +401,7 @@ static void test_target_outside_the_vocabulary_gives_nan(void **state)
     float_case_release(&one);
 }
 
-/* The order is the definition's: a sum that shows it. Lane 0 takes 1 and -2^24, and so on. */
+/* A sum whose bits depend on the order. */
 static void test_row_sum_adds_in_the_canonical_order(void **state)
 {
     struct float_case one;

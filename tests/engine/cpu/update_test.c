@@ -1,7 +1,8 @@
 /*
- * Goal: the optimizers' kernels give their rules' bits, and the rules train as SGD with momentum
- * and AdamW do.
- * Method: kernels against the looped rules on ordinary and nasty numbers, apart and in place
+ * update_test.c - the optimizers' kernels give their rules' bits, and the rules are SGD with
+ * momentum and AdamW.
+ *
+ * Method: kernels against the looped rules on ordinary and special numbers, apart and in place
  * (float_case.h); rules over several steps against the same recurrences in double precision;
  * clipping at its edges; pinned bits.
  */

@@ -1,11 +1,10 @@
 /*
  * machine_split_test.c - a step split over several machines has the bits of one.
  *
- * Small models and random tapes over two, three and five emulated devices, each with memory of its
- * own, against one processor: states, outputs, losses and roots after three steps (queued,
- * recorded, replayed), and traces item by item. What is on a device is poison to the others: the
- * emulated memory of each holds nothing that was not moved there. Then refusals, failures, and how
- * GPT-2 124M is divided.
+ * Small models and random tapes over two, three and five emulated devices, each with its own
+ * memory, against one CPU: states, outputs, losses and roots after three steps (queued, recorded,
+ * replayed), and traces item by item. The emulated memory of a device holds only tensors that were
+ * made or moved there. Then refusals, failures, and how GPT-2 124M is divided.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +49,7 @@ static struct machine *cpu_open(const struct tape *tape, bool trace)
     return machine;
 }
 
-/* NULL: the tape has less to do than there are parts. */
+/* NULL: the tape has fewer forward operations than parts. */
 static struct machine *split_open(const struct tape *tape, const struct backend *backend,
                                   uint32_t parts, bool trace)
 {
@@ -141,8 +140,8 @@ static void test_models_have_the_bits_of_one_machine(void **state)
 }
 
 /*
- * Gates: what a layer makes crosses over, and of both its products the gradients want the numbers
- * once more, beside what comes back in a later turn.
+ * Gates: the outputs of a layer move to the next part, and the gradients need both factors of each
+ * product again, together with tensors that move back in a later leg.
  */
 static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
 {
@@ -174,8 +173,8 @@ static struct tape *gates_tape(enum op_kind kind, uint32_t layers)
     return fused_finish(builder);
 }
 
-/* Whatever is made together on a device: who waits for a tensor finds it when it is his turn. */
-static void test_what_crosses_is_there_in_time(void **state)
+/* A part finds every tensor that it needs, also one from a fused group of another device. */
+static void test_moved_tensors_arrive_in_time(void **state)
 {
     static const enum op_kind kinds[] = {OP_RELU, OP_GELU, OP_SILU};
     const struct backend fake = fake_backend();
@@ -222,7 +221,19 @@ static void test_random_tapes_have_the_bits_of_one_machine(void **state)
 
 /* ---- failures and refusals ---------------------------------------------------------- */
 
-static void test_any_failing_call_of_any_device_is_told(void **state)
+static enum status open_and_step(struct machine **machine, const struct start *start,
+                                 const struct machine_options *options, struct error *error)
+{
+    struct digest root;
+
+    TRY(machine_split_open(machine, start->tape, options, error));
+    TRY(start_give(*machine, start, error));
+    TRY((*machine)->backend->step(*machine, NULL, error));
+    TRY((*machine)->backend->step(*machine, NULL, error));
+    return machine_state_root(&root, *machine, error);
+}
+
+static void test_any_failing_call_of_any_device_is_an_error(void **state)
 {
     const struct backend fake = fake_backend();
     struct tape *tape = random_tape(5, 9);
@@ -241,23 +252,12 @@ static void test_any_failing_call_of_any_device_is_told(void **state)
 
         fake_device_set(&lost);
         error_init(&error);
-        status = machine_split_open(&machine, tape, &options, &error);
-        if (status == STATUS_OK) {
-            status = start_give(machine, &start, &error);
-        }
-        for (int step = 0; step < 2 && status == STATUS_OK; step++) {
-            status = machine->backend->step(machine, NULL, &error);
-        }
-        if (status == STATUS_OK) {
-            struct digest root;
-
-            status = machine_state_root(&root, machine, &error);
-        }
+        status = open_and_step(&machine, &start, &options, &error);
         if (k == 0) {
             assert_int_equal(status, STATUS_OK);
             calls = fake_device_call_count();
             assert_true(calls > 60);
-        } else if (k + 1 < calls) { /* the last two are waits of machines that are closed */
+        } else if (k + 1 < calls) { /* the last two calls are the waits of closing */
             if (status != STATUS_DEVICE) {
                 fail_msg("call %llu of %llu failed: status %d", (unsigned long long)k,
                          (unsigned long long)calls, (int)status);
@@ -273,7 +273,7 @@ static void test_any_failing_call_of_any_device_is_told(void **state)
     tape_free(tape);
 }
 
-static void test_what_a_split_machine_cannot_do_is_refused(void **state)
+static void test_impossible_splits_are_refused(void **state)
 {
     struct tape *tape = random_tape(3, 8);
     struct machine_options options = {.isa = isa_best(), .device_count = 9};
@@ -308,7 +308,7 @@ static void test_lists_of_devices_are_read(void **state)
     start_must(machine_options_default(&options, &error), &error);
     assert_int_equal(setenv("LOCKSTEP_CUDA", "build/tests/emulated_cuda.so", 1), 0);
     if (machine_options_device(&options, "cuda:0,cuda:1,cuda", &error) != STATUS_OK) {
-        skip(); /* another build folder: the programs' own test has it too */
+        skip(); /* another build folder; the test of the programs covers it too */
     }
     assert_int_equal(options.device_count, 3);
     assert_int_equal(options.devices[1], 1);
@@ -354,7 +354,7 @@ static void test_gpt2_124m_is_divided_by_layers(void **state)
                   100.0 * (double)parameters[0] / (double)(parameters[0] + parameters[1]),
                   100.0 * (double)parameters[1] / (double)(parameters[0] + parameters[1]),
                   division.leg_count, (double)division_moved(&division, model.tape) / 1048576.0);
-    /* The tied embedding and two activations, forth and back, and little else. */
+    /* The tied embedding and two activations, there and back, and little else. */
     assert_true(division_moved(&division, model.tape) < UINT64_C(512) << 20);
     for (int part = 0; part < 2; part++) {
         assert_true(parameters[part] > (parameters[0] + parameters[1]) / 5);
@@ -368,10 +368,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_one_machine),
-        cmocka_unit_test(test_what_crosses_is_there_in_time),
+        cmocka_unit_test(test_moved_tensors_arrive_in_time),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
-        cmocka_unit_test(test_any_failing_call_of_any_device_is_told),
-        cmocka_unit_test(test_what_a_split_machine_cannot_do_is_refused),
+        cmocka_unit_test(test_any_failing_call_of_any_device_is_an_error),
+        cmocka_unit_test(test_impossible_splits_are_refused),
         cmocka_unit_test(test_lists_of_devices_are_read),
         cmocka_unit_test(test_gpt2_124m_is_divided_by_layers),
     };

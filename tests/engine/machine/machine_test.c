@@ -1,10 +1,10 @@
 /*
- * machine_test.c - machines agree to the bit, whatever they are made of.
+ * machine_test.c - all machines give the same bits.
  *
- * Whole steps of small models and of random tapes: fast mode is trace mode is the looped rules, on
- * one and two threads, for every instruction set that this CPU has. What the observer is shown is
- * what the rules give on what it was shown before. Floating-point control that a hostile library
- * left behind changes nothing. Machines refuse what they cannot do, and say what.
+ * Whole steps of small models and of random tapes: fast mode, trace mode and the looped rules
+ * agree, on one and two threads, for every instruction set of this CPU. The outputs that an
+ * observer sees are what the rules give on the outputs before. A floating-point control word that a
+ * hostile library left behind changes nothing. Machines refuse what they cannot do, and say what.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -32,34 +32,34 @@ static void open_small(struct small_model *small, int kind)
 
 /* ---- all machines agree ------------------------------------------------- */
 
-struct way {
+struct variant {
     enum isa isa;
     int thread_count;
     bool trace;
 };
 
-/* Calls for every instruction set, mode and one and two threads. */
-static void each_way(void (*call)(const struct way *way, void *context), void *context)
+/* Calls for every instruction set and mode, with one and with two threads. */
+static void each_variant(void (*call)(const struct variant *variant, void *context), void *context)
 {
     for (int isa = 0; isa < ISA_COUNT; isa++) {
         for (int i = 0; i < 4 && isa_available((enum isa)isa); i++) {
-            struct way way = {(enum isa)isa, 1 + i % 2, i / 2 == 1};
+            struct variant variant = {(enum isa)isa, 1 + i % 2, i / 2 == 1};
 
-            call(&way, context);
+            call(&variant, context);
         }
     }
 }
 
 struct model_case {
     struct small_model small;
-    char digest[SMALL_DIGEST_TEXT]; /* by the first way */
+    char digest[SMALL_DIGEST_TEXT]; /* of the first variant */
 };
 
-static void run_model(const struct way *way, void *context)
+static void run_model(const struct variant *variant, void *context)
 {
     struct model_case *model = context;
     struct machine *machine =
-        small_machine_open(&model->small, way->isa, way->thread_count, way->trace);
+        small_machine_open(&model->small, variant->isa, variant->thread_count, variant->trace);
     char digest[SMALL_DIGEST_TEXT];
 
     small_machine_steps(machine, STEPS);
@@ -68,14 +68,14 @@ static void run_model(const struct way *way, void *context)
         memcpy(model->digest, digest, sizeof(digest));
     } else if (strcmp(digest, model->digest) != 0) {
         fail_msg("%s: %s, %d threads, %s mode differs",
-                 model_kind_name(model->small.model.options.kind), isa_name(way->isa),
-                 way->thread_count, way->trace ? "trace" : "fast");
+                 model_kind_name(model->small.model.options.kind), isa_name(variant->isa),
+                 variant->thread_count, variant->trace ? "trace" : "fast");
     }
     backend_cpu.close(machine);
 }
 
-/* Every way to cut a contraction, in every model: the pinned runs have one each. */
-static void test_models_end_alike_in_every_way(void **state)
+/* Every bits and block of a contraction, in every model: the pinned runs have one each. */
+static void test_models_have_the_same_bits_in_every_variant(void **state)
 {
     static const struct precision cuts[] = {{14, 128}, {15, 0}, {16, 64}, {22, 0}, {14, 1024}};
 
@@ -88,7 +88,7 @@ static void test_models_end_alike_in_every_way(void **state)
             small_model_options(&options, (enum model_kind)kind);
             options.precision = cuts[i];
             small_model_open(&model.small, &options);
-            each_way(run_model, &model);
+            each_variant(run_model, &model);
             small_model_close(&model.small);
         }
     }
@@ -101,11 +101,11 @@ struct random_case {
     bool has_first;
 };
 
-static void run_random(const struct way *way, void *context)
+static void run_random(const struct variant *variant, void *context)
 {
     struct random_case *random = context;
     struct machine_options options = {
-        .isa = way->isa, .thread_count = way->thread_count, .trace = way->trace};
+        .isa = variant->isa, .thread_count = variant->thread_count, .trace = variant->trace};
     struct random_machine machine;
     const char *name = "";
 
@@ -119,13 +119,13 @@ static void run_random(const struct way *way, void *context)
     }
     if (!random_machine_equal(&name, &random->first, &machine)) {
         fail_msg("tape %llu: '%s' differs on %s, %d threads, %s mode",
-                 (unsigned long long)random->seed, name, isa_name(way->isa), way->thread_count,
-                 way->trace ? "trace" : "fast");
+                 (unsigned long long)random->seed, name, isa_name(variant->isa),
+                 variant->thread_count, variant->trace ? "trace" : "fast");
     }
     random_machine_close(&machine);
 }
 
-static void test_random_tapes_end_alike_in_every_way(void **state)
+static void test_random_tapes_have_the_same_bits_in_every_variant(void **state)
 {
     uint64_t count = test_share(20000, 150);
 
@@ -134,7 +134,7 @@ static void test_random_tapes_end_alike_in_every_way(void **state)
         struct random_case random = {.tape = random_tape(seed, 3 + (uint32_t)(seed % 25)),
                                      .seed = seed};
 
-        each_way(run_random, &random);
+        each_variant(run_random, &random);
         random_machine_close(&random.first);
         tape_free(random.tape);
     }
@@ -142,7 +142,7 @@ static void test_random_tapes_end_alike_in_every_way(void **state)
 
 /* ---- what the observer sees --------------------------------------------- */
 
-/* Keeps a copy of everything that is shown, and recomputes it by the rules. */
+/* Keeps a copy of every output, and recomputes it by the rules. */
 struct witness {
     const struct tape *tape;
     void **seen; /* per tensor; what is given is there from the start */
@@ -166,7 +166,7 @@ static uint32_t narrow(uint32_t bits, enum dtype dtype)
     return dtype == DTYPE_I16 ? (uint32_t)(int32_t)(int16_t)bits : bits;
 }
 
-/* All of a small output, a share of a large one. */
+/* Recomputes all of a small output, a sample of a large one. */
 static void recompute(struct witness *witness, uint32_t at, uint32_t output)
 {
     const struct op *op = &witness->tape->ops[at];
@@ -217,7 +217,7 @@ static enum status witness_made(void *context, uint32_t op, uint32_t output, con
     return STATUS_OK;
 }
 
-/* Copies of the states as they are, and of what never changes. */
+/* Copies the states, the constants and the data. */
 static void witness_open(struct witness *witness, const struct small_model *small,
                          struct machine *machine)
 {
@@ -267,7 +267,7 @@ static void test_observer_sees_all_outputs_in_order_and_the_rules_agree(void **s
         assert_int_equal(backend_cpu.step(machine, &observer, &error), STATUS_OK);
         assert_int_equal(witness.next_op, small.model.tape->op_count);
         assert_true(witness.elements > 1000);
-        /* The next states are what was shown last. */
+        /* The next states are the outputs that were shown. */
         for (uint32_t i = 0; i < small.model.tape->state_count; i++) {
             const struct state_pair *pair = &small.model.tape->states[i];
             const struct tensor *tensor = &small.model.tape->tensors[pair->before];
@@ -310,12 +310,12 @@ static void test_observer_that_refuses_stops_the_step(void **state)
 #define ROUND_UP    0x4000u
 #define CLEAN_STATE 0x1f80u
 
-/* Leaves a control word on the calling thread and on every worker of the pool. */
+/* Sets a control word on the calling thread and on every worker of the pool. */
 static void poison_threads(unsigned word)
 {
 #pragma omp parallel num_threads(2)
     _mm_setcsr(word);
-    /* Again: some runtimes give the caller's word back at the end of a parallel region. */
+    /* Again: some runtimes restore the caller's word at the end of a parallel region. */
     _mm_setcsr(word);
 }
 
@@ -420,12 +420,12 @@ static void test_poisoned_control_changes_no_model_and_no_single_rule(void **sta
 }
 #endif
 
-/* Subnormals do appear: a step whose result is one, by every way. */
-static void run_subnormal(const struct way *way, void *context)
+/* A step whose results are subnormal. */
+static void run_subnormal(const struct variant *variant, void *context)
 {
     const struct tape *tape = context;
     struct machine_options options = {
-        .isa = way->isa, .thread_count = way->thread_count, .trace = way->trace};
+        .isa = variant->isa, .thread_count = variant->thread_count, .trace = variant->trace};
     uint32_t tiny[4] = {0x00800001, 0x80800003, 0x00000007, 0x00ffffff};
     uint32_t result[4];
     struct machine *machine;
@@ -455,13 +455,13 @@ static void test_subnormals_are_kept(void **state)
     build_after(builder, x, build_scale(builder, x, 0.5f));
     assert_int_equal(builder_finish(&tape, builder, NULL), STATUS_OK);
     builder_free(builder);
-    each_way(run_subnormal, tape);
+    each_variant(run_subnormal, tape);
     tape_free(tape);
 }
 
 /* ---- refusals ----------------------------------------------------------- */
 
-/* A tape that would need terabytes: refused by its size, before anything is asked for. */
+/* A tape that needs terabytes is refused by its size, before any allocation. */
 static void test_memory_limit_refuses_before_allocating(void **state)
 {
     static const uint64_t dims[2] = {1 << 20, 1 << 19};
@@ -599,7 +599,7 @@ static void test_state_that_is_not_finite_is_diverged(void **state)
     small_model_close(&small);
 }
 
-/* A NaN in one weight reaches the same bits of every state by every way. */
+/* A NaN in one weight gives the same bits of every state on every machine. */
 static void test_poisoned_weight_spreads_alike(void **state)
 {
     (void)state;
@@ -652,8 +652,8 @@ static void test_wish_for_an_instruction_set_is_obeyed_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_models_end_alike_in_every_way),
-        cmocka_unit_test(test_random_tapes_end_alike_in_every_way),
+        cmocka_unit_test(test_models_have_the_same_bits_in_every_variant),
+        cmocka_unit_test(test_random_tapes_have_the_same_bits_in_every_variant),
         cmocka_unit_test(test_observer_sees_all_outputs_in_order_and_the_rules_agree),
         cmocka_unit_test(test_observer_that_refuses_stops_the_step),
         cmocka_unit_test(test_flush_to_zero_and_rounding_left_by_others_change_nothing),

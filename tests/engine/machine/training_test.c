@@ -2,10 +2,10 @@
  * training_test.c - whole training runs, to the bit: SHA-256 of the state after 1, 10, 100 steps.
  *
  * The values (training_runs.c) were computed by this program. They pin the arithmetic: any change
- * to a rule, to the order of a tape, to a model or to a first state shows here, and is a new
- * version of the protocol. Optimizers and schedules go wrong late, so the smallest model runs 300
- * steps. The looped rules, which are the definition, run the whole course; every instruction set,
- * both modes and one and two threads must end at the same bits.
+ * to a rule, to the order of a tape, to a model or to a first state changes them, and is a new
+ * version of the protocol. Errors of optimizers and schedules show late, so the smallest model runs
+ * 300 steps. The looped rules run to the end; every instruction set, both modes and one and two
+ * threads must give the same bits.
  *
  * "training_test print" prints the digests instead of comparing them.
  */
@@ -16,22 +16,22 @@
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
 
-struct way {
+struct variant {
     enum isa isa;
     int thread_count;
     bool trace;
 };
 
-static void fail_run(const struct training_run *run, const struct way *way, uint32_t steps,
+static void fail_run(const struct training_run *run, const struct variant *variant, uint32_t steps,
                      const char *digest)
 {
     fail_msg("%s, %s, %d threads, %s mode: after %u steps the state is %s",
-             model_kind_name(run->kind), isa_name(way->isa), way->thread_count,
-             way->trace ? "trace" : "fast", steps, digest);
+             model_kind_name(run->kind), isa_name(variant->isa), variant->thread_count,
+             variant->trace ? "trace" : "fast", steps, digest);
 }
 
-/* Runs one way and compares at every mark; prints the digests instead where print is set. */
-static void follow(const struct training_run *run, const struct way *way, bool print)
+/* Runs one machine and compares at every mark, or prints the digests. */
+static void follow(const struct training_run *run, const struct variant *variant, bool print)
 {
     struct model_options options;
     struct small_model small;
@@ -40,7 +40,7 @@ static void follow(const struct training_run *run, const struct way *way, bool p
 
     small_model_options(&options, run->kind);
     small_model_open(&small, &options);
-    machine = small_machine_open(&small, way->isa, way->thread_count, way->trace);
+    machine = small_machine_open(&small, variant->isa, variant->thread_count, variant->trace);
     for (int i = 0; i < TRAINING_MARKS_MAX && run->steps[i] != 0; i++) {
         char digest[SMALL_DIGEST_TEXT];
 
@@ -51,7 +51,7 @@ static void follow(const struct training_run *run, const struct way *way, bool p
             printf("%s %u %s loss %.6f\n", model_kind_name(run->kind), done, digest,
                    (double)small_machine_loss(machine));
         } else if (strcmp(digest, run->digests[i]) != 0) {
-            fail_run(run, way, done, digest);
+            fail_run(run, variant, done, digest);
         }
     }
     assert_false(small_machine_diverged(machine));
@@ -59,15 +59,15 @@ static void follow(const struct training_run *run, const struct way *way, bool p
     small_model_close(&small);
 }
 
-/* The looped rules, on all threads of two; then each instruction set in every way there is. */
+/* The looped rules on two threads; then each instruction set, mode and number of threads. */
 static void check_run(enum model_kind kind)
 {
-    struct way rules = {ISA_SCALAR, 2, false};
+    struct variant rules = {ISA_SCALAR, 2, false};
 
     follow(&training_runs[kind], &rules, false);
     for (int isa = ISA_SCALAR + 1; isa < ISA_COUNT; isa++) {
-        for (int way = 0; way < 4 && isa_available((enum isa)isa); way++) {
-            struct way fast = {(enum isa)isa, 1 + way % 2, way / 2 == 1};
+        for (int i = 0; i < 4 && isa_available((enum isa)isa); i++) {
+            struct variant fast = {(enum isa)isa, 1 + i % 2, i / 2 == 1};
 
             follow(&training_runs[kind], &fast, false);
         }
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     };
 
     if (argc == 2 && strcmp(argv[1], "print") == 0) {
-        struct way rules = {ISA_SCALAR, 2, false};
+        struct variant rules = {ISA_SCALAR, 2, false};
 
         for (int kind = 0; kind < MODEL_COUNT; kind++) {
             follow(&training_runs[kind], &rules, true);

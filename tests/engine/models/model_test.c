@@ -1,10 +1,10 @@
 /*
- * model_test.c - tapes of models from options, and what stands beside them.
+ * model_test.c - tapes of models from options, with their first states and constants.
  *
  * Options that make no sense are refused by name. Names and shapes of GPT-2 are those of the
- * published weights ("openai-community/gpt2", model.safetensors, less the prefix that some copies
- * have); those of Llama follow the published layout likewise. Inference is the training tape's
- * forward pass to the bit. Schedules and rotary tables are compared with libm.
+ * published weights ("openai-community/gpt2", model.safetensors, without the prefix of some
+ * copies); those of Llama follow the published layout. Inference gives the bits of the training
+ * tape's forward pass. Schedules and rotary tables are compared with libm.
  */
 #include <math.h>
 #include <stdio.h>
@@ -195,7 +195,7 @@ static const struct named llama_rest[] = {{"model.embed_tokens.weight", 128, 24}
                                           {"model.norm.weight", 24, 0},
                                           {"lm_head.weight", 128, 24}};
 
-/* Elements of the tensors listed, each of which is there with its shape. */
+/* Asserts the tensors of a list and their shapes; returns the number of elements. */
 static uint64_t assert_named(const struct model *model, const struct named *list, size_t count,
                              uint32_t layer)
 {
@@ -276,7 +276,7 @@ static void test_llama_has_the_published_names_and_grouped_shapes(void **state)
 
 /* ---- inference ---------------------------------------------------------- */
 
-/* Copies of what one step showed: the batch, and the logits that the loss reads. */
+/* Copies of one step's batch and of the logits that the loss reads. */
 struct capture {
     const struct tape *tape;
     uint32_t input; /* tensor ids */
@@ -516,7 +516,7 @@ static void test_rotary_table_holds_cosines_and_sines(void **state)
 
 /* ---- learning ----------------------------------------------------------- */
 
-/* Mean loss of the last ten of so many steps, with the options that models have by default. */
+/* The mean loss of the last ten of `steps` steps, with the default options. */
 static double loss_after(enum model_kind kind, uint32_t steps)
 {
     struct model_options options;

@@ -1,8 +1,9 @@
 /*
- * Goal: the rules of quantization and exact contraction have the bits that
+ * contraction_test.c - the rules of quantization and exact contraction have the bits that
  * docs/ARITHMETIC.md states, on ordinary and on hostile numbers, for any cut of K.
- * Method: an independent reference (long double and 128-bit integers) judges the rules over random
- * shapes, views and values. contraction_kernels_test.c then judges the kernels by the rules.
+ *
+ * Method: an independent reference (long double and 128-bit integers) checks the rules over random
+ * shapes, views and values. contraction_kernels_test.c checks the kernels by the rules.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,8 @@ static void test_exponents_of_all_powers_and_their_neighbours(void **state)
     assert_int_equal(exponent_of_bits(FLOAT_NAN_BITS), EXPONENT_POISON);
 }
 
-/* A liar's exponents and integers: any value must give a value. UBSan watches. */
-static void test_rules_are_total_on_lies(void **state)
+/* Exponents and integers of a cheating solver: every value must give a value. UBSan watches. */
+static void test_rules_are_total_on_hostile_operands(void **state)
 {
     uint64_t seed = 3;
 
@@ -186,7 +187,7 @@ static void test_any_cut_of_k_over_threads_and_processes_adds_up(void **state)
         problem_release(&problem);
     }
 }
-/* The referee's way in: elements by fetch give what memory gives. */
+/* As the referee reads: fetched elements give what memory gives. */
 static uint32_t fetch_element(void *context, uint32_t tensor, uint64_t index)
 {
     return operand_get(&((const struct operand *)context)[tensor], index);
@@ -225,7 +226,7 @@ int main(void)
         cmocka_unit_test(test_finish_rounds_once_and_once_more_where_subnormal),
         cmocka_unit_test(test_window_is_refused_exactly_past_its_longest_row),
         cmocka_unit_test(test_rules_agree_with_the_reference),
-        cmocka_unit_test(test_rules_are_total_on_lies),
+        cmocka_unit_test(test_rules_are_total_on_hostile_operands),
         cmocka_unit_test(test_rules_fetch_gives_what_memory_gives),
         cmocka_unit_test(test_any_cut_of_k_over_threads_and_processes_adds_up),
     };

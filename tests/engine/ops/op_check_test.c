@@ -1,9 +1,9 @@
 /*
- * op_check_test.c - op_check() on a good operation of every kind, and on everything wrong with it.
+ * op_check_test.c - op_check() accepts a sound operation of every kind and refuses each error.
  *
- * One table holds a sound operation per kind. From each, every attribute, count, id, type and size
- * is spoiled in turn; the refusal must say which kind, and which attribute or tensor. Cases that
- * only one family has (views, windows of pictures, bits) follow.
+ * A table holds a sound operation per kind. Each attribute, count, id, type and size of it is
+ * spoiled in turn; the refusal must name the kind, and the attribute or tensor. Cases of single
+ * families (views, windows of pictures, bits) follow.
  */
 #include <stdio.h>
 #include <string.h>
@@ -149,7 +149,7 @@ static enum status run_check(struct scene *scene)
     return op_check(&scene->op, scene->tensors, scene->tensor_count, &scene->error);
 }
 
-/* Refused, with a sentence that begins with the kind and holds the words. */
+/* Refused, with an error that begins with the kind and holds the words. */
 static void assert_refused(struct scene *scene, const char *words)
 {
     const char *kind = op_kind_name(scene->op.kind);
@@ -307,7 +307,7 @@ static void test_tensor_of_another_type_is_named(void **state)
     }
 }
 
-/* A tensor whose size is free (an index, the data) decides the others: one of them is named. */
+/* A tensor of free size (an index, the data) decides the sizes of others: the error names one. */
 static void test_tensor_of_another_size_is_refused(void **state)
 {
     (void)state;
@@ -456,11 +456,11 @@ static void test_view_that_is_no_permutation_is_refused(void **state)
     assert_attribute_refused(OP_QUANTIZE, QUANTIZE_STRIDES + 0, 4, "stride 12");
     assert_attribute_refused(OP_QUANTIZE, QUANTIZE_STRIDES + 5, 0, "stride 1");
     assert_attribute_refused(OP_CONTRACT, CONTRACT_STRIDES + 5, 3, "stride 1");
-    /* The stride of an axis of length one means nothing. */
+    /* An axis of length one may have any stride. */
     set_scene(&scene, sample_of(OP_QUANTIZE));
     scene.op.attributes[QUANTIZE_STRIDES + 1] = 12345;
     assert_int_equal(run_check(&scene), STATUS_OK);
-    /* Two axes change places: still every element once. */
+    /* Two axes change places: it is still a permutation. */
     scene.op.attributes[QUANTIZE_STRIDES + 0] = 4;
     scene.op.attributes[QUANTIZE_STRIDES + 3] = 8;
     assert_int_equal(run_check(&scene), STATUS_OK);
@@ -499,7 +499,7 @@ static void test_window_outside_the_picture_is_refused(void **state)
     /* Pools have no padding: a window of nothing but padding has no maximum. */
     assert_attribute_refused(OP_MAX_POOL, IMAGE_PADDING, 1, "padding is");
     assert_attribute_refused(OP_MEAN_POOL, IMAGE_PADDING, 1, "padding is");
-    /* A window that no rule could walk in its bound. */
+    /* A window larger than a rule may read. */
     set_scene(&scene, sample_of(OP_MEAN_POOL));
     scene.op.attributes[IMAGE_HEIGHT] = scene.op.attributes[IMAGE_WIDTH] = 64;
     scene.op.attributes[IMAGE_KERNEL_HEIGHT] = 13;

@@ -1,7 +1,8 @@
 /*
- * Goal: our Philox4x32-10 is the published one, its words sit where the engine says, and the
- * integers drawn from it are floor(r*count/2^64).
- * Method: Random123's known answers; the counter and key taken apart; 128-bit products as oracle.
+ * philox_test.c - Philox4x32-10 is the published one, its counter and key have the engine's layout,
+ * and the integers drawn from it are floor(r*count/2^64).
+ *
+ * Method: Random123's known answers; counter and key word by word; 128-bit products as oracle.
  */
 #include "engine/ops/philox.h"
 

@@ -1,10 +1,11 @@
 /*
- * Goal: exp, log, tanh and the canonical fold are what docs/ARITHMETIC.md says, to the bit,
- * and as accurate as scalar.h says.
- * Method: every k-th input of all 2^32 against the C library in double precision (whose own error
- * is 2^-28 of ours; bench/scalar_bench.c does all of them), the edges by name, bits pinned by
- * vectors and by one number over all samples; the fold against a version that builds the tree from
- * lists, without the -0 trick.
+ * scalar_test.c - exp, log, tanh and the canonical fold have the bits that docs/ARITHMETIC.md
+ * states and the accuracy that scalar.h states.
+ *
+ * Method: every k-th of all 2^32 inputs against the C library in double precision (its error is
+ * 2^-28 of ours; bench/scalar_bench.c tries all of them); the edges by name; bits pinned by vectors
+ * and by one number over all samples; the fold against a version that builds the tree from lists,
+ * without the -0 trick.
  */
 #include "engine/ops/scalar.h"
 
@@ -39,7 +40,7 @@ static double error_in_ulp(float got, double exact)
         return isnan(got) ? 0.0 : INFINITY;
     }
     if (isinf((float)exact) || isinf(got)) {
-        /* Overflow must happen where the exact value is past the largest number, or next to it. */
+        /* Overflow is right where the exact value is past the largest number, or next to it. */
         return isinf(got) && (got > 0.0f) == (exact > 0.0) && fabs(exact) > 0x1.fffffcp127
                    ? 0.0
                    : INFINITY;
@@ -81,7 +82,7 @@ static void test_error_over_all_inputs_is_below_its_bound(void **state)
     }
 }
 
-/* Where results are of ordinary size every input counts, also those between the steps above. */
+/* All inputs with results of ordinary size, also those between the samples above. */
 static void test_error_over_ordinary_inputs_is_below_its_bound(void **state)
 {
     uint64_t seed = 3;
@@ -153,7 +154,7 @@ static void test_bits_are_the_pinned_ones(void **state)
 
 /* ---- the canonical fold ------------------------------------------------------ */
 
-/* The definition with lists: lanes that may be absent, no starting value. */
+/* The definition with lists: lanes may be absent, and there is no starting value. */
 static float fold_by_lists(const float *v, const float *w, uint32_t count)
 {
     float lanes[FOLD_LANES];

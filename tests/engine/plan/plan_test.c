@@ -1,10 +1,10 @@
 /*
- * plan_test.c - plans of random tapes and of whole models keep what they promise.
+ * plan_test.c - plans of random tapes and of whole models keep the promises of plan.h.
  *
- * The judge is written anew from plan.h: it finds for every tensor when it is made and when it is
+ * An independent judge, written from plan.h, finds for every tensor when it is made and when it is
  * last read, and compares every two that share bytes. Sharing is allowed only where an output takes
- * over an input that dies with the operation, the hook agrees, and nothing else reads that input
- * there. Hooks of all tempers are tried, from "never" to "always".
+ * the place of an input at its last reader, the hook agrees, and the operation reads that input
+ * once. The hooks answer in all ways, from "never" to "always".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #define NEVER UINT32_MAX
 
-/* What a hook answers, and what the judge then expects. */
+/* The answers of the hooks, which the judge knows too. */
 struct temper {
     bool keep_all;
     bool in_place_always;
@@ -39,7 +39,7 @@ static const struct temper tempers[] = {
 };
 #define TEMPER_COUNT (sizeof(tempers) / sizeof(tempers[0]))
 
-/* What the hooks are given. */
+/* The context of the hooks. */
 struct setting {
     const struct temper *temper;
     uint32_t *holders;
@@ -96,13 +96,13 @@ struct judge {
     uint64_t *sizes;
 };
 
-/* Is it a temporary that nobody reads behind the step? */
+/* Is it a temporary that nobody reads after the step? */
 static bool may_be_held(const struct judge *judge, uint32_t id)
 {
     return judge->tape->tensors[id].role == ROLE_TEMPORARY && !judge->to_the_end[id];
 }
 
-/* Some lie inside of others that are large enough, wherever those are made and read. */
+/* Puts some tensors inside of others that are large enough, wherever those are made and read. */
 static void choose_holders(struct judge *judge, uint64_t seed)
 {
     const uint32_t count = judge->tape->tensor_count;
@@ -127,7 +127,7 @@ static void choose_holders(struct judge *judge, uint64_t seed)
     free(holds);
 }
 
-/* Is it read behind an operation, or another that lies in the same whole? */
+/* Is the tensor, or another of the same holder, read after an operation? */
 static bool is_read(const struct judge *judge, uint32_t id, uint32_t at)
 {
     for (uint32_t other = 0; other < judge->tape->tensor_count; other++) {
@@ -140,8 +140,8 @@ static bool is_read(const struct judge *judge, uint32_t id, uint32_t at)
 }
 
 /*
- * Those that lie together live from when the first of them is made to when the last is made or
- * read: from here on that is what is known of their holder.
+ * The tensors of a holder live from when the first of them is made to when the last is made or
+ * read. The judge then uses that for the holder.
  */
 static void judge_together(struct judge *judge)
 {
@@ -234,7 +234,7 @@ static void judge_close(struct judge *judge)
     free(judge->sizes);
 }
 
-/* An operation is left out only if nobody needs it; what a running one reads and makes is there. */
+/* Only operations that nobody needs are left out; a running one has its inputs and outputs. */
 static void judge_presence(const struct judge *judge)
 {
     for (uint32_t at = 0; at < judge->tape->op_count; at++) {
@@ -290,11 +290,11 @@ static uint32_t end_of(const struct judge *judge, uint32_t id)
 
 static bool is_before(const struct judge *judge, uint32_t a, uint32_t b)
 {
-    /* What no operation makes is there before all that one makes. */
+    /* A tensor that no operation makes is there first. */
     return judge->made[a] == NEVER || (judge->made[b] != NEVER && judge->made[a] <= judge->made[b]);
 }
 
-/* May `later`, made at operation `at`, stand where `earlier` stood? */
+/* May `later`, made at operation `at`, take the place of `earlier`? */
 static bool takes_over(const struct judge *judge, uint32_t at, uint32_t earlier, uint32_t later)
 {
     const struct op *op = &judge->tape->ops[at];
@@ -328,7 +328,7 @@ static bool share_bytes(const struct judge *judge, uint32_t a, uint32_t b)
            plan->places[b] < plan->places[a] + judge->sizes[a];
 }
 
-/* A state lives to the end unless its own next value is written over it. */
+/* A state lives to the end, unless its own next value overwrites it. */
 static uint32_t state_end(const struct judge *judge, uint32_t state, uint32_t other)
 {
     for (uint32_t i = 0; i < judge->tape->state_count; i++) {
@@ -426,7 +426,7 @@ static void test_models_never_share_live_bytes_and_save_memory(void **state)
     }
 }
 
-/* Each parameter and moment of the update is written over itself: no second copy of the state. */
+/* The update overwrites each parameter and moment: there is no second copy of the state. */
 static void test_states_are_updated_in_place(void **state)
 {
     struct model_options options;

@@ -1,7 +1,7 @@
 /*
- * range_test.c - any range of a step's operations, run alone from what it is given, makes what the
- * whole step makes: on the processor, and on the CUDA backend's machine over a fake device. Two
- * ranges on two machines, the second given the outputs of the first, are the split over devices.
+ * range_test.c - any range of a step's operations, run alone from its inputs, makes what the whole
+ * step makes: on the CPU, and on the CUDA backend over a fake device. Two ranges may run on two
+ * machines, the second with the outputs of the first.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
  * slice_test.c - parts of operations make what the whole makes.
  *
- * Random operations of every kind, with shapes that nobody would choose and numbers that nobody
- * would make, are cut along every axis at random places, again and again: each part must pass
- * op_check(), every element must be made exactly once, and the bits are those of the rules on the
- * whole. Then whole steps run by ranges and slices within a few kilobytes, on the processor and on
- * the emulated device: states, traces and refusals. Last, what GPT-2 124M needs is counted.
+ * Random operations of every kind, with odd shapes and special numbers, are cut along every axis at
+ * random places, several times: each part must pass op_check(), every element must be made exactly
+ * once, and the bits are those of the rules on the whole. Then whole steps run by ranges and slices
+ * within a few kilobytes, on the CPU and on the emulated device: states, traces and refusals. Last,
+ * the memory of GPT-2 124M is counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static void run_one_part(const struct slice *whole, void *const *memory, uint32_
         assert_int_equal(views[i].run * views[i].count, part.tensors[i].count);
         taken[i] = malloc(bytes_of(&part.tensors[i]));
         assert_non_null(taken[i]);
-        /* Outputs too: a part must not undo what another made. */
+        /* Outputs too: a part must not overwrite what another made. */
         slice_gather(taken[i], memory[i], &views[i], size);
         for (uint64_t at = 0; i >= part.op.input_count && at < bytes_of(&part.tensors[i]); at++) {
             assert_int_equal(((uint8_t *)taken[i])[at], UNMADE);
@@ -171,7 +171,7 @@ static void test_parts_of_every_kind_make_what_the_whole_makes(void **state)
     for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
         uint32_t cut = 0;
 
-        /* Pictures come one by one as a rule: until some were cut. */
+        /* Most random batches of pictures have one picture: go on until some were cut. */
         for (uint64_t seed = 0; seed < SEEDS || (cut < 3 && seed < SEEDS_MAX); seed++) {
             cut += hold_kind((enum op_kind)kind, seed);
             if (can_never_be_cut((enum op_kind)kind) && seed >= SEEDS) {
@@ -197,7 +197,8 @@ static enum status open_on_fake(struct machine **machine, const struct tape *tap
 }
 
 /*
- * Two traces by slices have the roots of the whole; the second step begins where the first ended.
+ * Two traced steps by slices have the roots of whole steps; the second starts where the first
+ * ended.
  */
 static void hold_model(enum model_kind kind, const struct backend *backend, enum isa isa,
                        uint64_t device_memory, uint32_t steps)
@@ -268,7 +269,7 @@ static void test_steps_by_slices_run_on_a_device(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
-/* Without a limit of ours it is the device that says when it is full. */
+/* Without a limit in the options, the device says when it is full. */
 static void test_a_device_that_is_full_gets_smaller_parts(void **state)
 {
     const struct fake_device_switches small_device = {.memory_max = 150000};
@@ -300,7 +301,7 @@ static void test_a_device_that_is_full_gets_smaller_parts(void **state)
     trace_release(&expected);
     trace_release(&got);
     machine->backend->close(machine);
-    /* Nobody asked for slices, and nothing is to be shown: it is said, not slowed down. */
+    /* Without device_memory and without a trace, too little memory is an error. */
     options.trace = false;
     assert_int_equal(machine_open(&machine, small.model.tape, &options, &error), STATUS_NO_MEMORY);
     whole->backend->close(whole);
@@ -343,7 +344,7 @@ static void test_every_failure_of_the_device_stops_the_step(void **state)
         small_machine_give(machine, &small);
         error_init(&error);
         status = machine->backend->step(machine, NULL, &error);
-        /* The last call of all is the wait of a machine that is closed. */
+        /* The last call is the wait of closing. */
         assert_true(status == STATUS_DEVICE || k == calls);
         assert_int_equal(fake_device_leftovers(), 0);
     }
@@ -352,7 +353,7 @@ static void test_every_failure_of_the_device_stops_the_step(void **state)
     small_model_close(&small);
 }
 
-static void test_what_cannot_be_had_is_refused(void **state)
+static void test_too_little_memory_is_refused(void **state)
 {
     struct machine_options options = {.isa = isa_best(), .memory_max = 1000};
     struct model_options wanted;
@@ -431,7 +432,7 @@ int main(void)
         cmocka_unit_test(test_steps_by_slices_run_on_a_device),
         cmocka_unit_test(test_a_device_that_is_full_gets_smaller_parts),
         cmocka_unit_test(test_every_failure_of_the_device_stops_the_step),
-        cmocka_unit_test(test_what_cannot_be_had_is_refused),
+        cmocka_unit_test(test_too_little_memory_is_refused),
         cmocka_unit_test(test_gpt2_124m_fits_one_gibibyte_of_a_device),
     };
 

@@ -1,8 +1,8 @@
 /*
- * builder_test.c - builders share what is equal, keep their first failure, and survive misuse.
+ * builder_test.c - builders share equal operations, keep their first failure, and survive misuse.
  *
- * A failed builder answers every call with tensor 0 and does nothing: models are written as plain
- * sequences of calls, so any call may come after a failure, with any of its results.
+ * A failed builder answers every call with tensor 0 and does nothing. Models are plain sequences of
+ * calls, so any call may come after a failure.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static uint32_t state_of(struct builder *builder, const char *name, uint64_t row
     return build_tensor(builder, name, DTYPE_F32, ROLE_STATE, 2, dims);
 }
 
-/* Finishing fails and says why. */
+/* builder_finish() fails, and the error holds the words. */
 static void assert_failed(struct builder *builder, const char *words)
 {
     struct tape *tape = NULL;
@@ -269,7 +269,7 @@ static void test_finished_builder_is_spent(void **state)
     assert_failed(builder, "has finished its tape");
 }
 
-/* Everything there is, on a builder that failed before it held a single tensor. */
+/* Every call, on a builder that failed before it had a tensor. */
 static void test_every_call_survives_a_failed_builder(void **state)
 {
     static const int64_t image[IMAGE_ATTRIBUTES] = {1, 4, 4, 1, 2, 2, 1, 0};

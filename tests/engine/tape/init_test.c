@@ -1,7 +1,9 @@
 /*
- * Goal: first states are the same everywhere, and of the distributions that init.h promises.
- * Method: bits pinned from a second implementation, init_reference.py, written from init.c's text;
- * moments, quantiles and tails of millions of draws; threads, lengths, seeds and streams varied.
+ * init_test.c - first states have the same bits everywhere and the distributions of init.h.
+ *
+ * Method: bits pinned from a second implementation, init_reference.py, written from the text of
+ * init.c; moments, quantiles and tails of millions of draws; various threads, lengths, seeds and
+ * streams.
  */
 #include "engine/tape/init.h"
 
@@ -132,7 +134,7 @@ static void test_threads_and_lengths_change_no_number(void **state)
                 memset(part, 0x7f, sizeof(part));
                 init_fill(part, length, &init, 5, 6);
                 assert_memory_equal(part, whole, length * sizeof(*part));
-                /* Nothing behind the end, also where the last pair is half wanted. */
+                /* Nothing is written past the end, also for half a pair. */
                 for (uint64_t i = length; i < COUNT + 1; i++) {
                     assert_memory_equal(&part[i], "\x7f\x7f\x7f\x7f", 4);
                 }

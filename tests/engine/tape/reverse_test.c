@@ -1,14 +1,14 @@
 /*
- * reverse_test.c - is every gradient rule the derivative of its operation?
+ * reverse_test.c - every gradient rule is the derivative of its operation.
  *
- * For each small tape three things are compared, for every element of every parameter:
+ * For each small tape the test compares, for every element of every parameter:
  *
  *   1. central differences of the forward operations in double (tests/support/numeric/reference.h)
  *   2. the tape's own backward operations in double precision: must agree to about 1e-7
  *   3. the engine's backward operations, quantized: must agree as far as the bits allow
  *
- * The first two share nothing but the tape; so a wrong rule, view or attribute shows. Inputs keep
- * away from the corners of ReLU and of maxima, where there is no derivative.
+ * The first two share nothing but the tape, so a wrong rule, view or attribute shows. Inputs avoid
+ * the corners of ReLU and of maxima, where there is no derivative.
  */
 #include <math.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static enum status write_net(struct net *net, write_case *write, struct precisio
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Fills a tensor's own elements: what the engine and the reference both start from. */
+/* Fills a tensor; the engine and the reference both start from these values. */
 static void *first_values(const struct net *net, uint32_t id, uint64_t *random)
 {
     const struct tensor *tensor = &net->tape->tensors[id];
@@ -195,7 +195,7 @@ static void compare_differences(struct reference *reference, const struct net *n
     }
 }
 
-/* Distance of the engine's values from the reference's, relative to the latter's length. */
+/* The distance of the engine's values from the reference's, relative to the latter's norm. */
 static double distance(const float *values, const double *exact, uint64_t count)
 {
     double apart = 0.0;
@@ -695,7 +695,7 @@ static uint32_t write_linear_transposed(struct net *net)
     return build_linear_transposed(net->builder, x, matrix(net, 20, 6));
 }
 
-/* A weight used twice, once each way round, as tied embeddings are. */
+/* A weight used twice, once transposed, like a tied embedding. */
 static uint32_t write_tied(struct net *net)
 {
     uint32_t table = matrix(net, 7, 12);
@@ -729,7 +729,7 @@ static uint32_t write_permuted(struct net *net)
     return build_contract(net->builder, a, &a_rows, b, &b_rows, out_strides, 0, 2, dims);
 }
 
-/* Both operands are one tensor: its rows with its rows. */
+/* Both operands are one tensor: its rows times its rows. */
 static uint32_t write_gram(struct net *net)
 {
     static const uint64_t strides[6] = {0, 0, 0, 6, 0, 1};
@@ -781,7 +781,7 @@ static void test_gradient_of_causal_attention_with_grouped_heads(void **state)
     check(write_attention_dropout);
 }
 
-/* Causal probabilities read across: k runs down the columns, where no mask applies. */
+/* Causal probabilities transposed: k runs down the columns, where no mask applies. */
 static uint32_t write_causal_across(struct net *net)
 {
     static const uint64_t strides[6] = {0, 0, 0, 4, 0, 1};
@@ -853,7 +853,7 @@ static void test_causal_product_without_softmax_has_no_gradient(void **state)
     check_refused(write_causal_product, "causal product");
 }
 
-/* The row maximum of a softmax has no gradient rule of its own; silence would be a wrong one. */
+/* The row maximum of a softmax has no gradient rule, so using it must fail. */
 static uint32_t write_side_output(struct net *net)
 {
     uint32_t p = build_softmax(net->builder, matrix(net, 5, 6), 1.0f, 0);

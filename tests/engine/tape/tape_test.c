@@ -1,9 +1,9 @@
 /*
- * tape_test.c - tapes as bytes, and everything that hostile bytes can try.
+ * tape_test.c - tapes survive a round trip as bytes, and hostile bytes are refused.
  *
- * Round trips of models and of random tapes; each truncation, each byte changed; then one spoiled
- * field at a time, with the sentence that must come back. "tape_test write FOLDER" writes the seeds
- * of the fuzz target.
+ * Round trips of models and of random tapes; each truncation; each byte changed; then one spoiled
+ * field at a time, with the error that must come back. "tape_test write FOLDER" writes the seeds of
+ * the fuzz target.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static void test_equal_options_give_equal_bytes_and_others_do_not(void **state)
     small_model_close(&c);
 }
 
-/* A refusal that leaves no sentence, or a tape, is as bad as none. */
+/* A refusal must leave an error and no tape. */
 static bool is_refused(const uint8_t *bytes, uint64_t size)
 {
     struct tape *tape = NULL;
@@ -160,7 +160,7 @@ static void test_every_truncation_is_refused(void **state)
 
     (void)state;
     for (uint64_t size = 0; size < bytes.size; size++) {
-        /* Exactly as many bytes as are promised: a sanitizer sees one step too far. */
+        /* Exactly the promised size, so a sanitizer sees every access past it. */
         uint8_t *cut = malloc(size + (size == 0));
 
         memcpy(cut, bytes.at, size);
@@ -252,7 +252,7 @@ static void test_tape_past_the_limit_is_refused_unread(void **state)
 
     (void)state;
     error_init(&error);
-    /* The size is judged before a byte is looked at. */
+    /* The size is checked before a byte is read. */
     assert_int_equal(tape_parse(&tape, NULL, TAPE_BYTES_MAX + 1, &error), STATUS_OVER_LIMIT);
 }
 
@@ -293,7 +293,7 @@ struct spoiled {
     const char *words;
 };
 
-/* Refused by the check, and by the parser where the bytes can say it at all. */
+/* tape_check() refuses it, and so does the parser, where bytes can express it. */
 static void check_spoiled(const struct spoiled *spoiled, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -540,11 +540,11 @@ static void swap_integers(struct tape *tape)
 
 static void swap_exponents(struct tape *tape)
 {
-    /* W has as many peaks as exponents: of the right type and size, and not what is meant. */
+    /* W has as many peaks as exponents: the right type and size, but the wrong tensor. */
     tape->ops[CONTRACT].inputs[3] = PEAKS_W;
 }
 
-/* As many elements of the same type, but of other bits than the contraction says. */
+/* The same number of elements and type, but other bits than the contraction's. */
 static void cut_otherwise(struct tape *tape)
 {
     tape->ops[QUANTIZE_W].attributes[QUANTIZE_BITS] = 15;

@@ -125,7 +125,7 @@ void *take(size_t size)
     return memory;
 }
 
-/* Strides of a random order of the axes in memory. With plain the order is the natural one. */
+/* Strides of a random order of the axes in memory; plain: of the natural order. */
 static void random_strides(uint64_t *seed, int64_t *strides, const int64_t *dims, bool plain)
 {
     int order[6] = {0, 1, 2, 3, 4, 5};
@@ -335,7 +335,7 @@ void check_quantize(const struct problem *problem, const struct operand_case *op
     }
 }
 
-/* Sums from absolute exponents, base -149 - W at most: independent of the rule's own base. */
+/* Sums from absolute exponents, base -149 - W at most: independent of the rule's base. */
 static uint32_t reference_contract(const struct problem *problem, int64_t row_a, int64_t row_b)
 {
     const struct contraction_shape *shape = &problem->shape;

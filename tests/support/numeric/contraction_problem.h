@@ -1,6 +1,6 @@
 /*
- * contraction_problem.h - random matrix products for the tests of contraction, with all results by
- * the rules, and a reference in other arithmetic (long double and 128-bit integers) to judge them.
+ * contraction_problem.h - random matrix products for the tests of contraction, with their results
+ * by the rules, and a reference in other arithmetic (long double and 128-bit integers).
  */
 #ifndef TESTS_SUPPORT_NUMERIC_CONTRACTION_PROBLEM_H
 #define TESTS_SUPPORT_NUMERIC_CONTRACTION_PROBLEM_H
@@ -53,10 +53,10 @@ extern const int64_t problem_blocks[6];
 float float_from_bits(uint32_t bits);
 uint32_t float_to_bits(float value);
 
-/* Aligned to a cache line; its start is filled with rubbish. Never NULL; free() it. */
+/* Memory aligned to a cache line, with garbage at its start. Never NULL; free() it. */
 void *take(size_t size);
 
-/* Fills x, but not the results. With plain strides are in the natural order of the axes. */
+/* Fills x and not the results. plain: strides have the natural order of the axes. */
 void operand_init(uint64_t *seed, struct operand_case *operand, const struct problem *problem,
                   int row_axis, enum values values, bool plain);
 void operand_release(struct operand_case *operand);
@@ -64,11 +64,11 @@ void operand_release(struct operand_case *operand);
 void problem_init(uint64_t *seed, struct problem *problem, const int64_t *dims, int bits,
                   int64_t block, int64_t causal, enum values values, bool plain);
 
-/* A random small problem; every hard shape comes up: 1, ragged, batches that straddle panels. */
+/* A random small problem, with hard shapes: 1, ragged, batches that straddle panels. */
 void problem_random(uint64_t *seed, struct problem *problem);
 void problem_release(struct problem *problem);
 
-/* Computes the results anew, after x has been changed. */
+/* Computes the results again, after a change of x. */
 void problem_solve(struct problem *problem);
 
 struct operand memory_operand(const void *memory, enum dtype dtype);
@@ -80,7 +80,7 @@ int reference_exponent(float x);
 /* RNE(sum) to 24 bits, times 2^exponent: the bits of binary32. */
 uint32_t reference_finish(wide sum, int exponent);
 
-/* Do the results by the rules agree with the reference? Fails the test otherwise. */
+/* Fails the test unless the results by the rules agree with the reference. */
 void check_quantize(const struct problem *problem, const struct operand_case *operand);
 void check_contract(const struct problem *problem);
 

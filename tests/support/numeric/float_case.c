@@ -9,7 +9,7 @@
 #include "engine/cpu/cpu.h"
 #include "tests/support/test.h"
 
-/* Elements of canary on either side of an output; odd, so that no vector is aligned. */
+/* Guard elements on either side of an output; an odd number, so that no vector is aligned. */
 #define GUARD       25
 #define CANARY_BITS UINT32_C(0x7fabcdef)
 
@@ -143,7 +143,7 @@ void float_case_fill(uint64_t *seed, float *to, uint64_t count, enum float_fill 
         float plain = (float)((int64_t)(random >> 40) - (1 << 23)) * 0x1p-21f;
 
         to[i] = fill == FLOAT_POSITIVE ? fabsf(plain) + 0x1p-22f : plain;
-        /* A row without any ordinary number would hide most mistakes. */
+        /* A row without ordinary numbers would hide most errors. */
         if ((fill == FLOAT_NASTY || fill == FLOAT_FINITE) && random % 8 == 0) {
             do {
                 to[i] = nasty(seed);

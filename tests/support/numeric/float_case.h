@@ -1,6 +1,6 @@
 /*
  * float_case.h - one float operation with its memory, run by the looped rules and by every kernel
- * that this CPU can run, to the last bit.
+ * of this CPU, and compared bit by bit.
  *
  *     struct float_case one;
  *
@@ -37,7 +37,7 @@ void float_case_init(struct float_case *one, enum op_kind kind, uint32_t attribu
                      const int64_t *attributes);
 void float_case_release(struct float_case *one);
 
-/* Adds an input; the memory is the case's, unaligned on purpose, zero at first. */
+/* Adds an input. The case owns its memory, which is unaligned on purpose and zero. */
 float *float_case_input(struct float_case *one, uint64_t count);
 uint32_t *float_case_input_u32(struct float_case *one, uint64_t count);
 
@@ -45,14 +45,14 @@ void float_case_output(struct float_case *one, uint64_t count);
 
 void float_case_fill(uint64_t *seed, float *to, uint64_t count, enum float_fill fill);
 
-/* Computes expected by the looped rules, after op_check() has agreed to the case. */
+/* Checks the operation with op_check(), and computes `expected` by the looped rules. */
 void float_case_rules(struct float_case *one);
 
 /*
  * float_case_rules(), then fails the test unless every kernel gives the same bits: each instruction
- * set of this CPU, 1 and 2 threads, all outputs wanted, each output wanted alone, each output in
- * the memory of each input that op_in_place() allows, and as many outputs in place as can be.
- * No kernel may write outside its outputs.
+ * set of this CPU, 1 and 2 threads, all outputs, each output alone, each output in the memory of
+ * each input that op_in_place() allows, and as many outputs in place as possible. No kernel may
+ * write outside of its outputs.
  */
 void float_case_check(struct float_case *one);
 

@@ -380,7 +380,7 @@ struct float_operands float_operands_make(uint64_t *seed, enum float_operation o
 
 /* ---- what they give ------------------------------------------------------- */
 
-/* By arithmetic that has nothing in common with the contract's: rint() of an exact double. */
+/* Independent of the contract's arithmetic: rint() of an exact double. */
 static uint32_t to_integer(struct float_operands operands)
 {
     uint32_t magnitude = operands.a & ~SIGN;

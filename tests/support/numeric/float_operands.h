@@ -1,9 +1,9 @@
 /*
  * float_operands.h - operands of binary32 operations that are hard to get right.
  *
- * Random patterns almost never meet what an implementation gets wrong. So most operands are made
- * for their operation: results at ties, beside ties, at the ends of the range, subnormal ones,
- * cancellation of every depth at every exponent, addends too small or too large to count, and
+ * Random patterns almost never hit the cases that implementations get wrong. So most operands are
+ * made for their operation: results at ties, beside ties, at the ends of the range, subnormal ones,
+ * cancellation of every depth at every exponent, addends too small or too large to matter, and
  * every pair of special numbers.
  */
 #ifndef TESTS_SUPPORT_NUMERIC_FLOAT_OPERANDS_H
@@ -37,10 +37,10 @@ struct float_operands {
     uint32_t c;
 };
 
-/* The next operands; the same from the same seed. */
+/* The next operands. The same seed gives the same operands. */
 struct float_operands float_operands_make(uint64_t *seed, enum float_operation operation);
 
-/* What the operation gives on this machine; NaN is FLOAT_NAN_BITS. */
+/* The operation's result on this machine; NaN is FLOAT_NAN_BITS. */
 uint32_t float_operands_result(enum float_operation operation, struct float_operands operands);
 
 /* A pattern of any kind: special, near a power of two, few bits, or anything. */

@@ -1,4 +1,5 @@
-/* merkle_multi.h - proofs of many leaves, made from a tree at hand, and as docs/FORMATS.md has them. */
+/* merkle_multi.h - proofs of many leaves, made from a tree at hand, and as docs/FORMATS.md has
+ * them. */
 #ifndef TESTS_SUPPORT_NUMERIC_MERKLE_MULTI_H
 #define TESTS_SUPPORT_NUMERIC_MERKLE_MULTI_H
 

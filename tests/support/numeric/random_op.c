@@ -308,7 +308,7 @@ static void make_image(struct maker *maker, bool padded)
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* Now and then rows of several chunks. */
+/* Sometimes rows of several chunks. */
 static void rows_shape(struct maker *maker, uint64_t *rows, uint64_t *columns)
 {
     bool wide = below(maker, 4) == 0;
@@ -503,7 +503,7 @@ static void make_onehot(struct maker *maker)
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* What has neither rows nor windows; false: it is another kind. */
+/* Kinds without rows or windows; false: it is another kind. */
 static bool make_flat(struct maker *maker)
 {
     switch ((int)maker->op->kind) {
@@ -594,7 +594,7 @@ static void make_shaped(struct maker *maker)
     }
 }
 
-/* States first become known here: the list is in the order of the tensors. */
+/* Lists the states, in the order of the tensors. */
 static void finish(struct maker *maker)
 {
     struct tape *tape = maker->tape;
@@ -677,7 +677,7 @@ static uint32_t float_value(uint64_t *random, enum random_mood mood)
     return wild ? wild_float(random) : tame_float(random);
 }
 
-/* Peaks, exponents and integers all may stand in an I16. */
+/* An I16 may hold peaks, exponents or integers. */
 static uint32_t signed_value(uint64_t *random, enum random_mood mood, const struct op *op,
                              uint32_t tensor)
 {

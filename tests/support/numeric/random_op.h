@@ -1,21 +1,21 @@
 /*
- * random_op.h - tapes of one operation with shapes that nobody would choose, and numbers that
- * nobody would make, for whoever judges single elements.
+ * random_op.h - tapes of one operation with odd shapes and special numbers, for tests of single
+ * elements.
  *
- * The operation passes op_check(); the tape around it holds just its tensors and need not pass
- * tape_check(). Operands are states, data, constants and made ones, as the seed has it. The same
- * seed gives the same tape everywhere.
+ * The operation passes op_check(); the tape around it holds its tensors alone and may fail
+ * tape_check(). The seed decides which operands are states, data, constants or temporaries. The
+ * same seed gives the same tape everywhere.
  */
 #ifndef TESTS_SUPPORT_NUMERIC_RANDOM_OP_H
 #define TESTS_SUPPORT_NUMERIC_RANDOM_OP_H
 
 #include "engine/tape/tape.h"
 
-/* SplitMix64, as test.h has it, for fuzz targets too; below limit > 0, with a slight bias. */
+/* SplitMix64, as in test.h, but for fuzz targets too. Below limit > 0, with a slight bias. */
 uint64_t random_op_draw(uint64_t *state);
 uint64_t random_op_below(uint64_t *state, uint64_t limit);
 
-/* How wild invented numbers are. */
+/* How unusual the numbers are. */
 enum random_mood {
     MOOD_TAME = 0, /* ordinary numbers, indexes in range, honest exponents */
     MOOD_MIXED,    /* now and then something else */
@@ -23,10 +23,10 @@ enum random_mood {
     MOOD_COUNT,
 };
 
-/* tape_free() releases it. Aborts with a sentence when its own operation is not sound. */
+/* tape_free() releases it. Aborts if the operation is not sound. */
 struct tape *random_op_tape(enum op_kind kind, uint64_t seed);
 
-/* Bytes for a tensor of the tape, of its full size; the caller frees them. */
+/* The bytes of a tensor of the tape; the caller frees them. */
 void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood mood,
                       uint64_t seed);
 

@@ -41,7 +41,7 @@ static uint32_t below(struct maker *maker, uint32_t limit)
     return (uint32_t)(next(&maker->random) % limit);
 }
 
-/* One of the pool; the newest are the likeliest, so that chains grow long. */
+/* A tensor of the pool; newer ones are more likely, so that chains grow long. */
 static uint32_t any(struct maker *maker)
 {
     uint32_t back = below(maker, 3) == 0
@@ -80,7 +80,7 @@ static uint32_t make_binary(struct maker *maker)
     uint32_t b = below(maker, 2) == 0 ? any(maker) : maker->vectors[below(maker, 3)];
     uint64_t mod = builder_tensor(maker->builder, b)->count;
     uint64_t most = RANDOM_TAPE_COUNT / mod;
-    /* Whole turns, which is what has a gradient: 12, 8 and 24 all divide 96. */
+    /* Whole periods, which have a gradient: 12, 8 and 24 all divide 96. */
     uint64_t div = most >= 4 && below(maker, 2) == 0 ? 4 : 1;
 
     if (below(maker, 2) == 0) {
@@ -234,7 +234,7 @@ static uint32_t make_distance(struct maker *maker)
     return op.outputs[0];
 }
 
-/* Scaled down to a norm of one, as gradients are. */
+/* Scaled to a norm of one, as in gradient clipping. */
 static uint32_t make_clip(struct maker *maker)
 {
     uint32_t x = any(maker);
@@ -291,7 +291,7 @@ static void begin(struct maker *maker)
     maker->index = build_tensor(maker->builder, "index", DTYPE_U32, ROLE_CONSTANT, 1, &eight);
 }
 
-/* Gradients of the mean of x by every state, and an update of those that it depends on. */
+/* Gradients of the loss by every state, and an update of the states that it depends on. */
 static void make_updates(struct maker *maker, uint32_t loss)
 {
     struct builder *builder = maker->builder;
@@ -322,7 +322,7 @@ static void make_updates(struct maker *maker, uint32_t loss)
     }
 }
 
-/* Without gradients: states take whatever of their shape was made last, each something else. */
+/* Without gradients: the next value of a state is the latest tensor of its shape, used once. */
 static void make_afters(struct maker *maker)
 {
     for (uint32_t i = 0; i < 3; i++) {

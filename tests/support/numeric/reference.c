@@ -227,7 +227,7 @@ static void expand(const struct reference_op *run)
 
 /* ---- element by element ------------------------------------------------- */
 
-/* The second operand is read at (i/div)%mod: turn by turn, which needs no division per element. */
+/* Reads the second operand at (i/div)%mod, run by run, without a division per element. */
 static void binary(const struct reference_op *run, bool multiply)
 {
     int64_t div = run->attributes[BROADCAST_DIV];

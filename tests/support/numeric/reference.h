@@ -1,13 +1,13 @@
 /*
- * reference.h - tapes in double precision: what a step would give if nothing were ever rounded.
+ * reference.h - runs tapes in double precision.
  *
- * An interpreter written from the definitions in engine/ops/op.h, sharing no rule and no kernel
- * with the engine: quantize is the identity through its view, a contraction is a plain sum,
- * functions are those of libm. It is the judge of gradients, of the engine's accuracy and of loss
- * curves. Every output of every operation is there to be compared, but for QUANTIZE's peaks and
- * exponents, which mean nothing without rounding and hold zeros.
+ * An interpreter written from the definitions in engine/ops/op.h, without a rule or a kernel of the
+ * engine: quantize is the identity through its view, a contraction is a plain sum, functions are
+ * those of libm. Tests of gradients, of the engine's accuracy and of loss curves compare with it.
+ * Every output of every operation can be read; QUANTIZE's peaks and exponents are zeros, since they
+ * mean nothing without rounding.
  *
- * For trusted tapes: they must have passed tape_check(). Running out of memory ends the program.
+ * The tape must have passed tape_check(). Running out of memory ends the program.
  */
 #ifndef TESTS_SUPPORT_NUMERIC_REFERENCE_H
 #define TESTS_SUPPORT_NUMERIC_REFERENCE_H
@@ -18,9 +18,9 @@
 
 enum reference_mode {
     REFERENCE_DOUBLE = 0,
-    /* What hardware with bfloat16 inputs and float sums would give: operands of contractions of
-     * up to 16 bits are rounded to bfloat16 and every contraction is summed in binary32; all else
-     * is as exact as before. */
+    /* As hardware with bfloat16 inputs and float sums: operands of contractions of up to 16 bits
+     * are rounded to bfloat16, and every contraction is summed in binary32; the rest is in double.
+     */
     REFERENCE_BFLOAT16,
 };
 
@@ -30,10 +30,10 @@ struct reference;
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode);
 void reference_free(struct reference *reference); /* NULL is allowed */
 
-/* The values of any tensor but data: integers too are held as doubles, exactly. May be written. */
+/* The values of any tensor but data; integers are exact doubles. The caller may write them. */
 double *reference_values(const struct reference *reference, uint32_t tensor);
 
-/* Takes a tensor's elements from bytes of its own type; data is borrowed instead of copied. */
+/* Reads a tensor's elements from bytes of its type. Borrows data instead of copying it. */
 void reference_write(struct reference *reference, uint32_t tensor, const void *bytes);
 void reference_bind(struct reference *reference, uint32_t tensor, const void *bytes);
 

@@ -1,5 +1,5 @@
 /*
- * reference_core.h - the inside of the double-precision interpreter, for the files that make it up.
+ * reference_core.h - the inside of the double-precision interpreter, for its files only.
  *
  * reference.c holds the tables and the plain operations, reference_rows.c those along rows,
  * reference_image.c those over pictures, reference_product.c the contractions.
@@ -32,7 +32,7 @@ typedef void reference_function(const struct reference_op *run);
 /* A binary32 constant among the attributes. */
 double reference_constant(const struct reference_op *run, int position);
 
-/* calloc that ends the program where there is no memory. */
+/* calloc() that ends the program without memory. */
 void *reference_room(size_t count, size_t size);
 
 reference_function reference_quantize;

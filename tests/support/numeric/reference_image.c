@@ -1,8 +1,8 @@
 /*
  * reference_image.c - windows over pictures in double precision.
  *
- * Each operation walks the windows and visits the elements under them; the adjoints scatter along
- * the same walk. So one loop (walk) holds all the geometry.
+ * Each operation visits the windows and the elements under them; the adjoints scatter along the
+ * same visits. So one loop (walk) holds all the geometry.
  */
 #include <math.h>
 #include <string.h>

@@ -173,7 +173,7 @@ static void pack_panels(const struct product *product, void *memory, const doubl
 
 /* ---- contract ----------------------------------------------------------- */
 
-/* Offset of each index of two axes: so that no element needs a division. */
+/* The offset of each index of two axes, computed once instead of per element. */
 static int64_t *axis_places(const int64_t *dims, const int64_t *strides)
 {
     int64_t *places = reference_room((size_t)(dims[0] * dims[1]), sizeof(*places));
@@ -254,7 +254,7 @@ void reference_contract(const struct reference_op *run)
 
 /* ---- the rest ----------------------------------------------------------- */
 
-/* Output 2 is x as the view sees it; peaks and exponents have no meaning here. */
+/* Output 2 is x through the view; peaks and exponents have no meaning here. */
 void reference_quantize(const struct reference_op *run)
 {
     const int64_t *dims = &run->attributes[QUANTIZE_DIMS];

@@ -1,7 +1,7 @@
 /*
  * small_job.h - small jobs on the committed fixtures, and runs of them, for tests of bundles.
  *
- * Whatever fails here ends the program with a sentence. Run from the root of the repository.
+ * A failure ends the program with an error. Run from the root of the repository.
  */
 #ifndef TESTS_SUPPORT_NUMERIC_SMALL_JOB_H
 #define TESTS_SUPPORT_NUMERIC_SMALL_JOB_H
@@ -20,10 +20,10 @@ struct small_job_options {
     const struct digest *first_state; /* given; NULL: drawn */
 };
 
-/* The smallest language model there is use for; its state is about 20 KiB. */
+/* The smallest useful language model; its state is about 20 KiB. */
 void small_job_defaults(struct small_job_options *options);
 
-/* One whose loss and state are infinite after a few steps. */
+/* A job whose loss and state are infinite after a few steps. */
 void small_job_diverging(struct small_job_options *options);
 
 /* One of the four small models. */
@@ -49,7 +49,7 @@ void small_bundle_fill(struct bundle *bundle, struct run *run, uint64_t first, u
 struct bundle *small_bundle_new(const char *path, struct job *job, const struct encryption_key *key,
                                 uint64_t end);
 
-/* A fresh name in the test's folder; lives until the program ends. */
+/* A new path in the test's folder; valid until the program ends. */
 const char *small_path(const char *name);
 
 #endif /* TESTS_SUPPORT_NUMERIC_SMALL_JOB_H */

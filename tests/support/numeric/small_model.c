@@ -89,7 +89,7 @@ void small_model_options(struct model_options *options, enum model_kind kind)
 
 /* ---- fixtures ----------------------------------------------------------- */
 
-/* The bytes after the header; an .npy file's header says its own length. */
+/* The bytes after the header of an .npy file. */
 static uint8_t *load(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");

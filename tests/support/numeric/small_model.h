@@ -1,10 +1,9 @@
 /*
  * small_model.h - one small version of each kind of model, on the committed fixtures.
  *
- * Small enough for the looped rules, and chosen so that together they take every path: both
- * optimizers, every schedule, dropout, clipping, grouped heads, a position table longer than the
- * sequence, and four ways to cut a contraction. Whatever fails here ends the program with a
- * sentence: nothing of it can be a finding. Run from the root of the repository.
+ * Small enough for the looped rules. Together they use both optimizers, every schedule, dropout,
+ * clipping, grouped heads, a position table longer than the sequence, and four choices of bits and
+ * block. A failure here ends the program with an error. Run from the root of the repository.
  */
 #ifndef TESTS_SUPPORT_NUMERIC_SMALL_MODEL_H
 #define TESTS_SUPPORT_NUMERIC_SMALL_MODEL_H
@@ -23,18 +22,18 @@ struct small_model {
 
 void small_model_options(struct model_options *options, enum model_kind kind);
 
-/* Builds a model and loads its fixtures; data_count and data_dtype are filled in. */
+/* Builds a model and loads its fixtures; sets data_count and data_dtype. */
 void small_model_open(struct small_model *small, const struct model_options *options);
 void small_model_close(struct small_model *small);
 
-/* A machine that holds the constants, the data and the first state. */
+/* A machine with the constants, the data and the first state. */
 struct machine *small_machine_open(const struct small_model *small, enum isa isa, int thread_count,
                                    bool trace);
 
-/* Gives any machine of the model's tape the same. */
+/* Gives the same to any machine of the model's tape. */
 void small_machine_give(struct machine *machine, const struct small_model *small);
 
-/* An interpreter in the same position. */
+/* The reference with the same values. */
 struct reference *small_reference_open(const struct small_model *small, enum reference_mode mode);
 
 void small_machine_steps(struct machine *machine, uint32_t count);

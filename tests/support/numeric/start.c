@@ -69,17 +69,15 @@ void start_release(struct start *start)
 
 enum status start_give(struct machine *machine, const struct start *start, struct error *error)
 {
-    enum status status = STATUS_OK;
-
-    for (uint32_t id = 0; id < start->tape->tensor_count && status == STATUS_OK; id++) {
+    for (uint32_t id = 0; id < start->tape->tensor_count; id++) {
         if (start->values[id] == NULL) {
             continue;
         }
-        status = start->tape->tensors[id].role == ROLE_DATA
-                     ? machine->backend->bind(machine, id, start->values[id], error)
-                     : machine->backend->write(machine, id, start->values[id], error);
+        TRY(start->tape->tensors[id].role == ROLE_DATA
+                ? machine->backend->bind(machine, id, start->values[id], error)
+                : machine->backend->write(machine, id, start->values[id], error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 void start_steps(struct machine *machine, const struct start *start, uint32_t steps)
@@ -93,7 +91,6 @@ void start_steps(struct machine *machine, const struct start *start, uint32_t st
     }
 }
 
-/* States, outputs and the loss of both, bit by bit. */
 void start_compare(struct machine *cpu, struct machine *other, const char *what)
 {
     const struct tape *tape = cpu->tape;
