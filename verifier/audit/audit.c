@@ -86,20 +86,17 @@ static enum status replay_again(struct auditor *auditor, struct digest *root, bo
     enum status status;
 
     machine_options_other(&options);
-    status = run_open(&second, bundle_job(auditor->bundle), auditor->paths, auditor->path_count,
-                      &options, error);
-    if (status == STATUS_OK) {
-        status = bundle_restore(&at, auditor->bundle, second.machine, step, error);
-    }
-    while (status == STATUS_OK && at <= step) {
-        status = stop_requested(auditor->options->stop)
-                     ? error_set(error, STATUS_STOPPED, "stopped during the second replay")
-                     : second.machine->backend->step(second.machine, NULL, error);
+    TRY_OUT(run_open(&second, bundle_job(auditor->bundle), auditor->paths, auditor->path_count,
+                     &options, error));
+    TRY_OUT(bundle_restore(&at, auditor->bundle, second.machine, step, error));
+    while (at <= step) {
+        TRY_OUT(stop_requested(auditor->options->stop)
+                    ? error_set(error, STATUS_STOPPED, "stopped during the second replay")
+                    : second.machine->backend->step(second.machine, NULL, error));
         at++;
     }
-    if (status == STATUS_OK) {
-        status = state_root_find(root, finite, second.machine, options.thread_count, error);
-    }
+    TRY_OUT(state_root_find(root, finite, second.machine, options.thread_count, error));
+out:
     run_close(&second);
     return status;
 }
@@ -190,31 +187,23 @@ static enum status replay_step(struct auditor *auditor, uint64_t step, bool coun
     uint32_t loss = 0;
     uint64_t start = now_ns();
     uint64_t end;
-    enum status status = bundle_step_read(&entry, auditor->bundle, step, error);
 
-    if (status == STATUS_OK && stop_requested(auditor->options->stop)) {
-        status = error_set(error, STATUS_STOPPED, "stopped before step %" PRIu64, step);
+    TRY(bundle_step_read(&entry, auditor->bundle, step, error));
+    if (stop_requested(auditor->options->stop)) {
+        return error_set(error, STATUS_STOPPED, "stopped before step %" PRIu64, step);
     }
-    if (status == STATUS_OK) {
-        status = machine->backend->step(machine, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = state_root_find(&root, &finite, machine, auditor->run.options.thread_count, error);
-    }
-    if (status == STATUS_OK) {
-        status = run_loss(&loss, &auditor->run, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(machine->backend->step(machine, NULL, error));
+    TRY(state_root_find(&root, &finite, machine, auditor->run.options.thread_count, error));
+    TRY(run_loss(&loss, &auditor->run, error));
+
     end = now_ns();
     flaw = judge_step(auditor, &entry, &root, finite);
     if (flaw != AUDIT_FLAW_NONE) {
-        status = judge_difference(auditor, &entry, &root, flaw, error);
-        if (status == STATUS_OK && auditor->options->reply != NULL) {
+        TRY(judge_difference(auditor, &entry, &root, flaw, error));
+        if (auditor->options->reply != NULL) {
             auditor->options->reply(auditor->options->told_context, &entry, end - start, false);
         }
-        return status;
+        return STATUS_OK;
     }
     if (counted && auditor->options->reply != NULL) {
         auditor->options->reply(auditor->options->told_context, &entry, end - start, true);
@@ -243,27 +232,25 @@ static enum status replay_segments(struct auditor *auditor, const bool *chosen, 
 {
     uint64_t length = bundle_job(auditor->bundle)->segment_length;
     uint64_t at = UINT64_MAX; /* the step that the machine is ready for */
-    enum status status = STATUS_OK;
 
-    for (uint64_t segment = 0; segment < count && status == STATUS_OK; segment++) {
+    for (uint64_t segment = 0; segment < count; segment++) {
         uint64_t first = segment * length;
 
         if (!chosen[segment]) {
             continue;
         }
         if (at != first) {
-            status = bundle_restore(&at, auditor->bundle, auditor->run.machine, first, error);
+            TRY(bundle_restore(&at, auditor->bundle, auditor->run.machine, first, error));
         }
-        while (status == STATUS_OK && at < segment_end(auditor, segment) &&
-               auditor->result->answer != AUDIT_REFUTED) {
-            status = replay_step(auditor, at, at >= first, error);
+        while (at < segment_end(auditor, segment) && auditor->result->answer != AUDIT_REFUTED) {
+            TRY(replay_step(auditor, at, at >= first, error));
             at++;
         }
         if (auditor->result->answer == AUDIT_REFUTED) {
             break;
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Leaves only this share of the chosen segments chosen, and counts their steps. */
@@ -293,18 +280,16 @@ static void deal_out(struct auditor *auditor, bool *chosen, uint64_t count, uint
 static enum status look_at_journal(struct auditor *auditor, struct error *error)
 {
     struct audit_result *result = auditor->result;
-    enum status status = bundle_step_count(&result->steps_journaled, auditor->bundle, error);
 
-    if (status == STATUS_OK) {
-        status = bundle_diverged(&auditor->diverged, auditor->bundle, error);
+    TRY(bundle_step_count(&result->steps_journaled, auditor->bundle, error));
+    TRY(bundle_diverged(&auditor->diverged, auditor->bundle, error));
+    if (result->steps_journaled > bundle_job(auditor->bundle)->steps) {
+        return error_set(error, STATUS_BAD_FORMAT, "the journal has more steps than the job");
     }
-    if (status == STATUS_OK && result->steps_journaled > bundle_job(auditor->bundle)->steps) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the journal has more steps than the job");
+    if (result->steps_journaled == 0) {
+        return error_set(error, STATUS_NOT_FOUND, "the journal holds no step: nothing to check");
     }
-    if (status == STATUS_OK && result->steps_journaled == 0) {
-        status = error_set(error, STATUS_NOT_FOUND, "the journal holds no step: nothing to check");
-    }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status audit_all(struct auditor *auditor, struct error *error)
@@ -314,11 +299,9 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
     uint64_t count;
     uint64_t wanted;
     bool *chosen;
-    enum status status = look_at_journal(auditor, error);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(look_at_journal(auditor, error));
     count = (result->steps_journaled + job->segment_length - 1) / job->segment_length;
     wanted = auditor->options->sample == 0 || auditor->options->sample > count
                  ? count
@@ -327,17 +310,14 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
     if (chosen == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for %" PRIu64 " segments", count);
     }
-    status = choose(chosen, count, wanted, auditor->options->sample_seed, error);
-    if (status == STATUS_OK) {
-        deal_out(auditor, chosen, count, wanted);
+    TRY_OUT(choose(chosen, count, wanted, auditor->options->sample_seed, error));
+    deal_out(auditor, chosen, count, wanted);
+    if (result->steps_due > 0) {
+        TRY_OUT(run_open(&auditor->run, job, auditor->paths, auditor->path_count,
+                         &auditor->options->machine, error));
+        TRY_OUT(replay_segments(auditor, chosen, count, error));
     }
-    if (status == STATUS_OK && result->steps_due > 0) {
-        status = run_open(&auditor->run, job, auditor->paths, auditor->path_count,
-                          &auditor->options->machine, error);
-    }
-    if (status == STATUS_OK && result->steps_due > 0) {
-        status = replay_segments(auditor, chosen, count, error);
-    }
+out:
     run_close(&auditor->run);
     free(chosen);
     return status;

@@ -138,16 +138,13 @@ enum status mpi_open(struct mpi **mpi, uint32_t rank, uint32_t rank_count, struc
     }
     made->rank = rank;
     made->rank_count = rank_count;
-    status = load(made, error);
-    if (status == STATUS_OK) {
-        status = join(made, error);
-    }
-    if (status != STATUS_OK) {
-        free(made); /* the library stays: it may have begun threads */
-        return status;
-    }
+    TRY_OUT(load(made, error));
+    TRY_OUT(join(made, error));
     *mpi = made;
     return STATUS_OK;
+out:
+    free(made); /* the library stays: it may have begun threads */
+    return status;
 }
 
 /* ---- messages ------------------------------------------------------------- */
@@ -228,27 +225,27 @@ enum status mpi_receive(struct buffer *bytes, struct mpi *mpi, uint32_t from, st
 {
     uint8_t *piece = malloc(PIECE_SIZE);
     uint8_t head[8];
-    uint64_t left = 0;
-    enum status status =
-        piece == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to receive") : STATUS_OK;
+    uint64_t left;
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = receive_from(head, sizeof(head), mpi, from, TAG_SIZE, stop, error);
-        left = status == STATUS_OK ? endian_load_be64(head) : 0;
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to receive");
     }
+    TRY_OUT(receive_from(head, sizeof(head), mpi, from, TAG_SIZE, stop, error));
+    left = endian_load_be64(head);
     if (left > MPI_MESSAGE_MAX) {
         status = error_set(error, STATUS_OVER_LIMIT, "rank %u sends too much", from);
+        goto out;
     }
-    while (left > 0 && status == STATUS_OK) {
+    while (left > 0) {
         size_t size = left < PIECE_SIZE ? (size_t)left : PIECE_SIZE;
 
-        status = receive_from(piece, size, mpi, from, TAG_BYTES, stop, error);
-        if (status == STATUS_OK) {
-            buffer_add(bytes, piece, size);
-            status = buffer_check(bytes, error, "what a rank sends");
-        }
+        TRY_OUT(receive_from(piece, size, mpi, from, TAG_BYTES, stop, error));
+        buffer_add(bytes, piece, size);
+        TRY_OUT(buffer_check(bytes, error, "what a rank sends"));
         left -= size;
     }
+out:
     free(piece);
     return status;
 }

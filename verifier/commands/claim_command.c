@@ -93,7 +93,6 @@ static enum status find_step(struct claiming *claiming, struct error *error)
     const struct options *given = claiming->setup.context->options;
     const char *path = options_text(given, "evidence");
     const char *named = given->argument_count > 1 ? given->arguments[1] : NULL;
-    enum status status = STATUS_OK;
 
     if (path == NULL && named == NULL) {
         (void)error_set(error, STATUS_USAGE, "which step is false?");
@@ -101,17 +100,17 @@ static enum status find_step(struct claiming *claiming, struct error *error)
         return STATUS_USAGE;
     }
     if (path != NULL) {
-        status = claim_evidence_open(&claiming->evidence, path, error);
+        TRY(claim_evidence_open(&claiming->evidence, path, error));
         claiming->job_step = claiming->evidence.file.step;
     }
-    if (status == STATUS_OK && named != NULL) {
-        status = read_step(&claiming->job_step, named, error);
+    if (named != NULL) {
+        TRY(read_step(&claiming->job_step, named, error));
     }
-    if (status == STATUS_OK && path != NULL && claiming->job_step != claiming->evidence.file.step) {
-        status = error_set(error, STATUS_USAGE, "%s is about step %" PRIu64 ", not %" PRIu64, path,
-                           claiming->evidence.file.step, claiming->job_step);
+    if (path != NULL && claiming->job_step != claiming->evidence.file.step) {
+        return error_set(error, STATUS_USAGE, "%s is about step %" PRIu64 ", not %" PRIu64, path,
+                         claiming->evidence.file.step, claiming->job_step);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status read_arguments(struct claiming *claiming, struct error *error)
@@ -152,15 +151,15 @@ static enum status stopped(struct claiming *claiming, struct error *error)
 static enum status catch_up(struct claiming *claiming, struct error *error)
 {
     struct node_setup *setup = &claiming->setup;
-    enum status status = ledger_catch_up(setup->ledger, error);
     bool busy = true;
 
+    TRY(ledger_catch_up(setup->ledger, error));
     setup->node.options.mode = NODE_OBSERVE;
-    for (int i = 0; i < FOLLOW_ROUNDS_MAX && busy && status == STATUS_OK; i++) {
-        status = node_round(&setup->node, &busy, error);
-        status = status == STATUS_OK ? stopped(claiming, error) : status;
+    for (int i = 0; i < FOLLOW_ROUNDS_MAX && busy; i++) {
+        TRY(node_round(&setup->node, &busy, error));
+        TRY(stopped(claiming, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- what the claim is about ---------------------------------------------------------- */
@@ -221,12 +220,13 @@ static enum status find_reveal(struct claiming *claiming, struct error *error)
                          "no trace root of this attestor stands revealed for segment %" PRIu32,
                          segment->committed.index);
     }
-    if (status == STATUS_OK && drawn != claiming->step) {
+    TRY(status);
+    if (drawn != claiming->step) {
         return error_set(error, STATUS_REFUSED,
                          "the step that this attestor drew in segment %" PRIu32 " is %" PRIu64,
                          segment->committed.index, claiming->job_step - claiming->step + drawn);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- the replay ---------------------------------------------------------------------- */
@@ -235,28 +235,25 @@ static enum status run_check(struct claiming *claiming, struct error *error)
 {
     struct node_setup *setup = &claiming->setup;
     const struct check_port *port = &setup->node.ports.checks;
-    enum status status = node_request(&setup->node, &claiming->request, &claiming->segment, error);
 
-    if (status == STATUS_OK && claiming->against_attestor) {
+    TRY(node_request(&setup->node, &claiming->request, &claiming->segment, error));
+    if (claiming->against_attestor) {
         claiming->request->traced = true;
         claiming->request->traced_step = claiming->step;
         claiming->request->audited = true;
         claiming->request->audited_root = claiming->reveal.root;
     }
-    if (status == STATUS_OK) {
-        status = port->start(port->context, CHECK_NUMBER, claiming->request, error);
-    }
-    while (status == STATUS_OK) {
+    TRY(port->start(port->context, CHECK_NUMBER, claiming->request, error));
+    for (;;) {
         uint64_t number = 0;
+        enum status status = port->take(port->context, &number, claiming->result, error);
 
-        status = port->take(port->context, &number, claiming->result, error);
         if (status != STATUS_NOT_FOUND) {
             return status;
         }
         node_setup_wait(setup, IDLE_MS);
-        status = stopped(claiming, error);
+        TRY(stopped(claiming, error));
     }
-    return status;
 }
 
 static enum status wins_against_attestor(const struct claiming *claiming, struct error *error)
@@ -380,15 +377,13 @@ static enum status confirm(struct claiming *claiming, struct error *error)
     struct command_context *context = claiming->setup.context;
     wei owed = 0;
     char answer[8] = "";
-    enum status status = ledger_get_account(claiming->setup.ledger, &claiming->purse, &owed,
-                                            ledger_get_own(claiming->setup.ledger), error);
 
-    if (status == STATUS_OK && claiming->purse < claiming->segment.terms.claim_bond) {
-        status = error_set(error, STATUS_REFUSED, "the account has less than the bond of a claim");
+    TRY(ledger_get_account(claiming->setup.ledger, &claiming->purse, &owed,
+                           ledger_get_own(claiming->setup.ledger), error));
+    if (claiming->purse < claiming->segment.terms.claim_bond) {
+        return error_set(error, STATUS_REFUSED, "the account has less than the bond of a claim");
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+
     if (!context->json) {
         show_stake(claiming, stderr);
     }
@@ -505,69 +500,51 @@ static enum status look_at_claim(struct claiming *claiming, struct error *error)
 static enum status follow_through(struct claiming *claiming, struct error *error)
 {
     struct node_setup *setup = &claiming->setup;
-    enum status status = STATUS_OK;
 
-    while (status == STATUS_OK && claiming->outcome[0] == '\0') {
+    while (claiming->outcome[0] == '\0') {
         bool busy = false;
 
-        status = node_round(&setup->node, &busy, error);
-        if (status == STATUS_OK) {
-            status = tell_progress(claiming, error);
-        }
-        if (status == STATUS_OK) {
-            status = look_at_claim(claiming, error);
-        }
-        if (status == STATUS_OK) {
-            node_setup_wait(setup, busy ? 0 : IDLE_MS);
-            status = claiming->outcome[0] == '\0' ? stopped(claiming, error) : status;
+        TRY(node_round(&setup->node, &busy, error));
+        TRY(tell_progress(claiming, error));
+        TRY(look_at_claim(claiming, error));
+        node_setup_wait(setup, busy ? 0 : IDLE_MS);
+        if (claiming->outcome[0] == '\0') {
+            TRY(stopped(claiming, error));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status claim(struct claiming *claiming, struct error *error)
 {
-    enum status status = catch_up(claiming, error);
-
-    if (status == STATUS_OK && claiming->setup.node.fault) {
+    TRY(catch_up(claiming, error));
+    if (claiming->setup.node.fault) {
         return error_set(error, STATUS_REFUSED, "nothing is signed, because of an earlier fault");
     }
-    if (status == STATUS_OK) {
-        status = find_segment(claiming, error);
+    TRY(find_segment(claiming, error));
+    TRY(check_time(claiming, error));
+    if (claiming->against_attestor) {
+        TRY(find_reveal(claiming, error));
     }
-    if (status == STATUS_OK) {
-        status = check_time(claiming, error);
+    if (has_evidence(claiming)) {
+        TRY(claim_evidence_fits(&claiming->evidence, &claiming->segment,
+                                claiming->against_attestor ? &claiming->reveal : NULL, error));
     }
-    if (status == STATUS_OK && claiming->against_attestor) {
-        status = find_reveal(claiming, error);
+    log_info(claiming->setup.context->log, "claim", "segment %" PRIu32 " is run again",
+             claiming->segment.committed.index);
+    TRY(run_check(claiming, error));
+    TRY(would_win(claiming, error));
+    if (has_evidence(claiming) && !claiming->against_attestor) {
+        TRY(claim_evidence_agrees(&claiming->evidence, claiming->result, error));
     }
-    if (status == STATUS_OK && has_evidence(claiming)) {
-        status = claim_evidence_fits(&claiming->evidence, &claiming->segment,
-                                     claiming->against_attestor ? &claiming->reveal : NULL, error);
+    name_claim(claiming);
+    TRY(confirm(claiming, error));
+    if (has_evidence(claiming)) {
+        TRY(claim_evidence_keep(&claiming->evidence, claiming->setup.cache, &claiming->claim,
+                                error));
     }
-    if (status == STATUS_OK) {
-        log_info(claiming->setup.context->log, "claim", "segment %" PRIu32 " is run again",
-                 claiming->segment.committed.index);
-        status = run_check(claiming, error);
-    }
-    if (status == STATUS_OK) {
-        status = would_win(claiming, error);
-    }
-    if (status == STATUS_OK && has_evidence(claiming) && !claiming->against_attestor) {
-        status = claim_evidence_agrees(&claiming->evidence, claiming->result, error);
-    }
-    if (status == STATUS_OK) {
-        name_claim(claiming);
-        status = confirm(claiming, error);
-    }
-    if (status == STATUS_OK && has_evidence(claiming)) {
-        status = claim_evidence_keep(&claiming->evidence, claiming->setup.cache, &claiming->claim,
-                                     error);
-    }
-    if (status == STATUS_OK) {
-        status = plan(claiming, error);
-    }
-    return status == STATUS_OK ? follow_through(claiming, error) : status;
+    TRY(plan(claiming, error));
+    return follow_through(claiming, error);
 }
 
 static int show(struct claiming *claiming)
@@ -607,16 +584,11 @@ int claim_command(struct command_context *context)
         free(claiming);
         return command_fail(context, &error);
     }
-    status = read_arguments(claiming, &error);
-    if (status == STATUS_OK) {
-        status = node_setup_prepare(&claiming->setup, &error);
-    }
-    if (status == STATUS_OK) {
-        status = node_setup_open(&claiming->setup, true, false, &error);
-    }
-    if (status == STATUS_OK) {
-        status = claim(claiming, &error);
-    }
+    TRY_OUT(read_arguments(claiming, &error));
+    TRY_OUT(node_setup_prepare(&claiming->setup, &error));
+    TRY_OUT(node_setup_open(&claiming->setup, true, false, &error));
+    TRY_OUT(claim(claiming, &error));
+out:
     code = status == STATUS_OK ? show(claiming) : command_fail(context, &error);
     node_setup_close(&claiming->setup);
     stop_close(&claiming->setup.stop);

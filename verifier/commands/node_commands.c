@@ -135,25 +135,17 @@ static enum status open_server(struct running_node *running, struct error *error
     const char *text = options_text(running->setup.context->options, "status");
     struct status_server_place place;
     char path[FILE_PATH_MAX];
-    enum status status;
 
     if (text == NULL) {
         return STATUS_OK;
     }
-    status = status_server_place(&place, text, error);
-    if (status == STATUS_OK) {
-        status = node_setup_path(path, running->setup.context->options, NODE_FILE_STORE, error);
-    }
-    if (status == STATUS_OK) {
-        status = status_server_open(&running->server, path, &place, error);
-    }
-    if (status == STATUS_OK) {
-        log_info(running->setup.context->log, "verifier", "status at http://%s%s%s:%u/",
-                 strchr(place.address, ':') == NULL ? "" : "[", place.address,
-                 strchr(place.address, ':') == NULL ? "" : "]",
-                 status_server_port(running->server));
-    }
-    return status;
+    TRY(status_server_place(&place, text, error));
+    TRY(node_setup_path(path, running->setup.context->options, NODE_FILE_STORE, error));
+    TRY(status_server_open(&running->server, path, &place, error));
+    log_info(running->setup.context->log, "verifier", "status at http://%s%s%s:%u/",
+             strchr(place.address, ':') == NULL ? "" : "[", place.address,
+             strchr(place.address, ':') == NULL ? "" : "]", status_server_port(running->server));
+    return STATUS_OK;
 }
 
 /* The page is there before the ledger is: it says what the node waits for. */
@@ -166,24 +158,16 @@ static enum status open_node(struct running_node *running, struct error *error)
                                  .log = setup->context->log,
                                  .area = "verifier",
                                  .terminal = stderr};
-    enum status status = read_options(&setup->options, given, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = node_setup_prepare(setup, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error);
-    }
-    if (status == STATUS_OK) {
-        status = open_server(running, error);
-    }
-    if (status == STATUS_OK) {
-        setup->retry = &retry;
-        status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
-                                 options_flag(given, "forget-fault"), error);
-        setup->retry = NULL;
-    }
+    TRY(read_options(&setup->options, given, error));
+    TRY(node_setup_prepare(setup, error));
+    TRY(store_set_number(&setup->store, "started_ms", (int64_t)node_setup_now_ms(NULL), error));
+    TRY(open_server(running, error));
+    setup->retry = &retry;
+    status = node_setup_open(setup, setup->options.mode != NODE_OBSERVE,
+                             options_flag(given, "forget-fault"), error);
+    setup->retry = NULL;
     return status;
 }
 
@@ -257,22 +241,17 @@ static int run_self_test(struct running_node *running)
     enum status status;
 
     error_init(&error);
-    status = node_setup_path(folder, context->options, NODE_FILE_SELF_TEST, &error);
-    if (status == STATUS_OK) {
-        running->setup.options.checks_max = 1;
-        status = node_setup_limits(&running->setup.options, context->options, &error);
-    }
-    if (status == STATUS_OK) {
-        options.threads = running->setup.options.threads;
-        options.device = running->setup.options.device;
-        options.device_memory = running->setup.options.device_memory;
-        status = workers_open(&running->setup.workers, 1, running->setup.options.check_time_s, NULL,
-                              &error);
-    }
-    if (status == STATUS_OK) {
-        options.checks = workers_port(running->setup.workers);
-        status = self_test(&result, &options, &error);
-    }
+    TRY_OUT(node_setup_path(folder, context->options, NODE_FILE_SELF_TEST, &error));
+    running->setup.options.checks_max = 1;
+    TRY_OUT(node_setup_limits(&running->setup.options, context->options, &error));
+    options.threads = running->setup.options.threads;
+    options.device = running->setup.options.device;
+    options.device_memory = running->setup.options.device_memory;
+    TRY_OUT(workers_open(&running->setup.workers, 1, running->setup.options.check_time_s, NULL,
+                         &error));
+    options.checks = workers_port(running->setup.workers);
+    TRY_OUT(self_test(&result, &options, &error));
+out:
     workers_close(running->setup.workers);
     return status == STATUS_OK ? show_self_test(context, &result) : command_fail(context, &error);
 }
@@ -335,14 +314,11 @@ static int show(struct command_context *context,
     enum status status;
 
     error_init(&error);
-    status = node_setup_path(path, context->options, NODE_FILE_STORE, &error);
-    if (status == STATUS_OK) {
-        status = store_open(&store, path, STORE_READ, &error);
-    }
-    if (status == STATUS_OK) {
-        status = view(&made, &store, &error);
-        store_close(&store);
-    }
+    TRY_OUT(node_setup_path(path, context->options, NODE_FILE_STORE, &error));
+    TRY_OUT(store_open(&store, path, STORE_READ, &error));
+    TRY_OUT(view(&made, &store, &error));
+out:
+    store_close(&store);
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
@@ -424,25 +400,21 @@ static int run_verdicts(struct command_context *context)
         return command_usage(context, "the verdict database is exported or imported, not '%.40s'",
                              what);
     }
-    status = node_setup_folder(path, context->options, &error);
-    if (status == STATUS_OK && import) {
-        status = file_make_folder(path, &error, 0700);
+    TRY_OUT(node_setup_folder(path, context->options, &error));
+    if (import) {
+        TRY_OUT(file_make_folder(path, &error, 0700));
     }
-    if (status == STATUS_OK) {
-        status = node_setup_path(path, context->options, NODE_FILE_VERDICTS, &error);
-    }
+    TRY_OUT(node_setup_path(path, context->options, NODE_FILE_VERDICTS, &error));
     /* A new and empty database, exported, would be taken for a backup. */
-    if (status == STATUS_OK && !import && !file_exists(path)) {
+    if (!import && !file_exists(path)) {
         status = error_set(&error, STATUS_USAGE, "no node has kept a verdict database at %s", path);
         error_advise(&error, "name the node's folder with --state");
+        goto out;
     }
-    if (status == STATUS_OK) {
-        status = verdict_db_open(&verdicts, path, &error);
-    }
-    if (status == STATUS_OK) {
-        status = import ? import_verdicts(context, verdicts, &added, &error)
-                        : export_verdicts(context, verdicts, &error);
-    }
+    TRY_OUT(verdict_db_open(&verdicts, path, &error));
+    TRY_OUT(import ? import_verdicts(context, verdicts, &added, &error)
+                   : export_verdicts(context, verdicts, &error));
+out:
     verdict_db_close(verdicts);
     if (status != STATUS_OK) {
         return command_fail(context, &error);

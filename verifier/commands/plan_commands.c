@@ -149,17 +149,14 @@ static enum status check_shares(const struct options *given, struct error *error
 static enum status take_machine(struct machine_options *machine, const struct options *given,
                                 struct error *error)
 {
-    enum status status = machine_options_default(machine, error);
-
+    TRY(machine_options_default(machine, error));
     machine->thread_count = (int)options_number(given, "threads");
     if (machine->thread_count == 0) {
         machine->thread_count = omp_get_max_threads();
     }
     machine->memory_max = options_number(given, "memory-max");
     machine->device_memory = options_number(given, "device-memory");
-    return status == STATUS_OK
-               ? machine_options_device(machine, options_text(given, "device"), error)
-               : status;
+    return machine_options_device(machine, options_text(given, "device"), error);
 }
 
 static enum status measure(struct plan *plan, const struct job *job, struct error *error)
@@ -167,22 +164,18 @@ static enum status measure(struct plan *plan, const struct job *job, struct erro
     const char *paths[JOB_DATA_MAX];
     struct machine_options machine;
     size_t count = options_list_count(plan->given, "data");
-    enum status status = take_machine(&machine, plan->given, error);
 
     for (size_t i = 0; i < count && i < JOB_DATA_MAX; i++) {
         paths[i] = options_list_item(plan->given, "data", i);
     }
-    if (status == STATUS_OK) {
-        status = step_time_measure(&plan->measured, job, paths, count, &machine,
-                                   options_real(plan->given, "measure"), error);
-    }
-    if (status == STATUS_OK) {
-        status = step_time_trace(&plan->times.traced, job, paths, count, &machine, error);
-    }
+    TRY(take_machine(&machine, plan->given, error));
+    TRY(step_time_measure(&plan->measured, job, paths, count, &machine,
+                          options_real(plan->given, "measure"), error));
+    TRY(step_time_trace(&plan->times.traced, job, paths, count, &machine, error));
     plan->seconds_per_step = plan->measured.seconds + plan->measured.hashing;
     plan->times.step = plan->seconds_per_step;
     plan->times.hash = plan->measured.hashing;
-    return status;
+    return STATUS_OK;
 }
 
 /* What the replay of a segment takes beside computing it. */
@@ -203,21 +196,23 @@ static enum status take_replay(struct plan *plan, struct error *error)
 static enum status take_job(struct plan *plan, const char *path, struct error *error)
 {
     struct job *job = NULL;
-    enum status status = job_read(&job, path, error);
+    enum status status;
 
+    TRY_OUT(job_read(&job, path, error));
     if (status != STATUS_OK) {
         return status;
     }
     if (job_segments(job) > PLAN_SEGMENTS_MAX) {
         status = error_set(error, STATUS_REFUSED, "no ledger takes a job of that many segments");
+        goto out;
     } else {
         plan->segments = (uint32_t)job_segments(job);
         plan->segment_steps = job->segment_length;
     }
-    if (status == STATUS_OK && options_list_count(plan->given, "data") > 0 &&
-        plan->seconds_per_step == 0.0) {
-        status = measure(plan, job, error);
+    if (options_list_count(plan->given, "data") > 0 && plan->seconds_per_step == 0.0) {
+        TRY_OUT(measure(plan, job, error));
     }
+out:
     job_free(job);
     return status;
 }
@@ -450,20 +445,15 @@ int plan_command(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    status = check_shares(plan.given, &error);
+    TRY_OUT(check_shares(plan.given, &error));
     plan.seconds_per_step = options_real(plan.given, "seconds-per-step");
-    if (status == STATUS_OK && context->options->argument_count > 0) {
-        status = take_job(&plan, context->options->arguments[0], &error);
+    if (context->options->argument_count > 0) {
+        TRY_OUT(take_job(&plan, context->options->arguments[0], &error));
     }
-    if (status == STATUS_OK) {
-        status = take_size(&plan, &error);
-    }
-    if (status == STATUS_OK) {
-        status = take_replay(&plan, &error);
-    }
-    if (status == STATUS_OK) {
-        status = take_money(&plan, &error);
-    }
+    TRY_OUT(take_size(&plan, &error));
+    TRY_OUT(take_replay(&plan, &error));
+    TRY_OUT(take_money(&plan, &error));
+out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }

@@ -253,22 +253,14 @@ static void print_view(const struct watching *watching)
 
 static enum status look(struct watching *watching, struct error *error)
 {
-    enum status status = ledger_catch_up(watching->ledger, error);
-
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(watching->ledger, &watching->clock, error);
-    }
-    if (status == STATUS_OK) {
-        status = watch_follow(&watching->watch, watching->ledger, error);
-    }
-    if (status == STATUS_OK) {
-        memcpy(watching->before, watching->alarms, sizeof(watching->before));
-        watching->before_count = watching->alarm_count;
-        watching->alarm_count =
-            watch_alarms(watching->alarms, &watching->watch, watching->clock.time_s,
-                         options_number(watching->context->options, "warn"));
-    }
-    return status;
+    TRY(ledger_catch_up(watching->ledger, error));
+    TRY(ledger_get_clock(watching->ledger, &watching->clock, error));
+    TRY(watch_follow(&watching->watch, watching->ledger, error));
+    memcpy(watching->before, watching->alarms, sizeof(watching->before));
+    watching->before_count = watching->alarm_count;
+    watching->alarm_count = watch_alarms(watching->alarms, &watching->watch, watching->clock.time_s,
+                                         options_number(watching->context->options, "warn"));
+    return STATUS_OK;
 }
 
 static bool has(const struct watch_alarm *alarms, uint32_t count, const struct watch_alarm *alarm)

@@ -192,12 +192,11 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
          take_claim_ends},
         {"SELECT kind, amount FROM payments", take_payment},
     };
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && status == STATUS_OK; i++) {
-        status = each_row(snapshot, store, counts[i].query, NULL, counts[i].take, error);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        TRY(each_row(snapshot, store, counts[i].query, NULL, counts[i].take, error));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status look_at_facts(struct node_snapshot *snapshot, struct store *store,
@@ -211,21 +210,17 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
         {"alive_ms", offsetof(struct node_snapshot, alive_ms)},
         {"cursor", offsetof(struct node_snapshot, cursor)},
     };
-    enum status status = store_text(store, snapshot->owner, "owner", error);
 
-    if (status == STATUS_OK) {
-        status = store_text(store, snapshot->fault, "fault", error);
-    }
-    if (status == STATUS_OK) {
-        status = store_text(store, snapshot->weather, "weather", error);
-    }
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && status == STATUS_OK; i++) {
+    TRY(store_text(store, snapshot->owner, "owner", error));
+    TRY(store_text(store, snapshot->fault, "fault", error));
+    TRY(store_text(store, snapshot->weather, "weather", error));
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         int64_t number = 0;
 
-        status = store_number(store, &number, numbers[i].name, error);
+        TRY(store_number(store, &number, numbers[i].name, error));
         *(uint64_t *)((char *)snapshot + numbers[i].offset) = number < 0 ? 0 : (uint64_t)number;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- jobs --------------------------------------------------------------- */
@@ -297,21 +292,20 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
 static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *store,
                                 struct error *error)
 {
-    enum status status =
-        each_row(snapshot, store,
+    uint32_t count;
+
+    TRY(each_row(snapshot, store,
                  "SELECT j.key, j.phase, j.finalized, j.terms FROM jobs j ORDER BY"
                  " EXISTS (SELECT 1 FROM claims c WHERE c.job = j.key AND c.phase <>"
                  " :claim_closed) DESC, j.phase = :job_running DESC, j.rowid DESC LIMIT 16",
-                 NULL, take_job, error);
-    uint32_t count = snapshot->job_count;
-
-    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+                 NULL, take_job, error));
+    count = snapshot->job_count;
+    for (uint32_t i = 0; i < count; i++) {
         const struct database_blob key = {snapshot->job[i].key.bytes,
                                           sizeof(snapshot->job[i].key.bytes)};
 
         snapshot->job_count = i + 1;
-        status =
-            each_row(snapshot, store,
+        TRY(each_row(snapshot, store,
                      "SELECT s.idx, coalesce(max(t.outcome = :proven), FALSE),"
                      " coalesce(max(t.outcome IN (:refuted, :fault)), FALSE),"
                      " coalesce(sum(t.attempts), 0), max(iif(t.outcome = :proven,"
@@ -319,10 +313,10 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
                      " FROM segments s LEFT JOIN tasks t ON t.job = s.job AND t.idx = s.idx AND"
                      " t.previous = s.previous AND t.root = s.root WHERE s.job = ? AND NOT s.void"
                      " GROUP BY s.idx ORDER BY s.idx",
-                     &key, take_segment, error);
+                     &key, take_segment, error));
     }
     snapshot->job_count = count;
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- claims, mirrors, throughput ---------------------------------------- */
@@ -398,60 +392,45 @@ static void take_ended(struct node_snapshot *snapshot, sqlite3_stmt *row)
 static enum status look_at_lists(struct node_snapshot *snapshot, struct store *store,
                                  struct error *error)
 {
-    enum status status =
-        each_row(snapshot, store,
+    TRY(each_row(snapshot, store,
                  "SELECT a.claim, coalesce(s.idx, 0), a.step, a.state,"
                  " coalesce(c.phase, :claim_none), coalesce(c.deadline_s, 0), coalesce(c.outcome, "
                  "''), a.trouble FROM actions a"
                  " LEFT JOIN claims c ON c.key = a.claim LEFT JOIN segments s ON s.hash ="
                  " a.segment WHERE a.kind = :claim ORDER BY a.rowid DESC LIMIT 24",
-                 NULL, take_claim, error);
-
-    if (status == STATUS_OK) {
-        status = each_row(snapshot, store,
-                          "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
-                          " FROM mirrors ORDER BY name LIMIT 32",
-                          NULL, take_mirror, error);
-    }
-    if (status == STATUS_OK) {
-        status =
-            each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks", NULL, take_span, error);
-    }
-    if (status == STATUS_OK) {
-        status = each_row(snapshot, store,
-                          "SELECT ended_ms, coalesce(json_extract(result, '$.steps_run'), 0)"
-                          " FROM tasks WHERE ended_ms IS NOT NULL",
-                          NULL, take_ended, error);
-    }
-    return status;
+                 NULL, take_claim, error));
+    TRY(each_row(snapshot, store,
+                 "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
+                 " FROM mirrors ORDER BY name LIMIT 32",
+                 NULL, take_mirror, error));
+    TRY(each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks", NULL, take_span, error));
+    TRY(each_row(snapshot, store,
+                 "SELECT ended_ms, coalesce(json_extract(result, '$.steps_run'), 0)"
+                 " FROM tasks WHERE ended_ms IS NOT NULL",
+                 NULL, take_ended, error));
+    return STATUS_OK;
 }
 
 /* ---- all ---------------------------------------------------------------- */
 
+static enum status look_at_all(struct node_snapshot *snapshot, struct store *store,
+                               struct error *error)
+{
+    TRY(look_at_facts(snapshot, store, error));
+    TRY(look_at_counts(snapshot, store, error));
+    TRY(look_at_jobs(snapshot, store, error));
+    return look_at_lists(snapshot, store, error);
+}
+
 enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *store, uint64_t now_ms,
                                struct error *error)
 {
-    enum status status;
-
     memset(snapshot, 0, sizeof(*snapshot));
     snapshot->now_ms = now_ms;
     snapshot->bar_ms = 3600000 / NODE_SNAPSHOT_BARS;
     /* Not store_begin(): that would ask for the right to write. */
-    status = database_run(&store->sql, error, "BEGIN", "");
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = look_at_facts(snapshot, store, error);
-    if (status == STATUS_OK) {
-        status = look_at_counts(snapshot, store, error);
-    }
-    if (status == STATUS_OK) {
-        status = look_at_jobs(snapshot, store, error);
-    }
-    if (status == STATUS_OK) {
-        status = look_at_lists(snapshot, store, error);
-    }
-    return database_end(&store->sql, status, error);
+    TRY(database_run(&store->sql, error, "BEGIN", ""));
+    return database_end(&store->sql, look_at_all(snapshot, store, error), error);
 }
 
 const char *node_snapshot_trouble(const struct node_snapshot *snapshot)

@@ -70,15 +70,14 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
 {
     struct mirrors_health health[CHECK_MIRRORS_MAX] = {{0}};
     bool taken[CHECK_MIRRORS_MAX] = {false};
-    enum status status = STATUS_OK;
 
     count = count < CHECK_MIRRORS_MAX ? count : CHECK_MIRRORS_MAX;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = read_health(&health[i], store, configured[i], error);
+    for (size_t i = 0; i < count; i++) {
+        TRY(read_health(&health[i], store, configured[i], error));
     }
     request->mirror_count = 0;
     request->mirrors_tired = 0;
-    while (status == STATUS_OK && request->mirror_count < count) {
+    while (request->mirror_count < count) {
         size_t best = count;
 
         for (size_t i = 0; i < count; i++) {
@@ -91,7 +90,7 @@ enum status mirrors_choose(struct store *store, struct check_request *request,
         (void)snprintf(request->mirrors[request->mirror_count++], FILE_PATH_MAX, "%s",
                        configured[best]);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static void tell(const struct log *log, const char *name, const struct check_mirror_note *note,
@@ -112,45 +111,39 @@ static enum status note_one(struct store *store, const char *name,
 {
     struct mirrors_health before;
     struct mirrors_health after;
-    enum status status = read_health(&before, store, name, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(read_health(&before, store, name, error));
+
     after = before;
     if (note->bad > 0 || note->silent > 0) {
         mirrors_failed(&after, now_ms);
     } else {
         mirrors_served(&after, now_ms);
     }
-    status = database_run(
-        &store->sql, error,
-        "INSERT INTO mirrors (name, good, bad, silent, bytes, trouble, failures,"
-        " rest_until_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE"
-        " SET good = good + excluded.good, bad = bad + excluded.bad, silent = silent +"
-        " excluded.silent, bytes = bytes + excluded.bytes, trouble = CASE"
-        " excluded.trouble WHEN '' THEN trouble ELSE excluded.trouble END, failures ="
-        " excluded.failures, rest_until_ms = excluded.rest_until_ms",
-        "tiiiitii", name, (int64_t)note->good, (int64_t)note->bad, (int64_t)note->silent,
-        (int64_t)note->bytes, note->trouble, (int64_t)after.failures, (int64_t)after.rest_until_ms);
-    if (status == STATUS_OK) {
-        tell(log, name, note, &before, &after, now_ms);
-    }
-    return status;
+    TRY(database_run(&store->sql, error,
+                     "INSERT INTO mirrors (name, good, bad, silent, bytes, trouble, failures,"
+                     " rest_until_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE"
+                     " SET good = good + excluded.good, bad = bad + excluded.bad, silent = silent +"
+                     " excluded.silent, bytes = bytes + excluded.bytes, trouble = CASE"
+                     " excluded.trouble WHEN '' THEN trouble ELSE excluded.trouble END, failures ="
+                     " excluded.failures, rest_until_ms = excluded.rest_until_ms",
+                     "tiiiitii", name, (int64_t)note->good, (int64_t)note->bad,
+                     (int64_t)note->silent, (int64_t)note->bytes, note->trouble,
+                     (int64_t)after.failures, (int64_t)after.rest_until_ms));
+    tell(log, name, note, &before, &after, now_ms);
+    return STATUS_OK;
 }
 
 enum status mirrors_note(struct store *store, const struct check_request *request,
                          const struct check_result *result, uint64_t now_ms, const struct log *log,
                          struct error *error)
 {
-    enum status status = STATUS_OK;
-
     for (uint32_t i = 0; i < result->mirror_count && i < request->mirror_count; i++) {
         const struct check_mirror_note *note = &result->mirrors[i];
 
-        if (status == STATUS_OK && (note->good | note->bad | note->silent) != 0) {
-            status = note_one(store, request->mirrors[i], note, now_ms, log, error);
+        if ((note->good | note->bad | note->silent) != 0) {
+            TRY(note_one(store, request->mirrors[i], note, now_ms, log, error));
         }
     }
-    return status;
+    return STATUS_OK;
 }

@@ -102,44 +102,44 @@ static enum status too_new(int64_t version, struct error *error)
 static enum status migrate(struct store *store, struct error *error)
 {
     int64_t version = 0;
-    enum status status = database_number(&store->sql, &version, 0, error,
-                                         "SELECT user_version FROM pragma_user_version", "");
 
-    if (status == STATUS_OK && version > VERSION) {
+    TRY(database_number(&store->sql, &version, 0, error,
+                        "SELECT user_version FROM pragma_user_version", ""));
+    if (version > VERSION) {
         return too_new(version, error);
     }
-    for (; version < VERSION && status == STATUS_OK; version++) {
+    for (; version < VERSION; version++) {
         char text[64];
         char *why = NULL;
 
         if (sqlite3_exec(store->sql.database, migrations[version], NULL, NULL, &why) != SQLITE_OK) {
-            status = error_set(error, STATUS_IO,
-                               "cannot bring the node's database to version %" PRId64 ": %s",
-                               version + 1, why == NULL ? "no memory" : why);
+            (void)error_set(error, STATUS_IO,
+                            "cannot bring the node's database to version %" PRId64 ": %s",
+                            version + 1, why == NULL ? "no memory" : why);
             sqlite3_free(why);
-            return status;
+            return STATUS_IO;
         }
         (void)snprintf(text, sizeof(text), "PRAGMA user_version = %" PRId64, version + 1);
-        status = database_run(&store->sql, error, text, "");
+        TRY(database_run(&store->sql, error, text, ""));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status check_readable(struct store *store, struct error *error)
 {
     int64_t version = 0;
-    enum status status = database_number(&store->sql, &version, 0, error,
-                                         "SELECT user_version FROM pragma_user_version", "");
 
-    if (status == STATUS_OK && version > VERSION) {
+    TRY(database_number(&store->sql, &version, 0, error,
+                        "SELECT user_version FROM pragma_user_version", ""));
+    if (version > VERSION) {
         return too_new(version, error);
     }
-    if (status == STATUS_OK && version < VERSION) {
+    if (version < VERSION) {
         (void)error_set(error, STATUS_REFUSED, "the node's database is of an older version");
         error_advise(error, "start the node once: it brings its database up to date");
         return STATUS_REFUSED;
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status store_open(struct store *store, const char *path, enum store_mode mode,
@@ -162,16 +162,14 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
     }
     store->sql.names = store_names;
     if (mode == STORE_READ) {
-        status = check_readable(store, error);
+        TRY_OUT(check_readable(store, error));
     } else {
-        status = database_begin(&store->sql, error);
-        if (status == STATUS_OK) {
-            status = database_end(&store->sql, migrate(store, error), error);
-        }
+        TRY_OUT(database_begin(&store->sql, error));
+        TRY_OUT(database_end(&store->sql, migrate(store, error), error));
     }
-    if (status != STATUS_OK) {
-        store_close(store);
-    }
+    return STATUS_OK;
+out:
+    store_close(store);
     return status;
 }
 

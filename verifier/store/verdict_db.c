@@ -43,21 +43,21 @@ struct verdict_db {
 static enum status check_version(struct verdict_db *verdicts, struct error *error)
 {
     int64_t version = 0;
-    enum status status = database_number(&verdicts->sql, &version, 0, error,
-                                         "SELECT value FROM meta WHERE name = 'version'", "");
 
-    if (status == STATUS_OK && version == 0) {
+    TRY(database_number(&verdicts->sql, &version, 0, error,
+                        "SELECT value FROM meta WHERE name = 'version'", ""));
+    if (version == 0) {
         return database_run(&verdicts->sql, error, "INSERT INTO meta VALUES ('version', ?)", "i",
                             (int64_t)VERDICT_DB_VERSION);
     }
-    if (status == STATUS_OK && version != VERDICT_DB_VERSION) {
+    if (version != VERDICT_DB_VERSION) {
         (void)error_set(error, STATUS_REFUSED,
                         "the verdict database is of version %" PRId64 ", which is not known here",
                         version);
         error_advise(error, "use the program that wrote it, or a newer one");
         return STATUS_REFUSED;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status load_secret(struct verdict_db *verdicts, struct error *error)
@@ -119,27 +119,18 @@ enum status verdict_db_open(struct verdict_db **verdicts, const char *path, stru
         return error_set(error, STATUS_NO_MEMORY, "no memory for the verdict database");
     }
     made->lock.descriptor = -1;
-    status = lock_database(made, path, error);
-    if (status == STATUS_OK) {
-        status = database_open(&made->sql, path, schema, error);
-    }
-    if (status == STATUS_OK) {
-        status = database_run(&made->sql, error, "PRAGMA locking_mode = EXCLUSIVE", "");
-    }
-    if (status == STATUS_OK) {
-        status = database_begin(&made->sql, error);
-        if (status == STATUS_OK) {
-            status = check_version(made, error);
-            status = status == STATUS_OK ? load_secret(made, error) : status;
-            status = database_end(&made->sql, status, error);
-        }
-    }
-    if (status != STATUS_OK) {
-        verdict_db_close(made);
-        return status;
-    }
+    TRY_OUT(lock_database(made, path, error));
+    TRY_OUT(database_open(&made->sql, path, schema, error));
+    TRY_OUT(database_run(&made->sql, error, "PRAGMA locking_mode = EXCLUSIVE", ""));
+    TRY_OUT(database_begin(&made->sql, error));
+    status = check_version(made, error);
+    status = status == STATUS_OK ? load_secret(made, error) : status;
+    TRY_OUT(database_end(&made->sql, status, error));
     *verdicts = made;
     return STATUS_OK;
+out:
+    verdict_db_close(made);
+    return status;
 }
 
 void verdict_db_close(struct verdict_db *verdicts)
@@ -217,20 +208,19 @@ enum status verdict_db_find_proven(struct verdict_db_entry *entry, struct verdic
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
         &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
         (int64_t)VERDICT_DB_PROVEN);
-    enum status status = row == NULL ? STATUS_IO : database_step(&verdicts->sql, row, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = read_row(entry, row, 0, error);
-    }
-    if (status == STATUS_OK && !database_blob_column(row, 4, entry->before.bytes, DIGEST_SIZE)) {
+    TRY_OUT(row == NULL ? STATUS_IO : database_step(&verdicts->sql, row, error));
+    TRY_OUT(read_row(entry, row, 0, error));
+    if (!database_blob_column(row, 4, entry->before.bytes, DIGEST_SIZE)) {
         status = error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
+        goto out;
     }
-    if (status == STATUS_OK) {
-        status = database_step(&verdicts->sql, row, error);
-        status = status == STATUS_OK          ? STATUS_NOT_FOUND
-                 : status == STATUS_NOT_FOUND ? STATUS_OK
-                                              : status;
-    }
+    status = database_step(&verdicts->sql, row, error); /* a second row? */
+    status = status == STATUS_OK          ? STATUS_NOT_FOUND
+             : status == STATUS_NOT_FOUND ? STATUS_OK
+                                          : status;
+out:
     database_done(&verdicts->sql, row);
     return status;
 }
@@ -255,23 +245,23 @@ static enum status check_others(struct verdict_db *verdicts, const struct verdic
                                 struct error *error)
 {
     int64_t others = 0;
-    enum status status = database_number(
+
+    TRY(database_number(
         &verdicts->sql, &others, 0, error,
         "SELECT count(*)" ROW_WHERE " AND step <> ? AND (verdict = ? OR ?)", "tbbibbiii",
         entry->place.chain, &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
         &(struct database_blob){entry->before.bytes, DIGEST_SIZE},
         &(struct database_blob){entry->root.bytes, DIGEST_SIZE}, (int64_t)entry->step,
-        (int64_t)VERDICT_DB_REFUTED, (int64_t)(entry->verdict == VERDICT_DB_REFUTED));
-
-    if (status == STATUS_OK && others > 0) {
-        status = contradicts(entry,
-                             entry->verdict == VERDICT_DB_PROVEN
-                                 ? "is in a segment that was refuted before"
-                                 : "is in a segment that was judged otherwise before",
-                             error);
+        (int64_t)VERDICT_DB_REFUTED, (int64_t)(entry->verdict == VERDICT_DB_REFUTED)));
+    if (others == 0) {
+        return STATUS_OK;
     }
-    return status;
+    return contradicts(entry,
+                       entry->verdict == VERDICT_DB_PROVEN
+                           ? "is in a segment that was refuted before"
+                           : "is in a segment that was judged otherwise before",
+                       error);
 }
 
 static enum status insert(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
@@ -302,14 +292,13 @@ static enum status enter(struct verdict_db *verdicts, const struct verdict_db_en
                    ? STATUS_OK
                    : contradicts(entry, "was judged otherwise before", error);
     }
-    if (status == STATUS_NOT_FOUND) {
-        status = check_others(verdicts, entry, error);
+    if (status != STATUS_NOT_FOUND) {
+        return status;
     }
-    if (status == STATUS_OK) {
-        status = insert(verdicts, entry, error);
-        *added = status == STATUS_OK;
-    }
-    return status;
+    TRY(check_others(verdicts, entry, error));
+    TRY(insert(verdicts, entry, error));
+    *added = true;
+    return STATUS_OK;
 }
 
 enum status verdict_db_enter(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
@@ -419,16 +408,13 @@ static enum status parse_row(struct verdict_db_entry *entry, const json_t *objec
     const char *verdict = "";
     uint64_t segment = 0;
     uint64_t step = 0;
-    enum status status = strict_json_only(object, error, known, sizeof(known) / sizeof(known[0]));
 
+    TRY(strict_json_only(object, error, known, sizeof(known) / sizeof(known[0])));
     memset(entry, 0, sizeof(*entry));
-    status = status == STATUS_OK ? strict_json_text(object, error, &chain, "chain") : status;
-    status = status == STATUS_OK ? strict_json_text(object, error, &verdict, "verdict") : status;
-    status = status == STATUS_OK
-                 ? strict_json_number(object, error, &segment, "segment", GAME_SEGMENTS_MAX)
-                 : status;
-    status = status == STATUS_OK ? strict_json_number(object, error, &step, "step", GAME_PERIOD_MAX)
-                                 : status;
+    TRY(strict_json_text(object, error, &chain, "chain"));
+    TRY(strict_json_text(object, error, &verdict, "verdict"));
+    TRY(strict_json_number(object, error, &segment, "segment", GAME_SEGMENTS_MAX));
+    TRY(strict_json_number(object, error, &step, "step", GAME_PERIOD_MAX));
     const struct {
         uint8_t *bytes;
         size_t size;
@@ -440,12 +426,10 @@ static enum status parse_row(struct verdict_db_entry *entry, const json_t *objec
                  {entry->pre_state.bytes, DIGEST_SIZE, "pre_state"},
                  {entry->post_state.bytes, DIGEST_SIZE, "post_state"},
                  {entry->trace_root.bytes, DIGEST_SIZE, "trace_root"}};
-    for (size_t i = 0; status == STATUS_OK && i < sizeof(blobs) / sizeof(blobs[0]); i++) {
-        status = strict_json_hex(object, error, blobs[i].bytes, blobs[i].size, blobs[i].key);
+    for (size_t i = 0; i < sizeof(blobs) / sizeof(blobs[0]); i++) {
+        TRY(strict_json_hex(object, error, blobs[i].bytes, blobs[i].size, blobs[i].key));
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+
     entry->verdict = strcmp(verdict, "proven") == 0 ? VERDICT_DB_PROVEN : VERDICT_DB_REFUTED;
     if (strlen(chain) >= LEDGER_CHAIN_MAX ||
         (entry->verdict == VERDICT_DB_REFUTED && strcmp(verdict, "refuted") != 0)) {
@@ -461,18 +445,17 @@ static enum status take_secret(struct verdict_db *verdicts, const json_t *view, 
 {
     struct hash32 secret;
     int64_t rows = 0;
-    enum status status = strict_json_hex(view, error, secret.bytes, HASH32_SIZE, "secret");
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status =
-            database_number(&verdicts->sql, &rows, 0, error, "SELECT count(*) FROM verdicts", "");
-    }
-    if (status == STATUS_OK && rows == 0) {
+    TRY_OUT(strict_json_hex(view, error, secret.bytes, HASH32_SIZE, "secret"));
+    TRY_OUT(database_number(&verdicts->sql, &rows, 0, error, "SELECT count(*) FROM verdicts", ""));
+    if (rows == 0) {
         verdicts->secret = secret;
-        status =
-            database_run(&verdicts->sql, error, "UPDATE meta SET value = ? WHERE name = 'secret'",
-                         "b", &(struct database_blob){secret.bytes, HASH32_SIZE});
+        TRY_OUT(database_run(&verdicts->sql, error,
+                             "UPDATE meta SET value = ? WHERE name = 'secret'", "b",
+                             &(struct database_blob){secret.bytes, HASH32_SIZE}));
     }
+out:
     secret_wipe(&secret, sizeof(secret));
     return status;
 }
@@ -506,24 +489,16 @@ enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, cons
     struct hash32 before = verdicts->secret;
     const json_t *rows = NULL;
     uint64_t version = 0;
-    enum status status = strict_json_only(view, error, known, sizeof(known) / sizeof(known[0]));
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = strict_json_number(view, error, &version, "lockstep_verdict_db", UINT32_MAX);
+    TRY(strict_json_only(view, error, known, sizeof(known) / sizeof(known[0])));
+    TRY(strict_json_number(view, error, &version, "lockstep_verdict_db", UINT32_MAX));
+    if (version != VERDICT_DB_VERSION) {
+        return error_set(error, STATUS_REFUSED,
+                         "an export of version %" PRIu64 ", which is not known here", version);
     }
-    if (status == STATUS_OK && version != VERDICT_DB_VERSION) {
-        status = error_set(error, STATUS_REFUSED,
-                           "an export of version %" PRIu64 ", which is not known here", version);
-    }
-    if (status == STATUS_OK) {
-        status = strict_json_array(view, error, &rows, "verdicts", ROWS_MAX);
-    }
-    if (status == STATUS_OK) {
-        status = database_begin(&verdicts->sql, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(strict_json_array(view, error, &rows, "verdicts", ROWS_MAX));
+    TRY(database_begin(&verdicts->sql, error));
     status = take_secret(verdicts, view, error);
     if (status == STATUS_OK) {
         status = import_rows(added, verdicts, rows, error);
