@@ -10,8 +10,8 @@
  *     GPU_CHECK_ONLY=bits|speed|NAME       one half alone, or the sections with NAME in theirs
  *     GPU_CHECK_QUICK=1                    small sizes, to see that everything runs
  *
- * It never stops at the first failure: sections are processes, and what one cannot do is told at
- * its end, so that one run on a machine that was borrowed for an hour tells all there is to tell.
+ * It never stops at the first failure: sections are processes, and a section that cannot go on says
+ * so at its end. One run on a machine that was borrowed for an hour shows all there is to see.
  */
 #include "tests/gpu/gpu_results.h"
 
@@ -136,9 +136,9 @@ static struct machine *open_way(const struct cuda_config *config, const struct t
 }
 
 struct machine *gpu_check_open_variant(const struct gpu_check *check, const struct tape *tape,
-                                       enum kernel_variant path)
+                                       enum kernel_variant variant)
 {
-    const struct cuda_config config = {.calls = check->calls, .disabled = ~(1u << path)};
+    const struct cuda_config config = {.calls = check->calls, .disabled = ~(1u << variant)};
 
     return open_way(&config, tape, false);
 }
@@ -367,7 +367,7 @@ static bool run_section(struct gpu_check *check, const struct gpu_section *secti
 }
 
 static const struct gpu_section sections[] = {
-    {"ways to contract", gpu_check_selftest, 0, false},
+    {"self-tests of kernel variants", gpu_check_selftest, 0, false},
     {"contraction by pairs", gpu_check_variant, VARIANT_PAIRS, false},
     {"contraction by wgmma", gpu_check_variant, VARIANT_WGMMA, false},
     {"contraction by mma", gpu_check_variant, VARIANT_MMA, false},
@@ -408,7 +408,7 @@ static const struct gpu_section sections[] = {
     {"product 6", gpu_check_product, 6, true},
     {"product 7", gpu_check_product, 7, true},
     {"product 8", gpu_check_product, 8, true},
-    {"steps without ways that spare passes", gpu_check_fused_speed, 4, true},
+    {"steps without variants that spare passes", gpu_check_fused_speed, 4, true},
     {"steps of 4 x 1024", gpu_check_step, 4, true},
     {"steps of 16 x 1024", gpu_check_step, 16, true},
     {"gpt2 124M within 1 GiB", gpu_check_small_memory, 4, true},

@@ -57,7 +57,7 @@ struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision 
 struct machine *gpu_check_open_variant(const struct gpu_check *check, const struct tape *tape,
                                        enum kernel_variant variant);
 
-/* With every way to contract that is sound on this device. */
+/* With every variant that is sound on this device. */
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only);
 
@@ -74,7 +74,7 @@ void gpu_check_gpt2(struct model *model, const struct gpu_check *check, uint32_t
 void gpu_check_give(struct machine *const *machines, uint32_t machine_count,
                     const struct model *model, const struct tape *tape, uint64_t seed);
 
-/* States, outputs, the loss and the root of two machines; what differs is told and counted. */
+/* States, outputs, the loss and the root of two machines; what differs is printed and counted. */
 void gpu_check_compare(struct gpu_check *check, struct machine *cpu, struct machine *other,
                        const char *what);
 void gpu_check_differs(struct gpu_check *check, const char *what);

@@ -1,8 +1,7 @@
 /*
- * gpu_fused.c - each way that spares passes or launches by itself: its bits against those of the
- * processor, and what a GPT-2 step takes without it. The proof that every process makes says which
- * are used;
- * here each is looked at on models of a size that small proofs do not have.
+ * gpu_fused.c - each variant that spares passes or launches alone: its bits against those of the
+ * processor, and what a GPT-2 step takes without it. The self-test of every process says which are
+ * used; here each runs on models of a size that small self-tests do not have.
  */
 #include <stdlib.h>
 
@@ -10,7 +9,7 @@
 
 #define ROUNDS 5
 
-/* Ways to contract stay as they are proven. */
+/* Kernels that contract stay as they were tested. */
 static uint32_t barred_ways(struct gpu_check *check)
 {
     struct variants variants;
@@ -21,7 +20,7 @@ static uint32_t barred_ways(struct gpu_check *check)
     return variants_disabled(&variants);
 }
 
-#define OTHER_WAYS (((1u << VARIANT_COUNT) - 1) & ~((1u << CONTRACT_VARIANTS) - 1))
+#define OTHER_VARIANTS (((1u << VARIANT_COUNT) - 1) & ~((1u << CONTRACT_VARIANTS) - 1))
 
 static struct machine *open_barred(const struct gpu_check *check, const struct tape *tape,
                                    uint32_t disabled)
@@ -38,11 +37,11 @@ static struct machine *open_barred(const struct gpu_check *check, const struct t
 
 /* ---- bits ------------------------------------------------------------------------- */
 
-/* kind: the way, alone, also where the proof found it wrong: so that it is seen where. */
+/* kind: the variant, alone; also where the self-test found it wrong, to see where it is. */
 void gpu_check_fused(struct gpu_check *check, int kind)
 {
     static const struct precision cuts[] = {{14, 128}, {16, 0}};
-    const uint32_t contracting = barred_ways(check) & ~OTHER_WAYS;
+    const uint32_t contracting = barred_ways(check) & ~OTHER_VARIANTS;
 
     for (int model_kind = MODEL_GPT2; model_kind <= MODEL_LLAMA; model_kind++) {
         for (size_t i = 0; i < (check->quick ? 1 : 2); i++) {
@@ -67,7 +66,7 @@ void gpu_check_fused(struct gpu_check *check, int kind)
             gpu_check_must(model_build(&model, &options, &error), &error);
             machines[0] = gpu_check_cpu(model.tape, false, false);
             machines[1] =
-                open_barred(check, model.tape, contracting | (OTHER_WAYS & ~(1u << kind)));
+                open_barred(check, model.tape, contracting | (OTHER_VARIANTS & ~(1u << kind)));
             gpu_check_give(machines, 2, &model, model.tape, 6);
             for (int step = 0; step < (check->quick ? 2 : 4); step++) {
                 for (int m = 0; m < 2; m++) {
@@ -120,14 +119,14 @@ void gpu_check_fused_speed(struct gpu_check *check, int kind)
     char name[96];
 
     gpu_check_gpt2(&model, check, (uint32_t)kind, 1024, false);
-    gpu_check_number(check, "gpt2 124M step, all ways", 1e3 * time_step(check, &model, disabled),
-                     "ms");
+    gpu_check_number(check, "gpt2 124M step, all variants",
+                     1e3 * time_step(check, &model, disabled), "ms");
     for (uint32_t variant = CONTRACT_VARIANTS; variant < VARIANT_COUNT; variant++) {
         (void)snprintf(name, sizeof(name), "    without %s", selftest_name(variant));
         gpu_check_number(check, name, 1e3 * time_step(check, &model, disabled | 1u << variant),
                          "ms");
     }
     gpu_check_number(check, "    without any of these",
-                     1e3 * time_step(check, &model, disabled | OTHER_WAYS), "ms");
+                     1e3 * time_step(check, &model, disabled | OTHER_VARIANTS), "ms");
     model_release(&model);
 }

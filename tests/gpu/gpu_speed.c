@@ -171,7 +171,7 @@ struct peer {
     const char *name;
     int type;
     int compute;
-    double goal; /* how many times as fast as it ours is to be at 8192^3; 0: that is only told */
+    double goal; /* how many times as fast as it ours is to be at 8192^3; 0: it is only printed */
 };
 
 static void compare_peer(struct gpu_check *check, struct device *device, const struct cublas *blas,

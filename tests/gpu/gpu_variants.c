@@ -1,8 +1,9 @@
 /*
- * gpu_variants.c - each way to contract by itself: its bits against the processor's, and its speed.
+ * gpu_variants.c - each kernel that contracts alone: its bits against the processor's, and its
+ * speed.
  *
- * The proof that every process makes says which ways are used; here each that the device has is
- * looked at, the wrong ones too, so that one run shows which kernels fail on which shapes.
+ * The self-test of every process says which variants are used. Here each that the device has is
+ * looked at, wrong ones too, so that one run shows which kernels fail on which shapes.
  */
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ void gpu_check_selftest(struct gpu_check *check, int kind)
         if (variants.wrong >> variant & 1) {
             char what[64];
 
-            (void)snprintf(what, sizeof(what), "the small proofs by %s", selftest_name(variant));
+            (void)snprintf(what, sizeof(what), "the self-test of %s", selftest_name(variant));
             gpu_check_differs(check, what);
         }
     }
@@ -119,7 +120,7 @@ static void time_variant(struct gpu_check *check, enum kernel_variant variant,
     tape_free(tape);
 }
 
-/* A way does not take every width: another would be measured in its name. */
+/* A variant does not take every width: another would be measured in its name. */
 void gpu_check_variant_speed(struct gpu_check *check, int kind)
 {
     static const int64_t shapes[][3] = {{64, 64, 256},     {4096, 4096, 4096}, {8192, 8192, 8192},

@@ -56,14 +56,14 @@ static struct {
 extern const char __executable_start[];
 extern const char image_end[] __asm__("end");
 
-static uint32_t content_tree_short(const void *tree)
+static uint32_t site_short(const void *site)
 {
-    return tree == NULL ? 0 : (uint32_t)((uintptr_t)tree - (uintptr_t)__executable_start);
+    return site == NULL ? 0 : (uint32_t)((uintptr_t)site - (uintptr_t)__executable_start);
 }
 
-static const void *content_tree_long(uint32_t tree)
+static const void *site_long(uint32_t site)
 {
-    return tree == 0 ? NULL : __executable_start + tree;
+    return site == 0 ? NULL : __executable_start + site;
 }
 
 /* ---- cells ------------------------------------------------------------------ */
@@ -242,7 +242,7 @@ struct look {
     uintptr_t at;
     uint64_t size;
     enum race_access access;
-    const void *tree;
+    const void *site;
     uint64_t stamp;
     struct place place;
     bool vague; /* a write of what nobody wrote */
@@ -254,12 +254,12 @@ static struct race_end end_now(const struct look *look)
 {
     struct race_end end = race_end_of(race_stamp());
 
-    end.tree = look->tree;
+    end.site = look->site;
     end.access = look->access;
     return end;
 }
 
-static void tell(struct look *look, enum race_kind kind, uint64_t before, uint32_t tree,
+static void tell(struct look *look, enum race_kind kind, uint64_t before, uint32_t site,
                  enum race_access access)
 {
     const struct race_end now = end_now(look);
@@ -271,7 +271,7 @@ static void tell(struct look *look, enum race_kind kind, uint64_t before, uint32
     look->told = true;
     if (before != 0) {
         then = race_end_of(before);
-        then.tree = content_tree_long(tree);
+        then.site = site_long(site);
         then.access = (before & RACE_ATOMIC_BIT) != 0 ? RACE_ATOMIC : access;
     }
     race_tell(kind, &now, before == 0 ? NULL : &then, look->place.name, look->place.offset,
@@ -331,7 +331,7 @@ static bool same_warp(uint64_t a, uint64_t b)
            ((a ^ b) & RACE_ATOMIC_BIT) == 0;
 }
 
-static void keep_read(struct cell *cell, uint64_t stamp, const void *tree)
+static void keep_read(struct cell *cell, uint64_t stamp, const void *site)
 {
     uint32_t at = READS - 1;
 
@@ -345,7 +345,7 @@ static void keep_read(struct cell *cell, uint64_t stamp, const void *tree)
         }
     }
     cell->reads[at] = stamp;
-    cell->read_sites[at] = content_tree_short(tree);
+    cell->read_sites[at] = site_short(site);
 }
 
 static void look_at_cell(struct look *look, struct cell *cell)
@@ -353,17 +353,17 @@ static void look_at_cell(struct look *look, struct cell *cell)
     look_at_write(look, cell);
     look_at_reads(look, cell);
     if (look->access == RACE_READ) {
-        keep_read(cell, look->stamp, look->tree);
+        keep_read(cell, look->stamp, look->site);
         return;
     }
     if (look->access == RACE_ATOMIC) {
-        keep_read(cell, look->stamp | RACE_ATOMIC_BIT, look->tree);
+        keep_read(cell, look->stamp | RACE_ATOMIC_BIT, look->site);
     } else {
         memset(cell->reads, 0, sizeof(cell->reads));
         cell->vague = look->vague;
     }
     cell->write = look->stamp | (look->access == RACE_ATOMIC ? RACE_ATOMIC_BIT : 0);
-    cell->write_site = content_tree_short(look->tree);
+    cell->write_site = site_short(look->site);
 }
 
 static void look_at_all(struct look *look)
@@ -405,9 +405,9 @@ static bool is_inside(struct look *look)
     return true;
 }
 
-static struct look look_of(const void *at, uint64_t size, enum race_access access, const void *tree)
+static struct look look_of(const void *at, uint64_t size, enum race_access access, const void *site)
 {
-    struct look look = {.at = (uintptr_t)at, .size = size, .access = access, .tree = tree};
+    struct look look = {.at = (uintptr_t)at, .size = size, .access = access, .site = site};
 
     race.looked_at++;
     look.place = place_of(look.at, size);
@@ -415,18 +415,18 @@ static struct look look_of(const void *at, uint64_t size, enum race_access acces
     return look;
 }
 
-void race_access(const void *at, uint64_t size, enum race_access access, const void *tree)
+void race_access(const void *at, uint64_t size, enum race_access access, const void *site)
 {
-    struct look look = look_of(at, size, access, tree);
+    struct look look = look_of(at, size, access, site);
 
     if (is_inside(&look)) {
         look_at_all(&look);
     }
 }
 
-void race_read_padded(const void *at, uint64_t size, const void *tree)
+void race_read_padded(const void *at, uint64_t size, const void *site)
 {
-    struct look look = look_of(at, size, RACE_READ, tree);
+    struct look look = look_of(at, size, RACE_READ, site);
 
     look.left = true;
     if (is_inside(&look)) {
@@ -434,10 +434,10 @@ void race_read_padded(const void *at, uint64_t size, const void *tree)
     }
 }
 
-void race_aligned(const void *at, uint64_t size, const void *tree)
+void race_aligned(const void *at, uint64_t size, const void *site)
 {
     if ((uintptr_t)at % size != 0) {
-        struct look look = look_of(at, size, RACE_READ, tree);
+        struct look look = look_of(at, size, RACE_READ, site);
 
         if (look.place.region != REGION_OWN) {
             tell(&look, RACE_MISALIGNED, 0, 0, RACE_READ);
@@ -445,9 +445,9 @@ void race_aligned(const void *at, uint64_t size, const void *tree)
     }
 }
 
-void race_atomic(const void *at, const void *tree)
+void race_atomic(const void *at, const void *site)
 {
-    race_access(at, sizeof(uint32_t), RACE_ATOMIC, tree);
+    race_access(at, sizeof(uint32_t), RACE_ATOMIC, site);
     race_order_atomic(at);
 }
 
@@ -469,10 +469,10 @@ static bool is_written(const void *from, uint64_t size)
 }
 
 /* A read whose result is not used yet: bytes that nobody wrote are no fault. */
-static void look_at_source(const void *from, uint64_t size, const void *tree)
+static void look_at_source(const void *from, uint64_t size, const void *site)
 {
     for (uintptr_t at = (uintptr_t)from; at < (uintptr_t)from + size; at += WORD) {
-        struct look look = look_of((const void *)at, WORD, RACE_READ, tree);
+        struct look look = look_of((const void *)at, WORD, RACE_READ, site);
 
         if (!is_inside(&look)) {
             return;
@@ -483,12 +483,12 @@ static void look_at_source(const void *from, uint64_t size, const void *tree)
     }
 }
 
-void race_copy(const void *to, const void *from, bool there, const void *tree)
+void race_copy(const void *to, const void *from, bool there, const void *site)
 {
-    struct look look = look_of(to, 16, RACE_WRITE, tree);
+    struct look look = look_of(to, 16, RACE_WRITE, site);
 
     if (there) {
-        look_at_source(from, 16, tree);
+        look_at_source(from, 16, site);
     }
     look.stamp |= RACE_FLIGHT_BIT;
     if (is_inside(&look)) {
@@ -497,7 +497,7 @@ void race_copy(const void *to, const void *from, bool there, const void *tree)
 }
 
 /* Its own thread has waited for it. */
-void race_copied(const void *to, const void *from, bool there, const void *tree)
+void race_copied(const void *to, const void *from, bool there, const void *site)
 {
     const struct place place = place_of((uintptr_t)to, 16);
     const bool vague = there && !is_written(from, 16);
@@ -513,45 +513,45 @@ void race_copied(const void *to, const void *from, bool there, const void *tree)
         }
         memset(word, 0, sizeof(*word));
         word->write = race_stamp();
-        word->write_site = content_tree_short(tree);
+        word->write_site = site_short(site);
         word->vague = vague;
     }
 }
 
-void race_barrier_init(const void *barrier, const void *tree)
+void race_barrier_init(const void *barrier, const void *site)
 {
-    race_access(barrier, sizeof(uint64_t), RACE_WRITE, tree);
+    race_access(barrier, sizeof(uint64_t), RACE_WRITE, site);
     race_order_barrier(barrier);
 }
 
 /* Operations on a barrier are atomic; it must have been initialized before. */
-static void look_at_barrier(const void *barrier, const void *tree)
+static void look_at_barrier(const void *barrier, const void *site)
 {
-    struct look look = look_of(barrier, sizeof(uint64_t), RACE_READ, tree);
+    struct look look = look_of(barrier, sizeof(uint64_t), RACE_READ, site);
 
     look.place = (struct place){REGION_SHARED, "a barrier", look.place.offset, true};
     look_at_write(&look, word_of((uintptr_t)barrier));
 }
 
-void race_arrive(const void *barrier, const void *tree)
+void race_arrive(const void *barrier, const void *site)
 {
-    look_at_barrier(barrier, tree);
+    look_at_barrier(barrier, site);
     race_order_arrive(barrier);
 }
 
-void race_waited(const void *barrier, const void *tree)
+void race_waited(const void *barrier, const void *site)
 {
-    look_at_barrier(barrier, tree);
+    look_at_barrier(barrier, site);
     race_order_waited(barrier);
 }
 
 void race_bulk(const void *to, const void *from, uint64_t size, const void *barrier,
-               const void *tree)
+               const void *site)
 {
-    struct look look = look_of(to, size, RACE_WRITE, tree);
+    struct look look = look_of(to, size, RACE_WRITE, site);
     const uint64_t stamp = race_bulk_stamp(barrier);
 
-    look_at_source(from, size, tree);
+    look_at_source(from, size, site);
     look.vague = !is_written(from, size);
     look.place.inside = look.place.inside || look.place.offset + size <= race.cluster.dynamic_size;
     if (!is_inside(&look)) {
@@ -561,9 +561,9 @@ void race_bulk(const void *to, const void *from, uint64_t size, const void *barr
     look_at_all(&look);
 }
 
-void race_proxy_read(const void *at, uint64_t size, const void *tree)
+void race_proxy_read(const void *at, uint64_t size, const void *site)
 {
-    struct look look = look_of(at, size, RACE_READ, tree);
+    struct look look = look_of(at, size, RACE_READ, site);
 
     look.left = true;
     if (!is_inside(&look)) {
@@ -660,10 +660,10 @@ void race_host(const void *at, uint64_t size, enum race_access access)
 static struct {
     uint32_t kind;
     uint32_t count;
-    const void *tree;
+    const void *site;
 } meetings[RACE_THREADS_MAX / 32];
 
-void race_meet(uint32_t kind, const void *tree)
+void race_meet(uint32_t kind, const void *site)
 {
     const uint32_t warp = race.thread / 32;
     const bool first = meetings[warp].count % 32 == 0;
@@ -671,13 +671,12 @@ void race_meet(uint32_t kind, const void *tree)
     meetings[warp].count++;
     if (first) {
         meetings[warp].kind = kind;
-        meetings[warp].tree = tree;
+        meetings[warp].site = site;
     } else if (meetings[warp].kind != kind ||
-               (kind == RACE_MEET_BLOCK && !race_same_line(meetings[warp].tree, tree))) {
-        struct look look = {.size = 0, .tree = tree, .place = {.name = "its warp"}};
+               (kind == RACE_MEET_BLOCK && !race_same_line(meetings[warp].site, site))) {
+        struct look look = {.size = 0, .site = site, .place = {.name = "its warp"}};
 
-        tell(&look, RACE_DIVERGED, race_stamp(), content_tree_short(meetings[warp].tree),
-             RACE_READ);
+        tell(&look, RACE_DIVERGED, race_stamp(), site_short(meetings[warp].site), RACE_READ);
     }
 }
 

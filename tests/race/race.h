@@ -56,7 +56,7 @@ enum race_meeting {
 /* One end of a fault. */
 struct race_end {
     const char *kernel; /* or what the host did */
-    const void *tree;   /* in the code; NULL: the host's */
+    const void *site;   /* in the code; NULL: the host's */
     uint32_t block[2];
     uint32_t thread; /* UINT32_MAX: a copy's, or the host's */
     enum race_access access;
@@ -139,32 +139,32 @@ void race_array(size_t offset, size_t size); /* of declared shared memory */
 void race_thread(uint32_t thread);           /* runs from now on */
 void race_no_thread(void);
 
-void race_access(const void *at, uint64_t size, enum race_access access, const void *tree);
-void race_aligned(const void *at, uint64_t size, const void *tree);
+void race_access(const void *at, uint64_t size, enum race_access access, const void *site);
+void race_aligned(const void *at, uint64_t size, const void *site);
 /* Where nobody wrote the result is left: no fault, but counted among the vague. */
-void race_read_padded(const void *at, uint64_t size, const void *tree);
+void race_read_padded(const void *at, uint64_t size, const void *site);
 
 /* All of these threads have arrived, none has gone on. */
 void race_join(uint32_t first, uint32_t count);
 void race_join_all(void);
 
 /* A lane meets its warp's others: kind, and the place of a block's barrier, must be theirs. */
-void race_meet(uint32_t kind, const void *tree);
+void race_meet(uint32_t kind, const void *site);
 
 void race_fence(void);
-void race_atomic(const void *at, const void *tree);
+void race_atomic(const void *at, const void *site);
 
-void race_copy(const void *to, const void *from, bool there, const void *tree);
-void race_copied(const void *to, const void *from, bool there, const void *tree);
+void race_copy(const void *to, const void *from, bool there, const void *site);
+void race_copied(const void *to, const void *from, bool there, const void *site);
 
-void race_barrier_init(const void *barrier, const void *tree);
-void race_arrive(const void *barrier, const void *tree);
+void race_barrier_init(const void *barrier, const void *site);
+void race_arrive(const void *barrier, const void *site);
 void race_phase(const void *barrier); /* is complete */
-void race_waited(const void *barrier, const void *tree);
+void race_waited(const void *barrier, const void *site);
 void race_bulk(const void *to, const void *from, uint64_t size, const void *barrier,
-               const void *tree);
+               const void *site);
 void race_proxy_fence(void);
-void race_proxy_read(const void *at, uint64_t size, const void *tree);
+void race_proxy_read(const void *at, uint64_t size, const void *site);
 
 /* The emulator cannot go on; true: the test expects it, and the grid is left. */
 bool race_stuck(const char *why);
@@ -188,23 +188,23 @@ bool race_stuck(const char *why);
 #define race_array(offset, size)
 #define race_thread(thread)
 #define race_no_thread()
-#define race_access(at, size, access, tree)
-#define race_aligned(at, size, tree)
-#define race_read_padded(at, size, tree)
+#define race_access(at, size, access, site)
+#define race_aligned(at, size, site)
+#define race_read_padded(at, size, site)
 #define race_join(first, count)
 #define race_join_all()
-#define race_meet(kind, tree)
+#define race_meet(kind, site)
 #define race_fence()
-#define race_atomic(at, tree)
-#define race_copy(to, from, there, tree)
-#define race_copied(to, from, there, tree)
-#define race_barrier_init(barrier, tree)
-#define race_arrive(barrier, tree)
+#define race_atomic(at, site)
+#define race_copy(to, from, there, site)
+#define race_copied(to, from, there, site)
+#define race_barrier_init(barrier, site)
+#define race_arrive(barrier, site)
 #define race_phase(barrier)
-#define race_waited(barrier, tree)
-#define race_bulk(to, from, size, barrier, tree)
+#define race_waited(barrier, site)
+#define race_bulk(to, from, size, barrier, site)
 #define race_proxy_fence()
-#define race_proxy_read(at, size, tree)
+#define race_proxy_read(at, size, site)
 #define race_stuck(why) false
 #define race_expect(expected)
 

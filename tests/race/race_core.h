@@ -88,6 +88,6 @@ void race_tell(enum race_kind kind, const struct race_end *now, const struct rac
                const char *where, uint64_t offset, uint64_t size);
 
 /* Do the two lie in one line of one file? */
-bool race_same_line(const void *tree, const void *other);
+bool race_same_line(const void *site, const void *other);
 
 #endif /* TESTS_RACE_RACE_CORE_H */

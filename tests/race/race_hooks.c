@@ -39,7 +39,7 @@ ACCESSES(16)
 
 void __tsan_read_range(void *at, unsigned long size);
 void __tsan_write_range(void *at, unsigned long size);
-void __tsan_func_entry(void *tree);
+void __tsan_func_entry(void *site);
 void __tsan_func_exit(void);
 void __tsan_init(void);
 
@@ -57,9 +57,9 @@ void __tsan_write_range(void *at, unsigned long size)
     }
 }
 
-void __tsan_func_entry(void *tree)
+void __tsan_func_entry(void *site)
 {
-    (void)tree;
+    (void)site;
 }
 
 void __tsan_func_exit(void)

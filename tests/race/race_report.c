@@ -25,7 +25,7 @@ static struct {
 
 /* What addr2line said of a place. */
 static struct line {
-    const void *tree;
+    const void *site;
     char text[LINE_MAX_];
 } lines[LINES_KEPT];
 static uint32_t line_count;
@@ -59,14 +59,14 @@ static void look_up(struct line *line)
     FILE *pipe;
 
     (void)snprintf(line->text, sizeof(line->text), "+0x%" PRIxPTR,
-                   (uintptr_t)line->tree - (uintptr_t)__executable_start);
+                   (uintptr_t)line->site - (uintptr_t)__executable_start);
     if (length <= 0) {
         return;
     }
     program[length] = '\0';
     /* One less: a return address may be the next line's. */
     (void)snprintf(command, sizeof(command), "addr2line -ifps -e '%s' 0x%" PRIxPTR " 2>/dev/null",
-                   program, (uintptr_t)line->tree - (uintptr_t)__executable_start - 1);
+                   program, (uintptr_t)line->site - (uintptr_t)__executable_start - 1);
     pipe = popen(command, "r");
     if (pipe == NULL) {
         return;
@@ -84,31 +84,31 @@ static void look_up(struct line *line)
     (void)pclose(pipe);
 }
 
-static const char *line_of(const void *tree)
+static const char *line_of(const void *site)
 {
-    if (tree == NULL) {
+    if (site == NULL) {
         return "the host";
     }
     for (uint32_t i = 0; i < line_count && i < LINES_KEPT; i++) {
-        if (lines[i].tree == tree) {
+        if (lines[i].site == site) {
             return lines[i].text;
         }
     }
     struct line *line = &lines[line_count++ % LINES_KEPT];
 
-    line->tree = tree;
+    line->site = site;
     look_up(line);
     return line->text;
 }
 
-bool race_same_line(const void *tree, const void *other)
+bool race_same_line(const void *site, const void *other)
 {
     char first[LINE_MAX_];
 
-    if (tree == other) {
+    if (site == other) {
         return true;
     }
-    (void)snprintf(first, sizeof(first), "%s", line_of(tree));
+    (void)snprintf(first, sizeof(first), "%s", line_of(site));
     return strcmp(first, line_of(other)) == 0;
 }
 
@@ -120,7 +120,7 @@ static void tell_end(const char *what, const struct race_end *end)
     if (end->thread != UINT32_MAX) {
         fprintf(stderr, " of thread %u, block (%u, %u)", end->thread, end->block[0], end->block[1]);
     }
-    fprintf(stderr, ": %s\n", line_of(end->tree));
+    fprintf(stderr, ": %s\n", line_of(end->site));
 }
 
 /* Faults that nobody expected are no success, whatever the program says. */
@@ -136,13 +136,13 @@ static void end_with_faults(void)
 void race_tell(enum race_kind kind, const struct race_end *now, const struct race_end *before,
                const char *where, uint64_t offset, uint64_t size)
 {
-    const void *tree = before == NULL ? NULL : before->tree;
+    const void *site = before == NULL ? NULL : before->site;
 
     for (uint32_t i = 0; i < report.count; i++) {
         struct race_fault *fault = &report.faults[i];
 
         if (fault->expected == report.expected && fault->kind == kind &&
-            fault->now.tree == now->tree && fault->before.tree == tree &&
+            fault->now.site == now->site && fault->before.site == site &&
             strcmp(fault->now.kernel, now->kernel) == 0) {
             fault->count++;
             return;

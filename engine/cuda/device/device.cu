@@ -58,13 +58,6 @@ static enum device_result use(const struct device *device)
     return result_of(cudaSetDevice(device->ordinal));
 }
 
-#define DEVICE_TRY(call)                                                                           \
-    do {                                                                                           \
-        const enum device_result result_ = (call);                                                 \
-        if (result_ != DEVICE_OK) {                                                                \
-            return result_;                                                                        \
-        }                                                                                          \
-    } while (0)
 #define TRY_CUDA(call) DEVICE_TRY(result_of(call))
 
 static void device_close(struct device *device)

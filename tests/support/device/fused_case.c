@@ -104,9 +104,10 @@ void fused_compare(struct machine *rules, struct machine *fused, const char *wha
     }
 }
 
-uint32_t fused_disabled_but(uint32_t way)
+uint32_t fused_disabled_but(uint32_t variant)
 {
-    return way == VARIANT_COUNT ? 0 : ~(1u << way | 1u << VARIANT_PLAIN | 1u << VARIANT_MMA);
+    return variant == VARIANT_COUNT ? 0
+                                    : ~(1u << variant | 1u << VARIANT_PLAIN | 1u << VARIANT_MMA);
 }
 
 struct tape *fused_finish(struct builder *builder)

@@ -1,6 +1,6 @@
 /*
  * fused_case.h - a tape run by the rules and by the CUDA backend's fast mode on the fake device,
- * with the ways that a test wants, and numbers of all sorts to run it on. What fails ends the test.
+ * with the variants that a test wants, and numbers of all sorts to run it on. What fails ends the test.
  */
 #ifndef TESTS_SUPPORT_DEVICE_FUSED_CASE_H
 #define TESTS_SUPPORT_DEVICE_FUSED_CASE_H
@@ -14,8 +14,8 @@ enum sort { SORT_PLAIN, SORT_SUBNORMAL, SORT_NASTY, SORT_ZEROS, SORTS };
 struct machine *fused_open(const struct tape *tape, uint32_t disabled);
 struct machine *fused_rules(const struct tape *tape);
 
-/* What is disabled where only one of enum kernel_variant is free; of VARIANT_COUNT: nothing. */
-uint32_t fused_disabled_but(uint32_t way);
+/* What is disabled where only one variant is not; of VARIANT_COUNT: nothing. */
+uint32_t fused_disabled_but(uint32_t variant);
 
 /* The same numbers for every machine of a tape. */
 void fused_give(struct machine *machine, const struct tape *tape, enum sort sort);

@@ -1,8 +1,8 @@
 /*
- * cuda_entropy_test.c - cross-entropy, its gradient and the gradient's quantization in one visit
- * (entropy_body.h) have the rules' bits, and are what runs wherever they may be one: on the
- * emulator, over rows of ragged lengths that begin anywhere between multiples of 16 bytes, of
- * numbers that are subnormal, infinite or none, and of targets that are not there.
+ * entropy_test.c - cross-entropy, its gradient and the gradient's quantization in one launch
+ * (entropy_body.h) have the bits of the rules, and are what runs wherever they may be one: on the
+ * emulator, over rows of ragged lengths that begin anywhere between multiples of 16 bytes, numbers
+ * that are subnormal, infinite or NaN, and targets that do not exist.
  */
 #include <math.h>
 #include <stdio.h>
@@ -137,7 +137,7 @@ static struct machine *open_fake(const struct tape *tape, uint32_t disabled)
     return machine;
 }
 
-/* Two steps by the way alone, and by all ways. */
+/* Two steps by the variant alone, and by all variants. */
 static void hold(const struct entropy_case *shape, enum sort sort)
 {
     const struct machine_options options = {.isa = ISA_SCALAR, .thread_count = 2};

@@ -1,5 +1,5 @@
 /*
- * cuda_loader_test.c - the plugin is found, checked and opened, or refused with a sentence.
+ * loader_test.c - the plugin is found, checked and opened, or refused with a sentence.
  *
  * The errors of loading need no plugin; where one was built, it is loaded, its numbers are this
  * program's, and without a GPU it says so cleanly.
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cuda/kernels/args.h"
 #include "engine/cuda/device/loader.h"
+#include "engine/cuda/kernels/args.h"
 #include "engine/plan/backend.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/test.h"

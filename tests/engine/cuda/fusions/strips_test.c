@@ -1,9 +1,9 @@
 /*
- * cuda_strips_test.c - products of strips, numbers that are quantized where a block of threads
- * holds them, have the rules' bits: on the emulator, over ragged shapes, either side of the
- * product, all widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden
- * elements are not even read; and in whole training steps. And nothing is made so that does not
- * fit. Likewise the sums of columns that nobody wants more of.
+ * strips_test.c - products of strips (numbers that are quantized where a block of threads holds them)
+ * have the bits of the rules: on the emulator, over ragged shapes, either side of the product, all
+ * widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden elements are
+ * not even read; and in whole training steps. Nothing is made so that does not fit. The same for
+ * sums of columns.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,11 +29,11 @@ static uint64_t strip_launches(void)
            fake_device_launches(KERNEL_STRIP_COLUMNS_WIDE);
 }
 
-/* Two steps with one way alone are two steps by the rules. */
-static void hold(const struct tape *tape, enum sort sort, uint32_t way, const char *what)
+/* Two steps with one variant alone are two steps by the rules. */
+static void hold(const struct tape *tape, enum sort sort, uint32_t variant, const char *what)
 {
     struct machine *rules = fused_rules(tape);
-    struct machine *fused = fused_open(tape, fused_disabled_but(way));
+    struct machine *fused = fused_open(tape, fused_disabled_but(variant));
     struct error error;
 
     error_init(&error);
@@ -344,7 +344,7 @@ static void test_training_has_the_bits_of_the_rules(void **state)
 
             fake_device_set(&sound);
             start_steps(fused, &start, 2);
-            start_compare(rules, fused, all ? "all ways" : "strips");
+            start_compare(rules, fused, all ? "all variants" : "strips");
             assert_true(strip_launches() >= 4); /* two for each step */
             assert_true(sum_launches() > 0 || !all);
             fused->backend->close(fused);

@@ -1,8 +1,7 @@
 /*
- * cuda_attention_test.c - rows of attention made on chip have the rules' bits, and are what runs:
- * on the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16
- * and of 32 rows; numbers that are subnormal, infinite or none; and whole steps of the models that
- * have attention.
+ * attention_test.c - rows of attention made on chip have the bits of the rules, and are what runs: on
+ * the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16 and of
+ * 32 rows; numbers that are subnormal, infinite or NaN; and whole steps of the models with attention.
  */
 #include <stdio.h>
 
@@ -99,7 +98,7 @@ static uint64_t launches_of(const struct attention_case *shape)
     return shape->kernel == KERNEL_COUNT ? 0 : 2 * (uint64_t)(forward + !shape->forward);
 }
 
-/* By that way alone, and by all: two steps, so that what is in place is met again. */
+/* By that variant alone, and by all: two steps, so that what is in place is met again. */
 static void hold(struct tape *tape, const struct attention_case *shape, enum sort sort,
                  const char *what)
 {
@@ -219,8 +218,8 @@ static void test_models_with_attention_have_the_bits_of_the_rules(void **state)
         start_model(&start, &small);
         rules = fused_rules(start.tape);
         start_steps(rules, &start, 2);
-        for (int way = 0; way < 2; way++) {
-            struct machine *fused = fused_open(start.tape, fused_disabled_but(wanted[way]));
+        for (int j = 0; j < 2; j++) {
+            struct machine *fused = fused_open(start.tape, fused_disabled_but(wanted[j]));
 
             start_steps(fused, &start, 2);
             start_compare(rules, fused, "attention");

@@ -1,14 +1,17 @@
 /*
+ * rewrite_test.c - which operations of a tape are rewritten, and how.
+ *
  * Goal: a quantization is read from an earlier one exactly where that makes the same integers of
- * the same elements in the same order, and always from the first of them; what has a name is made.
- * And a part of rows is read and written where the whole lies exactly where a view says so.
- * Method: random views of a small tensor, some of them alike by chance or by another spelling, held
- * to the places that quantize_place() gives element by element.
+ * the same elements in the same order, and always from the first of them; kept outputs are made.
+ * A part of rows is read and written inside of the whole exactly where a view can say so.
+ * Method: random views of a small tensor, some of them alike by chance or by another spelling,
+ * compared with the places that quantize_place() gives element by element.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cuda/fusions/fuse.h"
+#include "engine/cuda/fusions/pattern.h"
 #include "engine/ops/contraction.h"
 #include "tests/support/test.h"
 
@@ -114,7 +117,7 @@ static bool alike(const struct op *a, const struct op *b)
     return true;
 }
 
-/* All other ways disabled: what is shared stays to be seen. */
+/* All other variants disabled: what is shared stays to be seen. */
 static const struct fusion_facts no_facts = {.disabled = ~0u};
 
 static void test_views_are_shared_exactly_where_their_places_agree(void **state)
@@ -427,6 +430,30 @@ static void test_parts_are_written_where_the_whole_lies(void **state)
     assert_true(spared > 200);
 }
 
+/* The launch computes whole rows: it would take a part of a row for all of it. */
+static void test_a_gradient_is_fused_only_where_whole_rows_are_quantized(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        const struct fusion_facts facts = {.disabled = 0};
+        struct selftest_tape tape;
+        struct fusion fusion;
+        struct error error;
+
+        error_init(&error);
+        selftest_init(&tape);
+        pattern_entropy.selftest(&tape, 0);
+        assert_int_equal(tape.ops[2].kind, OP_QUANTIZE);
+        if (!whole) {
+            tape.ops[2].attributes[QUANTIZE_DIMS + 5] -= 8;
+            tape.ops[3].attributes[ONES_K] -= 8;
+        }
+        assert_int_equal(fuse_tape(&fusion, &tape.tape, &facts, &error), STATUS_OK);
+        assert_int_equal(fusion.patterns[2] == &pattern_entropy, whole);
+        fusion_release(&fusion);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_outputs_with_a_name_are_made),
         cmocka_unit_test(test_parts_are_read_where_the_whole_lies),
         cmocka_unit_test(test_parts_are_written_where_the_whole_lies),
+        cmocka_unit_test(test_a_gradient_is_fused_only_where_whole_rows_are_quantized),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

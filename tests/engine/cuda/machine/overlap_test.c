@@ -1,11 +1,11 @@
 /*
- * cuda_overlap_test.c - states are hashed beside the next step, and the roots are those of the
- * state as it was.
+ * overlap_test.c - states are hashed beside the next step, and the roots are those of the state
+ * before it.
  *
- * The emulated device runs queued work only when something waits for it, and lets its lanes take
- * turns at random, as far as signals allow: so over many seeds a root that is read too early or a
- * state that is overwritten too soon shows. That it would show is seen by a device that is deaf to
- * signals. Steps, writes and reads come between the halves; tensors that are no states too.
+ * The emulated device runs queued work only when something waits for it, and its lanes take turns
+ * at random, as far as signals allow. Over many seeds a root that is read too early, or a state
+ * that is overwritten too soon, shows; a device that is deaf to signals proves that it would. Steps,
+ * writes and reads come between the halves; tensors that are no states too.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * cuda_fused_test.c - what the CUDA backend makes together or in fewer looks has the rules' bits,
- * and is what runs: on the emulator, each way alone, over tensors of ragged sizes and of numbers
- * that are subnormal, infinite or none; in place; and in whole steps, where a step's parts may cut
- * what would be one launch. And the account of bytes counts what is launched.
+ * fuse_test.c - what is launched together, or in fewer passes, has the bits of the rules and is what
+ * runs: on the emulator, each variant alone, over tensors of ragged sizes and of numbers that are
+ * subnormal, infinite or NaN; in place; and in whole steps that may be cut inside of a unit. The
+ * account of bytes counts what is launched.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,15 +22,15 @@
 static const struct fake_device_switches sound;
 
 static const struct {
-    uint32_t way;
+    uint32_t variant;
     const char *name;
-} ways[] = {{VARIANT_DOTS, "dots"}, {VARIANT_LISTS, "lists"}, {VARIANT_COLUMNS, "columns"},
-            {VARIANT_HELD, "held"}, {VARIANT_PLAIN, "none"},  {VARIANT_COUNT, "all"}};
+} variants[] = {{VARIANT_DOTS, "dots"}, {VARIANT_LISTS, "lists"}, {VARIANT_COLUMNS, "columns"},
+                {VARIANT_HELD, "held"}, {VARIANT_PLAIN, "none"},  {VARIANT_COUNT, "all"}};
 
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
 /*
- * By two ways alone and by all, and in the long version by each: two steps, so that what is in
+ * By two variants alone and by all, and in the long version by each: two steps, so that what is in
  * place is met again.
  */
 static void hold(struct tape *tape, enum sort sort, const uint32_t two[2], const char *what)
@@ -43,21 +43,21 @@ static void hold(struct tape *tape, enum sort sort, const uint32_t two[2], const
     for (int step = 0; step < 2; step++) {
         assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
     }
-    for (size_t i = 0; i < WAYS; i++) {
+    for (size_t i = 0; i < VARIANTS; i++) {
         struct machine *fused;
         char text[128];
 
-        if (ways[i].way != two[0] && ways[i].way != two[1] && ways[i].way != VARIANT_COUNT &&
-            test_share(1, 0) == 0) {
+        if (variants[i].variant != two[0] && variants[i].variant != two[1] &&
+            variants[i].variant != VARIANT_COUNT && test_share(1, 0) == 0) {
             continue;
         }
-        fused = fused_open(tape, fused_disabled_but(ways[i].way));
+        fused = fused_open(tape, fused_disabled_but(variants[i].variant));
         fused_give(fused, tape, sort);
         for (int step = 0; step < 2; step++) {
             assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
         }
         (void)snprintf(text, sizeof(text), "%s, numbers of sort %d, %s", what, (int)sort,
-                       ways[i].name);
+                       variants[i].name);
         fused_compare(rules, fused, text);
         fused->backend->close(fused);
     }
@@ -242,13 +242,14 @@ static void test_models_by_each_way_have_the_bits_of_the_rules(void **state)
         start_model(&start, &small);
         rules = fused_rules(start.tape);
         start_steps(rules, &start, 2);
-        for (size_t i = 0; i < WAYS; i++) {
-            /* One model for each way, and all of them in the long version. */
+        for (size_t i = 0; i < VARIANTS; i++) {
+            /* One model for each variant, and all of them in the long version. */
             if (i == (size_t)kind || test_share(1, 0) != 0) {
-                struct machine *fused = fused_open(start.tape, fused_disabled_but(ways[i].way));
+                struct machine *fused =
+                    fused_open(start.tape, fused_disabled_but(variants[i].variant));
 
                 start_steps(fused, &start, 2);
-                start_compare(rules, fused, ways[i].name);
+                start_compare(rules, fused, variants[i].name);
                 fused->backend->close(fused);
             }
         }

@@ -1,13 +1,12 @@
 /*
- * cuda_faults_test.c - any call of a device may fail, and nobody is ever wronged by it.
+ * faults_test.c - any call of a device may fail, and no verdict is wrong because of it.
  *
  * Every use that the programs make of a device (steps queued, recorded and replayed; a trace;
- * ranges and slices; a split; roots and the search for numbers that are none; opening and closing)
- * is repeated, each time with the next of its calls failing: once, once for want of memory, or it
- * and all after it, as when a device is lost. The use must then either end with STATUS_DEVICE or
- * STATUS_NO_MEMORY and a sentence, which is "cannot tell" to whoever asked, or have found another
- * way to the very digest of an undisturbed use: never another one, and never a job that diverged.
- * Nothing may be left behind.
+ * ranges and slices; a split; roots and the search for numbers that are not finite; opening and
+ * closing) is repeated, each time with the next of its calls failing: once, once for want of
+ * memory, or it and all after it, as when a device is lost. The use must end with STATUS_DEVICE or
+ * STATUS_NO_MEMORY and a sentence, or reach the very digest of an undisturbed use: never another
+ * one, and never a job that diverged. Nothing may be left behind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +140,7 @@ static void hold_use(enum status (*use)(struct fault_location *, const struct st
                                         const struct machine_options *, struct error *),
                      const struct machine_options *options, uint64_t calls_max, const char *what)
 {
-    static const struct fake_device_switches ways[3] = {
+    static const struct fake_device_switches kinds[3] = {
         {.result = DEVICE_FAILED},
         {.result = DEVICE_NO_MEMORY},
         {.result = DEVICE_FAILED, .for_good = true}};
@@ -159,8 +158,8 @@ static void hold_use(enum status (*use)(struct fault_location *, const struct st
     calls = fake_device_call_count();
     assert_true(calls > 40);
     for (uint64_t k = 1; k <= calls; k += 1 + calls / calls_max) {
-        for (int way = 0; way < 3; way++) {
-            struct fake_device_switches switches = ways[way];
+        for (int kind = 0; kind < 3; kind++) {
+            struct fake_device_switches switches = kinds[kind];
 
             switches.fail_at = k;
             hold_call(use, &start, options, &expected, &switches, what);

@@ -1,8 +1,7 @@
 /*
- * cuda_views_test.c - rows that nobody splits or puts together have the rules' bits: on the
- * emulator, in tapes that write and read parts of rows in each other's neighbourhood, in memory
- * that is used again as soon as it may be; alone and beside all other ways; cut anywhere; in
- * models.
+ * views_test.c - rows that nobody splits or joins have the bits of the rules: on the emulator, in tapes
+ * that write and read neighbouring parts of rows, in memory that is reused at once; alone and with
+ * all other variants; cut anywhere; in models.
  */
 #include <stdio.h>
 #include <stdlib.h>

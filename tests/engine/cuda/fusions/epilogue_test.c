@@ -1,8 +1,8 @@
 /*
- * cuda_epilogue_test.c - what follows a product, and is made before the product is written, has the
- * rules' bits, and is what runs: on the emulator, behind every kernel that contracts, over tiles
- * whole and ragged, and numbers that are subnormal, infinite or none; what cannot be made there is
- * left where it was; and whole models, by it alone and by all ways.
+ * epilogue_test.c - element-wise operations behind a product have the bits of the rules, and are what
+ * runs: on the emulator, behind every kernel that contracts, over tiles whole and ragged, and
+ * numbers that are subnormal, infinite or NaN. What cannot be made there is left alone. Whole
+ * models run with this variant alone and with all variants.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@
 
 /* ---- machines and values ---------------------------------------------------------- */
 
-/* By ways to contract, and of the others by this one and rows that are held; or by all others. */
-#define ALL_BUT(ways)                                                                              \
-    (~(1u << VARIANT_EPILOGUE | 1u << VARIANT_HELD | 1u << VARIANT_PLAIN | (ways)))
+/* By kernels that contract, and of the others by this one and rows that are held; or by all. */
+#define ALL_BUT(variants)                                                                          \
+    (~(1u << VARIANT_EPILOGUE | 1u << VARIANT_HELD | 1u << VARIANT_PLAIN | (variants)))
 
 static const struct {
     const char *name;

@@ -1,9 +1,9 @@
 /*
- * cuda_paths_test.c - no way to contract is used that was not seen to give the rules' bits.
+ * variants_test.c - no kernel variant is used that was not seen to give the bits of the rules.
  *
- * On the emulated device: sound ways are all offered; one whose kernels do nothing, or do not
- * start, is disabled, named, and replaced by the next, and a machine never launches it; what was
- * found out is asked for once in a process; a device that fails meanwhile is told of.
+ * On the emulated device: sound variants are all offered. One whose kernels do nothing, or do not
+ * start, is disabled, named, and replaced by the next; a machine never launches it. Variants are
+ * tested once in a process. A device that fails meanwhile is reported.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void append(char text[VARIANTS_TEXT_MAX], const char *more)
     (void)snprintf(text + used, VARIANTS_TEXT_MAX - used, "%s", more);
 }
 
-/* The same with the ways that are none to contract left out. */
+/* The same with all variants disabled that do not contract. */
 static void expect_text_alone(const struct fake_device_switches *switches, const char *expected)
 {
     char text[VARIANTS_TEXT_MAX];
@@ -66,7 +66,7 @@ static void expect_text_alone(const struct fake_device_switches *switches, const
     assert_int_equal(unsetenv("LOCKSTEP_CUDA_WITHOUT"), 0);
 }
 
-static void test_sound_ways_are_all_offered(void **state)
+static void test_sound_variants_are_all_offered(void **state)
 {
     static const struct fake_device_switches hopper = {.capability = 90};
     static const struct fake_device_switches newer = {.capability = 120};
@@ -77,7 +77,7 @@ static void test_sound_ways_are_all_offered(void **state)
     expect_text(&newer, "mma, plain");
 }
 
-static void test_a_way_with_other_bits_is_barred_and_named(void **state)
+static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **state)
 {
     static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF,
                                         KERNEL_HOPPER_WIDE, KERNEL_HOPPER_THREE};
@@ -107,8 +107,8 @@ static void test_a_way_with_other_bits_is_barred_and_named(void **state)
     "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "sums",      \
         "views"
 
-/* All other ways are left out of it: each has been proven, or is, by itself. */
-static void test_another_way_with_other_bits_is_barred_and_named(void **state)
+/* All other variants are disabled: each is tested by itself. */
+static void test_another_variant_with_other_bits_is_disabled_and_named(void **state)
 {
     static const char *const names[] = {"mma", OTHERS};
     static const struct {
@@ -156,7 +156,7 @@ static void test_another_way_with_other_bits_is_barred_and_named(void **state)
     assert_int_equal(unsetenv("LOCKSTEP_CUDA_WITHOUT"), 0);
 }
 
-static void test_without_a_sound_way_there_is_no_device(void **state)
+static void test_without_a_sound_variant_there_is_no_device(void **state)
 {
     struct fake_device_switches wrong = {.skipped = KERNEL_CONTRACT_PLAIN + 1};
     struct variants variants;
@@ -170,7 +170,7 @@ static void test_without_a_sound_way_there_is_no_device(void **state)
     fake_device_set(&sound);
 }
 
-static void test_ways_are_proven_once_in_a_process(void **state)
+static void test_variants_are_tested_once_in_a_process(void **state)
 {
     struct variants first;
     struct variants second;
@@ -187,7 +187,7 @@ static void test_ways_are_proven_once_in_a_process(void **state)
     assert_memory_equal(&first, &second, sizeof(first));
 }
 
-static void test_ways_can_be_barred_by_name(void **state)
+static void test_variants_can_be_disabled_by_name(void **state)
 {
     static const struct fake_device_switches hopper = {.capability = 90};
     struct variants variants;
@@ -208,7 +208,7 @@ static void test_ways_can_be_barred_by_name(void **state)
 }
 
 /* Each call of the device fails in turn, and then all that follow it. */
-static void test_a_device_that_fails_in_the_proof_is_told_of(void **state)
+static void test_a_device_that_fails_in_the_self_test_is_reported(void **state)
 {
     struct variants variants;
     struct error error;
@@ -233,13 +233,13 @@ static void test_a_device_that_fails_in_the_proof_is_told_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sound_ways_are_all_offered),
-        cmocka_unit_test(test_a_way_with_other_bits_is_barred_and_named),
-        cmocka_unit_test(test_another_way_with_other_bits_is_barred_and_named),
-        cmocka_unit_test(test_without_a_sound_way_there_is_no_device),
-        cmocka_unit_test(test_ways_are_proven_once_in_a_process),
-        cmocka_unit_test(test_ways_can_be_barred_by_name),
-        cmocka_unit_test(test_a_device_that_fails_in_the_proof_is_told_of),
+        cmocka_unit_test(test_sound_variants_are_all_offered),
+        cmocka_unit_test(test_a_product_kernel_with_other_bits_is_disabled_and_named),
+        cmocka_unit_test(test_another_variant_with_other_bits_is_disabled_and_named),
+        cmocka_unit_test(test_without_a_sound_variant_there_is_no_device),
+        cmocka_unit_test(test_variants_are_tested_once_in_a_process),
+        cmocka_unit_test(test_variants_can_be_disabled_by_name),
+        cmocka_unit_test(test_a_device_that_fails_in_the_self_test_is_reported),
     };
 
     (void)unsetenv("LOCKSTEP_CUDA_WITHOUT");

@@ -1,11 +1,10 @@
 /*
- * cuda_machine_test.c - the CUDA backend gives the rules' bits, on a device that is none.
+ * machine_test.c - the CUDA backend gives the bits of the rules, on an emulated device.
  *
  * The fake device runs the plugin's own kernels on the processor
- * (tests/support/device/fake_device.h), so planning, launches, graphs, in-place writing and every
- * kernel are held to the looped rules: whole steps of small models and random tapes, fast and in
- * trace mode. cuda_faults_test.c fails calls. No GPU takes part: what only a device can show is the
- * business of gpu-check.
+ * (tests/support/device/fake_device.h). So planning, launches, graphs, in-place writing and every
+ * kernel are compared with the looped rules: whole steps of small models and random tapes, fast and
+ * in trace mode. faults_test.c fails calls. What only a real device can show is left to gpu-check.
  */
 #include <stdio.h>
 #include <stdlib.h>

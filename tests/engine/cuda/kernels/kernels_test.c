@@ -1,7 +1,7 @@
 /*
- * cuda_kernels_test.c - each kernel of the CUDA backend alone against the rules, on the emulator:
- * shapes at the edges of tiles, views of every kind, the largest and the smallest numbers, and the
- * limbs over their whole domain. And the Merkle roots against proofs/hash/merkle.h.
+ * kernels_test.c - each kernel of the CUDA backend alone against the rules, on the emulator: shapes
+ * at the edges of tiles, views of every kind, the largest and the smallest numbers, and the limbs
+ * over their whole domain. And the Merkle roots against proofs/hash/merkle.h.
  */
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void test_bytes_are_added_without_carries(void **state)
 /* ---- a tape of tensors in memory ------------------------------------------------ */
 
 /* Up to three operations over one table of tensors, run by the kernels and by the rules. */
-struct chain {
+struct kernel_case {
     struct tape tape;
     struct tensor tensors[16];
     struct op ops[3];
@@ -80,75 +80,76 @@ struct chain {
     void *expected[16];
 };
 
-static uint32_t chain_tensor(struct chain *chain, enum dtype dtype, uint64_t count)
+static uint32_t case_tensor(struct kernel_case *tested, enum dtype dtype, uint64_t count)
 {
-    uint32_t id = chain->tape.tensor_count++;
-    struct tensor *tensor = &chain->tensors[id];
+    uint32_t id = tested->tape.tensor_count++;
+    struct tensor *tensor = &tested->tensors[id];
 
     *tensor = (struct tensor){.dtype = dtype, .rank = 1, .dims = {count}, .count = count};
-    assert_int_equal(posix_memalign(&chain->memory[id], 256, count * dtype_size(dtype) + 256), 0);
-    assert_int_equal(posix_memalign(&chain->expected[id], 256, count * dtype_size(dtype) + 256), 0);
-    memset(chain->memory[id], 0xa5, count * dtype_size(dtype));
-    fake_device_lend(chain->memory[id], count * dtype_size(dtype), false);
+    assert_int_equal(posix_memalign(&tested->memory[id], 256, count * dtype_size(dtype) + 256), 0);
+    assert_int_equal(posix_memalign(&tested->expected[id], 256, count * dtype_size(dtype) + 256),
+                     0);
+    memset(tested->memory[id], 0xa5, count * dtype_size(dtype));
+    fake_device_lend(tested->memory[id], count * dtype_size(dtype), false);
     return id;
 }
 
-static uint32_t chain_input(struct chain *chain, enum dtype dtype, uint64_t count,
-                            const void *values)
+static uint32_t case_input(struct kernel_case *tested, enum dtype dtype, uint64_t count,
+                           const void *values)
 {
-    uint32_t id = chain_tensor(chain, dtype, count);
+    uint32_t id = case_tensor(tested, dtype, count);
 
-    memcpy(chain->memory[id], values, count * dtype_size(dtype));
-    fake_device_take_back(chain->memory[id]);
-    fake_device_lend(chain->memory[id], count * dtype_size(dtype), true);
-    memcpy(chain->expected[id], values, count * dtype_size(dtype));
+    memcpy(tested->memory[id], values, count * dtype_size(dtype));
+    fake_device_take_back(tested->memory[id]);
+    fake_device_lend(tested->memory[id], count * dtype_size(dtype), true);
+    memcpy(tested->expected[id], values, count * dtype_size(dtype));
     return id;
 }
 
-static void chain_forget(struct chain *chain, uint32_t id)
+static void case_forget(struct kernel_case *tested, uint32_t id)
 {
-    if (chain->memory[id] != NULL) {
-        fake_device_take_back(chain->memory[id]);
-        free(chain->memory[id]);
-        chain->memory[id] = NULL;
+    if (tested->memory[id] != NULL) {
+        fake_device_take_back(tested->memory[id]);
+        free(tested->memory[id]);
+        tested->memory[id] = NULL;
     }
 }
 
-static struct op *chain_op(struct chain *chain, enum op_kind kind)
+static struct op *case_op(struct kernel_case *tested, enum op_kind kind)
 {
-    struct op *op = &chain->ops[chain->tape.op_count++];
+    struct op *op = &tested->ops[tested->tape.op_count++];
 
     memset(op, 0, sizeof(*op));
     op->kind = kind;
     return op;
 }
 
-static void chain_init(struct chain *chain)
+static void case_init(struct kernel_case *tested)
 {
-    memset(chain, 0, sizeof(*chain));
-    chain->tape.tensors = chain->tensors;
-    chain->tape.ops = chain->ops;
+    memset(tested, 0, sizeof(*tested));
+    tested->tape.tensors = tested->tensors;
+    tested->tape.ops = tested->ops;
 }
 
-static void chain_release(struct chain *chain)
+static void case_release(struct kernel_case *tested)
 {
-    for (uint32_t id = 0; id < chain->tape.tensor_count; id++) {
-        chain_forget(chain, id);
-        free(chain->expected[id]);
+    for (uint32_t id = 0; id < tested->tape.tensor_count; id++) {
+        case_forget(tested, id);
+        free(tested->expected[id]);
     }
 }
 
-static void chain_rules(struct chain *chain)
+static void case_rules(struct kernel_case *tested)
 {
-    for (uint32_t at = 0; at < chain->tape.op_count; at++) {
-        const struct op *op = &chain->ops[at];
-        struct kernel_call call = {.op = op, .tensors = chain->tensors, .thread_count = 2};
+    for (uint32_t at = 0; at < tested->tape.op_count; at++) {
+        const struct op *op = &tested->ops[at];
+        struct kernel_call call = {.op = op, .tensors = tested->tensors, .thread_count = 2};
 
         for (uint32_t i = 0; i < op->input_count; i++) {
-            call.inputs[i] = chain->expected[op->inputs[i]];
+            call.inputs[i] = tested->expected[op->inputs[i]];
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
-            call.outputs[i] = chain->expected[op->outputs[i]];
+            call.outputs[i] = tested->expected[op->outputs[i]];
         }
         kernel_run_rules(&call);
     }
@@ -166,12 +167,12 @@ static const struct kind plain_kind = {80, 1, 0, 1u << VARIANT_MMA};
 static const struct kind mma_kind = {80, 1, 0, 0};
 
 /* Runs all by the kernels; in packed mode a q tensor's memory is grown, and peaks are left out. */
-static void chain_kernels(struct chain *chain, const struct kind *kind, bool packed)
+static void case_kernels(struct kernel_case *tested, const struct kind *kind, bool packed)
 {
     struct launcher launcher = {.calls = fake_device_calls(),
-                                .tape = &chain->tape,
-                                .ops = chain->ops,
-                                .memory = chain->memory,
+                                .tape = &tested->tape,
+                                .ops = tested->ops,
+                                .memory = tested->memory,
                                 .block_count = 7,
                                 .capability = kind->capability,
                                 .processors = kind->processors,
@@ -182,44 +183,44 @@ static void chain_kernels(struct chain *chain, const struct kind *kind, bool pac
     uint64_t scratch = 1;
 
     assert_int_equal(launcher.calls->open(&launcher.device, &facts, 0), DEVICE_OK);
-    for (uint32_t at = 0; at < chain->tape.op_count; at++) {
-        const struct op *op = &chain->ops[at];
-        uint64_t size = launch_scratch_size(op, chain->tensors, packed);
+    for (uint32_t at = 0; at < tested->tape.op_count; at++) {
+        const struct op *op = &tested->ops[at];
+        uint64_t size = launch_scratch_size(op, tested->tensors, packed);
 
         scratch = size > scratch ? size : scratch;
         if (packed && op->kind == OP_QUANTIZE) {
-            size = launch_output_size(op, 2, chain->tensors, true);
-            chain_forget(chain, op->outputs[0]);
-            chain_forget(chain, op->outputs[2]);
-            assert_int_equal(posix_memalign(&chain->memory[op->outputs[2]], 256, size), 0);
-            fake_device_lend(chain->memory[op->outputs[2]], size, false);
+            size = launch_output_size(op, 2, tested->tensors, true);
+            case_forget(tested, op->outputs[0]);
+            case_forget(tested, op->outputs[2]);
+            assert_int_equal(posix_memalign(&tested->memory[op->outputs[2]], 256, size), 0);
+            fake_device_lend(tested->memory[op->outputs[2]], size, false);
         }
     }
     assert_int_equal(posix_memalign((void **)&launcher.scratch, 256, scratch), 0);
     fake_device_lend(launcher.scratch, scratch, false);
-    fake_device_lend(chain->ops, sizeof(chain->ops), true);
-    for (uint32_t at = 0; at < chain->tape.op_count; at++) {
+    fake_device_lend(tested->ops, sizeof(tested->ops), true);
+    for (uint32_t at = 0; at < tested->tape.op_count; at++) {
         assert_int_equal(launch_op(&launcher, at), DEVICE_OK);
     }
-    fake_device_take_back(chain->ops);
+    fake_device_take_back(tested->ops);
     fake_device_take_back(launcher.scratch);
     free(launcher.scratch);
     launcher.calls->close(launcher.device);
 }
 
-static void chain_compare(const struct chain *chain, bool packed, const char *what)
+static void case_compare(const struct kernel_case *tested, bool packed, const char *what)
 {
-    for (uint32_t at = 0; at < chain->tape.op_count; at++) {
-        const struct op *op = &chain->ops[at];
+    for (uint32_t at = 0; at < tested->tape.op_count; at++) {
+        const struct op *op = &tested->ops[at];
 
         for (uint32_t i = 0; i < op->output_count; i++) {
             uint32_t id = op->outputs[i];
-            size_t size = chain->tensors[id].count * dtype_size(chain->tensors[id].dtype);
+            size_t size = tested->tensors[id].count * dtype_size(tested->tensors[id].dtype);
 
             if (packed && op->kind == OP_QUANTIZE && i != 1) {
                 continue; /* in a layout of its own, or left out: the contraction judges it */
             }
-            if (memcmp(chain->memory[id], chain->expected[id], size) != 0) {
+            if (memcmp(tested->memory[id], tested->expected[id], size) != 0) {
                 fail_msg("%s: output %u of %s differs", what, i, op_kind_name(op->kind));
             }
         }
@@ -258,10 +259,10 @@ static void fill_values(uint32_t *values, uint64_t count, uint64_t seed, bool na
     }
 }
 
-static void quantize_of(struct chain *chain, uint32_t x, const struct product *p, int64_t rows,
-                        bool across)
+static void quantize_of(struct kernel_case *tested, uint32_t x, const struct product *p,
+                        int64_t rows, bool across)
 {
-    struct op *op = chain_op(chain, OP_QUANTIZE);
+    struct op *op = case_op(tested, OP_QUANTIZE);
     const struct contraction_shape shape = contraction_shape(p->k, p->bits, p->block);
     const int64_t dims[6] = {1, p->batch, 1, rows, 1, p->k};
     const int64_t along[6] = {1, rows * p->k, 1, p->k, 1, 1};
@@ -278,15 +279,15 @@ static void quantize_of(struct chain *chain, uint32_t x, const struct product *p
     op->input_count = 1;
     op->inputs[0] = x;
     op->output_count = 3;
-    op->outputs[0] = chain_tensor(chain, DTYPE_I16, all * (uint64_t)shape.pieces);
-    op->outputs[1] = chain_tensor(chain, DTYPE_I16, all * (uint64_t)shape.blocks);
+    op->outputs[0] = case_tensor(tested, DTYPE_I16, all * (uint64_t)shape.pieces);
+    op->outputs[1] = case_tensor(tested, DTYPE_I16, all * (uint64_t)shape.blocks);
     op->outputs[2] =
-        chain_tensor(chain, p->bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)p->k);
+        case_tensor(tested, p->bits == 22 ? DTYPE_I32 : DTYPE_I16, all * (uint64_t)p->k);
 }
 
-static void contract_of(struct chain *chain, const struct product *p)
+static void contract_of(struct kernel_case *tested, const struct product *p)
 {
-    struct op *op = chain_op(chain, OP_CONTRACT);
+    struct op *op = case_op(tested, OP_CONTRACT);
     const int64_t dims[6] = {1, p->batch, 1, p->m, 1, p->n};
     const int64_t strides[6] = {1, p->m * p->n, 1, 1, 1, p->m}; /* stored transposed */
 
@@ -300,36 +301,36 @@ static void contract_of(struct chain *chain, const struct product *p)
     op->attributes[CONTRACT_CAUSAL] = p->causal;
     op->attribute_count = CONTRACT_ATTRIBUTES;
     op->input_count = 4;
-    op->inputs[0] = chain->ops[0].outputs[2];
-    op->inputs[1] = chain->ops[0].outputs[1];
-    op->inputs[2] = chain->ops[1].outputs[2];
-    op->inputs[3] = chain->ops[1].outputs[1];
+    op->inputs[0] = tested->ops[0].outputs[2];
+    op->inputs[1] = tested->ops[0].outputs[1];
+    op->inputs[2] = tested->ops[1].outputs[2];
+    op->inputs[3] = tested->ops[1].outputs[1];
     op->output_count = 1;
-    op->outputs[0] = chain_tensor(chain, DTYPE_F32, (uint64_t)(p->batch * p->m * p->n));
+    op->outputs[0] = case_tensor(tested, DTYPE_F32, (uint64_t)(p->batch * p->m * p->n));
 }
 
 static void hold_product(const struct product *p, const struct kind *kind, uint32_t *a, uint32_t *b)
 {
     for (int packed = 0; packed < 2; packed++) {
-        struct chain chain;
+        struct kernel_case tested;
         char what[128];
         uint32_t x;
         uint32_t y;
 
-        chain_init(&chain);
-        x = chain_input(&chain, DTYPE_F32, (uint64_t)(p->batch * p->m * p->k), a);
-        y = chain_input(&chain, DTYPE_F32, (uint64_t)(p->batch * p->n * p->k), b);
-        quantize_of(&chain, x, p, p->m, p->across);
-        quantize_of(&chain, y, p, p->n, false);
-        contract_of(&chain, p);
-        chain_rules(&chain);
-        chain_kernels(&chain, kind, packed == 1);
+        case_init(&tested);
+        x = case_input(&tested, DTYPE_F32, (uint64_t)(p->batch * p->m * p->k), a);
+        y = case_input(&tested, DTYPE_F32, (uint64_t)(p->batch * p->n * p->k), b);
+        quantize_of(&tested, x, p, p->m, p->across);
+        quantize_of(&tested, y, p, p->n, false);
+        contract_of(&tested, p);
+        case_rules(&tested);
+        case_kernels(&tested, kind, packed == 1);
         (void)snprintf(what, sizeof(what),
                        "capability %d, %lld x %lld x %lld x %lld, %d bits, block %d",
                        kind->capability, (long long)p->batch, (long long)p->m, (long long)p->n,
                        (long long)p->k, p->bits, p->block);
-        chain_compare(&chain, packed == 1, what);
-        chain_release(&chain);
+        case_compare(&tested, packed == 1, what);
+        case_release(&tested);
     }
 }
 
@@ -550,37 +551,37 @@ static void test_ones_and_onehots_have_the_bits_of_the_rules(void **state)
             index[k] = (uint32_t)(k * k % 13); /* 11 and 12 are no words */
         }
         for (int packed = 0; packed < 2; packed++) {
-            struct chain chain;
+            struct kernel_case tested;
             struct op *op;
 
-            chain_init(&chain);
-            quantize_of(&chain, chain_input(&chain, DTYPE_F32, count, x), &p, p.m, p.across);
-            op = chain_op(&chain, OP_CONTRACT_ONES);
+            case_init(&tested);
+            quantize_of(&tested, case_input(&tested, DTYPE_F32, count, x), &p, p.m, p.across);
+            op = case_op(&tested, OP_CONTRACT_ONES);
             op->attributes[ONES_ROWS] = p.m;
             op->attributes[ONES_K] = p.k;
             op->attributes[ONES_BITS] = p.bits;
             op->attributes[ONES_BLOCK] = p.block;
             op->input_count = 2;
-            op->inputs[0] = chain.ops[0].outputs[2];
-            op->inputs[1] = chain.ops[0].outputs[1];
+            op->inputs[0] = tested.ops[0].outputs[2];
+            op->inputs[1] = tested.ops[0].outputs[1];
             op->output_count = 1;
-            op->outputs[0] = chain_tensor(&chain, DTYPE_F32, (uint64_t)p.m);
-            op = chain_op(&chain, OP_CONTRACT_ONEHOT);
+            op->outputs[0] = case_tensor(&tested, DTYPE_F32, (uint64_t)p.m);
+            op = case_op(&tested, OP_CONTRACT_ONEHOT);
             op->attributes[ONEHOT_VOCABULARY] = 11;
             op->attributes[ONEHOT_WIDTH] = p.m;
             op->attributes[ONEHOT_K] = p.k;
             op->attributes[ONEHOT_BITS] = p.bits;
             op->attributes[ONEHOT_BLOCK] = p.block;
             op->input_count = 3;
-            op->inputs[0] = chain_input(&chain, DTYPE_U32, (uint64_t)p.k, index);
-            op->inputs[1] = chain.ops[0].outputs[2];
-            op->inputs[2] = chain.ops[0].outputs[1];
+            op->inputs[0] = case_input(&tested, DTYPE_U32, (uint64_t)p.k, index);
+            op->inputs[1] = tested.ops[0].outputs[2];
+            op->inputs[2] = tested.ops[0].outputs[1];
             op->output_count = 1;
-            op->outputs[0] = chain_tensor(&chain, DTYPE_F32, (uint64_t)(11 * p.m));
-            chain_rules(&chain);
-            chain_kernels(&chain, &mma_kind, packed == 1);
-            chain_compare(&chain, packed == 1, "sums");
-            chain_release(&chain);
+            op->outputs[0] = case_tensor(&tested, DTYPE_F32, (uint64_t)(11 * p.m));
+            case_rules(&tested);
+            case_kernels(&tested, &mma_kind, packed == 1);
+            case_compare(&tested, packed == 1, "sums");
+            case_release(&tested);
         }
         free(x);
         free(index);
@@ -618,11 +619,11 @@ static uint64_t size_by(uint32_t what, uint64_t rows, uint64_t columns)
 static void hold_rows(const struct row_case *c, uint64_t rows, uint64_t columns, int64_t causal,
                       uint64_t seed)
 {
-    struct chain chain;
+    struct kernel_case tested;
     struct op *op;
 
-    chain_init(&chain);
-    op = chain_op(&chain, c->kind);
+    case_init(&tested);
+    op = case_op(&tested, c->kind);
     op->attributes[ROWS] = (int64_t)rows;
     op->attributes[COLUMNS] = (int64_t)columns;
     if (c->kind == OP_SOFTMAX || c->kind == OP_SOFTMAX_GRAD) {
@@ -643,17 +644,17 @@ static void hold_rows(const struct row_case *c, uint64_t rows, uint64_t columns,
             values[r] = (uint32_t)(r * 7 % (columns + 1)); /* one past the end, now and then */
         }
         op->inputs[op->input_count++] =
-            chain_input(&chain, c->inputs[i] == 4 ? DTYPE_U32 : DTYPE_F32, count, values);
+            case_input(&tested, c->inputs[i] == 4 ? DTYPE_U32 : DTYPE_F32, count, values);
         free(values);
     }
     for (uint32_t i = 0; i < 6 && c->outputs[i] != 0; i++) {
         op->outputs[op->output_count++] =
-            chain_tensor(&chain, DTYPE_F32, size_by(c->outputs[i], rows, columns));
+            case_tensor(&tested, DTYPE_F32, size_by(c->outputs[i], rows, columns));
     }
-    chain_rules(&chain);
-    chain_kernels(&chain, &mma_kind, false);
-    chain_compare(&chain, false, "rows");
-    chain_release(&chain);
+    case_rules(&tested);
+    case_kernels(&tested, &mma_kind, false);
+    case_compare(&tested, false, "rows");
+    case_release(&tested);
 }
 
 static void test_rows_have_the_bits_of_the_rules(void **state)
