@@ -88,16 +88,16 @@ passes "what a run left that was cut off stays" "$(
     echo $?
 )"
 runs "$dir/none" "states of m"
-passes "a folder that is not there is told of before anything runs" "$(
+passes "a folder that is not there is reported before anything runs" "$(
     [ "$code" = 2 ] && printf '%s\n' "$said" | grep -q "gpu-check: no file for results at .*: No such file" &&
         ! printf '%s\n' "$said" | grep -q "comparisons"
     echo $?
 )"
-# The first calls belong to the proofs at opening: the device is lost behind them.
+# The first calls belong to the self-tests at opening: the device is lost after them.
 EMULATED_FAIL_AT=100
 export EMULATED_FAIL_AT
-said="fails the proof of"
-while printf '%s\n' "$said" | grep -q "fails the proof of" && [ "$EMULATED_FAIL_AT" -lt 100000 ]; do
+said="fails the self-test of"
+while printf '%s\n' "$said" | grep -q "fails the self-test of" && [ "$EMULATED_FAIL_AT" -lt 100000 ]; do
     EMULATED_FAIL_AT=$((EMULATED_FAIL_AT * 3 / 2))
     rm -rf "$dir/lost"
     mkdir "$dir/lost"

@@ -67,7 +67,7 @@ struct device_graph;
 
 /*
  * Work is queued on the lane that was chosen last, at first 0, and runs in order there; lanes know
- * nothing of each other but what signals tell. Only upload(), download() and seconds() wait, for
+ * nothing of each other but signals. Only upload(), download() and seconds() wait, for
  * their lane, and wait(), for all. An error of queued work may come out of any later call.
  * upload() has read its source on return.
  * copy() may be from another device's memory, when nothing there is queued that writes it.

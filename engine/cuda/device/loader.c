@@ -16,7 +16,7 @@ static const char *const places[] = {"", "../lib/lockstep/"};
 
 #define PLACE_COUNT (sizeof(places) / sizeof(places[0]))
 
-/* The folder of the program with a / at its end; empty where the system does not tell. */
+/* The folder of the program with a / at its end; empty where the system does not say. */
 static void program_folder(char folder[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);

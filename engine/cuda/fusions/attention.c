@@ -59,7 +59,7 @@ static int64_t product_of(const struct op *contract, int first)
            contract->attributes[CONTRACT_DIMS + first + 1];
 }
 
-/* Both products, as attention_body.h counts with them. */
+/* Do the shapes of both products fit each other, and the kernel? */
 static bool products_fit(const struct attention_match *found)
 {
     const struct op *first = found->ops[FIRST];
@@ -83,7 +83,7 @@ static bool products_fit(const struct attention_match *found)
            second->attributes[CONTRACT_BLOCK] == quantize->attributes[QUANTIZE_BLOCK];
 }
 
-/* Around an operation along rows. */
+/* Do four operations around the softmax (or its gradient) at `at` match? */
 static bool attention_at(struct attention_match *found, const struct fusion *fusion,
                          const struct readers *readers, uint32_t at)
 {
@@ -118,7 +118,7 @@ static bool attention_at(struct attention_match *found, const struct fusion *fus
     return products_fit(found) && group_can_form(fusion, readers, ats, PARTS, made, 2);
 }
 
-/* The last product: of queries (dout), keys (values) and values (keys); and p, where ds is made. */
+/* The last product. It reads queries (dout), keys (values), values (keys); backward p too. */
 static struct op maker_of(const struct attention_match *found, const struct readers *readers)
 {
     struct op maker = *found->ops[SECOND];
@@ -199,7 +199,7 @@ static enum device_result launch_attention(const struct launcher *launcher,
     assert(rows != 0 && launcher->packed);
     args.rows.inputs[0] = forward ? NULL : input_memory(launcher, along, 0);
     args.rows.outputs[result] = output_memory(launcher, along, result);
-    /* The maker says whether what is hidden is left: leave_hidden(). */
+    /* leave_hidden() says so in the operation. */
     args.hidden = args.rows.causal != 0 && args.rows.outputs[result] != NULL &&
                   fusion->ops[at].attributes[CONTRACT_CAUSAL] == 0;
     args.strip_rows = rows;
@@ -212,7 +212,7 @@ static enum device_result launch_attention(const struct launcher *launcher,
 
 /* ---- the self-test ------------------------------------------------------------------- */
 
-/* Softmax of scores, or its gradient by p and dp: of rows that a product made. */
+/* Softmax of scores, or its gradient from p and dp; a product made the scores or dp. */
 static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t scores, int64_t rows,
                             int64_t columns, int64_t causal, bool forward)
 {
@@ -235,7 +235,7 @@ static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t sco
     return selftest_output(tape, op, DTYPE_F32, all);
 }
 
-/* From queries and keys to p and its product, and backward; of two heads, causal or not. */
+/* Forward and backward over two heads, causal or not. */
 static void add_selftest(struct selftest_tape *tape, uint32_t part)
 {
     static const struct {
@@ -287,7 +287,7 @@ static const struct op *along_of(const struct fusion *fusion, uint32_t at)
                                                       : NULL;
 }
 
-/* Does an operation that reads what `along` made leave out what that hides? */
+/* Does operation `at` skip the elements that the mask of `along` hides? */
 static bool leaves_hidden(const struct fusion *fusion, uint32_t at, const struct op *along)
 {
     const struct op *own = along_of(fusion, at);
@@ -298,7 +298,7 @@ static bool leaves_hidden(const struct fusion *fusion, uint32_t at, const struct
             own->attributes[COLUMNS] == along->attributes[COLUMNS]);
 }
 
-/* When all is found: leaves what the mask hides in p and ds unwritten where nobody reads it. */
+/* Leaves elements of p and ds unwritten that a mask hides, where nobody reads them. */
 static bool leave_hidden(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     (void)tape;

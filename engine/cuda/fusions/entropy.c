@@ -85,8 +85,8 @@ static bool is_part(const uint32_t ats[PARTS], uint32_t at)
 }
 
 /*
- * What moves leaves its leg, and so may what closes up: nobody may ask for what the one makes, nor
- * bring the other what it reads.
+ * Between legs, outputs are read and inputs arrive. So an operation that moves later may make no
+ * output, and one that moves up into its place may read no input.
  */
 static bool may_move(const struct fusion *fusion, const struct tape *tape, uint32_t first,
                      const bool *late, uint32_t count)
@@ -112,8 +112,8 @@ static bool may_move(const struct fusion *fusion, const struct tape *tape, uint3
 }
 
 /*
- * Puts what reads the parts' outputs, and what reads that, behind the last part; the others keep
- * their order. False, and nothing is moved, where a part waits for it.
+ * Moves the operations that depend on the parts' outputs behind the last part; all keep their order
+ * otherwise. False, and nothing moves, where a part depends on one of them.
  */
 static bool move_readers_behind(struct fusion *fusion, const struct tape *tape, uint32_t ats[PARTS])
 {
@@ -153,7 +153,7 @@ static bool move_readers_behind(struct fusion *fusion, const struct tape *tape, 
     return true;
 }
 
-/* The gradient, and all that the three make: see launch.h. */
+/* The gradient with the outputs of all three: enum entropy_output. */
 static struct op maker_of(const struct fusion *fusion, const uint32_t ats[PARTS])
 {
     const struct op *loss = &fusion->ops[ats[LOSS]];
@@ -201,7 +201,7 @@ static bool find_entropy(struct fusion *fusion, const struct tape *tape, struct 
 
 /* ---- the launch ---------------------------------------------------------------------- */
 
-/* Warps that have one or two chunks each, all of them as many as can be. */
+/* As few warps as take the chunks in the least number of turns. */
 static uint32_t warps_of(uint32_t chunks)
 {
     const uint32_t turns = (chunks + ENTROPY_WARPS_MAX - 1) / ENTROPY_WARPS_MAX;
@@ -209,7 +209,7 @@ static uint32_t warps_of(uint32_t chunks)
     return (chunks + turns - 1) / turns;
 }
 
-/* Blocks that lie on the device side by side: each goes from row to row. */
+/* Blocks that are on the device at once: each goes from row to row. */
 static uint32_t blocks_of(const struct launcher *launcher, uint64_t rows, uint32_t threads,
                           uint64_t shared)
 {
@@ -222,7 +222,7 @@ static uint32_t blocks_of(const struct launcher *launcher, uint64_t rows, uint32
     return (uint32_t)(rows < blocks ? rows : blocks);
 }
 
-/* The quantization's, but that it begins with x. */
+/* Those of the quantization, with x as its input. */
 static struct quantize_args quantize_args_of(const struct launcher *launcher, const struct op *op,
                                              const struct op *quantize)
 {
@@ -287,7 +287,7 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
     for (int i = 0; i < 6; i++) {
         const uint32_t id = selftest_output(tape, loss, DTYPE_F32, counts[i]);
 
-        /* Of these nobody has to know. */
+        /* Intermediate results. */
         (void)(i == 0 || i == 2 || i == 3 ? selftest_hide(tape, id) : id);
     }
     gradient = selftest_op(tape, OP_CROSS_ENTROPY_GRAD);

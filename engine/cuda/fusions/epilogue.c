@@ -13,12 +13,12 @@
 #include "engine/ops/real.h"
 
 /*
- * Operations are looked for so far behind: the operands of a product must be there until it is
- * made, and those of a vocabulary's gradient are not to wait for the end of the step.
+ * Operations are looked for at most so far behind a product. Its operands must live until the last
+ * of them, and those of a vocabulary's gradient should not live until the end of the step.
  */
 #define WINDOW 24
 
-/* A maker, and what it makes for others. */
+/* Operations that may become one, and the tensors that others want of them. */
 struct epilogue_match {
     uint32_t ats[GROUP_OPS_MAX];
     uint32_t count;
@@ -39,7 +39,7 @@ static bool is_read_in(const struct fusion *fusion, const struct epilogue_match 
     return false;
 }
 
-/* What others than the group read, or is kept; and can all be made where the last one is? */
+/* Finds the tensors that others want. Can all be made where the last operation is? */
 static bool group_closes(struct epilogue_match *group, const struct fusion *fusion,
                          const struct readers *readers)
 {
@@ -127,7 +127,7 @@ static bool joins(struct epilogue_link *link, const struct op *const *ops, uint3
 
 /* ---- behind a product ---------------------------------------------------------------------- */
 
-/* The most that can be made with the contraction at `at`. */
+/* The longest match that begins with the contraction at `at`. */
 static void find_behind(struct epilogue_match *best, const struct fusion *fusion,
                         const struct tape *tape, const struct readers *readers, uint32_t at)
 {
@@ -151,7 +151,7 @@ static void find_behind(struct epilogue_match *best, const struct fusion *fusion
     }
 }
 
-/* The contraction, reading what its steps read too. False: those are too many. */
+/* The contraction, with the inputs of its steps. False: too many inputs. */
 static bool maker_of(struct op *maker, const struct epilogue_match *group,
                      const struct fusion *fusion)
 {
@@ -185,7 +185,7 @@ static bool maker_of(struct op *maker, const struct epilogue_match *group,
 
 /* ---- behind a gradient along rows ------------------------------------------------------------ */
 
-/* The sum is written where the gradient would be, and what it is added to is read last. */
+/* The sum takes the gradient's place among the outputs; the other summand is the last input. */
 static bool find_sum(struct epilogue_match *group, struct op *maker, const struct fusion *fusion,
                      const struct tape *tape, const struct readers *readers, uint32_t at)
 {
@@ -249,7 +249,7 @@ static bool find_at(bool *found, struct fusion *fusion, const struct tape *tape,
 
 static bool find_epilogues(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
-    /* From the last on: of two products that are added, the later one is nearer to the sum. */
+    /* Backward: of two products that are added, the later one is nearer to the sum. */
     for (uint32_t at = fusion->op_count; at > 0; at--) {
         bool found;
 
@@ -267,7 +267,7 @@ static bool find_epilogues(struct fusion *fusion, const struct tape *tape, struc
 
 /* ---- the launch ---------------------------------------------------------------------- */
 
-/* Where a tensor is written: nowhere, if the maker does not make it. */
+/* The memory of a tensor; NULL where the maker does not make it. */
 static void *wanted(const struct launcher *launcher, const struct op *maker, uint32_t id)
 {
     for (uint32_t i = 0; i < maker->output_count; i++) {
@@ -299,7 +299,7 @@ static enum device_result launch_product(const struct launcher *launcher, const 
         (void)fits;
         ops[i] = &group->ops[i];
     }
-    /* What goes on from the results begins anew; behind it comes all that goes on from that. */
+    /* A step on the product's results starts a sequence; the steps on its output follow at once. */
     for (uint32_t i = 1; i < group->count; i++) {
         uint32_t last = i;
 
@@ -337,7 +337,7 @@ static enum device_result launch_epilogue(const struct launcher *launcher,
 
 #define SELFTESTS 3
 
-/* Rows by rows, row after row. Nobody has to see it. */
+/* A hidden product of rows by rows. */
 static uint32_t add_product(struct selftest_tape *tape, const struct op *a, const struct op *b,
                             const int64_t sizes[3])
 {
@@ -346,7 +346,7 @@ static uint32_t add_product(struct selftest_tape *tape, const struct op *a, cons
     return selftest_hide(tape, selftest_contract(tape, a, b, one, sizes[2], false)->outputs[0]);
 }
 
-/* An element-wise operation of one operand, or two, of which the second may be a row; not seen. */
+/* A hidden element-wise operation of one operand, or two, of which the second may be a row. */
 static uint32_t add_element(struct selftest_tape *tape, enum op_kind kind, uint32_t a, uint32_t b)
 {
     const uint64_t count = tape->tensors[a].count;
@@ -364,7 +364,7 @@ static uint32_t add_element(struct selftest_tape *tape, enum op_kind kind, uint3
     return selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, count));
 }
 
-/* As the layers of models are followed: sums, of which the first is kept or not, and functions. */
+/* What follows products in models: sums, of which the first is kept or not, and functions. */
 static void build_products(struct selftest_tape *tape, const struct op *a, const struct op *b,
                            const int64_t sizes[3], uint32_t part)
 {
@@ -393,7 +393,7 @@ static void build_products(struct selftest_tape *tape, const struct op *a, const
         selftest_show(tape, add_element(tape, OP_SILU_GRAD, x, made));
         break;
     }
-    /* And where no product is. */
+    /* And element-wise operations on given tensors. */
     selftest_show(tape, add_element(tape, OP_RELU, x, TENSOR_NONE));
     selftest_show(tape, add_element(tape, OP_RELU_GRAD, x, y));
     selftest_show(tape, add_element(tape, OP_MUL, x, row));

@@ -80,7 +80,7 @@ struct region {
     bool there;
 };
 
-/* Of what a tensor lies in: its own rows lie between others'. */
+/* The memory of a tensor. A part counts as its whole: its rows lie between those of others. */
 static struct region region_of(const struct tape *tape, const struct fusion *fusion,
                                const struct plan *plan, const struct plan_hooks *hooks,
                                const struct op *maker, uint32_t tensor)

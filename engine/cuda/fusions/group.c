@@ -13,7 +13,7 @@ static bool is_among(const uint32_t *ids, uint32_t count, uint32_t id)
     return false;
 }
 
-/* Does an operation read a tensor, or another that lies in the same whole? */
+/* Does an operation read a tensor, or another that lies inside of the same whole? */
 static bool reads(const struct fusion *fusion, const struct op *op, uint32_t id)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
@@ -35,7 +35,7 @@ static uint32_t readers_among(const struct fusion *fusion, const uint32_t *ats, 
     return found;
 }
 
-/* Is a tensor read by others than these operations only behind the last of them? */
+/* Do all other readers of a tensor come behind the last of these operations? */
 static bool is_read_behind(const struct fusion *fusion, const struct readers *readers,
                            const uint32_t *ats, uint32_t count, uint32_t id)
 {
@@ -49,7 +49,7 @@ static bool is_read_behind(const struct fusion *fusion, const struct readers *re
     return true;
 }
 
-/* May a tensor be made where the last operation is, though another of them made it? */
+/* May the last operation make a tensor that an earlier one of them made? */
 static bool may_be_late(const struct fusion *fusion, const struct readers *readers,
                         const uint32_t *ats, uint32_t count, uint32_t id)
 {

@@ -6,10 +6,10 @@
  * Saves: a launch for each of 148 tensors of GPT-2; limbs written for each gradient, and five
  * launches for each.
  */
+#include "engine/cuda/fusions/lists.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "engine/cuda/fusions/lists.h"
 
 #include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/fusions/quantizer.h"
@@ -17,17 +17,17 @@
 
 /* ---- the squares of many tensors ------------------------------------------------------- */
 
-/* A tensor whose squares are summed: where it begins, what it gives and where it is read from. */
+/* A tensor whose squares are summed. */
 struct square_term {
     uint32_t x;      /* the tensor; of long rows, the sum itself */
     uint32_t square; /* the tensor of the sum */
-    uint32_t end;    /* the operation behind it */
+    uint32_t end;    /* one past its last operation */
     int64_t rows;
     int64_t k;
-    bool left; /* its operations run as they are */
+    bool left; /* its operations stay as they are */
 };
 
-#define SQUARE_K_MAX 65536 /* a longer row is left to all of the device */
+#define SQUARE_K_MAX 65536 /* longer rows are shared by the whole device */
 
 /* Are all axes but the first of one step? */
 static bool is_line(const int64_t *dims)
@@ -87,7 +87,7 @@ static bool is_sum_of(const struct op *op, const struct tape *tape, uint32_t tot
            tape->tensors[op->outputs[0]].count == 1;
 }
 
-/* Is nothing of the operations first .. end-1 read behind them, but for the last one's output? */
+/* Does nobody behind operations first .. end-1 read their outputs, but the last one's? */
 static bool is_closed(const struct fusion *fusion, const struct readers *readers, uint32_t first,
                       uint32_t end)
 {
@@ -137,7 +137,7 @@ static void run_at(struct square_run *run, const struct fusion *fusion, const st
     }
 }
 
-/* Are the tensors there until the last addition? Then someone reads them behind it. */
+/* Do the tensors live until the last addition? They do where somebody reads them behind it. */
 static bool terms_last(const struct square_run *run, const struct readers *readers)
 {
     for (uint32_t i = 0; i < run->count; i++) {
@@ -151,8 +151,8 @@ static bool terms_last(const struct square_run *run, const struct readers *reade
 }
 
 /*
- * The last addition reads what was left, so that it lies there still, and makes all the rest. What
- * is between is read by nobody any more, so nobody makes it.
+ * The last addition reads the sums that were left, which keeps them alive, and makes all the rest.
+ * The operations between have no reader any more, so nobody executes them.
  */
 static void rewrite_run(struct fusion *fusion, const struct square_run *run, uint32_t first)
 {
@@ -242,7 +242,7 @@ static bool find_lists(struct fusion *fusion, const struct tape *tape, struct re
 
 /* ---- lists ---------------------------------------------------------------------------- */
 
-/* Places for lists, one after another: first without memory, to see how much they take. */
+/* Lays lists one after another; first without memory, to find their size. */
 struct list_writer {
     const struct launcher *launcher;
     uint8_t *host; /* NULL: only sizes */
@@ -328,7 +328,7 @@ static struct squares_args list_args(const struct square_list *list,
                                  .item_count = list->count};
 }
 
-/* Where one term's numbers come from and go to; square: the device's place of its sum. */
+/* Adds a term to the lists; square: where its sum goes, in device memory. */
 static void write_term(struct list_writer *writer, struct square_list lists[2],
                        const struct square_term *term, const struct op *quantize, uint32_t *square)
 {
@@ -392,7 +392,7 @@ static void write_squares(struct list_writer *writer, struct fusion *fusion,
         if (writer->host != NULL) {
             ((const float **)(writer->host + terms))[i] = square;
         }
-        at = term.end + (i > 0); /* and the addition behind it */
+        at = term.end + (i > 0); /* skips the addition */
     }
     run->rows = list_args(&lists[0], writer, items[0], firsts[0]);
     run->sums = list_args(&lists[1], writer, items[1], firsts[1]);
@@ -474,7 +474,7 @@ static uint32_t add_square_sum(struct selftest_tape *tape, uint32_t x, int64_t r
     return selftest_hide(tape, selftest_ones(tape, q, 1, rows));
 }
 
-/* A few numbers and four that are the same for all of them, as an optimizer reads them. */
+/* An update of one tensor; the four scalars are the same for all tensors. */
 static void add_update(struct selftest_tape *tape, enum op_kind kind, uint32_t gradient,
                        const uint32_t scalars[4], uint64_t count)
 {

@@ -44,7 +44,7 @@ static void read_too(struct readers *readers, uint32_t id, uint32_t with)
     readers->count[id] += readers->count[with];
 }
 
-/* Who reads a part of what was made whole reads of the whole, and the other way round. */
+/* A reader of a part reads the whole, and a reader of the whole reads its parts. */
 static void see_through_views(struct readers *readers, const struct fusion *fusion)
 {
     for (uint32_t id = 0; id < fusion->tensor_count; id++) {

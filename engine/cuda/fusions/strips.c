@@ -25,7 +25,7 @@ uint32_t strips_rows_of(uint32_t shared_max, uint64_t k)
     return STRIP_SHARED(STRIP_ROWS, k) <= most ? STRIP_ROWS : STRIP_SHARED(16, k) <= most ? 16 : 0;
 }
 
-/* A product, and the side of it that is held; the other's inputs are 2 * !side and the next. */
+/* A product, and which of its operands is held on chip. */
 struct strip_match {
     uint32_t ats[2]; /* quantization, product */
     uint32_t side;   /* 0: A, 1: B */
@@ -39,7 +39,7 @@ static int64_t product_rows(const struct op *contract, uint32_t side)
     return dims[0] * dims[1];
 }
 
-/* Are its rows neighbours in memory, as long and as many as a strip's? */
+/* Are its rows neighbours in memory, and no longer than a strip? */
 static bool is_held_view(const struct op *quantize)
 {
     const struct contraction_shape shape = contraction_shape_of(quantize);
@@ -57,9 +57,9 @@ static bool is_softmax_of(const struct op *op, uint32_t id)
 }
 
 /*
- * T where k, row after row, runs through the queries of a causal softmax, T in each turn, and the
- * view's rows are its columns from the first on: then element k of row m is hidden, and +0, where
- * k % T < m % dims[3]. Otherwise 0.
+ * T where k runs through the queries of a causal softmax, T in each turn, and the view's rows are
+ * its columns, from the first on. Then element k of row m is hidden (+0) where k % T < m % dims[3].
+ * Otherwise 0.
  */
 static int64_t causal_of(const struct op *quantize, const struct op *maker)
 {
@@ -85,7 +85,7 @@ static int64_t causal_of(const struct op *quantize, const struct op *maker)
     return causal;
 }
 
-/* What made a tensor in the tape, also where a group makes it now; NULL: nothing. */
+/* The operation that made a tensor in the tape, also inside of a group; NULL: none. */
 static const struct op *maker_of(const struct fusion *fusion, const struct readers *readers,
                                  uint32_t id)
 {

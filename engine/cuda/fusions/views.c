@@ -14,10 +14,10 @@
 
 #define QUADS 4 /* numbers in 16 bytes */
 
-/* Six axes of a view, and what they become in rows of `whole` numbers instead of `width`. */
+/* Strides for rows of `whole` numbers instead of `width`. False: the view has no such strides. */
 static bool widen(int64_t strides[6], const int64_t *dims, int64_t width, int64_t whole)
 {
-    int64_t column = 0; /* the last that the axes inside of a row reach */
+    int64_t column = 0; /* the last one that the view reads of a row */
 
     for (int axis = 0; axis < 6; axis++) {
         if (dims[axis] == 1) {
@@ -34,7 +34,7 @@ static bool widen(int64_t strides[6], const int64_t *dims, int64_t width, int64_
     return column < width;
 }
 
-/* Would all of it go? Then, where it is told to, the operation's strides are rewritten. */
+/* Can all strides of an operation be widened? rewrite: does it. */
 static bool widen_op(struct op *op, int64_t width, int64_t whole, bool rewrite)
 {
     const bool product = op->kind == OP_CONTRACT;
@@ -54,7 +54,7 @@ static bool widen_op(struct op *op, int64_t width, int64_t whole, bool rewrite)
     return true;
 }
 
-/* The parts of a SPLIT or a CONCAT, and what they are parts of. */
+/* The parts of a SPLIT or a CONCAT, and their whole. */
 struct split_parts {
     const uint32_t *ids;
     const int64_t *widths;
@@ -77,7 +77,7 @@ static struct split_parts parts_of(const struct op *op)
     return parts;
 }
 
-/* Does every reader of a part of a SPLIT look through a view, and can that be widened? */
+/* Is every reader of a part of a SPLIT a quantization that can be widened? */
 static bool readers_widen(struct fusion *fusion, const struct readers *readers,
                           const struct split_parts *parts, uint32_t part, bool rewrite)
 {
@@ -98,7 +98,7 @@ static bool readers_widen(struct fusion *fusion, const struct readers *readers,
     return true;
 }
 
-/* Does a product write a part of a CONCAT, for nobody else, and can its strides be widened? */
+/* Is the maker of a part of a CONCAT a product that can be widened, without other readers? */
 static bool maker_widens(struct fusion *fusion, const struct readers *readers,
                          const struct split_parts *parts, uint32_t part, bool rewrite)
 {
@@ -115,7 +115,7 @@ static bool maker_widens(struct fusion *fusion, const struct readers *readers,
            widen_op(&fusion->ops[at], parts->widths[part], parts->width, rewrite);
 }
 
-/* May a tensor lie in another, or another in it? */
+/* May a tensor lie inside of another, or hold others? */
 static bool is_loose(const struct fusion *fusion, const struct readers *readers, uint32_t id)
 {
     return !readers->kept[id] && fusion->holders[id] == id;
@@ -199,7 +199,7 @@ static void add_looks(struct selftest_tape *tape, uint32_t id, int64_t width)
     (void)selftest_ones(tape, across, width, ROWS_OF_WHOLE);
 }
 
-/* Of what is made, not given: that lies with the states. */
+/* Of a tensor that is made: a given one lies with the states. */
 static void build_split_rows(struct selftest_tape *tape)
 {
     static const int64_t widths[3] = {20, 144, 16};

@@ -1,4 +1,4 @@
-/* contract_kernel.c - see contract_way.h. */
+/* contract_kernel.c - see contract_kernel.h. */
 #include "engine/cuda/launch/contract_kernel.h"
 
 uint64_t contract_tiles(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma)
@@ -14,7 +14,7 @@ static uint64_t hopper_tiles(const struct contract_args *args, uint32_t columns)
            contract_tiles(args->n, args->batches, columns, true);
 }
 
-/* What a wave of half tiles takes of one of whole tiles: more than half, for A is read as often. */
+/* The time of a wave of half tiles, of one of whole tiles: above half, since A is read as often. */
 #define HALF_WAVE_PERCENT 58
 
 /* Half tiles where they leave fewer multiprocessors idle. */

@@ -10,7 +10,7 @@ static bool takes_two(struct epilogue_form *form, const struct op *op, uint64_t 
     form->other = 1 - value;
     form->source = whole ? EPILOGUE_WHOLE : EPILOGUE_ROW;
     form->row = whole ? 0 : turn;
-    /* What is read in turns is the second operand. */
+    /* The rule repeats the second operand only. */
     return op->attributes[BROADCAST_DIV] == 1 && (whole || (value == 0 && turn % 4 == 0));
 }
 

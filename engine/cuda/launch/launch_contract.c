@@ -5,8 +5,8 @@
 
 /* ---- sums without tiles ---------------------------------------------------------- */
 
-#define DOTS_K_MAX    65536 /* a row of more is split over many tiles' worth of blocks, elsewhere */
-#define DOTS_ROWS_FEW 64    /* but not where there are rows enough to fill a device */
+#define DOTS_K_MAX    65536 /* a product splits longer rows over many blocks */
+#define DOTS_ROWS_FEW 64    /* so many rows fill a device anyway */
 #define DOTS_TEAM_K   1024  /* rows of more elements are shared by all warps of a block */
 
 /* Results of one row by one row? */
@@ -133,7 +133,7 @@ static uint64_t split_sums_size(uint64_t results)
     return packed_round_up(results * sizeof(uint64_t), PACKED_ALIGNMENT);
 }
 
-/* Two tickets for each of so many tiles: there are never more than the smallest give. */
+/* Two tickets for each tile, as if tiles were the smallest. */
 static uint64_t split_tickets_size(uint64_t batches, uint64_t m, uint64_t n)
 {
     return packed_round_up(batches * contract_tiles(m, batches, CONTRACT_ROWS_THREE, true) *
@@ -150,7 +150,7 @@ static uint64_t split_size(uint64_t batches, uint64_t m, uint64_t n, uint64_t k)
     return split_sums_size(batches * m * n) + split_tickets_size(batches, m, n);
 }
 
-/* Decides on splits, and empties what they meet in. */
+/* Chooses the number of splits, and clears the sums and tickets where they meet. */
 static enum device_result prepare_splits(const struct launcher *launcher,
                                          struct contract_args *args, uint8_t *scratch)
 {

@@ -43,7 +43,7 @@ enum device_result launch_hash(const struct launcher *launcher, void *roots,
 
     DEVICE_TRY(launch_work(launcher, KERNEL_HASH_LEAVES, leaves, HASH_LEAF_THREADS,
                            HASH_LEAF_THREADS, &args, sizeof(args)));
-    /* At least once, so that the roots of single leaves are moved to their places. */
+    /* At least once: it moves the roots of single leaves to their places. */
     do {
         args.level++;
         assert(args.level < HASH_LEVELS);

@@ -17,7 +17,7 @@ static bool view_across(const struct op *op)
     return k_stride != 1 && strides[axis] == 1;
 }
 
-/* Is each row a run of memory that is read by 16 bytes, its pieces blocks or all of it one? */
+/* Is each row a run of memory that can be read by 16 bytes, of whole pieces? */
 static bool view_of_runs(const struct op *op, const struct contraction_shape *shape, const void *x)
 {
     const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
@@ -44,7 +44,7 @@ static uint64_t peaks_size(const struct op *op)
                            PACKED_ALIGNMENT);
 }
 
-/* A block of threads would go through each alone, and the rest of the device wait for it. */
+/* One block of threads would take each row, and the rest of the device would be idle. */
 static bool few_long_rows(const struct quantize_args *args)
 {
     return args->rows < LONG_ROWS_FEW && args->k > LONG_ROW_K;
@@ -97,9 +97,9 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
 
 /* ---- columns ----------------------------------------------------------------------- */
 
-#define COLUMNS_SHARED_TWICE (96 * 1024) /* so much leaves room for a second block beside it */
+#define COLUMNS_SHARED_TWICE (96 * 1024) /* leaves room for a second block */
 
-/* As many columns as let two blocks lie side by side, else as few as are worth it. */
+/* As many as leave room for two blocks; where none do, the fewest that are worth it. */
 uint32_t launch_columns_of(uint32_t shared_max, uint64_t k)
 {
     const uint64_t most = shared_max == 0 ? SHARED_USUAL : shared_max;

@@ -53,7 +53,7 @@ struct launcher {
     uint32_t disabled;    /* bits 1 << enum kernel_variant */
     bool gives_up;        /* kernels whose barriers never end go on, and give nonsense */
     bool packed;          /* fast mode: q tensors are packed.h's planes */
-    bool rules_only;      /* every operation by its rules: for tests and doubts */
+    bool rules_only; /* every operation by its rules: for tests, and where kernels are in doubt */
 };
 
 static inline enum device_result launch_grid(const struct launcher *launcher,

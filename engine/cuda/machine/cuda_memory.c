@@ -71,7 +71,7 @@ static uint64_t scratch_size(const struct machine_cuda *cuda)
     return most;
 }
 
-/* Operations from there on may write the states that are being hashed. */
+/* The first operation that writes a state: the states of the step before may still be hashed. */
 static uint32_t first_writing(const struct machine_cuda *cuda)
 {
     const struct tape *tape = &cuda->tape;
@@ -234,7 +234,7 @@ static void fill_launcher(struct machine_cuda *cuda)
                                        .rules_only = cuda->config.rules_only};
 }
 
-/* States of zeros, the operations, and the lists of fused ones. */
+/* Fills the states with zeros and sends the operations and the lists of fused ones. */
 static enum status fill_first(struct machine_cuda *cuda, struct error *error)
 {
     const struct device_calls *calls = cuda->config.calls;

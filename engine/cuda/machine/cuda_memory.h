@@ -1,5 +1,6 @@
 /*
- * cuda_memory.h - device memory of a machine: planned, allocated and placed once, when it is opened.
+ * cuda_memory.h - device memory of a machine: planned, allocated and placed once, when it is
+ * opened.
  */
 #ifndef ENGINE_CUDA_MACHINE_CUDA_MEMORY_H
 #define ENGINE_CUDA_MACHINE_CUDA_MEMORY_H

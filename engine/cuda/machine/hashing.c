@@ -17,7 +17,7 @@
 #define LANE_HASHING   1
 #define SIGNAL_STEPPED 0
 #define SIGNAL_HASHED  1
-/* The words that tell of numbers that are none, before the roots: now, and of what is hashed. */
+/* Two words before the roots: a state is not finite now; it was not when it was hashed. */
 #define WORDS_SIZE     UINT64_C(256)
 
 void cuda_hash_sizes(uint64_t sizes[BLOCK_COUNT], struct machine_cuda *cuda)
@@ -60,7 +60,7 @@ static struct hash_item *items_of(const struct machine_cuda *cuda)
     return (struct hash_item *)(roots_of(cuda) + cuda->roots_max);
 }
 
-/* ---- numbers that are none ------------------------------------------------------ */
+/* ---- numbers that are not finite ------------------------------------------------- */
 
 /* Queues the search through every binary32 state. */
 static enum device_result search(const struct machine_cuda *cuda, uint32_t *word)
@@ -89,12 +89,12 @@ enum status cuda_diverged(struct machine *machine, bool *diverged, struct error 
         result = cuda->config.calls->download(cuda->device, &found, word_now(cuda), sizeof(found));
     }
     *diverged = found != 0;
-    return cuda_failed(cuda, result, "looking for numbers that are none", error);
+    return cuda_failed(cuda, result, "the search for numbers that are not finite", error);
 }
 
 /* ---- roots ------------------------------------------------------------------------ */
 
-/* Sends the table of items, unless it is the one that is there: then nothing waits. */
+/* Sends the table of items, unless the device has it: sending waits. */
 static enum device_result send_items(struct machine_cuda *cuda, const uint32_t *tensors,
                                      uint32_t count)
 {
@@ -116,9 +116,9 @@ static enum device_result send_items(struct machine_cuda *cuda, const uint32_t *
         return DEVICE_OK;
     }
     launch_hash_plan(hashing->items, count);
-    /* Each tensor at most once: that is what the scratch was planned for. */
+    /* The scratch was planned for each tensor once. */
     assert(launch_hash_scratch_size(hashing->items, count) <= cuda->block_sizes[BLOCK_HASH]);
-    hashing->count = 0; /* of what the device has, in case this fails */
+    hashing->count = 0; /* if the upload fails, the device has no table */
     enum device_result result = cuda->config.calls->upload(
         cuda->device, items_of(cuda), hashing->items, count * sizeof(*hashing->items));
 

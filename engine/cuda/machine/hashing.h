@@ -1,6 +1,6 @@
 /*
- * hashing.h - roots of what a machine holds, made where it lies, and the search for numbers that are
- * not finite; beside the next step, on a lane of their own.
+ * hashing.h - roots of what a machine holds, made where it lies, and the search for numbers that
+ * are not finite; beside the next step, on a lane of their own.
  */
 #ifndef ENGINE_CUDA_MACHINE_HASHING_H
 #define ENGINE_CUDA_MACHINE_HASHING_H

@@ -1,12 +1,11 @@
 /*
- * machine.c - the CUDA backend: device memory by the plan, and the operations queued on a
- * stream.
+ * machine.c - the CUDA backend: opens a machine, and queues the operations of steps.
  *
  * Everything is allocated when the machine is opened. A step only queues work: in fast mode the
  * first is queued call by call and the second is recorded, to be replayed as one graph from then
- * on. So an error of the device may come out of a later call; all calls that hand bytes to the
- * caller wait and would tell it. An error is never a difference: whoever gets STATUS_DEVICE or
- * STATUS_NO_MEMORY cannot tell.
+ * on. So a later call may report an error of the device; every call that hands bytes to the caller
+ * waits, and reports it. An error is never a difference: STATUS_DEVICE and STATUS_NO_MEMORY say
+ * nothing about the numbers.
  */
 #include "engine/cuda/machine/machine.h"
 
@@ -99,7 +98,7 @@ static enum status size_without(uint64_t *size, const struct tape *tape,
     return status;
 }
 
-/* Enough for any device: with all that spares passes, and with nothing of it. */
+/* Enough for any device: the larger of all variants enabled and all disabled. */
 static enum status cuda_size(uint64_t *size, const struct tape *tape,
                              const struct machine_options *options, struct error *error)
 {
@@ -155,7 +154,7 @@ static enum status cuda_bind(struct machine *machine, uint32_t tensor, const voi
     return cuda_failed(cuda, result, "an upload", error);
 }
 
-/* Nothing of a device is in host memory. */
+/* Host memory holds nothing of a device. */
 static const void *cuda_peek(struct machine *machine, uint32_t tensor)
 {
     (void)machine;
@@ -228,7 +227,7 @@ static enum device_result take_next_states(struct machine_cuda *cuda)
     return DEVICE_OK;
 }
 
-/* Queues operations call by call; behind the last of a step, the states' next values. */
+/* Queues operations call by call; after the last of a step, copies of the states' next values. */
 static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg,
                              const struct observer *observer, struct error *error)
 {
@@ -252,7 +251,7 @@ static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg,
                       : cuda_failed(cuda, take_next_states(cuda), "the copy of states", error);
 }
 
-/* Its place among those that are kept; NULL where there is none left. *known: it was there. */
+/* The kept leg like this one, or a new one; NULL: no place is left. *known: it was there. */
 static struct leg *find_leg(bool *known, struct machine_cuda *cuda, const struct leg *wanted)
 {
     for (int i = 0; i < LEGS_MAX; i++) {
@@ -272,7 +271,7 @@ static struct leg *find_leg(bool *known, struct machine_cuda *cuda, const struct
     return NULL;
 }
 
-/* Records a leg as a graph; where the runtime refuses, steps go on call by call. */
+/* Records a leg as a graph. Where the runtime refuses, steps are queued call by call. */
 static void record_leg(struct machine_cuda *cuda, struct leg *leg)
 {
     const struct device_calls *calls = cuda->config.calls;
@@ -292,7 +291,7 @@ static void record_leg(struct machine_cuda *cuda, struct leg *leg)
     }
 }
 
-/* The first time is queued plainly: the runtime loads kernels when they are first used. */
+/* The first time is queued call by call: the runtime loads kernels when they are first used. */
 static enum status run_leg(struct machine_cuda *cuda, const struct leg *wanted, struct error *error)
 {
     bool known = false;
@@ -310,7 +309,7 @@ static enum status run_leg(struct machine_cuda *cuda, const struct leg *wanted, 
 
 /*
  * A step is two legs: up to where it writes states, and on from there. Between them it waits for
- * the hashing of the states that the step before left, which has gone on beside the first.
+ * the hashing of the previous states, which runs beside the first leg.
  */
 static enum status run_legs(struct machine_cuda *cuda, uint32_t first, uint32_t last,
                             struct error *error)
@@ -356,7 +355,7 @@ static enum status cuda_step(struct machine *machine, const struct observer *obs
     return cuda_run(machine, 0, machine->tape->op_count, observer, error);
 }
 
-/* Waits for both: neither may touch its memory again before the copy is done. */
+/* Waits for both devices: neither may write before the copy is done. */
 static enum status cuda_take(struct machine *machine, uint32_t tensor, struct machine *from,
                              uint32_t from_tensor, struct error *error)
 {

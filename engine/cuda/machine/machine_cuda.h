@@ -1,6 +1,6 @@
 /*
- * machine_cuda.h - the CUDA machine itself, and what the files of this folder ask of it. Nobody else
- * includes it but tests that look inside.
+ * machine_cuda.h - the CUDA machine itself, and what the files of this folder ask of it. Nobody
+ * else includes it but tests that look inside.
  */
 #ifndef ENGINE_CUDA_MACHINE_MACHINE_CUDA_H
 #define ENGINE_CUDA_MACHINE_MACHINE_CUDA_H

@@ -48,15 +48,15 @@ const char *selftest_name(enum kernel_variant variant)
 struct selftest {
     struct selftest_tape tape;
     struct fusion fusion;
-    bool needed[SELFTEST_TENSORS_MAX]; /* by an operation that is made, or to be compared */
+    bool needed[SELFTEST_TENSORS_MAX]; /* an executed operation reads it, or it is compared */
     uint64_t sizes[SELFTEST_TENSORS_MAX];
     void *host[SELFTEST_TENSORS_MAX];
     void *device[SELFTEST_TENSORS_MAX];
 };
 
 /*
- * Numbers of all sizes, a hundredth of them zeros of both signs; where rows are said, pieces of
- * them differ in size instead. Indices are small.
+ * Numbers of all sizes, one in a hundred a zero of either sign. Where a row's length is known, its
+ * pieces differ in size instead. Indices are small.
  */
 static void fill(void *values, const struct tensor *tensor, int64_t row, uint64_t seed)
 {
@@ -152,7 +152,7 @@ static enum device_result place(void **block, uint8_t **lists_at, struct selftes
                                    test->tape.tape.op_count * sizeof(struct op));
 }
 
-/* Which operations are made once all is rewritten: those whose outputs someone needs. */
+/* Marks what the rewritten tape needs: operations without a reader are not executed. */
 static void find_needed(struct selftest *test)
 {
     for (uint32_t at = test->tape.tape.op_count; at > 0; at--) {
@@ -174,7 +174,7 @@ static void find_needed(struct selftest *test)
     }
 }
 
-/* What a kernel does not write is no result by luck. */
+/* Outputs are filled first, so that a kernel that writes nothing cannot be right by luck. */
 static enum device_result give_values(struct selftest *test, const struct launcher *launcher)
 {
     const struct device_calls *calls = launcher->calls;
@@ -230,7 +230,7 @@ static enum device_result run(bool *right, struct selftest *test, struct launche
     return result == DEVICE_OK ? compare(right, test, launcher) : result;
 }
 
-/* With what the machine would rewrite and launch together. */
+/* Rewritten and launched as the machine would do it. */
 static enum device_result run_fused(bool *right, struct selftest *test, struct launcher *launcher)
 {
     const struct fusion_facts facts = {.disabled = launcher->disabled,

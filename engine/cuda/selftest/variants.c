@@ -87,7 +87,8 @@ static enum status read_names(uint32_t *without, struct error *error)
 
 _Static_assert(VARIANT_COUNT <= NOTE_BITS, "a note has a bit for each variant");
 
-/* A kernel that does not start harms nothing but its own variant. Without the plain one, all end. */
+/* A kernel that does not start harms nothing but its own variant. Without the plain one, all
+ * end. */
 static enum device_result forgive(enum device_result result, const struct launcher *launcher,
                                   enum kernel_variant variant)
 {

@@ -1,5 +1,6 @@
 /*
- * variants.h - which kernel variants a device may be trusted with: each is tested before it is used.
+ * variants.h - which kernel variants a device may be trusted with: each is tested before it is
+ * used.
  *
  * A variant whose kernels give other bits than the rules on a small problem (a compiler's fault, a
  * device's, or ours) is disabled, and plainer kernels take its place. No result is ever made by

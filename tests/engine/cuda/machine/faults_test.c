@@ -214,7 +214,7 @@ static void test_any_call_of_a_split_step_may_fail(void **state)
     hold_use(use_trace, &options, test_share(100000, 50), "a split trace");
 }
 
-/* A device that fails at the search for numbers that are none has not said that there are any. */
+/* A device that fails at the search for numbers that are not finite has found none. */
 static void test_a_failed_search_is_no_divergence(void **state)
 {
     struct backend fake = backend_cuda;
