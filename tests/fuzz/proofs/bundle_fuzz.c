@@ -1,7 +1,7 @@
 /*
- * bundle_fuzz.c - any bytes as a part of a bundle. The first byte says which: 0 a packed file, 1
- * the archive inside one, 2 the database of the journal, 3 a checkpoint. The others are sound.
- * After an import that is refused nothing may be left behind; one that is accepted must open.
+ * bundle_fuzz.c - any bytes as one part of a bundle whose other parts are sound. The first byte
+ * says which: 0 a packed file, 1 the archive inside one, 2 the database of the journal, 3 a
+ * checkpoint. An import that is refused must leave nothing behind; one that is accepted must open.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -169,8 +169,8 @@ static void read_folder(const uint8_t *data, size_t size, int is_database)
     if (!is_database) {
         struct bundle_step step = {.step = 0};
 
-        /* The root of the state before step 2 as the corpus has it cannot be known here: whatever
-         * the checkpoint is, it is read to its end and refused. */
+        /* This bundle does not know the root before step 2 in the corpus: it reads any
+         * checkpoint to its end and refuses it. */
         if (bundle_record(bundle, &step, NULL) != STATUS_OK) {
             abort();
         }

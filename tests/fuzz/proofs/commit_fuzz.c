@@ -1,4 +1,5 @@
-/* Any bytes as the header of a tensor: what is read is sound and writes back to the same bytes. */
+/* commit_fuzz.c - any bytes as the header of a tensor: what is read is sound and writes back to
+ * the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 

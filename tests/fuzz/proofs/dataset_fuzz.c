@@ -1,7 +1,7 @@
 /*
- * dataset_fuzz.c - a data file from a stranger: it is refused, or every element is where the
- * reader says and within the range that was asked for. The first byte chooses the reader, the
- * second the limit; the rest is the file.
+ * dataset_fuzz.c - any bytes as a data file: it is refused, or every element lies inside the file
+ * and is within the range. The first byte chooses the reader, the second the limit; the rest is the
+ * file.
  */
 #include <stdlib.h>
 #include <string.h>

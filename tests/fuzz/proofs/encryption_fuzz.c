@@ -1,6 +1,6 @@
 /*
- * Any bytes as an encrypted payload (first byte 0 modulo 3), a locked key (1) or an encrypted file
- * (2). Nobody can make one without the key: an input that opens is a fault.
+ * encryption_fuzz.c - any bytes as an encrypted payload (first byte 0 modulo 3), a locked key (1)
+ * or an encrypted file (2). Nobody can make one without the key: an input that opens is a fault.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "proofs/format/encryption.h"
 #include "tests/support/memory_file.h"
 
-#define LOG_N_MOST 6 /* scrypt at its real cost would make a fuzzer of one input a second */
+#define LOG_N_MOST 6 /* scrypt at its real cost would leave a fuzzer one input a second */
 #define LOCK_LOG_N 32
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

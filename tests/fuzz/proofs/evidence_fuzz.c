@@ -1,10 +1,10 @@
 /*
- * evidence_fuzz.c - a byte that chooses, then any bytes as evidence about a small step that is
- * honest but for one element (0 and 1), or as an evidence file (2). Evidence cannot be forged: what
- * is upheld is about the one element that is wrong, or the state that is not what the trace says.
+ * evidence_fuzz.c - any bytes as evidence. The first byte chooses the case.
  *
- * A program that is nobody's has its root in the bytes: 3, 32 bytes of a trace root, then evidence
- * whose program item is made to be under the root, so that hostile descriptors reach the rules.
+ * 0 and 1: evidence about a small step with one wrong element. Evidence cannot be forged: if it is
+ * upheld, it is about that element, or about the state that differs from the trace. 2: an evidence
+ * file. 3: 32 bytes of a trace root, then evidence under a program of its own, whose program item
+ * is put under the root, so that hostile descriptors reach the rules.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void judge_small(const uint8_t *data, size_t size, bool guilty)
     ruling = exhibit_judge(&exhibit, data, size);
     insist(guilty || ruling.answer != EVIDENCE_UPHELD, "an honest one is found guilty");
     insist((ruling.answer == EVIDENCE_REFUSED) == (ruling.reason != EVIDENCE_FINE),
-           "an answer without its reason");
+           "a ruling without its reason");
     exhibit_close(&exhibit);
 }
 

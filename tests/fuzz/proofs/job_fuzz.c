@@ -1,7 +1,7 @@
 /*
- * job_fuzz.c - any bytes as a job file. First byte 1: the header is mended first, as a forger
- * would, so that the readers behind it meet the bytes too. What is accepted is written back as it
- * was.
+ * job_fuzz.c - any bytes as a job file. First byte 1: the header is made to commit to the rest
+ * first, as a forger would, so that the readers of the rest see the bytes too. A job that is
+ * accepted writes back to the same bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * ledger_query_fuzz.c - three roots and what a ledger knows, then any bytes as a question under
- * them. What a question that holds leads to can be written, read again, and asked.
+ * ledger_query_fuzz.c - three roots and what a ledger knows, then any bytes as a query under them.
+ * A query that holds leads to a trace query that can be written, read again and answered.
  */
 #include <stdlib.h>
 #include <string.h>

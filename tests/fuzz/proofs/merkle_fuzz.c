@@ -1,7 +1,6 @@
 /*
- * Any bytes as a path (first byte even) or a proof of many leaves (odd). A small tree stands for
- * the committed one: whatever is read must write back to the same bytes, and must never prove a
- * leaf that is not in the tree.
+ * merkle_fuzz.c - any bytes as a path (first byte even) or a proof of many leaves (odd). What is
+ * read writes back to the same bytes, and never proves a leaf that is not in the small tree here.
  */
 #include <stdlib.h>
 #include <string.h>

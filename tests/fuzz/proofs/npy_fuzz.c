@@ -1,6 +1,6 @@
 /*
- * Any bytes as an .npy file: what is read must lie inside it, and must read the same after we
- * write it ourselves.
+ * npy_fuzz.c - any bytes as an .npy file: the data lies inside the file, and the header, written by
+ * our writer, reads the same.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * opening_fuzz.c - a trace root, then any bytes as an opening under it. What is read is written
- * back as it was; whatever is accepted lies inside its own tensor.
+ * opening_fuzz.c - a trace root, then any bytes as an opening under it. What is read writes back to
+ * the same bytes; an opening that is accepted lies inside its own tensor.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a safetensors file: what is read must cover the data, each byte once. */
+/* safetensors_fuzz.c - any bytes as a safetensors file: the tensors of a file that is read cover
+ * the data, each byte once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /*
- * trace_query_fuzz.c - bytes as an ask, as its text, and as what was asked with an answer to it.
- * What is read is written back as it was; an answer that is accepted is not accepted when a bit is
- * flipped.
+ * trace_query_fuzz.c - any bytes as a query, as its text, and as a query with a reply to it. What
+ * is read writes back to the same bytes; a reply that is accepted is refused when one bit flips.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static void read_text(const uint8_t *data, size_t size)
     free(text);
 }
 
-/* The size of what was asked (2), that, and the answer. */
+/* The size of the query (2), the query, the reply. */
 static void read_told(const uint8_t *data, size_t size)
 {
     static uint8_t changed[TRACE_REPLY_BYTES_MAX];

@@ -1,10 +1,10 @@
 /*
- * trace_walk_fuzz.c - a walk to a lie of which every answer, and the memory in between, comes as
- * the bytes say: whole, or with edits. No answer is taken but the true one, and a walk that was
- * kept is taken up as it was or not at all.
+ * trace_walk_fuzz.c - a walk to a wrong element in which every reply, and the saved walk in
+ * between, comes whole or with edits, as the bytes say. The walk takes only the true reply; a saved
+ * walk is read back as it was, or not at all.
  *
- * The bytes: for each answer, and then for the saved walk, how many edits (modulo 4), and of each:
- * place (2), other bits (1; 0: the end is cut off there).
+ * The bytes: for each reply, and then for the saved walk, how many edits (modulo 4), and of each:
+ * place (2), other bits (1; 0: cut off there).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The same step on two machines, of which one lies. */
+/* The same step on two machines; one gives a wrong element. */
 struct stage {
     struct small_model small;
     struct liar liar;
@@ -96,8 +96,8 @@ static void edit(uint8_t *bytes, size_t *size, struct reader *reader)
     }
 }
 
-/* False: the answer was not taken. */
-static bool answer(struct trace_walk *walk, struct stage *stage, struct reader *reader)
+/* False: the walk did not take the reply. */
+static bool take_reply(struct trace_walk *walk, struct stage *stage, struct reader *reader)
 {
     static uint8_t truth[TRACE_REPLY_BYTES_MAX];
     static uint8_t reply[TRACE_REPLY_BYTES_MAX];
@@ -110,13 +110,13 @@ static bool answer(struct trace_walk *walk, struct stage *stage, struct reader *
 
     insist(trace_walk_next(&query, &known, walk), "no ask, and no end");
     insist(trace_server_answer(truth, &size, &stage->accused, &query, NULL) == STATUS_OK,
-           "no answer");
+           "the server has no reply");
     memcpy(reply, truth, size);
     edited = size;
     edit(reply, &edited, reader);
     same = edited == size && memcmp(reply, truth, size) == 0;
     status = trace_walk_take(walk, reply, edited, NULL);
-    insist(same == (status == STATUS_OK), "an answer is taken that is none, or not taken");
+    insist(same == (status == STATUS_OK), "a false reply is taken, or a true one refused");
     return status == STATUS_OK;
 }
 
@@ -153,7 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     reader_init(&reader, data, size);
     insist(trace_walk_open(&walk, &stage->own, &accused, NULL) == STATUS_OK, "no hunt");
-    while (walk.end == TRACE_WALK_GOES_ON && answer(&walk, stage, &reader)) {
+    while (walk.end == TRACE_WALK_GOES_ON && take_reply(&walk, stage, &reader)) {
     }
     insist(walk.end == TRACE_WALK_GOES_ON || walk.end == TRACE_WALK_ELEMENT, "another end");
     load_edited(stage, &walk, &reader);

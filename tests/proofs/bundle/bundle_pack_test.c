@@ -1,7 +1,8 @@
 /*
  * Goal: a bundle comes out of its file as it went in, and nothing else comes out of any file.
- * Method: round trips of plain, encrypted, diverged, given and unfinished runs, byte for byte; every
- * byte and truncation of a file; archives made by hand with links, foreign paths, exchanged,
+ *
+ * Method: round trips of plain, encrypted, diverged, given and unfinished runs, byte for byte;
+ * every byte and truncation of a file; archives made by hand with links, foreign paths, exchanged,
  * repeated and oversized entries, false journals and bombs; structure-aware mutants. After every
  * refusal the folder beside the target is as empty as before.
  */
@@ -39,7 +40,7 @@ static struct job *small_job(void)
     return small_job_new(&options);
 }
 
-/* Every import goes into this folder, where nothing may be left by one that is refused. */
+/* Every import goes into this folder; a refused one must leave it empty. */
 static const char *inbox(void)
 {
     const char *path = small_path("inbox");
@@ -152,7 +153,7 @@ static void check_goes_on(const char *name, const struct encryption_key *key, ui
     assert_int_equal(step, from);
     small_bundle_fill(bundle, &run, step, 20);
     run_close(&run);
-    /* The same end as a run that never moved. */
+    /* The end is that of a run that never moved. */
     small_run_open(&run, job, isa_best(), 1, false);
     small_run_begin(&run);
     for (int i = 0; i < 20; i++) {
@@ -219,7 +220,7 @@ static void test_encrypted_bundle_stays_encrypted(void **state)
     check_round_trip(bundle, "encrypted", &the_key, 3);
     bundle_close(bundle);
     check_goes_on("encrypted", &the_key, 12);
-    /* By somebody without the key, who cannot check it, and by one with a wrong key. */
+    /* Importers without the key, who cannot check it, and with a wrong key. */
     assert_int_equal(bundle_open(&bundle, small_path("encrypted"), BUNDLE_READ, NULL), STATUS_OK);
     check_round_trip(bundle, "locked", NULL, 3);
     bundle_close(bundle);
@@ -296,7 +297,7 @@ static void test_damaged_checkpoint_is_not_sent(void **state)
 
 /* ---- files that are changed ------------------------------------------------ */
 
-/* A small file, and what it unpacks to. */
+/* A small packed file, and the archive in it. */
 struct packed {
     struct file_bytes file;
     uint8_t *tar;
@@ -346,7 +347,7 @@ static enum status import_bytes(const char *name, const uint8_t *bytes, size_t s
     return status;
 }
 
-/* Packs a tar of whatever content and imports it. */
+/* Packs any tar and imports it. */
 static enum status import_tar(const char *name, const uint8_t *tar, size_t tar_size)
 {
     size_t room = ZSTD_compressBound(tar_size);
@@ -369,7 +370,8 @@ static void test_every_changed_byte_and_every_cut_is_refused(void **state)
     for (size_t at = 0; at < packed.file.size; at += at < 60 ? 1 : step) {
         packed.file.data[at] ^= (uint8_t)(1 << at % 8);
         if (import_bytes("changed", packed.file.data, packed.file.size, SIZE_MAX_OK) == STATUS_OK) {
-            /* zstd keeps a few bits that mean nothing: then everything is as it was. */
+            /* A few bits of zstd mean nothing: a file with one of them changed imports as
+             * before. */
             struct packed same = packed;
 
             same.tar = malloc(PACK_MAX);
@@ -404,7 +406,7 @@ static void test_bytes_and_frames_after_the_end_are_refused(void **state)
     longer[packed.file.size] = 0;
     size = packed.file.size;
     assert_int_equal(import_bytes("longer", longer, size + 1, SIZE_MAX_OK), STATUS_BAD_FORMAT);
-    /* Another frame, and a skippable one, which zstd itself would pass over. */
+    /* A second frame, and a skippable one, which zstd itself would skip. */
     memcpy(longer + size, packed.file.data, size);
     assert_int_equal(import_bytes("longer", longer, 2 * size, SIZE_MAX_OK), STATUS_BAD_FORMAT);
     memcpy(longer + size, "\x50\x2a\x4d\x18\x00\x00\x00\x00", 8);
@@ -830,8 +832,8 @@ static bool is_bound(size_t at, bool has_last_checkpoint)
     return at / STEP_SIZE < 5 || (at / STEP_SIZE == STEPS - 1 && has_last_checkpoint);
 }
 
-/* What is accepted has the same job, checkpoints of the same bytes or none, and the same journal
- * wherever a root binds it. */
+/* An accepted file has the same job, the same checkpoints or none, and the same journal wherever
+ * a root binds it. */
 static void check_bound(const uint8_t *tar, size_t size, const struct packed *packed,
                         const struct entry *entries)
 {
@@ -855,7 +857,7 @@ static void check_bound(const uint8_t *tar, size_t size, const struct packed *pa
     }
 }
 
-/* What is accepted is a whole bundle: packed again it gives the same bytes. */
+/* An accepted file is a whole bundle: packed again it gives the same bytes. */
 static void check_accepted(const uint8_t *tar, size_t size)
 {
     struct bundle *bundle = NULL;

@@ -1,7 +1,8 @@
 /*
- * Goal: a bundle gives back what was put into it, and takes nothing that is false.
- * Method: round trips, plain and encrypted; folders with links, strangers' files and a crash's left-
- * overs; a second process; rows removed and changed with sqlite3; checkpoints with bits flipped,
+ * Goal: a bundle gives back what was put into it, and accepts nothing false.
+ *
+ * Method: round trips, plain and encrypted; folders with links, strangers' files and leftovers of a
+ * crash; a second process; rows removed and changed with sqlite3; checkpoints with bits flipped,
  * cut, exchanged and missing, down to the first state; every way to keep checkpoints.
  */
 #include <fcntl.h>
@@ -49,7 +50,7 @@ static enum status try_open(const char *path, enum bundle_mode mode)
     return status;
 }
 
-/* Somebody with sqlite3 at hand. */
+/* A stranger with sqlite3. */
 static void change(const char *path, const char *sql)
 {
     char file[600];
@@ -207,7 +208,7 @@ static void test_step_that_gives_something_else_is_refused(void **state)
     (void)state;
     assert_int_equal(bundle_step_read(&step, bundle, 3, NULL), STATUS_OK);
     assert_int_equal(bundle_record(bundle, &step, NULL), STATUS_OK);
-    step.nanoseconds++; /* the time is another: it is only a time */
+    step.nanoseconds++; /* another time: it is only a time */
     assert_int_equal(bundle_record(bundle, &step, NULL), STATUS_OK);
     step.loss_bits ^= 1;
     assert_int_equal(bundle_record(bundle, &step, NULL), STATUS_REFUSED);
@@ -264,7 +265,7 @@ static void test_second_process_is_refused(void **state)
     }
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_int_equal(result, 0);
-    reader = reopen(path, BUNDLE_READ); /* who only reads is not kept out */
+    reader = reopen(path, BUNDLE_READ); /* a reader is not kept out */
     bundle_close(reader);
     bundle_close(bundle);
     assert_int_equal(try_open(path, BUNDLE_WRITE), STATUS_OK);
@@ -325,7 +326,7 @@ static void test_what_a_crash_left_is_cleared_away(void **state)
     assert_true(file_exists(half));
     assert_int_equal(try_open(path, BUNDLE_WRITE), STATUS_OK);
     assert_false(file_exists(half));
-    /* Before the job file was there, nothing of it counts. */
+    /* Without the job file the folder is no bundle. */
     part(job, path, "job");
     part(half, path, "job.part-a1B2c3");
     assert_int_equal(rename(job, half), 0);
@@ -367,7 +368,7 @@ static void test_links_in_a_bundle_are_refused(void **state)
         assert_true(!was_there || rename(kept, name) == 0);
     }
     assert_int_equal(try_open(path, BUNDLE_WRITE), STATUS_OK);
-    /* The bundle itself may lie behind a link: that is its owner's. */
+    /* The bundle itself may lie behind a link, which its owner made. */
     assert_int_equal(symlink(path, small_path("alias")), 0);
     assert_int_equal(try_open(small_path("alias"), BUNDLE_WRITE), STATUS_OK);
 }
@@ -677,7 +678,7 @@ static void test_wanted_checkpoints_stay_and_no_others(void **state)
 
         (void)snprintf(name, sizeof(name), "kept %zu", i);
         bundle = small_bundle_new(small_path(name), small_job(), NULL, 20);
-        /* What a crash left between entry and file, and what is none of ours. */
+        /* Files: one that a crash left between entry and file, and others that are not ours. */
         assert_int_equal(bundle_checkpoint_path(stray, bundle, 3, NULL), STATUS_OK);
         assert_int_equal(file_write(stray, NULL, "stray", 5, 0644), STATUS_OK);
         (void)snprintf(other, sizeof(other), "%.3000s.note", stray);
@@ -740,7 +741,7 @@ static void test_passphrase_opens_what_its_lock_holds(void **state)
     assert_int_equal(bundle_key(&key, bundle, NULL), STATUS_OK);
     assert_memory_equal(&key, &the_key, sizeof(key));
     bundle_close(bundle);
-    /* Somebody else's lock: it opens, but by a key that is not this bundle's. */
+    /* Another bundle's lock: it opens, but its key is not this bundle's. */
     assert_int_equal(encryption_lock(lock, NULL, &other_key, "open sesame", 11, 10), STATUS_OK);
     part(name, path, "key.lock");
     assert_int_equal(file_write(name, NULL, lock, sizeof(lock), 0600), STATUS_OK);

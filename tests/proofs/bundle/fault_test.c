@@ -1,12 +1,13 @@
 /*
- * Goal: whichever allocation or call to the system fails while a bundle is written, read, packed or
- * unpacked, there is an error with a sentence, no part of a file, no leak and nothing lost; or the
- * work was done all the same.
- * Method: the linker puts wrappers before the calls of our code, sqlite3 and jansson are given
- * failing ones by their own doors. Each scene is played once to count its calls, then once with
- * each of them failing alone, and once with each and all after it failing: no memory, EIO, and a
- * disk that is full in the middle of a write. Afterwards descriptors and allocations are counted,
- * the folder is looked at, and the work is done again without faults.
+ * Goal: whichever allocation or system call fails while a bundle is written, read, packed or
+ * unpacked, there is an error with a message, no partial file, no leak and nothing lost; or the
+ * work succeeds all the same.
+ *
+ * Method: the linker wraps the calls of our code; sqlite3 and jansson get failing functions by
+ * their own interfaces. A first run of each scene counts its calls. Then each call fails alone, and
+ * each with all after it: no memory, EIO, a disk that is full in the middle of a write. After each
+ * run the test counts descriptors and allocations, looks at the folder, and does the work again
+ * without faults.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +53,7 @@ static _Atomic long left; /* calls until the one that fails */
 static _Atomic bool fired;
 static _Atomic long living; /* allocations of our code */
 static bool from_then_on;
-static int fault_now; /* for sentences */
+static int fault_now; /* for messages */
 static long call_now;
 
 static bool fails(enum fault kind)
@@ -158,7 +159,7 @@ ssize_t __wrap_write(int descriptor, const void *bytes, size_t size)
         return -1;
     }
     if (fails(FAULT_FULL)) {
-        /* Half of it still had room; the next byte has none. */
+        /* Half of the bytes still fit; the next byte does not. */
         left = from_then_on ? left : 1;
         return size > 1 ? __real_write(descriptor, bytes, size / 2) : -1;
     }
@@ -373,7 +374,7 @@ static int count_entries(const char *path)
     return count;
 }
 
-/* No file that is only a part of one, in this folder. */
+/* No partial file in this folder. */
 static void check_no_parts(const char *path)
 {
     DIR *folder = opendir(path);
@@ -412,7 +413,7 @@ static struct bundle_step row(uint64_t step)
     return (struct bundle_step){.step = step, .root = roots[step], .loss_bits = (uint32_t)step};
 }
 
-/* What must work when nothing fails. */
+/* This must work when nothing fails. */
 static void insist(enum status status, const struct error *error)
 {
     if (status != STATUS_OK) {
@@ -420,7 +421,7 @@ static void insist(enum status status, const struct error *error)
     }
 }
 
-/* What a bundle of `steps` steps says, whatever it went through: its own steps and no others. */
+/* Whatever it went through, the bundle has its own `steps` steps and no others. */
 static void check_bundle(const char *path, uint64_t steps_least, uint64_t checkpoint)
 {
     struct bundle *bundle = NULL;
@@ -450,7 +451,7 @@ static void check_bundle(const char *path, uint64_t steps_least, uint64_t checkp
     }
     assert_int_equal(status, STATUS_NOT_FOUND);
     assert_int_equal(checkpoint, 0); /* the wanted one was among them */
-    /* And it goes on. */
+    /* The run continues. */
     for (uint64_t i = count; i < STEPS; i++) {
         struct bundle_step entry = row(i);
 
@@ -470,7 +471,7 @@ struct scene {
     const char *name;
     void (*prepare)(void);
     enum status (*play)(struct error *error);
-    void (*check)(bool done); /* done: STATUS_OK was said */
+    void (*check)(bool done); /* done: play returned STATUS_OK */
 };
 
 static enum status record(struct bundle *bundle, uint64_t from, uint64_t end, struct error *error)
@@ -604,7 +605,7 @@ out:
     return status;
 }
 
-/* The name is there for a whole file alone. */
+/* The file appears only when it is whole. */
 static void check_export(bool done)
 {
     struct bundle_import import = {.size_max = FILE_MAX, .key = key};
@@ -704,7 +705,7 @@ static void check_writing(bool done)
 
     error_init(&error);
     check_no_parts(stage(""));
-    /* What is there is whole: all that is missing is written again, never over what is there. */
+    /* The files that are there are whole: the missing ones are written again, over none. */
     for (size_t i = 0; i < 5; i++) {
         assert_true(!done || file_exists(stage(names[i])));
     }
@@ -745,7 +746,7 @@ static void check_reading(bool done)
 
 /* ---- the play ---------------------------------------------------------------------- */
 
-/* Plays with the given call failing; false: there were not so many calls. */
+/* Plays with the given call failing; false: there are not so many calls. */
 static bool play_with(const struct scene *scene, enum fault kind, long call)
 {
     struct error error;
@@ -789,7 +790,7 @@ static void play(const struct scene *scene)
             long call = 1;
 
             from_then_on = way == 1;
-            /* The first calls all, then a share of them, unless there is time. */
+            /* All of the first calls, then a share of the others, unless there is time. */
             while (play_with(scene, (enum fault)kind, call)) {
                 calls++;
                 call += test_soak_minutes() > 0 || call < 20 ? 1 : 1 + call / 8;

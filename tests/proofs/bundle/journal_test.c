@@ -1,8 +1,9 @@
 /*
- * Goal: only a journal that we made is read, and every value in it is what it must be.
- * Method: databases of others: foreign, empty, cut, with triggers, views, virtual tables, changed
- * tables, more and fewer of them; values of every wrong type and size; every byte of a journal
- * changed in turn, which may only ever be refused or read as values of the right kind.
+ * Goal: only a journal of ours opens, and every value read from it has its type and size.
+ *
+ * Method: foreign databases: of other programs, empty, cut, with triggers, views, virtual tables,
+ * changed tables, more and fewer of them; values of every wrong type and size; every byte of a
+ * journal changed in turn, which is refused or read as values of the right kind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* A journal, then statements of somebody with sqlite3 at hand. */
+/* A journal, changed by the statements of a stranger. */
 static void make(const char *name, const char *sql)
 {
     struct journal journal;
@@ -323,7 +324,7 @@ static void test_every_changed_byte_is_survived(void **state)
     assert_int_equal(opens("damaged", JOURNAL_READ), STATUS_OK);
 }
 
-/* On a medium that cannot be written there is nowhere to put the log's index. */
+/* A read-only medium has no place for the index of the log. */
 static void test_journal_in_a_folder_without_the_right_to_write_is_read(void **state)
 {
     pid_t child;

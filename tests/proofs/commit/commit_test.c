@@ -1,5 +1,6 @@
 /*
- * Goal: a root changes with every bit that it commits to, and only what it commits to is opened.
+ * Goal: a root changes with every bit that it commits to, and opens nothing else.
+ *
  * Method: headers byte for byte as docs/FORMATS.md has them, built here a second time with
  * libcrypto's hash; then every bit of tensors, headers, leaves and items flipped.
  */
@@ -402,7 +403,7 @@ static void check_items(enum commit_list kind, uint64_t first, const struct dige
         assert_int_equal(commit_item_check(&root, kind, first + 1, &item, 32, &path),
                          VERDICT_INVALID);
         assert_int_equal(commit_item_check(&root, kind, first, &item, 31, &path), VERDICT_INVALID);
-        /* The count is in the header: here even a path that would do for another tree fails. */
+        /* The count is in the header, so a path of another tree fails here. */
         for (uint64_t other = 0; other < 40; other++) {
             path.leaf_count = other;
             assert_int_equal(commit_item_check(&root, kind, first, &item, 32, &path),

@@ -1,8 +1,9 @@
 /*
- * Goal: descriptors have the documented bytes, say all that a judge needs, and hostile ones are
+ * Goal: descriptors have the documented bytes and hold all that a judge needs; hostile ones are
  * refused.
+ *
  * Method: one operation and one state written out by hand; every item of the small models read back
- * and compared with the tape; each byte of good descriptors changed and what still reads is sound.
+ * and compared with the tape; each byte of good descriptors changed: what still reads is sound.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +219,7 @@ static void test_programs_of_random_tapes_are_read_back(void **state)
     }
 }
 
-/* What a changed descriptor may be read as: something that op_check() lets pass, never more. */
+/* A changed descriptor that still reads is one that op_check() accepts. */
 static void check_damaged(const uint8_t *good, size_t size, uint64_t *seed)
 {
     for (size_t at = 0; at < size; at++) {

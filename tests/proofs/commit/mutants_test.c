@@ -1,10 +1,11 @@
 /*
- * Goal: of all that resembles a valid opening or checkpoint, nothing is accepted.
+ * Goal: no opening or checkpoint that only resembles a valid one is accepted.
+ *
  * Method: openings of leaves, items and groups of leaves are changed in ways that know their
- * structure (siblings exchanged, repeated and dropped with their counts, indexes moved, parts
- * taken from other valid openings) and in ways that do not (bits, bytes, cuts). Any opening that
- * differs from the good one in one byte must be refused: there is one way to say a true thing.
- * Then every bit of a checkpoint of 64 KiB is flipped, and it is cut at every length.
+ * structure (siblings exchanged, repeated and dropped with their counts, indexes moved, parts taken
+ * from other valid openings) and in ways that do not (bits, bytes, cuts). Every opening that
+ * differs from the good one must be refused: a true statement has one encoding. Then every bit of a
+ * checkpoint of 64 KiB is flipped, and it is cut at every length.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 #define MUTANTS_FULL 1000000
 #define MUTANTS      40000
 
-/* What is shown to a verifier, in parts; what is not used has size 0. */
+/* The parts of an opening; a part that is not used has size 0. */
 struct opening {
     uint8_t header[COMMIT_TENSOR_HEADER_MAX + 8];
     size_t header_size;

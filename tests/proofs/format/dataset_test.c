@@ -1,5 +1,6 @@
 /*
- * Goal: a good data file is read as it lies on disk; any other is refused, with the place named.
+ * Goal: a good data file is read as it lies on disk; any other is refused, with the place.
+ *
  * Method: files of every type with one wrong element at each place; every length but the right one;
  * every header byte damaged; the fixtures, opened as a job would open them.
  */

@@ -1,5 +1,6 @@
 /*
- * Goal: what was encrypted is opened by its key alone, whole, in its place, or refused.
+ * Goal: encrypted bytes open with their key alone, whole and in their place.
+ *
  * Method: the format made a second time here from libcrypto's own HKDF, scrypt and AES-GCM; every
  * bit of a small file and samples of a large one flipped; every truncation; chunks exchanged,
  * repeated, moved between files; hostile costs.
@@ -418,7 +419,7 @@ static void test_locked_keys_are_unlocked_by_their_passphrase(void **state)
     assert_true(oracle_open(plain, key, nonce, lock, 68, lock + 68, 32));
     assert_memory_equal(plain, the_key.bytes, 32);
     for (size_t at = 0; at < sizeof(lock); at++) {
-        /* A change of the cost may only be refused slowly, so those bytes are tried below. */
+        /* A changed cost would be refused slowly: those bytes are tried below. */
         if (at < 32 || at > 34) {
             lock[at] ^= 0x20;
             assert_int_not_equal(encryption_unlock(&got, NULL, lock, sizeof(lock), passphrase, 13),

@@ -1,7 +1,9 @@
 /*
- * Goal: .npy files that NumPy writes are read, ours are what NumPy reads, and nothing else passes.
+ * Goal: .npy files that NumPy writes are read, and nothing else is.
+ *
  * Method: headers as NumPy's format page (NEP 1) has them, in all three versions; then every byte
- * of a good file changed, every truncation, and a list of headers that only look right.
+ * of a good file changed, every truncation, and a list of headers that only look right. The writer
+ * of the tests is compared with NumPy's.
  */
 #include <stdio.h>
 #include <string.h>

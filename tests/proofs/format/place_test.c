@@ -1,8 +1,9 @@
 /*
- * Goal: whoever is handed a bad file is told which file it is and at which byte it goes wrong.
- * Method: files of every format with one flaw at a known place, read the way a command reads them;
- * the sentence must name the path and that place. Whether flaws are found at all is for the tests
- * of each reader.
+ * Goal: an error about a bad file names the file and the byte where it goes wrong.
+ *
+ * Method: files of every format with one flaw at a known place, read as a command reads them; the
+ * message must name the path and that place. Whether a reader finds a flaw at all is for its own
+ * test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,7 +282,7 @@ static void test_packed_bundles_are_refused_at_a_byte(void **state)
     check_import(&packed, 512 + 8, "\xff", 1, 512 + packed.sizes[0]); /* the job's rules */
     check_import(&packed, journal, "X", 1, journal + 69);
     check_import(&packed, journal + 48, "\x0b", 1, journal + packed.sizes[1]);
-    /* A bomb: an entry of a terabyte is not unpacked beyond what is allowed. */
+    /* A bomb: an entry of a terabyte is not unpacked beyond the limit. */
     memcpy(bomb, packed.tar + packed.entries[2], 512);
     memcpy(bomb + 124, "\x80\0\0\0\0\0\0\1\0\0\0\0", 12);
     mend_header(bomb);

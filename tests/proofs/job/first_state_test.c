@@ -1,5 +1,6 @@
 /*
- * Goal: a first state that is given is the one that was meant: every parameter, in its place.
+ * Goal: a first state that is given puts every parameter in its place, or is refused.
+ *
  * Method: files as Hugging Face writes GPT-2 (names with and without "transformer.", masks and the
  * tied head beside them), our own checkpoints, and files of almost this model: parameters missing,
  * renamed, of another type or shape, layers too many, NaNs. Keys in files, good and bad.
@@ -200,7 +201,7 @@ static void test_states_of_almost_this_model_are_refused(void **state)
     draft_parameters(&draft, job->tape, "");
     for (uint32_t i = 0; i < draft.count; i++) {
         kept = draft.entries[i];
-        /* Missing: every one of them, by renaming it to something that may be ignored. */
+        /* Each parameter is missing once: it gets a name that is ignored. */
         (void)snprintf(draft.entries[i].name, sizeof(kept.name), "h.9.attn.bias");
         check_refused(&draft, job->tape, kept.name);
         draft.entries[i] = kept;
@@ -262,7 +263,7 @@ static void test_given_state_is_kept_as_the_checkpoint_before_step_0(void **stat
     assert_int_equal(bundle_restore(&step, bundle, run.machine, 20, NULL), STATUS_NOT_FOUND);
     uint8_t *second = draft.bytes[1];
     assert_non_null(second);
-    if (second != NULL) { /* what the analyzer does not take from the line above */
+    if (second != NULL) { /* the analyzer does not infer this from the line above */
         second[0] ^= 1;
     }
     assert_int_equal(bundle_give_first_state(bundle, write_draft(&draft, "other"), NULL),
@@ -273,7 +274,7 @@ static void test_given_state_is_kept_as_the_checkpoint_before_step_0(void **stat
     assert_int_equal(step, 0);
     assert_int_equal(machine_state_root(&found, run.machine, NULL), STATUS_OK);
     assert_true(digest_equal(&found, &root));
-    /* However many checkpoints are kept, this one stays: it can be had from nowhere else. */
+    /* Pruning keeps this checkpoint: the bundle has the only copy. */
     assert_int_equal(bundle_set_device(bundle, "here", NULL), STATUS_OK);
     small_bundle_fill(bundle, &run, 0, 20);
     assert_int_equal(bundle_checkpoint_prune(bundle, 1, 0, NULL), STATUS_OK);
@@ -286,7 +287,7 @@ static void test_given_state_is_kept_as_the_checkpoint_before_step_0(void **stat
     bundle_close(bundle);
 }
 
-/* One run's end is another's beginning: with its moments, and its step number. */
+/* The end of one run is the beginning of another, with its moments and its step number. */
 static void test_checkpoint_can_be_the_first_state_of_another_job(void **state)
 {
     struct bundle *bundle = small_bundle_new(small_path("ends"), small_job(NULL), NULL, 20);

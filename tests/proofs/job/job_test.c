@@ -1,8 +1,9 @@
 /*
  * Goal: a job file is read back as it was written, and no other bytes are that job.
+ *
  * Method: round trips of every model; every byte of a small file changed, every truncation; bytes
- * behind the header changed by somebody who mends the header, so that the readers of tape,
- * constants and draws meet them; structure-aware mutants; roots made a second time from parts.
+ * after the header changed and the header made to commit to them, so that the readers of tape,
+ * constants and draws see them; structure-aware mutants; roots made a second time from parts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static enum status parse(const uint8_t *bytes, size_t size)
     return status;
 }
 
-/* What a forger does: the header commits to the changed body, so only its meaning can be wrong. */
+/* As a forger does: the header commits to the changed body, so only its meaning can be wrong. */
 static void mend(uint8_t *bytes, size_t size)
 {
     struct digest digest;
@@ -135,7 +136,7 @@ static void test_header_says_what_the_format_says(void **state)
     assert_memory_equal(bytes.data + BODY_DIGEST, digest.bytes, DIGEST_SIZE);
     commit_job_id(&digest, bytes.data, JOB_HEADER_SIZE);
     assert_true(digest_equal(&digest, &job->id));
-    /* The first state's root, by way of whole tensors. */
+    /* The first state's root, made from whole tensors. */
     commit_roots_init(&roots, COMMIT_STATE, 0);
     for (uint32_t i = 0; i < job->tape->state_count; i++) {
         const struct tensor *tensor = &job->tape->tensors[job->tape->states[i].before];
@@ -160,7 +161,7 @@ static void test_every_changed_byte_is_refused(void **state)
     assert_int_equal(parse(bytes.data, bytes.size), STATUS_OK);
     for (size_t at = 0; at < bytes.size; at++) {
         uint8_t kept = bytes.data[at];
-        /* The numbers of the header are the agreement itself: another job, not a damaged one. */
+        /* A change of a number in the header makes another job, not a damaged one. */
         bool is_term = (at >= 12 && at < 44) || (at >= 184 && at < JOB_HEADER_SIZE);
 
         bytes.data[at] ^= (uint8_t)(1 << at % 8);
@@ -172,7 +173,7 @@ static void test_every_changed_byte_is_refused(void **state)
     buffer_release(&bytes);
 }
 
-/* A changed term is another job: whoever knows the id is not deceived by it. */
+/* A changed term gives another id: the change deceives nobody who knows the id. */
 static void test_every_changed_bit_of_the_header_changes_the_id(void **state)
 {
     struct buffer bytes = small_file();
@@ -199,7 +200,7 @@ static void test_every_truncation_and_extension_is_refused(void **state)
     for (size_t size = 0; size < bytes.size; size++) {
         assert_int_not_equal(parse(bytes.data, size), STATUS_OK);
     }
-    /* With the header mended the readers themselves must find the end. */
+    /* With a header that commits to the cut body the readers themselves must find the end. */
     for (size_t size = JOB_HEADER_SIZE; size < bytes.size; size += 7) {
         uint8_t *copy = malloc(size);
 
@@ -255,9 +256,8 @@ static void test_senseless_draws_are_refused(void **state)
     assert_int_equal(parse_mended(&bytes, draw + 8, 5), STATUS_BAD_FORMAT);    /* no such kind */
     assert_int_equal(parse_mended(&bytes, draw + 9, 0x7f), STATUS_BAD_FORMAT); /* infinite, or */
     assert_int_equal(parse_mended(&bytes, draw + 13 + 3, (uint8_t)job->draws[0].tensor),
-                     STATUS_BAD_FORMAT); /* one tensor twice */
-    assert_int_equal(parse_mended(&bytes, at + 8, 99),
-                     STATUS_OK); /* a seed is as good as another */
+                     STATUS_BAD_FORMAT);                           /* one tensor twice */
+    assert_int_equal(parse_mended(&bytes, at + 8, 99), STATUS_OK); /* any seed is good */
     buffer_release(&bytes);
     job_free(job);
 }
@@ -308,7 +308,7 @@ static void test_impossible_terms_are_refused(void **state)
     buffer_release(&bytes);
 }
 
-/* Numbers in the body that decide sizes, and any other byte, changed by a forger. */
+/* A forger changes numbers in the body that decide sizes, and any other byte. */
 static void mutate(uint8_t *bytes, size_t *size, uint64_t *seed)
 {
     size_t body = *size - JOB_HEADER_SIZE;
@@ -344,7 +344,7 @@ static void mutate(uint8_t *bytes, size_t *size, uint64_t *seed)
     }
 }
 
-/* What is accepted of a forger's body is a whole job of its own: it is written as it was read. */
+/* A forged body that is accepted is a whole job of its own: it writes back to the same bytes. */
 static void check_canonical(const uint8_t *bytes, size_t size, const struct digest *id)
 {
     struct job *job = NULL;
@@ -420,7 +420,8 @@ static void test_tape_and_constants_make_the_same_program_again(void **state)
     assert_int_equal(tape_file_constants(&constants, &count, tape, constants_path, &error),
                      STATUS_OK);
     assert_int_equal(job_from_tape(&again, tape, constants, count, &terms, &error), STATUS_OK);
-    /* Program, constants, data and first state are the same; how the state is come by is not. */
+    /* Program, constants, data and first state are the same; only the source of the state
+     * differs. */
     assert_memory_equal(job->header + 8, again->header + 8, 80);
     assert_memory_equal(job->header + 120, again->header + 120, 96);
     assert_false(digest_equal(&job->id, &again->id));

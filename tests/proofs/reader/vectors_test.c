@@ -1,8 +1,9 @@
 /*
- * Goal: the commitments of fixtures/commitments stay what they are, so that reader.py, contracts
- * and old bundles go on agreeing with this program.
- * Method: everything is made again from a fixed seed and compared with the files, byte for byte.
- * After a deliberate change of the format (a new tag): LOCKSTEP_WRITE_FIXTURES=1 writes them anew.
+ * Goal: the commitments of fixtures/commitments stay as they are, so that reader.py, contracts and
+ * old bundles agree with this program.
+ *
+ * Method: a fixed seed makes everything again, which is compared with the files byte for byte.
+ * After a deliberate change of a format (a new tag) LOCKSTEP_WRITE_FIXTURES=1 writes the files.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -296,7 +297,7 @@ static void write_vectors(const char *path)
     free(text);
 }
 
-/* Makes the file anew and compares it with the one that is kept. */
+/* Makes the file again and compares it with the fixture. */
 static void check_fixture(const char *name, void (*write)(const char *path))
 {
     char made_path[512];

@@ -1,6 +1,7 @@
 /*
  * Goal: a job runs on its own data and no other, and any of its steps can be reached and traced.
- * Method: data that is not the job's in every way; every step of a bundle reached from its
+ *
+ * Method: data that differs from the job's in every way; every step of a bundle reached from its
  * checkpoints and traced, on several instruction sets; journals that are false from some step on.
  */
 #include <stdio.h>
@@ -149,7 +150,7 @@ static void test_traces_agree_whatever_the_way_to_them(void **state)
         small_run_open(&run, bundle_job(bundle), way % 2 == 0 ? isa_best() : ISA_SCALAR, 1 + way,
                        false);
         if (way >= 2) {
-            /* Without the checkpoint before it: from the one before that. */
+            /* Without the nearest checkpoint: from the one before it. */
             char path[FILE_PATH_MAX];
 
             assert_int_equal(
@@ -170,8 +171,8 @@ static void test_traces_agree_whatever_the_way_to_them(void **state)
     bundle_close(bundle);
 }
 
-/* One step of five is traced by another machine; memory is so short that the first one may rest
- * meanwhile, or must make room; or it lends what it needs between steps only. The trace's root. */
+/* Another machine traces one step of five. Memory is so short that the first machine rests, or
+ * makes room, or lends what it needs only between steps. Returns the root of the trace. */
 static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int threads,
                                     int64_t short_by, bool room)
 {
@@ -197,7 +198,7 @@ static struct digest pass_and_trace(struct bundle *bundle, enum isa isa, int thr
 
         if (step == 2) {
             assert_int_equal(run_enter(&run, &traced, NULL), STATUS_OK);
-            /* The rules alone compute no less in fast mode. */
+            /* The rules alone compute as much in fast mode. */
             assert_true((run.resting != NULL) == (short_by <= 0 || room || isa == ISA_SCALAR));
             assert_int_equal(trace_run(&trace, run.machine, NULL, 0, NULL), STATUS_OK);
             assert_int_equal(run_return(&run, NULL), STATUS_OK);

@@ -1,5 +1,6 @@
 /*
- * Goal: the time of a step is measured on the job that was named, and its products are counted.
+ * Goal: the time of a step is measured on the named job, and its products are counted.
+ *
  * Method: a tape whose products are known; small jobs; data of another job.
  */
 #include "engine/tape/builder.h"
