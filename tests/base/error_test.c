@@ -1,5 +1,5 @@
 /*
- * Goal: a failure is told whole, in order, and never past its buffer.
+ * Goal: an error keeps all its words, in order, and never overruns its buffer.
  * Method: build chains, cut them at every place, and read what is left.
  */
 #include "base/error.h"

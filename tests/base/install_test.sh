@@ -1,5 +1,5 @@
 #!/bin/sh
-# Goal: what "make install" and "make deb" put down is complete and well formed, and goes again.
+# Goal: "make install" and "make deb" install complete, well-formed files, and uninstall removes them.
 # Method: installs into a temporary DESTDIR. Manual pages are read by groff with all warnings, units
 # by systemd-analyze, completions by their shells, the package by dpkg-deb, each where it is
 # installed. "make soak" installs and removes the package in a clean Debian, where this is root.

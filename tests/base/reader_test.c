@@ -68,7 +68,7 @@ static void test_every_cut_message_is_refused(void **state)
 
     (void)state;
     for (size_t size = 0; size <= sizeof(counting); size++) {
-        assert_false(read_message(size, tail)); /* 16 bytes are asked for, 15 exist */
+        assert_false(read_message(size, tail)); /* wants 16 bytes, 15 exist */
         assert_int_equal(tail[1], 0);
     }
 }

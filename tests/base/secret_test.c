@@ -1,6 +1,6 @@
 /*
  * Goal: a key's memory is locked, does not reach a child or a core file, and is wiped.
- * Method: asks the kernel: /proc, a fork, the limits of the process.
+ * Method: reads what the kernel says: /proc, a fork, the limits of the process.
  */
 #include "tests/support/test.h"
 

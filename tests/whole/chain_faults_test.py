@@ -1,5 +1,5 @@
-"""Goal: a chain that is reorganized under a commit, a draw, an attestation, a claim, an answer or a
-verdict, and an endpoint that misbehaves in every way, cost a game time and gas, and nothing else.
+"""Goal: reorganizations under a commit, a draw, an attestation, a claim, an answer or a verdict, and an
+endpoint that misbehaves in every way, cost a game only time and gas.
 Method: whole games of real programs on anvil. A block is taken away as soon as it holds the move;
 which requests an endpoint answers wrongly, and how, follows from their number."""
 

@@ -1,5 +1,5 @@
-"""Goal: who has seen a false step claims it by hand and is taken to the verdict; what would not win
-is not claimed, whoever asks; and a claim that is interrupted is not lost and not made twice.
+"""Goal: `verifier claim` claims a false step and follows the dispute to the verdict; it does not claim
+what would lose; an interrupted claim is neither lost nor made twice.
 Method: a cheat that falsified one number, an honest solver with the same job, and `verifier claim`
 in a town of their own, on the embedded ledger and on anvil; the events and the money are counted."""
 

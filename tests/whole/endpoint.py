@@ -98,7 +98,7 @@ class Endpoint:
                                            "result": None}).encode())
         body = self.fetch(sent)
         if how == "old" and single:
-            # What was true when this was asked for the first time.
+            # The answer to the first such request.
             what = json.dumps([request.get("method"), request.get("params")])
             known = json.loads(self.first.setdefault(what, body))
             known["id"] = request.get("id")
@@ -118,7 +118,7 @@ class Endpoint:
 
     @staticmethod
     def drip(handler, body):
-        """A byte at a time, until nobody listens any more or a good part is told."""
+        """A byte at a time, until nobody listens or a good part is sent."""
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()

@@ -108,7 +108,7 @@ class Evidence:
         return self.bytes[at + 50:end], end
 
     def move(self, payload):
-        """What lies in the folder of a dispute as the move that shows this."""
+        """The file of the move in the folder of a dispute."""
         paths = [bytes([len(path) // 32]) + path for path in (self.before_path, self.after_path)]
         return (MOVE_TAG + bytes([CONVICT]) + self.header + self.before + self.after
                 + b"".join(paths) + payload)
@@ -293,7 +293,7 @@ def show_forged_bytes(town, gas):
     moves = sqlite3.connect(database).execute(
         "SELECT name FROM actions WHERE name LIKE 'convict/%' AND refusal <> 0").fetchall()
     assert len(moves) == len(places), moves
-    # After a refusal nothing that was given is trusted: the claimant has walked to the lie.
+    # After a refusal nothing that was given is trusted: the claimant has walked to the fault.
     assert not os.path.exists(folder + "/evidence")
     assert town.count("queried", keys["cheat"]) > 0
 

@@ -2,8 +2,7 @@
 costs nothing but time: nothing is lost, doubled or false, and all money is where it belongs.
 Method: games with an honest solver, a cheat and a node on one ledger. Programs die at calls to the
 system that change what others see, each instant chosen by its number (sudden_death.c) with a seed
-that is printed, and are started anew. A first game without deaths tells how many calls there are
-to choose from. `kill_test.py seed SEED` plays one game of that seed again."""
+that is printed, and are restarted. A first game without deaths counts the calls to choose from. `kill_test.py seed SEED` plays one game of that seed again."""
 
 import contextlib
 import os
@@ -27,8 +26,8 @@ GAMES_AT_ONCE = 2
 LIE_KEPT = STEP // 4 * 4 + 4
 
 
-def lies(town, bundle):
-    """Is the lie in the journal and in a checkpoint that it names (a file alone is there a moment
+def is_falsified(town, bundle):
+    """Is the fault in the journal and in a checkpoint that it names (a file alone is there a moment
     earlier)? A cheat whose run ended before begins again: from the last honest state `prover resume`
     would come to an honest end, or see that the journal says otherwise."""
     try:
@@ -45,7 +44,7 @@ def solve_as_runs(town, keys, job, deaths):
     """`prover run` and `resume` do everything."""
     def cheating():
         bundle = town.path("cheat.run")
-        if os.path.exists(bundle) and not lies(town, bundle):
+        if os.path.exists(bundle) and not is_falsified(town, bundle):
             shutil.rmtree(bundle)
         if os.path.exists(bundle):
             return ["prover", "resume", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],

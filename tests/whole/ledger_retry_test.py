@@ -1,6 +1,5 @@
-"""Goal: programs that run for months wait for a ledger that cannot be reached when they start, say
-so to whoever looks, go on when it is there, end at once when they are told to; and what waiting
-cannot heal ends them at once.
+"""Goal: long-running programs start while the ledger is unreachable: they report it, go on when the
+ledger is back, and stop at once on a signal. An error that waiting cannot heal ends them at once.
 Method: the built programs before an endpoint that is down until the test says otherwise, under a
 service manager of one socket; every wait is for a line, a message or an event."""
 

@@ -1,5 +1,5 @@
-"""Goal: mirrors that are silent, slow, out of date, or lie in any way cost a node time, and nothing
-else: what they serve is never believed, and one good mirror, or a moment of truth, is enough.
+"""Goal: mirrors that are silent, slow, out of date or false cost a node only time: it never trusts
+their bytes, and one good mirror is enough.
 Method: a node that has nothing but mirrors, all of them hostile but the last, or one that turns.
 What was served wrongly is counted at the mirror; nothing waits for the clock."""
 

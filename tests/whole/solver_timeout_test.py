@@ -1,5 +1,5 @@
-"""Goal: a solver that is never seen again takes nobody's money with it: a node gets its bonds and
-fees, the client what is left of its escrow, and whoever asks is told what is waited for.
+"""Goal: a solver that vanishes costs nobody money: a node gets its bonds and fees, the client the rest
+of its escrow, and `job collect` says what the job waits for.
 Method: a solver is killed for good behind its commits; a node and `job collect` play on in a town
 of their own, on the embedded ledger and on anvil, and every wei is counted."""
 
@@ -42,7 +42,7 @@ def vanish(town, committed, *terms):
 
 
 def collect(town, key, *more, who="client"):
-    """What it did, and what it told."""
+    """Its moves, and its report."""
     report = town.ask(who, "job", "collect", key, *more)
     return [move["move"] for move in report["done"]], report
 

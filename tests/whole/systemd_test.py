@@ -1,5 +1,5 @@
-"""Goal: under a real systemd the packaged unit of the node is started when the node says that it
-is, shows what it waits for, is killed and started anew when the node hangs, and ends cleanly.
+"""Goal: under a real systemd the packaged unit of the node starts, shows what it waits for, is killed
+and restarted when the node hangs, and stops cleanly.
 Method: a manager of the user's kind in a name space of our own, with the packaged unit less what
 belongs to its user and its jail; every wait is for a property of the unit. Skipped where there is
 no systemd, or nobody may mount."""

@@ -3,8 +3,8 @@ tests of this folder play in it.
 
 Time is the test's: the embedded ledger's clock stands but for what the test lets pass, a chain's
 periods are far longer than any test; so nothing here depends on how fast a machine is. Everybody
-has folders of their own. A process can be told to die at a chosen call to the system (see
-sudden_death.c) and is started anew by whoever waits with until()."""
+has folders of their own. A process can die at a chosen system call (see sudden_death.c); until()
+restarts it."""
 
 import json
 import os
@@ -47,9 +47,9 @@ CLAIM_BOND = STAKE // 10
 
 
 class Process:
-    """A program that runs until it is stopped, ends, or dies as it is told to. deaths: numbers of
-    calls, one for each life; behind the last it lives. words: a list, or what makes one anew for
-    each life."""
+    """A program that runs until it stops, ends, or dies at a chosen call. deaths: numbers of calls, one
+    for each life; after the last it lives. words: a list, or a function that makes one for each
+    life."""
 
     def __init__(self, town, who, words, deaths=(), more=None):
         self.town, self.who, self.words = town, who, words
@@ -71,7 +71,7 @@ class Process:
                                             stdin=subprocess.DEVNULL, env=environment)
 
     def look(self, awake=True):
-        """Starts it anew when it has died as it was told to; or only sees that."""
+        """Restarts it after a chosen death; when not awake, only notes the death."""
         if self.deaths and self.process.poll() == -signal.SIGKILL:
             self.deaths.pop(0)
             self.died += 1
@@ -253,7 +253,7 @@ class Town:
     # ---- the ledger ----
 
     def events(self, kind=None, job=None, who=None):
-        """What stands on the ledger: what a reorganization took away is not told."""
+        """The events on the ledger, without those that a reorganization removed."""
         standing = []
         for line in self.run("client", "ledger", "watch", "--json").splitlines():
             entry = json.loads(line)
@@ -335,7 +335,7 @@ class Town:
 
 
 def give_up(*_):
-    """What was started must not outlive a test that is stopped."""
+    """Nothing outlives a test that is stopped."""
     for town in list(TOWNS):
         town.__exit__(None)
     processes.end_all()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Goal: the front door answers as DESIGN says: exit codes, one line per mistake, JSON when asked.
+# Goal: the command line has documented exit codes, one line per mistake, and JSON with --json.
 # Method: runs the built program and compares exit code, stdout and stderr. Prints TAP.
 set -u
 
@@ -24,7 +24,7 @@ check "strange_command_gets_no_suggestion" 3 'lines err 1 && ! says err "did you
 run "$L" doctor --jsn
 check "mistyped_option_gets_the_nearest" 3 'lines err 1 && says err "did you mean --json?"'
 run "$L" doctor --jsn --json
-check "errors_are_json_on_stdout_when_asked" 3 'silent err && says out "\"exit\":3"'
+check "errors_are_json_on_stdout_with_json" 3 'silent err && says out "\"exit\":3"'
 run env LOCKSTEP_JSON=true "$L" docter
 check "json_by_environment_covers_errors_too" 3 'silent err && says out "\"status\":\"usage\""'
 run "$L" doctor stray

@@ -1,5 +1,5 @@
 /*
- * Goal: statements that are kept behave as if each were made anew.
+ * Goal: a kept statement behaves like a new one.
  * Method: run the same texts again with other parameters, inside each other, after failures, beside
  * another connection that writes and changes tables, and more of them than are kept.
  */

@@ -1,7 +1,7 @@
 /*
  * Goal: after http_only_set() libcurl goes to http and https and to nothing else.
- * Method: a file that is there and can be read, and addresses that reach nobody. What is refused
- * for its kind is told from what was tried: nothing listens at the port, no name is asked for.
+ * Method: a readable file, and addresses where nobody listens. The error tells a refused kind of
+ * address from one that was tried.
  */
 #include "base/io/http_only.h"
 

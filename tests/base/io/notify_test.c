@@ -1,6 +1,6 @@
 /*
- * Goal: the service manager is told what systemd's sd_notify(3) says it understands, and a program
- * without a manager is not disturbed.
+ * Goal: a program sends its service manager the messages of sd_notify(3), and does nothing without a
+ * manager.
  * Method: a datagram socket of our own is the manager.
  */
 #include "tests/support/test.h"

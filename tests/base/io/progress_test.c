@@ -1,6 +1,6 @@
 /*
- * Goal: progress is told at its intervals, truthfully, and on one row of a terminal; a stop is
- * asked for by a signal and not suffered.
+ * Goal: progress appears at its intervals, with right numbers, on one row of a terminal; a signal
+ * requests a stop and does not kill.
  * Method: time is passed in; a pseudo terminal; signals to ourselves.
  */
 #include "base/io/progress.h"
@@ -176,7 +176,7 @@ static void test_signal_asks_and_does_not_end(void **state)
     assert_int_equal(raise(SIGTERM), 0);
     assert_true(stop_requested(&stop));
     assert_int_equal(stop.signal, SIGTERM);
-    assert_true(stop_requested(&stop)); /* and stays asked for */
+    assert_true(stop_requested(&stop)); /* and stays requested */
     assert_true(stop_wait(&stop, 100));
     stop_close(&stop);
     stop_close(&stop);

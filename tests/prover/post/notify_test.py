@@ -1,5 +1,5 @@
-"""Goal: prover run, serve and respond tell a service manager that they are ready, that they live,
-and that they stop.
+"""Goal: prover run, serve and respond report to a service manager that they are ready, alive and
+stopping.
 Method: the built program under a service manager of one socket; a job trained alone and on an
 embedded ledger."""
 

@@ -1,9 +1,9 @@
 /*
- * Goal: a solver who was honest keeps its stake and gets the bond of whoever accuses it, whatever
- * is claimed and asked, also when it is stopped and started between any two moves.
- * Method: the real solver and its answering thread on honest bundles, open and sealed; a claimant
- * that claims true and invented states, asks of the trace and of the state after it, checks what
- * it is told, and gives up. The money is counted to the wei.
+ * Goal: an honest solver keeps its stake and wins the bond of every claimant, whatever the claim and
+ * the queries, also when it is stopped and started between any two moves.
+ * Method: the real solver and its answering thread on honest bundles, plain and encrypted; a
+ * claimant that claims true and invented states, queries the trace and the state after it, checks
+ * the replies, and gives up. The money is counted to the wei.
  */
 #include "tests/support/test.h"
 
@@ -219,7 +219,7 @@ static void claimant_claim(struct claimant *claimant)
           &error);
 }
 
-/* Asks what stands first in a walk against someone who differs from us in root. */
+/* Makes the first query of a walk against a trace with another root. */
 static void claimant_ask(struct claimant *claimant, bool next)
 {
     struct trace_walk_case other = {.trace_root = claimant->own.trace.root,
@@ -241,7 +241,7 @@ static void claimant_ask(struct claimant *claimant, bool next)
     buffer_release(&question);
 }
 
-/* What was told last is what our own run of the step says. */
+/* The last reply is that of our own run of the step. */
 static void see_told_truth(struct claimant *claimant, enum trace_query_list list)
 {
     static uint8_t bytes[TRACE_REPLY_BYTES_MAX];
@@ -265,7 +265,7 @@ static void see_told_truth(struct claimant *claimant, enum trace_query_list list
 
 /* ---- tests ------------------------------------------------------------------ */
 
-/* Claimed, answered, asked twice, told twice; then the claimant has nothing to say. */
+/* A claim, an answer, two queries, two replies; then the claimant is silent. */
 static void play(struct market *market, const char *path, const struct encryption_key *key,
                  uint64_t step, bool crash)
 {
@@ -365,9 +365,9 @@ static void test_a_claim_about_other_states_is_answered(void **state)
 
 /* ---- the order of answers ---------------------------------------------------- */
 
-/* Three steps, wanted in one breath, the last of them first: at no time is one ready whose time is
- * over later than that of one which is not. */
-static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
+/* Three steps are requested at once. An answer with a later deadline is never ready before one with
+ * an earlier deadline. */
+static void test_answer_with_the_earliest_deadline_is_made_first(void **state)
 {
     static const struct respond_request requests[] = {{.step = 2, .deadline_s = 3000},
                                                       {.step = 5, .deadline_s = 1000},
@@ -388,7 +388,7 @@ static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
     respond_want(accused.respond, requests, 3);
     for (int i = 0; !ready[0]; i++) {
         assert_true(i < ROUNDS_MAX);
-        /* Looked at from the last to the first: what is ready by then was so before. */
+        /* From the last to the first: an answer that is ready now was ready before. */
         for (int k = 2; k >= 0; k--) {
             struct error error;
             size_t size = 0;
@@ -409,7 +409,7 @@ static void test_the_answer_whose_time_is_over_first_is_made_first(void **state)
     }
     assert_true(ready[0] && ready[1] && ready[2]);
     assert_true(respond_forecast(accused.respond, 5) > 0);
-    /* What is not wanted any more is forgotten. */
+    /* A request that is not repeated is forgotten. */
     respond_want(accused.respond, requests, 1);
     {
         struct error error;
@@ -505,7 +505,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_solver_that_is_restarted_answers_all_the_same),
         cmocka_unit_test(test_an_encrypted_bundle_is_defended_too),
         cmocka_unit_test(test_a_claim_about_other_states_is_answered),
-        cmocka_unit_test(test_the_answer_whose_time_is_over_first_is_made_first),
+        cmocka_unit_test(test_answer_with_the_earliest_deadline_is_made_first),
         cmocka_unit_test(test_an_answer_that_fails_does_not_hold_up_the_others),
         cmocka_unit_test(test_a_deadline_that_cannot_be_met_is_said_aloud),
     };

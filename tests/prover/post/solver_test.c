@@ -1,8 +1,8 @@
 /*
- * Goal: a solver makes every move that is its own, once, and no move that is not.
+ * Goal: a solver makes each of its moves once, and no other move.
  * Method: rounds on an embedded ledger with a clock of the test's, against a client and verifiers
- * that attest, keep silent, claim and convict. A solver is thrown away and made anew before every
- * round, as a crash would, in the test that says so. Money is counted to the wei.
+ * that attest, keep silent, claim and convict. One test replaces the solver before every round, as a
+ * crash would. Money is counted to the wei.
  */
 #include "tests/support/test.h"
 
@@ -281,7 +281,7 @@ static void test_solver_restarted_before_every_round_moves_once(void **state)
     struct solver_view view = {0};
 
     (void)state;
-    set_up(&world, "anew", 0, 0);
+    set_up(&world, "restarted", 0, 0);
     for (uint32_t i = 0; i <= SEGMENTS; i++) {
         new_solver(&world, i);
         view = do_round(&world);
@@ -513,7 +513,7 @@ static void test_convicted_solver_comes_back_only_when_told(void **state)
     check(ledger_timeout(world.ledgers[VERIFIER], "timeout", &key, &error), &error);
     view = do_round(&world);
     assert_true(view.lost && !view.ours && view.committed == 0 && view.disputed == 0);
-    assert_true(view.lost_for_good); /* nothing takes back what an embedded ledger tells */
+    assert_true(view.lost_for_good); /* an embedded ledger has no reorganizations */
     assert_non_null(strstr(view.trouble, "convicted"));
     assert_gained(&world, SOLVER, 0, 800);
     world.solver_options.again = true;

@@ -1,6 +1,6 @@
-"""Goal: what a solver serves or publishes is the bundle's own bytes under their names and roots,
-strangers get nothing else, and nobody can hold the server up.
-Method: a real server on a free port, asked by http.client and by raw sockets."""
+"""Goal: a solver serves and publishes the bundle's own bytes under their names and roots, strangers
+get nothing else, and no client can block the server.
+Method: a real server on a free port; requests by http.client and by raw sockets."""
 
 import hashlib
 import http.client
@@ -39,7 +39,7 @@ def lockstep(*words, wanted=0):
 
 
 class Server:
-    """Gives up on nobody, unless the test wants it."""
+    """Closes no connection, unless the test wants it."""
 
     def __init__(self, *words):
         if "--idle-timeout" not in words:

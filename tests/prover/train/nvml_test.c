@@ -1,6 +1,6 @@
 /*
- * Goal: what NVML tells reaches the journal as it was told; what it does not tell stays unknown.
- * Method: a library of our own (tests/support/device/fake_nvml.c) that tells what the test wants.
+ * Goal: the readings of NVML reach the journal unchanged; a missing reading stays unknown.
+ * Method: a fake library (tests/support/device/fake_nvml.c) with the readings that the test sets.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static void test_energy_of_a_gpu_counts_with_the_step(void **state)
     say("1 5042 50 1");
     assert_true(energy_stop(&used, &energy));
     assert_int_equal(used, 42000);
-    /* A driver that began anew counts from 0: not known. */
+    /* A restarted driver counts from 0: unknown. */
     say("1 17 50 1");
     assert_false(energy_stop(&used, &energy));
     say("1 0 50 1");

@@ -1,5 +1,5 @@
 /*
- * Goal: the shares that a run tells of are parts of one whole.
+ * Goal: the shares of a run add up to the whole.
  * Method: parts of every size against each other, and the extremes.
  */
 #include "prover/train/time_split.h"

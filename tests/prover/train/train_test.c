@@ -1,5 +1,5 @@
 /*
- * Goal: a run ends at the same bits however often, and however badly, it was interrupted.
+ * Goal: a run ends at the same bits, however it was interrupted.
  * Method: an uninterrupted run as the measure; stops by signal after every step, damaged
  * checkpoints, other instruction sets and thread counts, encrypted bundles; runs that diverge;
  * journals that are false; a device that fails steps. Being killed and a full disk are in
@@ -193,7 +193,7 @@ static void test_damaged_checkpoints_cost_time_and_no_bits(void **state)
     assert_int_equal(train_more(&result, bundle, isa_best(), &options), STATUS_OK);
     assert_int_equal(result.first, 10);
     check_end(bundle);
-    assert_int_equal(bundle_checkpoint_check(bundle, 15, NULL), STATUS_OK); /* made anew */
+    assert_int_equal(bundle_checkpoint_check(bundle, 15, NULL), STATUS_OK); /* written again */
     bundle_close(bundle);
 }
 
