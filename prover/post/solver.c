@@ -534,7 +534,7 @@ static void accept(struct solver *solver)
         return;
     }
     error_init(&error);
-    status = solver_policy_ask(&solver->options.policy, solver->ledger, record, &error);
+    status = solver_policy_check(&solver->options.policy, solver->ledger, record, &error);
     if (status != STATUS_OK) {
         solver->view.lost = status == STATUS_REFUSED;
         note_trouble(solver, "%s", error.text);

@@ -4,7 +4,7 @@
 #include "proofs/run/step_time.h"
 
 enum {
-    STEPS_LOOKED_AT = 32,
+    STEPS_AVERAGED = 32,
 };
 
 #define MEASURE_S 1.0
@@ -29,7 +29,7 @@ enum status solver_policy_read_pace(struct solver_policy *policy, struct bundle 
     uint64_t first;
 
     TRY(bundle_step_count(&count, bundle, error));
-    first = count > STEPS_LOOKED_AT ? count - STEPS_LOOKED_AT : 0;
+    first = count > STEPS_AVERAGED ? count - STEPS_AVERAGED : 0;
     for (uint64_t i = first; i < count; i++) {
         struct bundle_step step;
 
@@ -51,8 +51,8 @@ void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
     }
 }
 
-enum status solver_policy_ask(const struct solver_policy *policy, struct ledger *ledger,
-                              const struct job_record *record, struct error *error)
+enum status solver_policy_check(const struct solver_policy *policy, struct ledger *ledger,
+                                const struct job_record *record, struct error *error)
 {
     struct policy_refusal refusal;
     struct ledger_clock clock;
