@@ -14,7 +14,7 @@
 #include "proofs/hash/sha256.h"
 #include "tests/support/game/contract_call.h"
 #include "tests/support/game/jury.h"
-#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/proofs/merkle_multi.h"
 
 enum {
     SIZE_MOST = 300,

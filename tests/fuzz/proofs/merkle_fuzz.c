@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "proofs/hash/merkle.h"
-#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/proofs/merkle_multi.h"
 
 #define TREE_LEAVES 13
 #define INDEXES_MAX 64

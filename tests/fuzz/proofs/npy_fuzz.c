@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "proofs/format/npy.h"
-#include "tests/support/numeric/npy_writer.h"
+#include "tests/support/proofs/npy_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

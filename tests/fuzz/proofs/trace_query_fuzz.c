@@ -47,7 +47,7 @@ static void read_text(const uint8_t *data, size_t size)
 }
 
 /* The size of the query (2), the query, the reply. */
-static void read_told(const uint8_t *data, size_t size)
+static void read_reply(const uint8_t *data, size_t size)
 {
     static uint8_t changed[TRACE_REPLY_BYTES_MAX];
     struct partial_sums_reply parts;
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_text(data + 1, size - 1);
         break;
     default:
-        read_told(data + 1, size - 1);
+        read_reply(data + 1, size - 1);
         break;
     }
     return 0;

@@ -31,7 +31,7 @@ struct stage {
 static void insist(bool holds, const char *what)
 {
     if (!holds) {
-        fprintf(stderr, "hunt fuzz: %s\n", what);
+        fprintf(stderr, "trace walk fuzz: %s\n", what);
         abort();
     }
 }
@@ -129,13 +129,13 @@ static void load_edited(struct stage *stage, const struct trace_walk *walk, stru
 
     buffer_init(&saved, TRACE_WALK_BYTES_MAX);
     buffer_init(&again, TRACE_WALK_BYTES_MAX);
-    insist(trace_walk_save(&saved, walk, NULL) == STATUS_OK, "a hunt that is not saved");
+    insist(trace_walk_save(&saved, walk, NULL) == STATUS_OK, "a walk that is not saved");
     size = saved.size;
     edit(saved.data, &size, reader);
     if (trace_walk_load(&loaded, &stage->own, saved.data, size, NULL) == STATUS_OK) {
         insist(trace_walk_save(&again, &loaded, NULL) == STATUS_OK && again.size == size &&
                    memcmp(again.data, saved.data, size) == 0,
-               "another hunt");
+               "another walk");
         trace_walk_close(&loaded);
     }
     buffer_release(&saved);
@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct trace_walk walk;
 
     reader_init(&reader, data, size);
-    insist(trace_walk_open(&walk, &stage->own, &accused, NULL) == STATUS_OK, "no hunt");
+    insist(trace_walk_open(&walk, &stage->own, &accused, NULL) == STATUS_OK, "no walk");
     while (walk.end == TRACE_WALK_GOES_ON && take_reply(&walk, stage, &reader)) {
     }
     insist(walk.end == TRACE_WALK_GOES_ON || walk.end == TRACE_WALK_ELEMENT, "another end");

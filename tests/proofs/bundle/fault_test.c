@@ -31,8 +31,8 @@
 #include "proofs/format/key_file.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/tape_file.h"
-#include "tests/support/numeric/npy_writer.h"
 #include "tests/support/numeric/small_job.h"
+#include "tests/support/proofs/npy_writer.h"
 #include "tests/support/test.h"
 
 #define FILE_MAX (1u << 20)

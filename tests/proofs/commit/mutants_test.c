@@ -16,7 +16,7 @@
 #include "base/endian.h"
 #include "proofs/commit/commit.h"
 #include "proofs/format/safetensors.h"
-#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/proofs/merkle_multi.h"
 #include "tests/support/test.h"
 
 #define LEAVES       37

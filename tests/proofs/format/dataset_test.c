@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/support/numeric/npy_writer.h"
+#include "tests/support/proofs/npy_writer.h"
 #include "tests/support/test.h"
 
 #define BYTES_MAX 8192

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/io/whole_file.h"
 #include "proofs/format/dataset.h"
-#include "tests/support/numeric/npy_writer.h"
+#include "tests/support/proofs/npy_writer.h"
 #include "tests/support/test.h"
 
 /* A file of this version whose header is text and a newline, followed by data_size zeros. */

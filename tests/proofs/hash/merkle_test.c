@@ -10,7 +10,7 @@
 #include <openssl/evp.h>
 
 #include "proofs/hash/merkle.h"
-#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/proofs/merkle_multi.h"
 #include "tests/support/test.h"
 
 #define LEAVES_MAX  70

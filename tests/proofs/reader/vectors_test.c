@@ -14,8 +14,8 @@
 #include "base/io/file.h"
 #include "proofs/commit/commit.h"
 #include "proofs/format/safetensors.h"
-#include "tests/support/numeric/merkle_multi.h"
-#include "tests/support/numeric/npy_writer.h"
+#include "tests/support/proofs/merkle_multi.h"
+#include "tests/support/proofs/npy_writer.h"
 #include "tests/support/test.h"
 
 #define FOLDER       "fixtures/commitments/"

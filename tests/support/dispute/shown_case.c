@@ -7,7 +7,7 @@
 
 #include "proofs/dispute/evidence.h"
 #include "proofs/hash/sha256.h"
-#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/proofs/merkle_multi.h"
 #include "tests/support/test.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* merkle_multi.c - see merkle_multi.h. */
-#include "tests/support/numeric/merkle_multi.h"
+#include "tests/support/proofs/merkle_multi.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* merkle_multi.h - proofs of many leaves, made from a tree at hand, and as docs/FORMATS.md has
  * them. */
-#ifndef TESTS_SUPPORT_NUMERIC_MERKLE_MULTI_H
-#define TESTS_SUPPORT_NUMERIC_MERKLE_MULTI_H
+#ifndef TESTS_SUPPORT_PROOFS_MERKLE_MULTI_H
+#define TESTS_SUPPORT_PROOFS_MERKLE_MULTI_H
 
 #include "proofs/hash/merkle.h"
 
@@ -18,4 +18,4 @@ void merkle_multi_write(uint8_t *bytes, const struct merkle_multi *multi);
 MUST_CHECK enum status merkle_multi_read(struct merkle_multi *multi, const uint8_t *bytes,
                                          size_t size);
 
-#endif /* TESTS_SUPPORT_NUMERIC_MERKLE_MULTI_H */
+#endif /* TESTS_SUPPORT_PROOFS_MERKLE_MULTI_H */

@@ -1,6 +1,6 @@
 /* npy_writer.h - arrays as .npy files, as NumPy writes them: header version 1, little-endian. */
-#ifndef TESTS_SUPPORT_NUMERIC_NPY_WRITER_H
-#define TESTS_SUPPORT_NUMERIC_NPY_WRITER_H
+#ifndef TESTS_SUPPORT_PROOFS_NPY_WRITER_H
+#define TESTS_SUPPORT_PROOFS_NPY_WRITER_H
 
 #include "proofs/format/npy.h"
 
@@ -12,4 +12,4 @@ size_t npy_header_write(uint8_t bytes[NPY_HEADER_MAX], struct npy *npy);
 MUST_CHECK enum status npy_write(const char *path, struct error *error, struct npy *npy,
                                  const void *data);
 
-#endif /* TESTS_SUPPORT_NUMERIC_NPY_WRITER_H */
+#endif /* TESTS_SUPPORT_PROOFS_NPY_WRITER_H */

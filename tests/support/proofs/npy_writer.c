@@ -1,5 +1,5 @@
 /* npy_writer.c - see npy_writer.h. */
-#include "tests/support/numeric/npy_writer.h"
+#include "tests/support/proofs/npy_writer.h"
 
 #include <assert.h>
 #include <stdio.h>
