@@ -68,15 +68,13 @@ enum status attestation_audit_accuse(struct node *node, const struct store_revea
         return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_PASS,
                                   "the verdict database contradicts", error);
     }
+    TRY(status);
     seal.claim =
         game_accusation_key(ledger_get_own(node->ports.ledger), &segment->hash, &reveal->attestor);
     action_name(seal.name, ACTION_SEAL, &seal.claim);
-    if (status == STATUS_OK) {
-        status = node_plan_claim(node, &seal, error);
-    }
-    return status == STATUS_OK ? store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_FALSE,
-                                                    "it is false, and accused", error)
-                               : status;
+    TRY(node_plan_claim(node, &seal, error));
+    return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_FALSE,
+                              "it is false, and accused", error);
 }
 
 /* Puts the replay that is needed into the queue: the first one, or one that confirms it. */
@@ -90,22 +88,19 @@ static enum status want_check(struct node *node, const struct store_reveal *reve
                               .deadline_s = node_claim_end(segment),
                               .expiry_s = node_claim_end(segment)};
     bool full = false;
-    enum status status = queue_add(node->ports.store, &full, segment, &task, error);
 
-    if (status != STATUS_OK || full) {
-        return status; /* full: it stays undecided until there is room */
+    TRY(queue_add(node->ports.store, &full, segment, &task, error));
+    if (full) {
+        return STATUS_OK; /* it stays undecided until there is room */
     }
     if (reveal->audit == STORE_AUDIT_NEW) { /* an earlier round may have given it up */
-        status = queue_revive(node->ports.store, segment, &task, error);
+        TRY(queue_revive(node->ports.store, segment, &task, error));
     }
-    if (status == STATUS_OK) {
-        status = queue_recheck(node->ports.store, segment, &task, error);
-    }
-    if (status != STATUS_OK || reveal->audit == STORE_AUDIT_QUEUED) {
-        return status;
-    }
-    return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_QUEUED, "to be compared",
-                              error);
+    TRY(queue_recheck(node->ports.store, segment, &task, error));
+    return reveal->audit == STORE_AUDIT_QUEUED
+               ? STATUS_OK
+               : store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_QUEUED, "to be compared",
+                                    error);
 }
 
 static enum status compare(struct node *node, const struct store_reveal *reveal,
@@ -121,9 +116,7 @@ static enum status compare(struct node *node, const struct store_reveal *reveal,
                    : store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_PASS,
                                         "not in this node's share", error);
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(status);
     if (digest_equal(&result->trace_root, &reveal->root)) {
         status = store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_TRUE,
                                     "the same was found here", error);
@@ -145,12 +138,11 @@ static enum status look(void *context, const struct store_reveal *reveal, struct
     enum status status =
         store_segment_by_hash(node->ports.store, &segment, &reveal->segment, error);
 
-    if (status == STATUS_OK) {
-        status = store_job_is_claimed(node->ports.store, &claimed, &segment.job, error);
+    if (status == STATUS_NOT_FOUND) {
+        return STATUS_OK; /* reorganized away */
     }
-    if (status != STATUS_OK) {
-        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-    }
+    TRY(status);
+    TRY(store_job_is_claimed(node->ports.store, &claimed, &segment.job, error));
     why = claimed ? "this node has a claim against its job" : why_not(node, reveal, &segment);
     if (why != NULL) {
         return store_judge_reveal(node->ports.store, reveal, STORE_AUDIT_PASS, why, error);

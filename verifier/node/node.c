@@ -6,19 +6,17 @@
 
 /* ---- opening and closing ---------------------------------------------------- */
 
-/* The fault stands until somebody has looked, whichever of the two files was lost since. */
+/* A fault stands in two files until somebody has looked. Either of them may be lost. */
 static enum status load_fault(struct node *node, struct error *error)
 {
     const struct node_ports *ports = &node->ports;
     char fault[STORE_REASON_MAX];
     char kept[VERDICT_DB_FAULT_MAX];
-    enum status status = store_text(ports->store, fault, "fault", error);
 
-    if (status == STATUS_OK) {
-        status = verdict_db_fault(ports->verdicts, kept, error);
-    }
-    if (status != STATUS_OK || (fault[0] == '\0' && kept[0] == '\0')) {
-        return status;
+    TRY(store_text(ports->store, fault, "fault", error));
+    TRY(verdict_db_fault(ports->verdicts, kept, error));
+    if (fault[0] == '\0' && kept[0] == '\0') {
+        return STATUS_OK;
     }
     node->fault = true;
     log_error(ports->log, "verifier", "nothing is signed, because of an earlier fault: %s",
@@ -31,12 +29,9 @@ static enum status load_fault(struct node *node, struct error *error)
 
 enum status node_forget_fault(struct store *store, struct verdict_db *verdicts, struct error *error)
 {
-    enum status status = queue_forget_fault(store, error);
-
-    if (status == STATUS_OK) {
-        status = store_set_text(store, "fault", "", error);
-    }
-    return status == STATUS_OK ? verdict_db_set_fault(verdicts, "", error) : status;
+    TRY(queue_forget_fault(store, error));
+    TRY(store_set_text(store, "fault", "", error));
+    return verdict_db_set_fault(verdicts, "", error);
 }
 
 enum status node_open(struct node *node, const struct node_options *options,
@@ -55,10 +50,9 @@ enum status node_open(struct node *node, const struct node_options *options,
     if (node->actions == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a node");
     }
-    status = load_fault(node, error);
-    if (status == STATUS_OK) {
-        status = queue_recover(ports->store, error);
-    }
+    TRY_OUT(load_fault(node, error));
+    status = queue_recover(ports->store, error);
+out:
     if (status != STATUS_OK) {
         node_close(node);
     }
@@ -77,16 +71,14 @@ void node_close(struct node *node)
 
 enum status node_fault(struct node *node, const char *text, struct error *error)
 {
-    enum status status;
-
     node->fault = true;
     log_error(node->ports.log, "verifier",
               "FAULT OF THIS MACHINE, nothing is attested or claimed any more: %s", text);
-    status = verdict_db_set_fault(node->ports.verdicts, text, error);
-    return status == STATUS_OK ? store_set_text(node->ports.store, "fault", text, error) : status;
+    TRY(verdict_db_set_fault(node->ports.verdicts, text, error));
+    return store_set_text(node->ports.store, "fault", text, error);
 }
 
-/* ---- what every part of the node asks ---------------------------------------- */
+/* ---- what all parts of the node use ---------------------------------------- */
 
 uint64_t node_attest_end(const struct store_segment *segment)
 {

@@ -1,5 +1,5 @@
 /*
- * node.h - the verifier's node: what it is given, what it holds, and what all its parts ask.
+ * node.h - the verifier's node: what it is given, what it holds, and what all its parts use.
  *
  * A node reads no clock but the one it is given and never waits. All that matters is in the store
  * and the verdict database, so a node that is killed between any two instructions goes on where it

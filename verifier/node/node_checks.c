@@ -17,26 +17,22 @@ enum {
     RETRY_MS = 1000,
 };
 
-/* ---- out ----------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------- */
 
 /* STATUS_NOT_FOUND: what the task is about does not stand on the ledger (any more). */
 static enum status make_request(struct node *node, struct check_request **made,
                                 const struct task *task, struct error *error)
 {
     struct store_segment segment;
-    enum status status = store_segment(node->ports.store, &segment, &task->job, task->index, error);
+    enum status status = STATUS_OK;
 
     *made = NULL;
-    if (status == STATUS_OK && (!digest_equal(&segment.committed.root, &task->root) ||
-                                !digest_equal(&segment.previous, &task->previous))) {
-        status = STATUS_NOT_FOUND;
+    TRY(store_segment(node->ports.store, &segment, &task->job, task->index, error));
+    if (!digest_equal(&segment.committed.root, &task->root) ||
+        !digest_equal(&segment.previous, &task->previous)) {
+        return STATUS_NOT_FOUND;
     }
-    if (status == STATUS_OK) {
-        status = node_request(node, made, &segment, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(node_request(node, made, &segment, error));
     (*made)->traced = task->traced;
     (*made)->traced_step = task->traced_step;
     if (task->traced) {
@@ -70,20 +66,17 @@ static enum status start_one(struct node *node, const struct task *task, struct 
         free(request);
         return skip(node, task, "it does not stand on the ledger any more", error);
     }
-    if (status == STATUS_OK) {
-        status = store_begin(node->ports.store, error);
-    }
-    if (status != STATUS_OK) {
-        free(request);
-        return status;
-    }
+    TRY_OUT(status);
+    TRY_OUT(store_begin(node->ports.store, error));
     status = queue_begin(node->ports.store, task, node->now_ms, error);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK) { /* without a free child the task is not begun */
         status = node_start(node, task->number, NULL, request, error);
-    } else {
-        free(request);
+        request = NULL;
     }
-    return store_end(node->ports.store, status, error); /* not begun, when there is no child */
+    status = store_end(node->ports.store, status, error);
+out:
+    free(request);
+    return status;
 }
 
 enum status node_start_checks(struct node *node, bool *busy, struct error *error)
@@ -96,12 +89,11 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
            node->running_count < most) {
         struct task task;
 
-        status = queue_next(node->ports.store, &task, node->now_ms, of_job, error);
-        if (status == STATUS_OK) {
-            status = start_one(node, &task, error);
-            *busy = *busy || status == STATUS_OK;
-        }
+        TRY_OUT(queue_next(node->ports.store, &task, node->now_ms, of_job, error));
+        TRY_OUT(start_one(node, &task, error));
+        *busy = true;
     }
+out:
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
@@ -113,9 +105,9 @@ static bool is_an_answer(const struct check_request *request, const struct check
     return result->outcome != CHECK_REFUTED || (segment != NULL && result->step < segment->steps);
 }
 
-/* ---- in: a true step ------------------------------------------------------ */
+/* ---- results ---------------------------------------------------------------- */
 
-/* The trace of any other step was wanted to compare it with what somebody else attested. */
+/* Any other step was traced to compare it with what another verifier attested. */
 static bool is_to_be_attested(const struct node *node, const struct store_segment *segment,
                               uint32_t step)
 {
@@ -159,9 +151,7 @@ static enum status vouch(struct node *node, const struct task *task,
                : status;
 }
 
-/* ---- in ------------------------------------------------------------------- */
-
-/* This machine cannot be believed: it says so, and signs nothing until somebody has looked. */
+/* Two replays disagree: this machine signs nothing until somebody has looked. */
 static enum status stop_signing(struct node *node, const struct check_result *result,
                                 struct error *error)
 {
@@ -179,25 +169,21 @@ static enum status stop_signing(struct node *node, const struct check_result *re
 static enum status count_result(struct node *node, const struct task *task,
                                 const struct check_result *result, struct error *error)
 {
+    char job[HEX_SIZE(HASH32_SIZE)];
     char name[64];
-    enum status status;
 
-    (void)snprintf(name, sizeof(name), "checks.%s", check_outcome_name(result->outcome));
-    status = store_count(node->ports.store, name, 1, error);
-    if (status == STATUS_OK) {
-        status = store_count(node->ports.store, "steps", (int64_t)result->steps_run, error);
-    }
-    if (status == STATUS_OK) {
-        status = store_count(node->ports.store, "compute_ns", (int64_t)result->compute_ns, error);
-    }
+    hex_encode(job, task->job.bytes, HASH32_SIZE);
     log_write(node->ports.log, result->outcome == CHECK_PROVEN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-              "verifier", "segment %" PRIu32 " is %s%s%s", task->index,
+              "verifier", "job %.8s segment %" PRIu32 ": %s%s%s", job, task->index,
               check_outcome_name(result->outcome), result->reason[0] == '\0' ? "" : ": ",
               result->reason);
-    return status;
+    (void)snprintf(name, sizeof(name), "checks.%s", check_outcome_name(result->outcome));
+    TRY(store_count(node->ports.store, name, 1, error));
+    TRY(store_count(node->ports.store, "steps", (int64_t)result->steps_run, error));
+    return store_count(node->ports.store, "compute_ns", (int64_t)result->compute_ns, error);
 }
 
-/* The answer's consequences. Verdicts are in the book before the store hears of them: a crash in
+/* What follows from a result. The verdict database has a verdict before the store does: a crash in
  * between makes the check run again, to the same verdict. */
 static enum status conclude(struct node *node, const struct task *task,
                             const struct check_request *request, struct check_result *result,
@@ -234,34 +220,27 @@ static enum status take_answer(struct node *node, struct node_running *place,
                                struct check_result *result, struct error *error)
 {
     struct task task;
-    enum status status = queue_get(node->ports.store, &task, place->number, error);
+    enum status status;
 
-    if (status == STATUS_OK) {
-        status = store_begin(node->ports.store, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(queue_get(node->ports.store, &task, place->number, error));
+    TRY(store_begin(node->ports.store, error));
     if (!is_an_answer(place->request, result)) {
         result->outcome = CHECK_CANNOT_TELL;
         (void)snprintf(result->reason, sizeof(result->reason),
                        "the check's answer is about something that was not asked");
     }
-    status = count_result(node, &task, result, error);
-    if (status == STATUS_OK) {
-        status = mirrors_note(node->ports.store, place->request, result, node->now_ms,
-                              node->ports.log, error);
-    }
-    if (status == STATUS_OK) {
-        status = conclude(node, &task, place->request, result, error);
-    }
+    TRY_OUT(count_result(node, &task, result, error));
+    TRY_OUT(mirrors_note(node->ports.store, place->request, result, node->now_ms, node->ports.log,
+                         error));
+    status = conclude(node, &task, place->request, result, error);
+out:
     return store_end(node->ports.store, status, error);
 }
 
-/* An answer that cannot be kept, because the disk is full, is not lost: the next round tries. */
+/* A result that a full disk cannot take stays in memory: the next round tries again. */
 static enum status keep_answer(struct node *node, struct node_running *place, struct error *error)
 {
-    struct check_result result = *place->result; /* what is kept of it may be put otherwise */
+    struct check_result result = *place->result; /* the store may get another reason */
     enum status status = place->disputing ? node_take_move(node, place, &result, error)
                                           : take_answer(node, place, &result, error);
 

@@ -26,38 +26,35 @@ static void fill_limits(struct check_request *request, const struct node_options
         options->check_time_s * (options->threads == 0 ? 1 : options->threads) + 1;
 }
 
-/* The segments before it, as far as the reach goes; the last of the request is the one to check. */
+/* The segment to check is the last of the request. Before it stand the segments within reach. */
 static enum status fill_segments(struct node *node, struct check_request *request,
                                  const struct store_segment *segment, struct error *error)
 {
     uint32_t reach = node->options.reach < CHECK_REACH_MAX ? node->options.reach : CHECK_REACH_MAX;
     uint32_t first;
-    enum status status = STATUS_OK;
 
-    /* One more than the reach: the state that the first one begins with is in the one before. */
+    /* One more than the reach: the segment before holds the state that the first begins with. */
     reach = reach + 1 > CHECK_REACH_MAX ? CHECK_REACH_MAX : reach + 1;
     first = segment->committed.index > reach ? segment->committed.index - reach : 0;
-    for (uint32_t index = first; index <= segment->committed.index && status == STATUS_OK;
-         index++) {
+    for (uint32_t index = first; index <= segment->committed.index; index++) {
         struct store_segment found;
+        enum status status = store_segment(node->ports.store, &found, &segment->job, index, error);
 
-        status = store_segment(node->ports.store, &found, &segment->job, index, error);
-        if (status == STATUS_OK) {
-            request->segments[request->segment_count++] =
-                (struct check_segment){found.committed.steps, found.committed.root};
-        } else if (status == STATUS_NOT_FOUND) {
+        if (status == STATUS_NOT_FOUND) {
             request->segment_count = 0;
-            status = STATUS_OK;
+            continue;
         }
+        TRY(status);
+        request->segments[request->segment_count++] =
+            (struct check_segment){found.committed.steps, found.committed.root};
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status node_request(struct node *node, struct check_request **made,
                          const struct store_segment *segment, struct error *error)
 {
     struct check_request *request = calloc(1, sizeof(*request));
-    enum status status;
 
     *made = request;
     if (request == NULL) {
@@ -70,12 +67,10 @@ enum status node_request(struct node *node, struct check_request **made,
     request->reach = node->options.reach;
     request->diverged = segment->diverged;
     fill_limits(request, &node->options);
-    status = fill_segments(node, request, segment, error);
-    if (status == STATUS_OK) {
-        status = mirrors_choose(node->ports.store, request, node->options.mirrors,
-                                node->options.mirror_count, node->now_ms, error);
-    }
-    return status == STATUS_OK && request->segment_count == 0 ? STATUS_NOT_FOUND : status;
+    TRY(fill_segments(node, request, segment, error));
+    TRY(mirrors_choose(node->ports.store, request, node->options.mirrors,
+                       node->options.mirror_count, node->now_ms, error));
+    return request->segment_count == 0 ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
 /* ---- children ------------------------------------------------------------------ */
@@ -100,7 +95,7 @@ enum status node_start(struct node *node, int64_t number, const struct hash32 *c
     if (place != NULL && node->running_count < most) {
         status =
             node->ports.checks.start(node->ports.checks.context, (uint64_t)number, request, error);
-        if (status != STATUS_OK) { /* no process, no memory: what is to be sent goes on */
+        if (status != STATUS_OK) { /* no process, no memory: the node sends its moves meanwhile */
             log_warn(node->ports.log, "verifier", "no check can be started: %s", error->text);
             status = STATUS_NOT_FOUND;
         }

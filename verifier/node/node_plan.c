@@ -16,8 +16,8 @@ enum {
 
 #define QUEUE_IS_FULL "the queue is full"
 
-/* Of more segments than are looked at in a round, those that found no room come behind the others,
- * and in random order, so that none is in the way of one whose job has room. */
+/* A round looks at some segments only. Those that found no room come last, in random order, so that
+ * they do not keep out a segment whose job has room. */
 #define IN_TURN "CASE s.reason WHEN '" QUEUE_IS_FULL "' THEN abs(random() / 2) ELSE -1 END"
 
 /* ---- choosing ------------------------------------------------------------ */
@@ -70,19 +70,13 @@ static enum status add_extra(struct node *node, const struct store_segment *segm
         .extra = true, .deadline_s = node_claim_end(segment), .expiry_s = node_claim_end(segment)};
     char reason[STORE_REASON_MAX];
     bool full = false;
-    enum status status = queue_add(node->ports.store, &full, segment, &task, error);
 
-    if (status == STATUS_OK && full) { /* it stays undecided until there is room */
+    TRY(queue_add(node->ports.store, &full, segment, &task, error));
+    if (full) { /* it stays undecided until there is room */
         return store_choose(node->ports.store, segment->row, segment->choice, QUEUE_IS_FULL, error);
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
     /* A reorganization may have taken it away while its check was waiting. */
-    status = queue_revive(node->ports.store, segment, &task, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(queue_revive(node->ports.store, segment, &task, error));
     (void)snprintf(reason, sizeof(reason), "a secret sample; not attested: %s", why);
     return store_choose(node->ports.store, segment->row, STORE_EXTRA, reason, error);
 }
@@ -92,15 +86,11 @@ static enum status choose(void *context, const struct store_segment *segment, st
     struct node *node = context;
     const char *why = why_not_at_all(node, segment);
     bool claimed = false;
-    enum status status;
 
     if (why != NULL) {
         return store_choose(node->ports.store, segment->row, STORE_PASS, why, error);
     }
-    status = store_job_is_claimed(node->ports.store, &claimed, &segment->job, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(store_job_is_claimed(node->ports.store, &claimed, &segment->job, error));
     if (claimed) {
         return store_choose(node->ports.store, segment->row, STORE_PASS,
                             "this node has a claim against its job", error);
@@ -117,7 +107,7 @@ static enum status choose(void *context, const struct store_segment *segment, st
 
 /* ---- samples whose step must be drawn, or is ------------------------------ */
 
-/* What cannot be attested any more, because nobody drew in time, is checked all the same. */
+/* A segment whose step nobody drew in time cannot be attested; it is checked all the same. */
 static enum status ask_for_draw(void *context, const struct store_segment *segment,
                                 struct error *error)
 {
@@ -134,8 +124,8 @@ static enum status ask_for_draw(void *context, const struct store_segment *segme
     return node_plan_again(node, &action, error);
 }
 
-/* What was found about a step: in the queue or, if the database was lost since it was sealed, in
- * the book. */
+/* What was found about a step stands in the queue. If the database was lost since the seal, it
+ * stands in the verdict database. */
 static enum status find_answer(struct node *node, struct check_result **result,
                                const struct store_segment *segment, uint32_t step,
                                struct error *error)
@@ -148,10 +138,7 @@ static enum status find_answer(struct node *node, struct check_result **result,
         return status;
     }
     entry.step = step;
-    status = verdict_db_find_proven(&entry, node->ports.verdicts, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(verdict_db_find_proven(&entry, node->ports.verdicts, error));
     *result = calloc(1, sizeof(**result));
     if (*result == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a result");
@@ -161,7 +148,14 @@ static enum status find_answer(struct node *node, struct check_result **result,
     return STATUS_OK;
 }
 
-/* The step is drawn: the check can begin, or was made in an earlier round. */
+/* Queues the check of the step that was drawn, without a result of an earlier round. */
+static enum status queue_sample(struct node *node, bool *full, const struct store_segment *segment,
+                                const struct task *task, struct error *error)
+{
+    TRY(queue_add(node->ports.store, full, segment, task, error));
+    return *full ? STATUS_OK : queue_revive(node->ports.store, segment, task, error);
+}
+
 static enum status add_sample(void *context, const struct store_segment *segment,
                               struct error *error)
 {
@@ -176,19 +170,15 @@ static enum status add_sample(void *context, const struct store_segment *segment
     bool full = false;
     enum status status = find_answer(node, &result, segment, task.traced_step, error);
 
-    if (status == STATUS_OK) {
+    if (status == STATUS_NOT_FOUND) {
+        status = queue_sample(node, &full, segment, &task, error);
+    } else if (result != NULL) {
         status = node_plan_attestation(node, segment, task.traced_step, result, error);
-    } else if (status == STATUS_NOT_FOUND) {
-        status = queue_add(node->ports.store, &full, segment, &task, error);
-        if (status == STATUS_OK && !full) {
-            status = queue_revive(node->ports.store, segment, &task, error);
-        }
     }
     free(result);
-    return status == STATUS_OK ? store_choose(node->ports.store, segment->row,
-                                              full ? segment->choice : STORE_SAMPLED,
-                                              full ? QUEUE_IS_FULL : "to be attested", error)
-                               : status;
+    TRY(status);
+    return store_choose(node->ports.store, segment->row, full ? segment->choice : STORE_SAMPLED,
+                        full ? QUEUE_IS_FULL : "to be attested", error);
 }
 
 /* A reorganization may have put the settlement before what must come first; it is tried again. */
@@ -205,12 +195,13 @@ static enum status settle(void *context, const struct store_segment *segment, st
     if (status == STATUS_NOT_FOUND) {
         return action_plan(node->ports.store, &action, error);
     }
-    if (status == STATUS_OK && before.state == ACTION_REFUSED) {
-        before.tries++;
-        status = action_set(node->ports.store, &before, ACTION_PLANNED,
-                            node->clock.time_s + SETTLE_AGAIN_S, "", error);
+    TRY(status);
+    if (before.state != ACTION_REFUSED) {
+        return STATUS_OK;
     }
-    return status;
+    before.tries++;
+    return action_set(node->ports.store, &before, ACTION_PLANNED,
+                      node->clock.time_s + SETTLE_AGAIN_S, "", error);
 }
 
 /* ---- money --------------------------------------------------------------- */
@@ -222,10 +213,10 @@ static enum status plan_withdrawal(struct node *node, struct error *error)
     int64_t number = 0;
     wei purse = 0;
     wei owed = 0;
-    enum status status = database_number(&node->ports.store->sql, &pending, 0, error,
-                                         "SELECT count(*) FROM actions WHERE kind = ? AND state IN"
-                                         " (0, 1)",
-                                         "i", (int64_t)ACTION_WITHDRAW);
+    enum status status = database_number(
+        &node->ports.store->sql, &pending, 0, error,
+        "SELECT count(*) FROM actions WHERE kind = ? AND state IN (:action_planned, :action_sent)",
+        "i", (int64_t)ACTION_WITHDRAW);
 
     if (status != STATUS_OK || pending > 0 || node->options.withdraw_at == 0) {
         return status;
@@ -235,14 +226,12 @@ static enum status plan_withdrawal(struct node *node, struct error *error)
     if (status != STATUS_OK || owed < node->options.withdraw_at) {
         return status == STATUS_UNREACHABLE ? STATUS_OK : status;
     }
-    status = store_number(node->ports.store, &number, "withdrawals", error);
-    if (status == STATUS_OK) {
-        status = store_set_number(node->ports.store, "withdrawals", number + 1, error);
-    }
+    TRY(store_number(node->ports.store, &number, "withdrawals", error));
+    TRY(store_set_number(node->ports.store, "withdrawals", number + 1, error));
     /* A number alone could name another withdrawal of a node whose database was lost. */
     (void)snprintf(action.name, sizeof(action.name), "withdraw/%lld/%llu", (long long)number,
                    (unsigned long long)node->clock.time_s);
-    return status == STATUS_OK ? action_plan(node->ports.store, &action, error) : status;
+    return action_plan(node->ports.store, &action, error);
 }
 
 static enum status plan_all(struct node *node, struct error *error)
@@ -267,33 +256,29 @@ static enum status plan_all(struct node *node, struct error *error)
          " a.state <> :action_refused)",
          settle, true},
     };
-    enum status status = STATUS_OK;
+    bool signs = node->options.mode != NODE_OBSERVE;
 
-    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
         bool of_itself = plans[i].visit != settle;
 
-        if ((!plans[i].signs || node->options.mode != NODE_OBSERVE) &&
-            !(of_itself && node->options.by_hand)) {
-            status = store_segments(node->ports.store, plans[i].where, plans[i].visit, node, error);
+        if ((!plans[i].signs || signs) && !(of_itself && node->options.by_hand)) {
+            TRY(store_segments(node->ports.store, plans[i].where, plans[i].visit, node, error));
         }
     }
-    if (status == STATUS_OK && !node->options.by_hand) {
-        status = attestation_audit_round(node, error);
+    if (!node->options.by_hand) {
+        TRY(attestation_audit_round(node, error));
     }
-    if (status == STATUS_OK && !node->options.by_hand && node->options.mode != NODE_OBSERVE) {
-        status = solver_timeout_round(node, error);
+    if (!node->options.by_hand && signs) {
+        TRY(solver_timeout_round(node, error));
     }
-    if (status == STATUS_OK && node->options.mode != NODE_OBSERVE) {
-        status = plan_withdrawal(node, error);
+    if (signs) {
+        TRY(plan_withdrawal(node, error));
     }
-    return status == STATUS_OK ? queue_expire(node->ports.store, node->clock.time_s, error)
-                               : status;
+    return queue_expire(node->ports.store, node->clock.time_s, error);
 }
 
 enum status node_plan(struct node *node, struct error *error)
 {
-    enum status status = store_begin(node->ports.store, error);
-
-    return status == STATUS_OK ? store_end(node->ports.store, plan_all(node, error), error)
-                               : status;
+    TRY(store_begin(node->ports.store, error));
+    return store_end(node->ports.store, plan_all(node, error), error);
 }

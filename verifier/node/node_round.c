@@ -22,51 +22,46 @@ enum {
 
 /* ---- the ledger ----------------------------------------------------------- */
 
-/* Events are entered in batches: each is on disk together with the cursor behind it. */
+/* An event is on disk together with the cursor behind it. */
 static enum status read_events(struct node *node, bool *busy, struct error *error)
 {
     const struct dispute_ports ports = node_dispute_ports(node);
     struct store *store = node->ports.store;
     int64_t cursor = 0;
-    enum status status = store_number(store, &cursor, "cursor", error);
 
-    for (int i = 0; i < EVENTS_MAX && status == STATUS_OK; i++) {
+    TRY(store_number(store, &cursor, "cursor", error));
+    for (int i = 0; i < EVENTS_MAX; i++) {
         struct ledger_entry entry;
+        enum status status = ledger_next(node->ports.ledger, &entry, (uint64_t)cursor, 0, error);
 
-        status = ledger_next(node->ports.ledger, &entry, (uint64_t)cursor, 0, error);
-        if (status == STATUS_OK) {
-            *busy = true;
-            status = dispute_hear(&ports, &entry, error);
+        if (status == STATUS_NOT_FOUND) {
+            break;
         }
-        if (status == STATUS_OK) {
-            status = store_take(store, &entry, ledger_get_own(node->ports.ledger), error);
-        }
-        if (status == STATUS_OK) {
-            status = store_number(store, &cursor, "cursor", error);
-        }
+        TRY(status);
+        *busy = true;
+        TRY(dispute_hear(&ports, &entry, error));
+        TRY(store_take(store, &entry, ledger_get_own(node->ports.ledger), error));
+        TRY(store_number(store, &cursor, "cursor", error));
     }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    return STATUS_OK;
 }
 
 static enum status follow(struct node *node, bool *busy, struct error *error)
 {
-    enum status status = store_begin(node->ports.store, error);
-
-    return status == STATUS_OK ? store_end(node->ports.store, read_events(node, busy, error), error)
-                               : status;
+    TRY(store_begin(node->ports.store, error));
+    return store_end(node->ports.store, read_events(node, busy, error), error);
 }
 
-/* False: the ledger cannot be reached now; what needs none of it goes on. */
+/* *reached false: the ledger cannot be reached now. The work that does not need it goes on. */
 static enum status reach_ledger(struct node *node, bool *reached, struct error *error)
 {
     struct error weather;
     enum status status;
 
     error_init(&weather);
-    status = ledger_work(node->ports.ledger, &weather);
-    if (status == STATUS_OK) {
-        status = ledger_get_clock(node->ports.ledger, &node->clock, &weather);
-    }
+    TRY_OUT(ledger_work(node->ports.ledger, &weather));
+    status = ledger_get_clock(node->ports.ledger, &node->clock, &weather);
+out:
     *reached = status == STATUS_OK;
     if (status == STATUS_UNREACHABLE) {
         return store_set_text(node->ports.store, "weather", weather.text, error);
@@ -95,7 +90,7 @@ static int older_first(const void *left, const void *right)
     return (a->used > b->used) - (a->used < b->used);
 }
 
-/* Room for one more; false: there is none. */
+/* Makes room for one more; false: there is none. */
 static bool grow(struct cached **files, size_t count, size_t *room)
 {
     struct cached *more;
@@ -114,8 +109,8 @@ static bool grow(struct cached **files, size_t count, size_t *room)
     return true;
 }
 
-/* Removes the files that were not read for longest until the rest fits. A check that loses a file
- * under its hands cannot tell, and is tried again. */
+/* Removes the files that were not read for longest until the rest fits. A check that loses a file it
+ * uses cannot tell, and is tried again. */
 static void sweep_cache(struct node *node)
 {
     struct cached *files = NULL;
@@ -152,56 +147,57 @@ static void sweep_cache(struct node *node)
     free(files);
 }
 
-/* A machine that cannot be believed must not forget it when its power fails. */
+/* A fault must outlive a loss of power. */
 static enum status secure_fault(struct node *node, struct error *error)
 {
-    enum status status = STATUS_OK;
-
     if (node->fault && !node->fault_is_safe) {
-        status = store_secure(node->ports.store, error);
-        node->fault_is_safe = status == STATUS_OK;
+        TRY(store_secure(node->ports.store, error));
+        node->fault_is_safe = true;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- the round ------------------------------------------------------------ */
 
-enum status node_round(struct node *node, bool *busy, struct error *error)
+/* A clock that was set back does not delay the next sweep. */
+static enum status sweep(struct node *node, struct error *error)
+{
+    if (node->now_ms < node->swept_ms + SWEEP_MS && node->now_ms >= node->swept_ms) {
+        return STATUS_OK;
+    }
+    node->swept_ms = node->now_ms;
+    sweep_cache(node);
+    return store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);
+}
+
+static enum status work(struct node *node, bool *busy, struct error *error)
 {
     bool reached = false;
+
+    TRY(reach_ledger(node, &reached, error));
+    if (reached) {
+        TRY(follow(node, busy, error));
+    }
+    TRY(node_take_answers(node, busy, error));
+    TRY(secure_fault(node, error));
+    if (reached) {
+        TRY(node_plan(node, error));
+        /* A dispute has a turn to lose: it gets a free child before any check does. */
+        TRY(node_disputes(node, busy, error));
+    }
+    TRY(node_start_checks(node, busy, error));
+    if (reached) {
+        TRY(signing_guard_round(node, busy, error));
+    }
+    return sweep(node, error);
+}
+
+enum status node_round(struct node *node, bool *busy, struct error *error)
+{
     enum status status;
 
     *busy = false;
     node->now_ms = node->ports.now_ms(node->ports.clock);
-    status = reach_ledger(node, &reached, error);
-    if (status == STATUS_OK && reached) {
-        status = follow(node, busy, error);
-    }
-    if (status == STATUS_OK) {
-        status = node_take_answers(node, busy, error);
-    }
-    if (status == STATUS_OK) {
-        status = secure_fault(node, error);
-    }
-    if (status == STATUS_OK && reached) {
-        status = node_plan(node, error);
-    }
-    /* A dispute has a turn to lose: it gets a free child before any check does. */
-    if (status == STATUS_OK && reached) {
-        status = node_disputes(node, busy, error);
-    }
-    if (status == STATUS_OK) {
-        status = node_start_checks(node, busy, error);
-    }
-    if (status == STATUS_OK && reached) {
-        status = signing_guard_round(node, busy, error);
-    }
-    /* A clock that was set back is no reason to wait for it. */
-    if (status == STATUS_OK &&
-        (node->now_ms >= node->swept_ms + SWEEP_MS || node->now_ms < node->swept_ms)) {
-        node->swept_ms = node->now_ms;
-        sweep_cache(node);
-        status = store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);
-    }
+    status = work(node, busy, error);
     return status == STATUS_UNREACHABLE ? STATUS_OK : status;
 }

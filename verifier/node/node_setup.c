@@ -81,11 +81,8 @@ static enum status read_options(struct node_setup *setup, struct error *error)
 {
     const struct options *given = setup->context->options;
     struct node_options *options = &setup->options;
-    enum status status = node_setup_limits(options, given, error);
 
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(node_setup_limits(options, given, error));
     for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
         setup->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
     }
@@ -103,7 +100,7 @@ static bool is_stopped(void *context)
     return stop_requested(context);
 }
 
-/* Who looks at the node while it waits sees that it lives, and for what it waits. */
+/* While the node waits for its ledger, the store shows that it lives and what it waits for. */
 static enum status try_ledger(struct node_setup *setup, const struct ledger_options *options,
                               struct error *error)
 {
@@ -123,17 +120,12 @@ static enum status open_ledger(struct node_setup *setup, bool needs_key, struct 
 {
     struct ledger_options options;
     char state_dir[FILE_PATH_MAX];
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (needs_key) {
-        status = chain_unlock(&setup->signer, setup->context, error);
+        TRY(chain_unlock(&setup->signer, setup->context, error));
     }
-    if (status == STATUS_OK) {
-        status = chain_ledger_options(&options, state_dir, setup->context, setup->signer, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(chain_ledger_options(&options, state_dir, setup->context, setup->signer, error));
     /* A stop must not wait for an endpoint. */
     options.stopped = is_stopped;
     options.context = &setup->stop;
@@ -152,45 +144,36 @@ static enum status check_owner(struct node_setup *setup, struct error *error)
     char account[ADDRESS_TEXT_SIZE];
     char owner[STORE_REASON_MAX];
     char before[STORE_REASON_MAX];
-    enum status status = store_text(&setup->store, before, "owner", error);
 
+    TRY(store_text(&setup->store, before, "owner", error));
     address_print(registry, &place->registry);
     address_print(account, ledger_get_own(setup->ledger));
     (void)snprintf(owner, sizeof(owner), "%s at %s, %s", account, place->chain, registry);
-    if (status == STATUS_OK && before[0] != '\0' && strcmp(before, owner) != 0) {
+    if (before[0] != '\0' && strcmp(before, owner) != 0) {
         (void)error_set(error, STATUS_REFUSED, "this state is that of the node of %s", before);
         error_advise(error, "name another folder with --state");
         return STATUS_REFUSED;
     }
-    return status == STATUS_OK ? store_set_text(&setup->store, "owner", owner, error) : status;
+    return store_set_text(&setup->store, "owner", owner, error);
 }
 
 static enum status open_files(struct node_setup *setup, struct error *error)
 {
     const struct options *given = setup->context->options;
     char path[FILE_PATH_MAX];
-    enum status status = node_setup_folder(setup->folder, given, error);
 
-    if (status == STATUS_OK) {
-        status = file_make_folder(setup->folder, error, 0700);
-    }
-    if (status == STATUS_OK) {
-        status = node_setup_path(path, given, NODE_FILE_VERDICTS, error);
-    }
-    if (status == STATUS_OK) {
-        status = verdict_db_open(&setup->verdicts, path, error);
-    }
-    if (status == STATUS_OK) {
-        status = node_setup_path(path, given, NODE_FILE_STORE, error);
-    }
-    return status == STATUS_OK ? store_open(&setup->store, path, STORE_WRITE, error) : status;
+    TRY(node_setup_folder(setup->folder, given, error));
+    TRY(file_make_folder(setup->folder, error, 0700));
+    TRY(node_setup_path(path, given, NODE_FILE_VERDICTS, error));
+    TRY(verdict_db_open(&setup->verdicts, path, error));
+    TRY(node_setup_path(path, given, NODE_FILE_STORE, error));
+    return store_open(&setup->store, path, STORE_WRITE, error);
 }
 
 enum status node_setup_prepare(struct node_setup *setup, struct error *error)
 {
-    enum status status = read_options(setup, error);
-
-    return status == STATUS_OK ? open_files(setup, error) : status;
+    TRY(read_options(setup, error));
+    return open_files(setup, error);
 }
 
 enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forget_fault,
@@ -198,25 +181,18 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
 {
     struct node_ports ports = {
         .store = &setup->store, .now_ms = node_setup_now_ms, .log = setup->context->log};
-    enum status status = open_ledger(setup, needs_key, error);
 
-    if (status == STATUS_OK) {
-        status = check_owner(setup, error);
+    TRY(open_ledger(setup, needs_key, error));
+    TRY(check_owner(setup, error));
+    if (forget_fault) {
+        TRY(node_forget_fault(&setup->store, setup->verdicts, error));
     }
-    if (status == STATUS_OK && forget_fault) {
-        status = node_forget_fault(&setup->store, setup->verdicts, error);
-    }
-    if (status == STATUS_OK) {
-        status = workers_open(&setup->workers, setup->options.checks_max + 1,
-                              setup->options.check_time_s, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        ports.ledger = setup->ledger;
-        ports.verdicts = setup->verdicts;
-        ports.checks = workers_port(setup->workers);
-        status = node_open(&setup->node, &setup->options, &ports, error);
-    }
-    return status;
+    TRY(workers_open(&setup->workers, setup->options.checks_max + 1, setup->options.check_time_s,
+                     NULL, error));
+    ports.ledger = setup->ledger;
+    ports.verdicts = setup->verdicts;
+    ports.checks = workers_port(setup->workers);
+    return node_open(&setup->node, &setup->options, &ports, error);
 }
 
 void node_setup_close(struct node_setup *setup)
@@ -229,7 +205,6 @@ void node_setup_close(struct node_setup *setup)
     signer_free(setup->signer);
 }
 
-/* Until an answer comes, a stop is asked for, or the time is over. */
 void node_setup_wait(struct node_setup *setup, int wait_ms)
 {
     struct pollfd polled[WORKERS_MAX + 1] = {{.fd = setup->stop.descriptor, .events = POLLIN}};

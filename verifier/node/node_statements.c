@@ -14,30 +14,28 @@ enum status node_plan_again(struct node *node, const struct action *action, stru
     if (status == STATUS_NOT_FOUND) {
         return action_plan(node->ports.store, action, error);
     }
-    /* An earlier round missed it; on the ledger a refused name may be tried again. */
-    if (status == STATUS_OK && (before.state == ACTION_REFUSED || before.state == ACTION_LATE)) {
-        status = database_run(sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name);
-        return status == STATUS_OK ? action_plan(node->ports.store, action, error) : status;
+    TRY(status);
+    /* An earlier round missed it. The ledger takes a name again that it refused. */
+    if (before.state == ACTION_REFUSED || before.state == ACTION_LATE) {
+        TRY(database_run(sql, error, "DELETE FROM actions WHERE name = ?", "t", action->name));
+        return action_plan(node->ports.store, action, error);
     }
     /* It waits, or was sent in that round and may be refused as too late. */
-    return status == STATUS_OK
-               ? database_run(sql, error,
-                              "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
-                              " WHERE name = ? AND state IN (:action_planned, :action_sent)",
-                              "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name)
-               : status;
+    return database_run(sql, error,
+                        "UPDATE actions SET due_s = max(due_s, ?), late_s = max(late_s, ?)"
+                        " WHERE name = ? AND state IN (:action_planned, :action_sent)",
+                        "iit", (int64_t)action->due_s, (int64_t)action->late_s, action->name);
 }
 
 enum status node_plan_claim(struct node *node, const struct action *seal, struct error *error)
 {
     struct action claim = *seal;
-    enum status status;
 
     claim.kind = ACTION_CLAIM;
     action_name(claim.name, ACTION_CLAIM, &seal->claim);
     (void)snprintf(claim.after, sizeof(claim.after), "%s", seal->name);
-    status = node_plan_again(node, seal, error);
-    return status == STATUS_OK ? node_plan_again(node, &claim, error) : status;
+    TRY(node_plan_again(node, seal, error));
+    return node_plan_again(node, &claim, error);
 }
 
 static enum status plan_claim(struct node *node, const struct store_segment *segment,
@@ -57,7 +55,6 @@ static enum status plan_claim(struct node *node, const struct store_segment *seg
     return node_plan_claim(node, &seal, error);
 }
 
-/* The segment that the result is about, as it was asked for; NULL: it was not. */
 const struct check_segment *node_segment_of(const struct check_request *request,
                                             const struct check_result *result)
 {
@@ -102,10 +99,11 @@ enum status node_accuse(struct node *node, const struct hash32 *job,
         *why = "the verdict database contradicts";
         return STATUS_OK;
     }
-    return status == STATUS_OK ? plan_claim(node, &segment, result, error) : status;
+    TRY(status);
+    return plan_claim(node, &segment, result, error);
 }
 
-/* With the step: a reorganization may draw another one of the same segment. */
+/* The name holds the step, since a reorganization may draw another one of the same segment. */
 static void name_of_step(char name[LEDGER_NAME_MAX + 1], enum action_kind kind,
                          const struct hash32 *segment, uint32_t step)
 {
@@ -127,7 +125,6 @@ enum status node_plan_attestation(struct node *node, const struct store_segment 
                             .step = step,
                             .late_s = node_attest_end(segment)};
     struct action reveal = attest;
-    enum status status = STATUS_OK;
 
     name_of_step(attest.name, ACTION_ATTEST, &segment->hash, step);
     reveal.kind = ACTION_REVEAL;
@@ -136,9 +133,7 @@ enum status node_plan_attestation(struct node *node, const struct store_segment 
     reveal.late_s = node_reveal_end(segment);
     if (segment->mine == STORE_MINE_NOT) {
         (void)snprintf(reveal.after, sizeof(reveal.after), "%s", attest.name);
-        status = node_plan_again(node, &attest, error);
+        TRY(node_plan_again(node, &attest, error));
     }
-    return status == STATUS_OK && segment->mine <= STORE_MINE_SEALED
-               ? node_plan_again(node, &reveal, error)
-               : status;
+    return segment->mine <= STORE_MINE_SEALED ? node_plan_again(node, &reveal, error) : STATUS_OK;
 }

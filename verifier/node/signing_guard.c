@@ -21,8 +21,8 @@ static bool is_of_dispute(enum action_kind kind)
 
 /* ---- signing ------------------------------------------------------------- */
 
-/* To say that an attestor is wrong is to say what is right: the book takes that. The root that is
- * called false must be the one that stands revealed, and another. */
+/* The verdict database takes what this node says is right. The root that it calls false must be the
+ * one that stands revealed, and another. */
 static enum status enter_accusation(struct node *node, const struct action *action,
                                     struct verdict_db_entry *entry, struct error *error)
 {
@@ -36,15 +36,13 @@ static enum status enter_accusation(struct node *node, const struct action *acti
           digest_equal(&reveal.root, &action->post_state)))) {
         return error_set(error, STATUS_REFUSED, "the attestor did not reveal a false trace root");
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(status);
     entry->verdict = VERDICT_DB_PROVEN;
     entry->trace_root = action->post_state;
     return verdict_db_enter(node->ports.verdicts, entry, error);
 }
 
-/* The guard: what the book does not take is not signed. */
+/* The guard: a statement that the verdict database does not take is not signed. */
 static enum status enter_statement(struct node *node, const struct action *action,
                                    const struct store_segment *segment, struct error *error)
 {
@@ -77,25 +75,23 @@ static enum status check_step(const struct node *node, const struct action *acti
     return STATUS_OK;
 }
 
-/* What is revealed is what the book says was found, not what somebody wrote into the queue. */
+/* Reveals what the verdict database says was found, whatever the queue says. */
 static enum status reveal(struct node *node, const struct action *action,
                           const struct store_segment *segment, struct error *error)
 {
     struct verdict_db_entry entry = node_entry(node, segment, &action->before);
-    enum status status = check_step(node, action, segment, error);
+    enum status status;
 
-    if (status != STATUS_OK) { /* the bond is lost, nothing false said */
-        return status;
-    }
+    TRY(check_step(node, action, segment, error)); /* the bond is lost, nothing false is said */
     entry.step = action->step;
     status = verdict_db_find(&entry, node->ports.verdicts, error);
     if (status == STATUS_NOT_FOUND || (status == STATUS_OK && entry.verdict != VERDICT_DB_PROVEN)) {
         return error_set(error, STATUS_REFUSED,
                          "the verdict database does not know what to reveal");
     }
-    return status == STATUS_OK ? ledger_reveal(node->ports.ledger, action->name, &segment->job,
-                                               &segment->committed, &entry.trace_root, error)
-                               : status;
+    TRY(status);
+    return ledger_reveal(node->ports.ledger, action->name, &segment->job, &segment->committed,
+                         &entry.trace_root, error);
 }
 
 static enum status whistle(struct node *node, const struct action *action,
@@ -129,16 +125,12 @@ static enum status send_about_segment(struct node *node, const struct action *ac
                                       const struct store_segment *segment, struct error *error)
 {
     struct ledger *ledger = node->ports.ledger;
-    enum status status = STATUS_OK;
 
     if (action->kind == ACTION_ATTEST) {
-        status = check_step(node, action, segment, error);
+        TRY(check_step(node, action, segment, error));
     }
-    if (status == STATUS_OK && is_statement(action->kind)) {
-        status = enter_statement(node, action, segment, error);
-    }
-    if (status != STATUS_OK) {
-        return status;
+    if (is_statement(action->kind)) {
+        TRY(enter_statement(node, action, segment, error));
     }
     switch (action->kind) {
     case ACTION_DRAW:
@@ -195,7 +187,8 @@ static enum status send(struct node *node, const struct action *action, struct e
     if (status == STATUS_NOT_FOUND) {
         return error_set(error, STATUS_REFUSED, "the segment is not on the ledger (any more)");
     }
-    return status == STATUS_OK ? send_about_segment(node, action, &segment, error) : status;
+    TRY(status);
+    return send_about_segment(node, action, &segment, error);
 }
 
 /* ---- sending ------------------------------------------------------------- */
@@ -266,8 +259,8 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
                why.text, error);
 }
 
-/* A reorganization may have put it before what must come first; and what is too late for the round
- * in which it was sent may be in time for the one that has begun. */
+/* A reorganization may have put the move before one that must come first. A move that is too late
+ * for its round may be in time for the next one. */
 static bool is_worth_another_try(const struct node *node, const struct action *action,
                                  enum game_refusal_kind kind)
 {
@@ -318,9 +311,7 @@ static enum status look_after(struct node *node, struct action *action, struct e
     } else if (solver_timeout_is_anybodys(action->kind)) {
         state = solver_timeout_refused(&due_s, node, outcome.refusal.kind);
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    TRY(status);
     return set(node, action, state, due_s,
                outcome.refusal.kind == GAME_REFUSED_NOT ? "the ledger reverted it"
                                                         : game_refusal_text(outcome.refusal.kind),
@@ -331,22 +322,18 @@ enum status signing_guard_round(struct node *node, bool *busy, struct error *err
 {
     struct action *actions = node->actions;
     uint32_t count = 0;
-    enum status status;
 
     if (node->options.mode == NODE_OBSERVE) {
         return STATUS_OK;
     }
-    status =
-        action_list(node->ports.store, actions, &count, ACTION_SENT, INT64_MAX, INT64_MAX, error);
-    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = look_after(node, &actions[i], error);
+    TRY(action_list(node->ports.store, actions, &count, ACTION_SENT, INT64_MAX, INT64_MAX, error));
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(look_after(node, &actions[i], error));
     }
-    if (status == STATUS_OK) {
-        status = action_list(node->ports.store, actions, &count, ACTION_PLANNED, node->clock.time_s,
-                             node->clock.height, error);
+    TRY(action_list(node->ports.store, actions, &count, ACTION_PLANNED, node->clock.time_s,
+                    node->clock.height, error));
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(send_due(node, &actions[i], busy, error));
     }
-    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = send_due(node, &actions[i], busy, error);
-    }
-    return status;
+    return STATUS_OK;
 }

@@ -34,7 +34,7 @@ enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *nod
 
 /* ---- when ------------------------------------------------------------------- */
 
-/* Our place in the row of all nodes that wait for the same move. */
+/* How much later than the first this node moves: another while for each node. */
 static uint64_t place_of(const struct node *node, const struct hash32 *about)
 {
     struct hash32 hash = verdict_db_derive(
@@ -53,7 +53,7 @@ static bool is_ours(const struct node *node, uint64_t since_s, const struct hash
     return node->clock.time_s > since_s + node->options.grace_s + place_of(node, about);
 }
 
-/* Of the segments of a job only the first waits for the solver: the others for its being final. */
+/* Only the first segment of a job that is not final waits for the solver; the others wait for it. */
 static bool is_due(const struct node *node, const struct store_segment *first)
 {
     return is_ours(node, node_claim_end(first), &first->hash) &&
@@ -77,10 +77,10 @@ static enum status plan(struct node *node, struct action *action, struct error *
 
     action->due_s = now_s - 1;
     action->late_s = GAME_TIME_MAX;
-    /* Refused, and yet it is to be done: what we know may be older than the ledger, or newer. */
+    /* Refused, and yet due: the store may be older than the ledger, or newer. */
     if (status == STATUS_OK && before.state >= ACTION_REFUSED && now_s > before.due_s + AGAIN_S) {
-        status = action_forget(store, &before, error);
-        return status == STATUS_OK ? action_plan(store, action, error) : status;
+        TRY(action_forget(store, &before, error));
+        return action_plan(store, action, error);
     }
     return status == STATUS_NOT_FOUND ? action_plan(store, action, error) : status;
 }
@@ -103,7 +103,7 @@ static enum status plan_expiry(struct node *node, const struct store_segment *fi
     return plan(node, &action, error);
 }
 
-/* A round that nobody comes to costs as much as one that helps. */
+/* A round that no attestor comes to costs as much as one that helps: there are few of them. */
 static enum status plan_renewal(struct node *node, const struct store_segment *first,
                                 struct error *error)
 {
@@ -132,8 +132,8 @@ struct holding {
     uint32_t on_job;
 };
 
-/* A claim whose turn passed unused long ago: it is ended, whoever wins by it. One that we have lost
- * is no exception: who has won it may be gone, and all that is behind it would wait for ever. */
+/* Ends a claim whose turn passed unused long ago, whoever wins by it. That includes a claim that we
+ * have lost: its winner may be gone, and everything behind it would wait for ever. */
 static enum status end_claim(void *context, const struct store_dispute *dispute,
                              struct error *error)
 {
@@ -190,44 +190,40 @@ static enum status tend(void *context, const struct store_segment *first, struct
     bool due = is_due(node, first);
     struct store_stake stake;
     bool advances;
-    enum status status;
 
     if (!due && !holding.all) {
         return STATUS_OK;
     }
-    status = store_stake(node->ports.store, &stake, &first->job, error);
-    if (status != STATUS_OK || stake.unsettled == 0) {
-        return status;
+    TRY(store_stake(node->ports.store, &stake, &first->job, error));
+    if (stake.unsettled == 0) {
+        return STATUS_OK;
     }
     advances =
         stake.revealed && stake.nearest - first->committed.index <= SOLVER_TIMEOUT_REACH &&
         (!is_drawn(first) || is_covered(first) || node->clock.time_s <= first->terms.deadline_s);
     if (advances || holding.all) {
-        status = store_disputes(node->ports.store, end_claim, &holding, &first->job, error);
+        TRY(store_disputes(node->ports.store, end_claim, &holding, &first->job, error));
     }
-    if (status == STATUS_OK && advances && due && holding.on_first == 0) {
+    if (advances && due && holding.on_first == 0) {
         return advance(node, first, error);
     }
-    return status == STATUS_OK && !advances && holding.all && holding.on_job == 0
-               ? plan_expiry(node, first, error)
-               : status;
+    return !advances && holding.all && holding.on_job == 0 ? plan_expiry(node, first, error)
+                                                           : STATUS_OK;
 }
 
 enum status solver_timeout_round(struct node *node, struct error *error)
 {
     struct store *store = node->ports.store;
-    enum status status = database_run(
+
+    TRY(database_run(
         &store->sql, error,
         "DELETE FROM actions WHERE kind IN (:finalize, :expire, :renew) AND state = :action_planned"
         " AND NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job WHERE s.hash ="
         " actions.segment AND NOT s.void AND j.phase = :job_running AND s.idx = j.finalized)",
-        "");
-
-    return status == STATUS_OK
-               ? store_segments(store,
-                                "s.idx = j.finalized AND NOT s.void AND j.phase = :job_running AND"
-                                " s.job IN (SELECT m.job FROM segments m WHERE m.mine IN"
-                                " (:sealed, :revealed) AND NOT m.void) ORDER BY s.round_s",
-                                tend, node, error)
-               : status;
+        ""));
+    return store_segments(store,
+                          "s.idx = j.finalized AND NOT s.void AND j.phase = :job_running AND"
+                          " s.job IN (SELECT m.job FROM segments m WHERE m.mine IN"
+                          " (:sealed, :revealed) AND NOT m.void) ORDER BY s.round_s",
+                          tend, node, error);
 }

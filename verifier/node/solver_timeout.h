@@ -1,19 +1,19 @@
 /*
- * solver_timeout.h - the moves that anybody may make, for a solver that makes them no more.
+ * solver_timeout.h - makes the moves that anybody may make, for a solver that makes them no more.
  *
- * Bond and fee of an attestation come back when its segment is final or void, and a segment becomes
- * final when somebody says so, after all before it. The solver does, which is paid by it. Where it
- * does not, and money of ours waits, the node does it: it draws, renews and finalizes the job's
- * first segment that is not final, whoever attested it, ends claims that nobody ends, and has the
- * job expire when nothing else is left.
+ * Bond and fee of an attestation come back when its segment is final or void. A segment becomes
+ * final when somebody says so, after all segments before it. The solver does, since it is paid by
+ * it. Where it does not, and money of ours waits, the node does: it draws, renews and finalizes the
+ * job's first segment that is not final, whoever attested it. It ends claims that nobody ends, and
+ * lets the job expire when nothing else is left.
  *
- * It begins a grace period after the solver could have, and a little later than that: each node
- * another while, which nobody else can compute, so that few pay for the same move. Who comes second
- * has lost some gas and nothing else.
+ * The node waits for a grace period after the solver could have moved, and for a while longer that
+ * only this node can compute, so that few nodes pay for the same move. A node that comes second
+ * loses some gas and nothing else.
  *
- * What it may cost is bounded: it makes no more than SOLVER_TIMEOUT_REACH segments final that it
- * has not attested itself to get at one that it has, and no more than SOLVER_TIMEOUT_RENEWALS
- * rounds of one segment. Behind that, expiry gives the bonds back.
+ * The cost is bounded: the node finalizes at most SOLVER_TIMEOUT_REACH segments that it has not
+ * attested to get at one that it has, and renews one segment at most SOLVER_TIMEOUT_RENEWALS times.
+ * After that, expiry gives the bonds back.
  */
 #ifndef VERIFIER_NODE_SOLVER_TIMEOUT_H
 #define VERIFIER_NODE_SOLVER_TIMEOUT_H
@@ -23,8 +23,7 @@
 #define SOLVER_TIMEOUT_REACH    64
 #define SOLVER_TIMEOUT_RENEWALS 3
 
-/* Plans what is due, and forgets what was planned and is not wanted any more. Inside a
- * transaction. */
+/* Plans the moves that are due, and forgets planned ones that no longer are. Inside a transaction. */
 MUST_CHECK enum status solver_timeout_round(struct node *node, struct error *error);
 
 /* Is it a kind of moves that anybody may make, so that somebody else may have? */
