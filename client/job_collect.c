@@ -45,8 +45,8 @@ struct collector {
     const struct address *account;
     struct job_record record;
     struct ledger_clock clock;
-    struct due_move_move last; /* the last move that was made */
-    uint64_t last_read;        /* how far the record was read then */
+    struct due_move last; /* the last move that was made */
+    uint64_t last_read;   /* how far the record was read then */
     bool moved;
     char refusal[ERROR_TEXT_MAX]; /* why the ledger refused the last move; empty: it took it */
     int looks;                    /* without news since the last move */
@@ -58,7 +58,7 @@ struct collector {
 
 /* ---- one move --------------------------------------------------------------------------- */
 
-static void report_move(struct collector *collector, const struct due_move_move *move)
+static void report_move(struct collector *collector, const struct due_move *move)
 {
     bool of_segment = move->kind != DUE_MOVE_RELEASE && move->kind != DUE_MOVE_EXPIRE;
     const char *name = due_move_name(move->kind);
@@ -90,7 +90,7 @@ static void report_move(struct collector *collector, const struct due_move_move 
 
 /* The same names as in solver.c, so that one key makes the same move once. */
 static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collector *collector,
-                                     const struct due_move_move *move, struct error *error)
+                                     const struct due_move *move, struct error *error)
 {
     const struct job_record *record = &collector->record;
     const struct job_record_segment *segment = &record->segments[move->index];
@@ -116,7 +116,7 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct collecto
 }
 
 static enum status submit(char name[LEDGER_NAME_MAX], struct collector *collector,
-                          const struct due_move_move *move, struct error *error)
+                          const struct due_move *move, struct error *error)
 {
     const struct hash32 *job = &collector->record.key;
     const char *verb = due_move_name(move->kind);
@@ -138,13 +138,13 @@ static enum status submit(char name[LEDGER_NAME_MAX], struct collector *collecto
     return submit_of_segment(name, collector, move, error);
 }
 
-static bool is_same(const struct due_move_move *a, const struct due_move_move *b)
+static bool is_same(const struct due_move *a, const struct due_move *b)
 {
     return a->kind == b->kind && a->index == b->index && hash32_equal(&a->claim, &b->claim) &&
            a->turn_s == b->turn_s && address_equal(&a->attestor, &b->attestor);
 }
 
-static enum status make(struct collector *collector, const struct due_move_move *move,
+static enum status make(struct collector *collector, const struct due_move *move,
                         struct error *error)
 {
     char name[LEDGER_NAME_MAX];
@@ -193,7 +193,7 @@ static enum status wait_for_news(struct collector *collector, struct error *erro
 
 static enum status make_due_moves(struct collector *collector, struct error *error)
 {
-    struct due_move_move move;
+    struct due_move move;
 
     TRY(read_job(collector, error));
     while (due_move_next(&move, &collector->record, &collector->clock, collector->account)) {
@@ -277,7 +277,7 @@ static void describe_first(struct remaining *left, const struct job_record *reco
     left->segment = first;
     left->until_s = wait.until_s != 0 ? wait.until_s : due_move_after(record, now_s);
     terms_time(time, left->until_s);
-    if (job_record_waits_for(record, first, now_s) == JOB_RECORD_UNCOVERED) {
+    if (job_record_waits_for(record, first, now_s) == JOB_SEGMENT_UNCOVERED) {
         (void)snprintf(
             left->text, sizeof(left->text),
             "the end of the job, %s: segment %u has too few attestors, and can no longer "

@@ -1,10 +1,6 @@
 /* due_moves.c - see due_moves.h. */
 #include "chain/job/due_moves.h"
 
-enum {
-    DRAW_AFTER = 2, /* blocks after the commit's */
-};
-
 const char *due_move_name(enum due_move_kind kind)
 {
     static const char *const names[] = {"timeout",  "lapse",  "draw",    "renew",
@@ -13,56 +9,53 @@ const char *due_move_name(enum due_move_kind kind)
     return names[kind];
 }
 
-static bool claim_is_due(struct due_move_move *move, const struct job_record *record,
-                         uint64_t now_s)
+static bool claim_is_due(struct due_move *move, const struct job_record *record, uint64_t now_s)
 {
     for (uint32_t i = 0; i < record->claim_count; i++) {
         const struct job_record_claim *claim = &record->claims[i];
         bool moot = claim->open && job_record_claim_is_moot(record, claim);
 
         if (claim->open && (moot || now_s > claim->deadline_s)) {
-            *move = (struct due_move_move){.kind = moot ? DUE_MOVE_LAPSE : DUE_MOVE_TIMEOUT,
-                                           .index = claim->index,
-                                           .claim = claim->key,
-                                           .turn_s = claim->deadline_s};
+            *move = (struct due_move){.kind = moot ? DUE_MOVE_LAPSE : DUE_MOVE_TIMEOUT,
+                                      .index = claim->index,
+                                      .claim = claim->key,
+                                      .turn_s = claim->deadline_s};
             return true;
         }
     }
     return false;
 }
 
-/* Undrawn, where a draw decides what the segment waits for. */
-static bool wants_draw(const struct job_record *record, const struct ledger_clock *clock,
-                       uint32_t index)
+bool due_move_of_segment(enum due_move_kind *kind, const struct job_segment *segment,
+                         const struct ledger_clock *clock)
 {
-    const struct job_record_segment *segment = &record->segments[index];
+    enum job_segment_wait wait = job_segment_waits_for(segment, clock->time_s);
 
-    return record->terms.coverage_ppm > 0 && record->terms.coverage_ppm < GAME_PPM &&
-           hash32_is_zero(&segment->seed) &&
-           clock->height >= segment->committed.height + DRAW_AFTER;
+    if (wait == JOB_SEGMENT_DUE) {
+        *kind = job_segment_can_draw(segment, clock->height) ? DUE_MOVE_DRAW : DUE_MOVE_FINALIZE;
+        return true;
+    }
+    *kind = DUE_MOVE_RENEW;
+    return wait == JOB_SEGMENT_RENEWAL;
 }
 
-static bool segment_is_due(struct due_move_move *move, const struct job_record *record,
+static bool segment_is_due(struct due_move *move, const struct job_record *record,
                            const struct ledger_clock *clock)
 {
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        enum job_record_wait wait = job_record_waits_for(record, i, clock->time_s);
+        struct job_segment segment = job_record_segment(record, i);
 
         move->index = i;
-        if (wait == JOB_RECORD_DUE) {
-            move->kind = wants_draw(record, clock, i) ? DUE_MOVE_DRAW : DUE_MOVE_FINALIZE;
-            return true;
-        }
-        if (wait == JOB_RECORD_RENEWAL) {
-            move->kind = DUE_MOVE_RENEW;
+        if (due_move_of_segment(&move->kind, &segment, clock)) {
             return true;
         }
     }
     return false;
 }
 
-/* What was not revealed in its round is the solver's; what was, its attestor's when it is final. */
-static bool settlement_is_due(struct due_move_move *move, const struct job_record *record,
+/* The bond of a seal that was not revealed in its round goes to the solver. An attestor is paid
+ * when its segment is final. */
+static bool settlement_is_due(struct due_move *move, const struct job_record *record,
                               uint64_t now_s, const struct address *account)
 {
     for (uint32_t i = 0; i < record->attestation_count; i++) {
@@ -79,7 +72,7 @@ static bool settlement_is_due(struct due_move_move *move, const struct job_recor
                      now_s > job_record_reveal_end(record, index)) &&
                         address_equal(&record->segments[index].committed.solver, account);
         if (due) {
-            *move = (struct due_move_move){
+            *move = (struct due_move){
                 .kind = DUE_MOVE_SETTLE, .index = index, .attestor = attestation->account};
             return true;
         }
@@ -87,10 +80,10 @@ static bool settlement_is_due(struct due_move_move *move, const struct job_recor
     return false;
 }
 
-static bool job_is_due(struct due_move_move *move, const struct job_record *record, uint64_t now_s,
+static bool job_is_due(struct due_move *move, const struct job_record *record, uint64_t now_s,
                        const struct address *account)
 {
-    *move = (struct due_move_move){.kind = DUE_MOVE_EXPIRE};
+    *move = (struct due_move){.kind = DUE_MOVE_EXPIRE};
     if (record->phase == GAME_PHASE_OPEN) {
         return now_s > record->terms.deadline_s;
     }
@@ -102,12 +95,12 @@ static bool job_is_due(struct due_move_move *move, const struct job_record *reco
            !address_equal(&record->solver, account);
 }
 
-bool due_move_next(struct due_move_move *move, const struct job_record *record,
+bool due_move_next(struct due_move *move, const struct job_record *record,
                    const struct ledger_clock *clock, const struct address *account)
 {
     bool running = record->phase == GAME_PHASE_RUNNING;
 
-    *move = (struct due_move_move){.kind = DUE_MOVE_TIMEOUT};
+    *move = (struct due_move){.kind = DUE_MOVE_TIMEOUT};
     return (running &&
             (claim_is_due(move, record, clock->time_s) || segment_is_due(move, record, clock))) ||
            settlement_is_due(move, record, clock->time_s, account) ||

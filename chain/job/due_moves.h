@@ -1,9 +1,9 @@
 /*
- * due_moves.h - which move that anybody may make for a job on a ledger is due now.
+ * due_moves.h - the public moves of a job that are due: anybody may make them.
  *
- * docs/PROTOCOL.md, section 8: every state has an exit, whoever has vanished. The order matters: a
- * claim is ended before the segment that it holds up is made final, and what can be final is made
- * final before the job expires, which would take reward and fees from those who have earned them.
+ * docs/PROTOCOL.md, section 8: every state has an exit, even if a party is gone. The order matters:
+ * a claim ends before its segment is made final, and segments are made final before the job
+ * expires, since expiry would take rewards and fees from those who earned them.
  */
 #ifndef CHAIN_JOB_DUE_MOVES_H
 #define CHAIN_JOB_DUE_MOVES_H
@@ -11,34 +11,36 @@
 #include "chain/job/job_record.h"
 
 enum due_move_kind {
-    DUE_MOVE_TIMEOUT, /* of a claim whose turn passed unused */
-    DUE_MOVE_LAPSE,   /* of a claim whose accused is gone */
-    DUE_MOVE_DRAW,    /* whether a segment must be covered is not drawn yet */
+    DUE_MOVE_TIMEOUT, /* of a claim whose turn passed without a move */
+    DUE_MOVE_LAPSE,   /* of a claim whose accused was convicted by another */
+    DUE_MOVE_DRAW,    /* of a segment: nobody knows yet whether it must be covered */
     DUE_MOVE_RENEW,
     DUE_MOVE_FINALIZE,
-    DUE_MOVE_SETTLE, /* an attestation whose money is the account's */
+    DUE_MOVE_SETTLE, /* of an attestation that pays the account */
     DUE_MOVE_RELEASE,
     DUE_MOVE_EXPIRE,
 };
 
-struct due_move_move {
+struct due_move {
     enum due_move_kind kind;
     uint32_t index;          /* DRAW, RENEW, FINALIZE, SETTLE: the segment; of a claim: its own */
     struct hash32 claim;     /* TIMEOUT, LAPSE */
-    uint64_t turn_s;         /* likewise: until when the turn was */
+    uint64_t turn_s;         /* TIMEOUT, LAPSE: the end of the turn */
     struct address attestor; /* SETTLE */
 };
 
-/*
- * The first that is due for account; false: none is. A late solver is not released by itself: that
- * costs it an eighth of its stake, and nothing if it waits for the job to expire.
- */
-bool due_move_next(struct due_move_move *move, const struct job_record *record,
+/* The move that one segment needs now; false: none. */
+bool due_move_of_segment(enum due_move_kind *kind, const struct job_segment *segment,
+                         const struct ledger_clock *clock);
+
+/* The first move that is due for account; false: none is. A late solver does not release itself: a
+ * release costs it an eighth of its stake, and waiting for the job to expire costs nothing. */
+bool due_move_next(struct due_move *move, const struct job_record *record,
                    const struct ledger_clock *clock, const struct address *account);
 
 const char *due_move_name(enum due_move_kind kind); /* "finalize" */
 
-/* From when on something is due that is not now; 0: nothing that time brings. */
+/* When the next move becomes due by time alone; 0: none does. */
 uint64_t due_move_after(const struct job_record *record, uint64_t now_s);
 
 #endif /* CHAIN_JOB_DUE_MOVES_H */

@@ -342,24 +342,55 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
 
 /* ---- what follows ---------------------------------------------------------------- */
 
+struct job_segment job_record_segment(const struct job_record *record, uint32_t index)
+{
+    const struct job_record_segment *segment = &record->segments[index];
+
+    return (struct job_segment){.terms = &record->terms,
+                                .start_s = segment->start_s,
+                                .height = segment->committed.height,
+                                .revealed = segment->revealed,
+                                .open_claims = segment->open_claims,
+                                .drawn = !hash32_is_zero(&segment->seed),
+                                .mandatory = segment->mandatory,
+                                .final = index < record->finalized,
+                                .first = index == record->finalized};
+}
+
 bool job_record_must_be_covered(const struct job_record *record, uint32_t index)
 {
-    return record->terms.coverage_ppm == GAME_PPM || record->segments[index].mandatory;
+    struct job_segment segment = job_record_segment(record, index);
+
+    return job_segment_must_be_covered(&segment);
 }
 
 uint64_t job_record_attest_end(const struct job_record *record, uint32_t index)
 {
-    return record->segments[index].start_s + record->terms.attest_period_s;
+    struct job_segment segment = job_record_segment(record, index);
+
+    return job_segment_attest_end(&segment);
 }
 
 uint64_t job_record_reveal_end(const struct job_record *record, uint32_t index)
 {
-    return job_record_attest_end(record, index) + record->terms.reveal_period_s;
+    struct job_segment segment = job_record_segment(record, index);
+
+    return job_segment_reveal_end(&segment);
 }
 
 uint64_t job_record_claim_end(const struct job_record *record, uint32_t index)
 {
-    return job_record_reveal_end(record, index) + record->terms.claim_period_s;
+    struct job_segment segment = job_record_segment(record, index);
+
+    return job_segment_claim_end(&segment);
+}
+
+enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
+                                           uint64_t now_s)
+{
+    struct job_segment segment = job_record_segment(record, index);
+
+    return job_segment_waits_for(&segment, now_s);
 }
 
 bool job_record_claim_is_moot(const struct job_record *record, const struct job_record_claim *claim)
@@ -387,36 +418,5 @@ uint32_t job_record_open_claims(const struct job_record *record)
 
 uint64_t job_record_end(const struct job_record *record)
 {
-    const struct game_terms *terms = &record->terms;
-
-    return terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
-           terms->claim_period_s;
-}
-
-enum job_record_wait job_record_waits_for(const struct job_record *record, uint32_t index,
-                                          uint64_t now_s)
-{
-    const struct job_record_segment *segment = &record->segments[index];
-    bool wanting =
-        job_record_must_be_covered(record, index) && segment->revealed < record->terms.attestors;
-
-    if (index < record->finalized) {
-        return JOB_RECORD_FINAL;
-    }
-    if (segment->open_claims > 0) {
-        return JOB_RECORD_DISPUTED;
-    }
-    if (now_s <= job_record_attest_end(record, index) && record->terms.attestors > 0) {
-        return JOB_RECORD_ATTESTING;
-    }
-    if (now_s <= job_record_reveal_end(record, index) && record->terms.attestors > 0) {
-        return JOB_RECORD_REVEALING;
-    }
-    if (wanting) {
-        return now_s <= record->terms.deadline_s ? JOB_RECORD_RENEWAL : JOB_RECORD_UNCOVERED;
-    }
-    if (now_s <= job_record_claim_end(record, index)) {
-        return JOB_RECORD_CLAIM_TIME;
-    }
-    return index == record->finalized ? JOB_RECORD_DUE : JOB_RECORD_PREDECESSOR;
+    return job_terms_end(&record->terms);
 }

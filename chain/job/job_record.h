@@ -9,6 +9,7 @@
 
 #include "chain/game/ledger.h"
 #include "chain/job/job_change.h"
+#include "chain/job/job_segment.h"
 
 /* Any more are ignored: each has cost its maker a bond. */
 #define JOB_RECORD_ATTESTATIONS_MAX (1u << 20)
@@ -95,11 +96,14 @@ MUST_CHECK enum status job_record_take(struct job_record *record, const struct l
 MUST_CHECK enum status job_record_apply(struct job_record *record, const struct job_change *change,
                                         struct error *error);
 
-/* What is known of a standing segment. */
+/* A segment that stands, and what job_segment.h says of it. */
+struct job_segment job_record_segment(const struct job_record *record, uint32_t index);
 bool job_record_must_be_covered(const struct job_record *record, uint32_t index);
 uint64_t job_record_attest_end(const struct job_record *record, uint32_t index);
 uint64_t job_record_reveal_end(const struct job_record *record, uint32_t index);
 uint64_t job_record_claim_end(const struct job_record *record, uint32_t index);
+enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
+                                           uint64_t now_s);
 
 /* Was the attestor that an open claim accuses convicted by another claim? */
 bool job_record_claim_is_moot(const struct job_record *record,
@@ -107,22 +111,6 @@ bool job_record_claim_is_moot(const struct job_record *record,
 
 uint32_t job_record_open_claims(const struct job_record *record);
 
-/* The last second in which anything can be due in a running job: it can expire after it. */
-uint64_t job_record_end(const struct job_record *record);
-
-/* What a segment waits for. */
-enum job_record_wait {
-    JOB_RECORD_FINAL,       /* nothing: it is final */
-    JOB_RECORD_DISPUTED,    /* a claim about it is open */
-    JOB_RECORD_ATTESTING,   /* attestors seal until attest_end */
-    JOB_RECORD_REVEALING,   /* they reveal until reveal_end */
-    JOB_RECORD_CLAIM_TIME,  /* claims may come until claim_end */
-    JOB_RECORD_RENEWAL,     /* too few revealed: anybody may start another round */
-    JOB_RECORD_UNCOVERED,   /* too few revealed by the deadline: it can never be final */
-    JOB_RECORD_PREDECESSOR, /* the segments before it must be final first */
-    JOB_RECORD_DUE,         /* anybody may finalize it */
-};
-enum job_record_wait job_record_waits_for(const struct job_record *record, uint32_t index,
-                                          uint64_t now_s);
+uint64_t job_record_end(const struct job_record *record); /* job_terms_end() */
 
 #endif /* CHAIN_JOB_JOB_RECORD_H */

@@ -16,67 +16,67 @@ const char *job_status_phase(const struct job_record *record)
 }
 
 static const char *const words[] = {
-    [JOB_RECORD_FINAL] = "final",
-    [JOB_RECORD_DISPUTED] = "disputed",
-    [JOB_RECORD_ATTESTING] = "attesting",
-    [JOB_RECORD_REVEALING] = "revealing",
-    [JOB_RECORD_CLAIM_TIME] = "claim-time",
-    [JOB_RECORD_RENEWAL] = "renewal",
-    [JOB_RECORD_UNCOVERED] = "uncovered",
-    [JOB_RECORD_PREDECESSOR] = "predecessor",
-    [JOB_RECORD_DUE] = "due",
+    [JOB_SEGMENT_FINAL] = "final",
+    [JOB_SEGMENT_DISPUTED] = "disputed",
+    [JOB_SEGMENT_ATTESTING] = "attesting",
+    [JOB_SEGMENT_REVEALING] = "revealing",
+    [JOB_SEGMENT_CLAIM_TIME] = "claim-time",
+    [JOB_SEGMENT_RENEWAL] = "renewal",
+    [JOB_SEGMENT_UNCOVERED] = "uncovered",
+    [JOB_SEGMENT_PREDECESSOR] = "predecessor",
+    [JOB_SEGMENT_DUE] = "due",
 };
 
 void job_status_describe(struct job_status *waits, const struct job_record *record, uint32_t index,
                          uint64_t now_s)
 {
     const struct job_record_segment *segment = &record->segments[index];
-    enum job_record_wait wait = job_record_waits_for(record, index, now_s);
+    enum job_segment_wait wait = job_record_waits_for(record, index, now_s);
     bool must = job_record_must_be_covered(record, index);
     char time[TERMS_TIME_SIZE];
 
     waits->word = words[wait];
-    waits->until_s = wait == JOB_RECORD_ATTESTING    ? job_record_attest_end(record, index)
-                     : wait == JOB_RECORD_REVEALING  ? job_record_reveal_end(record, index)
-                     : wait == JOB_RECORD_CLAIM_TIME ? job_record_claim_end(record, index)
-                                                     : 0;
+    waits->until_s = wait == JOB_SEGMENT_ATTESTING    ? job_record_attest_end(record, index)
+                     : wait == JOB_SEGMENT_REVEALING  ? job_record_reveal_end(record, index)
+                     : wait == JOB_SEGMENT_CLAIM_TIME ? job_record_claim_end(record, index)
+                                                      : 0;
     terms_time(time, waits->until_s);
     switch (wait) {
-    case JOB_RECORD_ATTESTING:
+    case JOB_SEGMENT_ATTESTING:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "attestors%s: %u of %u sealed, until %s",
                        must ? "" : " (free to come)", segment->attested + segment->revealed,
                        record->terms.attestors, time);
         break;
-    case JOB_RECORD_REVEALING:
+    case JOB_SEGMENT_REVEALING:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "attestors to reveal: %u of %u, until %s",
                        segment->revealed, segment->attested + segment->revealed, time);
         break;
-    case JOB_RECORD_CLAIM_TIME:
+    case JOB_SEGMENT_CLAIM_TIME:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "the end of the time for claims, %s",
                        time);
         break;
-    case JOB_RECORD_DISPUTED:
+    case JOB_SEGMENT_DISPUTED:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "the end of %u open claims",
                        segment->open_claims);
         break;
-    case JOB_RECORD_RENEWAL:
+    case JOB_SEGMENT_RENEWAL:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE,
                        "another round of attestors: %u of %u have revealed", segment->revealed,
                        record->terms.attestors);
         break;
-    case JOB_RECORD_UNCOVERED:
+    case JOB_SEGMENT_UNCOVERED:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE,
                        "nothing: the deadline is over, and %u of %u "
                        "attestors came",
                        segment->revealed, record->terms.attestors);
         break;
-    case JOB_RECORD_PREDECESSOR:
+    case JOB_SEGMENT_PREDECESSOR:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "the segments before it");
         break;
-    case JOB_RECORD_DUE:
+    case JOB_SEGMENT_DUE:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "finalize, which is due");
         break;
-    case JOB_RECORD_FINAL:
+    case JOB_SEGMENT_FINAL:
         (void)snprintf(waits->text, JOB_STATUS_TEXT_SIZE, "final");
         break;
     }

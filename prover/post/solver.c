@@ -15,7 +15,6 @@
 enum {
     NAME_SIZE = LEDGER_NAME_MAX + 1,
     CLAIMS_LOOKED_AT = RESPOND_REQUESTS_MAX, /* of one round */
-    DRAW_AFTER = 2,                          /* blocks after the commit's */
 };
 
 struct trained {
@@ -267,12 +266,9 @@ static void settle(struct solver *solver)
 /* With partial coverage, a seed that is drawn too late makes coverage certain. */
 static void draw(struct solver *solver, uint32_t index)
 {
-    const struct job_record *record = &solver->record;
-    const struct job_record_segment *segment = &record->segments[index];
+    struct job_segment segment = job_record_segment(&solver->record, index);
 
-    if (record->terms.coverage_ppm > 0 && record->terms.coverage_ppm < GAME_PPM &&
-        hash32_is_zero(&segment->seed) &&
-        solver->clock.height >= segment->committed.height + DRAW_AFTER) {
+    if (job_segment_can_draw(&segment, solver->clock.height)) {
         move_segment(solver, "draw", index, ledger_draw);
     }
 }
@@ -282,14 +278,14 @@ static void move_segments(struct solver *solver)
     const struct job_record *record = &solver->record;
 
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        enum job_record_wait wait = job_record_waits_for(record, i, solver->clock.time_s);
+        enum job_segment_wait wait = job_record_waits_for(record, i, solver->clock.time_s);
         char move[32];
 
         draw(solver, i);
-        if (wait == JOB_RECORD_RENEWAL) {
+        if (wait == JOB_SEGMENT_RENEWAL) {
             (void)snprintf(move, sizeof(move), "renew %u", record->segments[i].round);
             move_segment(solver, move, i, ledger_renew);
-        } else if (wait == JOB_RECORD_DUE) {
+        } else if (wait == JOB_SEGMENT_DUE) {
             move_segment(solver, "finalize", i, ledger_finalize);
         }
     }
@@ -608,7 +604,7 @@ static void take_back_stake(struct solver *solver)
     const struct job_record *record = &solver->record;
     bool due =
         record->finalized < record->committed &&
-        job_record_waits_for(record, record->finalized, solver->clock.time_s) == JOB_RECORD_DUE;
+        job_record_waits_for(record, record->finalized, solver->clock.time_s) == JOB_SEGMENT_DUE;
 
     if (due || solver->view.disputed > 0) {
         return;

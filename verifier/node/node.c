@@ -82,17 +82,23 @@ enum status node_fault(struct node *node, const char *text, struct error *error)
 
 uint64_t node_attest_end(const struct store_segment *segment)
 {
-    return segment->round_s + segment->terms.attest_period_s;
+    struct job_segment found = store_segment_state(segment);
+
+    return job_segment_attest_end(&found);
 }
 
 uint64_t node_reveal_end(const struct store_segment *segment)
 {
-    return node_attest_end(segment) + segment->terms.reveal_period_s;
+    struct job_segment found = store_segment_state(segment);
+
+    return job_segment_reveal_end(&found);
 }
 
 uint64_t node_claim_end(const struct store_segment *segment)
 {
-    return node_reveal_end(segment) + segment->terms.claim_period_s;
+    struct job_segment found = store_segment_state(segment);
+
+    return job_segment_claim_end(&found);
 }
 
 bool node_draws(const struct node *node, const char *words, const void *about, size_t size,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chain/job/due_moves.h"
+
 enum {
     SPREAD_SHARE = 5, /* of the grace period: how far apart the nodes are */
     AGAIN_S = 60,     /* until what was refused is tried again */
@@ -58,12 +60,6 @@ static bool is_due(const struct node *node, const struct store_segment *first)
 {
     return is_ours(node, node_claim_end(first), &first->hash) &&
            node->clock.time_s > first->finalized_s + place_of(node, &first->hash);
-}
-
-static uint64_t end_of_job(const struct game_terms *terms)
-{
-    return terms->deadline_s + terms->attest_period_s + terms->reveal_period_s +
-           terms->claim_period_s;
 }
 
 /* ---- planning --------------------------------------------------------------- */
@@ -153,38 +149,36 @@ static enum status end_claim(void *context, const struct store_dispute *dispute,
 
 /* ---- a job ------------------------------------------------------------------- */
 
-static bool must_be_covered(const struct store_segment *segment)
-{
-    return segment->terms.coverage_ppm == GAME_PPM || segment->mandatory;
-}
-
-static bool is_drawn(const struct store_segment *segment)
-{
-    return segment->terms.coverage_ppm == 0 || segment->terms.coverage_ppm == GAME_PPM ||
-           !hash32_is_zero(&segment->seed);
-}
-
-static bool is_covered(const struct store_segment *segment)
-{
-    return !must_be_covered(segment) || segment->revealed >= segment->terms.attestors;
-}
-
-/* Towards a segment that we have attested. */
+/* Towards a segment that we have attested. No claim holds this one up. */
 static enum status advance(struct node *node, const struct store_segment *first,
                            struct error *error)
 {
-    if (!is_drawn(first)) { /* whether it must be covered, nobody knows before */
-        return plan_segment(node, ACTION_DRAW, first, error);
+    struct job_segment segment = store_segment_state(first);
+    enum due_move_kind kind;
+
+    if (!due_move_of_segment(&kind, &segment, &node->clock)) {
+        return STATUS_OK;
     }
-    return is_covered(first) ? plan_segment(node, ACTION_FINALIZE, first, error)
-                             : plan_renewal(node, first, error);
+    if (kind == DUE_MOVE_RENEW) {
+        return plan_renewal(node, first, error);
+    }
+    return plan_segment(node, kind == DUE_MOVE_DRAW ? ACTION_DRAW : ACTION_FINALIZE, first, error);
+}
+
+/* It has its attestors, or there is time for more. */
+static bool can_be_final(const struct node *node, const struct store_segment *first)
+{
+    struct job_segment segment = store_segment_state(first);
+
+    return job_segment_wants_draw(&segment) || job_segment_is_covered(&segment) ||
+           node->clock.time_s <= first->terms.deadline_s;
 }
 
 /* first: the job's first segment that is not final. */
 static enum status tend(void *context, const struct store_segment *first, struct error *error)
 {
     struct node *node = context;
-    uint64_t end_s = end_of_job(&first->terms);
+    uint64_t end_s = job_terms_end(&first->terms);
     struct holding holding = {
         .node = node, .first = first->committed.index, .all = is_ours(node, end_s, &first->job)};
     bool due = is_due(node, first);
@@ -198,9 +192,8 @@ static enum status tend(void *context, const struct store_segment *first, struct
     if (stake.unsettled == 0) {
         return STATUS_OK;
     }
-    advances =
-        stake.revealed && stake.nearest - first->committed.index <= SOLVER_TIMEOUT_REACH &&
-        (!is_drawn(first) || is_covered(first) || node->clock.time_s <= first->terms.deadline_s);
+    advances = stake.revealed && stake.nearest - first->committed.index <= SOLVER_TIMEOUT_REACH &&
+               can_be_final(node, first);
     if (advances || holding.all) {
         TRY(store_disputes(node->ports.store, end_claim, &holding, &first->job, error));
     }

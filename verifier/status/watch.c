@@ -201,11 +201,11 @@ uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t n
     uint64_t final_s = now_s;
 
     for (uint32_t i = job->finalized; i <= index && i < job->committed; i++) {
-        enum job_record_wait wait = job_record_waits_for(job, i, now_s);
+        enum job_segment_wait wait = job_record_waits_for(job, i, now_s);
         uint64_t end_s = job_record_claim_end(job, i);
 
-        if (wait == JOB_RECORD_DISPUTED || wait == JOB_RECORD_RENEWAL ||
-            wait == JOB_RECORD_UNCOVERED) {
+        if (wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_RENEWAL ||
+            wait == JOB_SEGMENT_UNCOVERED) {
             return 0;
         }
         final_s = end_s > final_s ? end_s : final_s;
@@ -213,14 +213,14 @@ uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t n
     return final_s;
 }
 
-const char *watch_wait_name(enum job_record_wait wait)
+const char *watch_wait_name(enum job_segment_wait wait)
 {
     static const char *const names[] = {
-        [JOB_RECORD_FINAL] = "final",           [JOB_RECORD_DISPUTED] = "disputed",
-        [JOB_RECORD_ATTESTING] = "attesting",   [JOB_RECORD_REVEALING] = "revealing",
-        [JOB_RECORD_CLAIM_TIME] = "claim-time", [JOB_RECORD_RENEWAL] = "another-round",
-        [JOB_RECORD_UNCOVERED] = "never-final", [JOB_RECORD_PREDECESSOR] = "those-before",
-        [JOB_RECORD_DUE] = "finalize",
+        [JOB_SEGMENT_FINAL] = "final",           [JOB_SEGMENT_DISPUTED] = "disputed",
+        [JOB_SEGMENT_ATTESTING] = "attesting",   [JOB_SEGMENT_REVEALING] = "revealing",
+        [JOB_SEGMENT_CLAIM_TIME] = "claim-time", [JOB_SEGMENT_RENEWAL] = "another-round",
+        [JOB_SEGMENT_UNCOVERED] = "never-final", [JOB_SEGMENT_PREDECESSOR] = "those-before",
+        [JOB_SEGMENT_DUE] = "finalize",
     };
 
     return names[wait];
@@ -271,24 +271,24 @@ __attribute__((format(printf, 6, 7))) static void add(struct sink *sink, enum wa
 static void look_at_segment(struct sink *sink, const struct job_record *job, uint32_t index)
 {
     const struct job_record_segment *segment = &job->segments[index];
-    enum job_record_wait wait = job_record_waits_for(job, index, sink->now_s);
+    enum job_segment_wait wait = job_record_waits_for(job, index, sink->now_s);
     uint64_t attest_end_s = job_record_attest_end(job, index);
     uint64_t reveal_end_s = job_record_reveal_end(job, index);
     uint32_t come = segment->attested + segment->revealed;
 
-    if (wait == JOB_RECORD_UNCOVERED) {
+    if (wait == JOB_SEGMENT_UNCOVERED) {
         add(sink, WATCH_UNCOVERED, &job->key, index, job->terms.deadline_s,
             "the job's deadline is over: this segment can never be final");
-    } else if (wait == JOB_RECORD_RENEWAL) {
+    } else if (wait == JOB_SEGMENT_RENEWAL) {
         add(sink, WATCH_UNCOVERED, &job->key, index, job->terms.deadline_s,
             "only %u of %u attestors revealed: it needs another round", segment->revealed,
             job->terms.attestors);
-    } else if (wait == JOB_RECORD_ATTESTING && job_record_must_be_covered(job, index) &&
+    } else if (wait == JOB_SEGMENT_ATTESTING && job_record_must_be_covered(job, index) &&
                come < job->terms.attestors && is_near(sink, attest_end_s)) {
         add(sink, WATCH_UNCOVERED, &job->key, index, attest_end_s,
             "only %u of %u attestors have come", come, job->terms.attestors);
     }
-    if (wait == JOB_RECORD_REVEALING && segment->attested > 0 && is_near(sink, reveal_end_s)) {
+    if (wait == JOB_SEGMENT_REVEALING && segment->attested > 0 && is_near(sink, reveal_end_s)) {
         add(sink, WATCH_REVEAL_DUE, &job->key, index, reveal_end_s,
             "%u attestors have not revealed: each loses its bond", segment->attested);
     }

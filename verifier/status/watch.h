@@ -83,7 +83,7 @@ MUST_CHECK enum status watch_follow(struct watch *watch, struct ledger *ledger,
 uint64_t watch_forecast(const struct job_record *job, uint32_t index, uint64_t now_s);
 
 /* "attesting": for people and JSON. */
-const char *watch_wait_name(enum job_record_wait wait);
+const char *watch_wait_name(enum job_segment_wait wait);
 const char *watch_alarm_name(enum watch_alarm_kind kind);
 
 /* Writes what is wrong at now_s, or will be within margin_s; returns how many were written. */

@@ -18,6 +18,7 @@
 #include "base/io/database.h"
 #include "chain/game/ledger.h"
 #include "chain/job/job_change.h"
+#include "chain/job/job_segment.h"
 #include "verifier/check/check.h"
 #include "verifier/store/store_words.h"
 
@@ -90,6 +91,9 @@ struct store_segment {
     uint64_t finalized_s;  /* the last of them then; 0: none is */
     bool mandatory;        /* drawn to be covered; where the terms cover all it need not be */
 };
+
+/* What chain/job says of it, with no claims open. Borrows the terms. */
+struct job_segment store_segment_state(const struct store_segment *segment);
 
 /* Calls visit for each segment that `where` picks (SQL over s: segments, j: jobs), in order. */
 MUST_CHECK enum status store_segments(struct store *store, const char *where,

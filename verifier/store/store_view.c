@@ -288,6 +288,18 @@ static enum status read_segment(void *one, sqlite3_stmt *row, struct error *erro
     return STATUS_OK;
 }
 
+struct job_segment store_segment_state(const struct store_segment *segment)
+{
+    return (struct job_segment){.terms = &segment->terms,
+                                .start_s = segment->round_s,
+                                .height = segment->committed.height,
+                                .revealed = segment->revealed,
+                                .drawn = !hash32_is_zero(&segment->seed),
+                                .mandatory = segment->mandatory,
+                                .final = segment->committed.index < segment->finalized,
+                                .first = segment->committed.index == segment->finalized};
+}
+
 /* Collected first: what visits them may change the table. */
 enum status store_segments(struct store *store, const char *where,
                            enum status (*visit)(void *context, const struct store_segment *segment,

@@ -60,7 +60,7 @@ static void scene_make(struct scene *scene, uint32_t committed)
     scene->clock.height = 100;
 }
 
-static bool next(struct scene *scene, struct due_move_move *move, uint64_t now_s,
+static bool next(struct scene *scene, struct due_move *move, uint64_t now_s,
                  const struct address *account)
 {
     scene->clock.time_s = now_s;
@@ -70,7 +70,7 @@ static bool next(struct scene *scene, struct due_move_move *move, uint64_t now_s
 static void see(struct scene *scene, uint64_t now_s, const struct address *account,
                 enum due_move_kind kind, uint32_t index)
 {
-    struct due_move_move move;
+    struct due_move move;
 
     assert_true(next(scene, &move, now_s, account));
     assert_string_equal(due_move_name(move.kind), due_move_name(kind));
@@ -79,7 +79,7 @@ static void see(struct scene *scene, uint64_t now_s, const struct address *accou
 
 static void see_nothing(struct scene *scene, uint64_t now_s, const struct address *account)
 {
-    struct due_move_move move;
+    struct due_move move;
 
     assert_false(next(scene, &move, now_s, account));
 }

@@ -354,7 +354,7 @@ static void test_silent_attestor_pays_and_another_round_covers(void **state)
     reveal(&world, VERIFIER, 0);
     reveal(&world, VERIFIER, 1); /* and not 2 */
     record = read_record(&world);
-    assert_int_equal(job_record_waits_for(&record, 2, world.now_s), JOB_RECORD_REVEALING);
+    assert_int_equal(job_record_waits_for(&record, 2, world.now_s), JOB_SEGMENT_REVEALING);
     job_record_free(&record);
     pass(&world, REVEAL_S);
     view = do_round(&world);

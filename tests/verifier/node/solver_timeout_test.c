@@ -143,7 +143,7 @@ static void play_round(struct scene *scene, uint64_t now_s)
     struct error error;
 
     error_init(&error);
-    scene->node.clock.time_s = now_s;
+    scene->node.clock = (struct ledger_clock){.time_s = now_s, .height = scene->number + 2};
     OK(store_begin(&scene->store, &error));
     OK(store_end(&scene->store, solver_timeout_round(&scene->node, &error), &error));
 }
