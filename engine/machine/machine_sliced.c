@@ -635,10 +635,8 @@ static const struct backend backend_sliced = {
 
 /* ---- counting -------------------------------------------------------------------------- */
 
-/* Counts the operations first .. last-1. One operation alone is cut if it does not fit. */
-static enum status count_step(struct machine_sliced_survey *survey, const struct tape *tape,
-                              uint32_t first, uint32_t last, const struct machine_options *options,
-                              struct error *error)
+enum status machine_sliced_survey(struct machine_sliced_survey *survey, const struct tape *tape,
+                                  const struct machine_options *options, struct error *error)
 {
     struct machine_sliced sliced;
     enum status status;
@@ -653,32 +651,11 @@ static enum status count_step(struct machine_sliced_survey *survey, const struct
         status = error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", tape->tensor_count);
         goto out;
     }
-    if (last == first + 1) {
-        bool fits;
-
-        TRY_OUT(try_range(&fits, &sliced, first, last, error));
-        if (!fits) {
-            TRY_OUT(run_cut(&sliced, first, error));
-        }
-    }
-    for (uint32_t at = first; last != first + 1 && at < last;) {
+    for (uint32_t at = 0; at < tape->op_count;) {
         TRY_OUT(run_some(&sliced, &at, error));
     }
 out:
     free(sliced.memory);
     plan_release(&sliced.plan);
     return status;
-}
-
-enum status machine_sliced_survey(struct machine_sliced_survey *survey, const struct tape *tape,
-                                  const struct machine_options *options, struct error *error)
-{
-    return count_step(survey, tape, 0, tape->op_count, options, error);
-}
-
-enum status machine_sliced_survey_op(struct machine_sliced_survey *survey, const struct tape *tape,
-                                     uint32_t at, const struct machine_options *options,
-                                     struct error *error)
-{
-    return count_step(survey, tape, at, at + 1, options, error);
 }

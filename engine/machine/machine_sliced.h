@@ -34,10 +34,4 @@ MUST_CHECK enum status machine_sliced_survey(struct machine_sliced_survey *surve
                                              const struct machine_options *options,
                                              struct error *error);
 
-/* The same for one operation alone: device_size is the least memory that runs it. */
-MUST_CHECK enum status machine_sliced_survey_op(struct machine_sliced_survey *survey,
-                                                const struct tape *tape, uint32_t at,
-                                                const struct machine_options *options,
-                                                struct error *error);
-
 #endif /* ENGINE_MACHINE_MACHINE_SLICED_H */

@@ -137,17 +137,6 @@ out:
     return status;
 }
 
-void machine_split_facts(struct machine_split_facts *facts, const struct machine *machine)
-{
-    const struct machine_split *split = (const struct machine_split *)machine;
-
-    *facts = (struct machine_split_facts){.moved = division_moved(&split->division, machine->tape),
-                                          .turns = split->division.leg_count};
-    for (uint32_t part = 0; part < split->division.part_count; part++) {
-        facts->op_counts[part] = split->division.parts[part].tape->op_count;
-    }
-}
-
 /* ---- a step --------------------------------------------------------------------- */
 
 static enum status move(struct machine_split *split, uint32_t first, uint32_t count,

@@ -18,11 +18,4 @@ MUST_CHECK enum status machine_split_open(struct machine **machine, const struct
                                           const struct machine_options *options,
                                           struct error *error);
 
-struct machine_split_facts {
-    uint64_t moved; /* bytes that move between the machines in a step */
-    uint32_t turns; /* legs of a step */
-    uint32_t op_counts[MACHINE_DEVICES_MAX];
-};
-void machine_split_facts(struct machine_split_facts *facts, const struct machine *machine);
-
 #endif /* ENGINE_MACHINE_MACHINE_SPLIT_H */

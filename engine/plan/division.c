@@ -636,13 +636,3 @@ void division_release(struct division *division)
     free(division->homes);
     memset(division, 0, sizeof(*division));
 }
-
-uint64_t division_moved(const struct division *division, const struct tape *tape)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < division->move_count; i++) {
-        bytes += tensor_bytes(tape, division->moves[i].tensor);
-    }
-    return bytes;
-}

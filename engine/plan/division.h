@@ -59,7 +59,4 @@ MUST_CHECK enum status division_build(struct division *division, const struct ta
                                       uint32_t part_count, bool in_order, struct error *error);
 void division_release(struct division *division);
 
-/* Bytes that move in a step. */
-uint64_t division_moved(const struct division *division, const struct tape *tape);
-
 #endif /* ENGINE_PLAN_DIVISION_H */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "engine/machine/machine_sliced.h"
-#include "engine/machine/machine_split.h"
 #include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
+#include "tests/support/numeric/division_bytes.h"
 #include "tests/support/numeric/random_tape.h"
 
 #define GIB          (UINT64_C(1) << 30)
@@ -207,7 +207,8 @@ static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference
     const struct machine_options two = split_options(check, 2);
     const struct machine_options one = {.device_count = 0};
     struct machine *machines[2];
-    struct machine_split_facts facts;
+    struct division division;
+    struct error failure;
     struct model model;
     double seconds[2];
     char name[96];
@@ -215,7 +216,9 @@ static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference
     gpu_check_gpt2(&model, check, 1, tokens, inference);
     machines[0] = gpu_check_open_as(model.tape, &one);
     machines[1] = gpu_check_open_as(model.tape, &two);
-    machine_split_facts(&facts, machines[1]);
+    error_init(&failure);
+    gpu_check_must(division_build(&division, model.tape, two.device_count, false, &failure),
+                   &failure);
     gpu_check_give(machines, 2, &model, model.tape, 4);
     for (int i = 0; i < 2; i++) {
         seconds[i] = time_steps(machines[i], &model, check->quick);
@@ -226,7 +229,9 @@ static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference
                                                     : "two devices");
         gpu_check_number(check, name, 1e3 * seconds[i], "ms");
     }
-    gpu_check_number(check, "    moved between them", (double)facts.moved / 1048576.0, "MiB");
+    gpu_check_number(check, "    moved between them",
+                     (double)division_bytes(&division, model.tape) / 1048576.0, "MiB");
+    division_release(&division);
     for (uint32_t id = 0; id < model.tape->tensor_count; id++) {
         const struct tensor *tensor = &model.tape->tensors[id];
         const uint64_t size = tensor->count * dtype_size(tensor->dtype);

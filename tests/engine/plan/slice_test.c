@@ -13,6 +13,7 @@
 #include "engine/cuda/machine/machine.h"
 #include "engine/machine/machine_sliced.h"
 #include "engine/ops/kernel.h"
+#include "engine/plan/range.h"
 #include "engine/plan/slice.h"
 #include "proofs/commit/trace.h"
 #include "tests/support/device/fake_device.h"
@@ -414,9 +415,11 @@ static void test_gpt2_124m_fits_one_gibibyte_of_a_device(void **state)
                   step.left, (unsigned long long)(step.moved / MIB));
     for (uint32_t at = 0; at < model.tape->op_count; at++) {
         struct machine_sliced_survey one;
+        struct range range;
 
-        assert_int_equal(machine_sliced_survey_op(&one, model.tape, at, &options, &error),
-                         STATUS_OK);
+        assert_int_equal(range_build(&range, model.tape, at, at + 1, &error), STATUS_OK);
+        assert_int_equal(machine_sliced_survey(&one, range.tape, &options, &error), STATUS_OK);
+        range_release(&range);
         assert_true(one.device_size <= 1024 * MIB);
         largest = one.device_size > largest ? one.device_size : largest;
     }
